@@ -1,0 +1,131 @@
+"""Settings: defaults < TOML file < MUSICSVC_* variables < options; read once, frozen, passed down."""
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import platformdirs
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from musicsvc.errors import Failure
+
+PREFIX = "MUSICSVC_"
+Port = Annotated[int, Field(ge=0, le=65_535)]
+
+
+def _root_url(value: str | None) -> str | None:
+    if value is not None and not value.startswith(("http://", "https://")):
+        raise ValueError("must start with http:// or https://")
+    return value.rstrip("/") if value else None
+
+
+class Section(BaseModel):
+    """A table of the TOML file; a key that is not known is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Server(Section):
+    """Where the server listens and what it trusts."""
+
+    host: str = "127.0.0.1"
+    port: Port = 8080
+    workers: Annotated[int, Field(ge=1, le=64)] = 1
+    public_url: Annotated[str | None, AfterValidator(_root_url)] = None
+    trusted_proxies: tuple[str, ...] = ("127.0.0.0/8", "::1/128")
+    local_http: bool = False
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    body_timeout: float = 15.0
+    shutdown_timeout: float = 10.0
+
+
+class Registration(Section):
+    """Who may register, and what registering gives."""
+
+    open: bool = True
+    grants_access: bool = False
+
+
+class Access(Section):
+    """How access is asked for."""
+
+    contact_email: str | None = None
+
+
+class Settings(BaseSettings):
+    """Everything that can be set; one frozen object, handed down."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, env_nested_delimiter="__", frozen=True, extra="forbid", env_ignore_empty=True
+    )
+
+    data_dir: Path = Field(default_factory=lambda: platformdirs.user_data_path("musicsvc", appauthor=False))
+    database_url: str = ""
+    server: Server = Server()
+    registration: Registration = Registration()
+    access: Access = Access()
+
+    @classmethod
+    def settings_customise_sources(  # noqa: D102 - the library's own hook
+        cls,
+        settings_cls: type[BaseSettings],  # noqa: ARG003 - the library's signature
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return env_settings, init_settings
+
+    @property
+    def store_url(self) -> str:
+        """The store's address: `database_url`, or the SQLite file of the data folder."""
+        return self.database_url or f"sqlite:///{self.data_dir / 'musicsvc.db'}"
+
+    @property
+    def hosted(self) -> bool:
+        """Whether the service stands on a public address (contract.md, section 6)."""
+        return self.server.public_url is not None
+
+
+def load(config: Path | None = None, options: Mapping[str, Any] | None = None) -> Settings:
+    """Read the settings; `options` maps dotted names to values and wins over all else.
+
+    Raises Failure naming the faulty setting.
+    """
+    env_dir = os.environ.get(f"{PREFIX}DATA_DIR")  # noqa: TID251 - the one place that reads the environment
+    default = Settings.model_fields["data_dir"].get_default(call_default_factory=True)
+    file = config or Path(env_dir or default) / "config.toml"
+    try:
+        settings = Settings(**_read_toml(file, required=config is not None))
+        for name, value in (options or {}).items():
+            if value is not None:
+                settings = _with_option(settings, name, value)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(part) for part in first["loc"])
+        raise Failure(f"Setting {name}: {first['msg']}.") from None
+    return settings
+
+
+def _with_option(settings: Settings, name: str, value: object) -> Settings:
+    section, _, key = name.rpartition(".")
+    if not section:
+        return settings.model_copy(update={key: value})
+    table: Section = getattr(settings, section)
+    checked = type(table).model_validate({**table.model_dump(), key: value})
+    return settings.model_copy(update={section: checked})
+
+
+def _read_toml(file: Path, *, required: bool) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text("utf-8"))
+    except FileNotFoundError:
+        if required:
+            raise Failure(f"There is no settings file {file}.") from None
+        return {}
+    except (OSError, ValueError) as error:
+        raise Failure(f"The settings file {file} cannot be read: {error}.") from None

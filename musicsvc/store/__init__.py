@@ -1,0 +1,1 @@
+"""All persistence and every rule about data; knows nothing of HTTP or of a terminal."""

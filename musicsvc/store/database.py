@@ -1,0 +1,121 @@
+"""The seam to the database: a unit of work is a function, run whole on a store thread in one transaction."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from peewee import Database, DatabaseProxy
+
+from musicsvc.errors import Failure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from concurrent.futures import Future
+    from contextlib import AbstractContextManager
+
+T = TypeVar("T")
+Unit = "Callable[[], T]"
+_current: ContextVar[Database | None] = ContextVar("musicsvc_database", default=None)
+
+
+class CurrentDatabase(DatabaseProxy):
+    """What the models are bound to: the database of the store thread that runs the unit."""
+
+    @property
+    def obj(self) -> Database | None:
+        """The database of this thread, None outside a unit."""
+        return _current.get()
+
+    @obj.setter
+    def obj(self, value: Database | None) -> None:
+        """Peewee's own initialisation sets None; a thread is bound by `bind` alone."""
+
+
+class Store(ABC):
+    """A database that is open; `read` and `write` take units from any thread."""
+
+    url: str
+
+    @abstractmethod
+    def read(self, unit: Callable[[], T]) -> Future[T]:
+        """Run the unit on a reader connection, in one snapshot."""
+
+    @abstractmethod
+    def write(self, unit: Callable[[], T]) -> Future[T]:
+        """Run the unit in one write transaction; the future is done after its commit, or after its rollback."""
+
+    @abstractmethod
+    def changes(self) -> int | None:
+        """A number that moves whenever anybody commits a change; None where the store has none."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Finish what is under way, then close every connection."""
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+def bind(database: Database) -> None:
+    """Bind the models to this database for the present thread."""
+    _current.set(database)
+
+
+def current() -> Database:
+    """The database of the unit that runs."""
+    database = _current.get()
+    if database is None:
+        raise RuntimeError("store functions run inside a unit of Store.read or Store.write")
+    return database
+
+
+def savepoint() -> AbstractContextManager[Any]:
+    """A savepoint within the unit, for a statement that may meet a constraint."""
+    point: AbstractContextManager[Any] = current().savepoint()
+    return point
+
+
+def locked(query: Any) -> Any:
+    """The query with its rows locked until the unit ends; on SQLite a writing unit is alone anyway."""
+    return query.for_update() if current().for_update else query
+
+
+def is_sqlite() -> bool:
+    """Whether the unit runs on SQLite."""
+    return not current().for_update
+
+
+def connect(url: str) -> Store:
+    """Open the store at this address.
+
+    Raises Failure with the way out where the database is missing, foreign, damaged, or of another schema.
+    """
+    from musicsvc.store import schema  # noqa: PLC0415 - the drivers are loaded when a store is opened
+
+    store = open_unchecked(url)
+    try:
+        schema.require_current(store)
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+def open_unchecked(url: str) -> Store:
+    """Open the store without asking for its schema; for `init`, `db upgrade` and `db check`."""
+    if url.startswith("sqlite:///"):
+        from musicsvc.store.sqlite import SqliteStore  # noqa: PLC0415
+
+        return SqliteStore(url)
+    if url.startswith(("postgresql://", "postgres://")):
+        try:
+            from musicsvc.store.postgres import PostgresStore  # noqa: PLC0415
+        except ImportError:
+            raise Failure("PostgreSQL needs an extra: install musicsvc[postgres].") from None
+        return PostgresStore(url)
+    raise Failure("The database address must start with sqlite:/// or postgresql:// (setting database_url).")

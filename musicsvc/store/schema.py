@@ -1,0 +1,105 @@
+"""The schema of a store: what it is, whether it is ours, how it is brought to the newest state."""
+
+from __future__ import annotations
+
+import fcntl
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from playhouse.migrations import Runner
+from playhouse.schema_diff import diff_models
+
+from musicsvc.errors import Failure
+from musicsvc.store import models
+from musicsvc.store.database import bind, current, is_sqlite
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from peewee import Database
+
+    from musicsvc.store.database import Store
+
+MIGRATIONS = Path(__file__).with_name("migrations")
+HISTORY = "schema_migration"
+ADVISORY_LOCK = 0x4D535643
+
+
+def known() -> list[str]:
+    """The names of the migrations that this program has, oldest first."""
+    return sorted(path.stem for path in MIGRATIONS.glob("[0-9]*.py"))
+
+
+def applied() -> list[str]:
+    """The names of the migrations that the database has had, oldest first; inside a unit."""
+    if HISTORY not in current().get_tables():
+        return []
+    rows = current().execute_sql(f"SELECT name FROM {HISTORY} ORDER BY name").fetchall()  # noqa: S608 - a constant
+    return [name for (name,) in rows]
+
+
+def require_current(store: Store) -> None:
+    """Raises Failure that names the command to run, where the database is of another schema."""
+    have, want = store.read(applied).result(), known()
+    if have == want:
+        return
+    if set(have) - set(want):
+        raise Failure("The database was made by a newer musicsvc. Install that version, or restore an older backup.")
+    if not have:
+        raise Failure("The database has no tables yet. Run: musicsvc init")
+    raise Failure(f"The database is of an older schema ({have[-1]}). Run: musicsvc db upgrade")
+
+
+def upgrade(url: str) -> list[str]:
+    """Apply the migrations that are missing, one transaction each; two at once wait for each other.
+
+    Returns the names applied. Raises Failure where the database is newer than the program.
+    """
+    with _migrating(url) as database:
+        bind(database)
+        if set(applied()) - set(known()):
+            raise Failure("The database was made by a newer musicsvc, and cannot be taken back.")
+        names: list[str] = Runner(database, str(MIGRATIONS), table_name=HISTORY).up()
+        return names
+
+
+def problems() -> list[str]:
+    """What is wrong with the database, a line each: integrity, foreign keys, schema against models; inside a unit."""
+    found: list[str] = []
+    if is_sqlite():
+        found += [f"integrity: {row[0]}" for row in current().execute_sql("PRAGMA integrity_check") if row[0] != "ok"]
+        found += [
+            f"foreign keys: row {row[1]} of {row[0]} points at nothing in {row[2]}"
+            for row in current().execute_sql("PRAGMA foreign_key_check")
+        ]
+    difference = diff_models(current(), models.tables())
+    if difference:
+        found += [f"schema: {line}" for line in str(difference).splitlines()]
+    return found
+
+
+@contextmanager
+def _migrating(url: str) -> Iterator[Database]:
+    """A connection of its own with the lock that lets one migration run at a time."""
+    if url.startswith("sqlite:///"):
+        from musicsvc.store import sqlite, sqlite_files  # noqa: PLC0415 - the driver of the other store may be missing
+
+        path = Path(url.removeprefix("sqlite:///"))
+        sqlite_files.examine(path)
+        with path.with_name(path.name + ".migrating").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            database = sqlite.SqliteDatabase(path, {"journal_mode": "WAL"})
+            try:
+                yield database
+            finally:
+                database.close_all()
+        return
+    from musicsvc.store import postgres  # noqa: PLC0415
+
+    server = postgres.PostgresDatabase(url)
+    try:
+        server.execute_sql(f"SELECT pg_advisory_lock({ADVISORY_LOCK})")
+        yield server
+    finally:
+        server.close_all()

@@ -1,0 +1,100 @@
+"""SQLite through apsw: a pool of reader connections and one writer thread with group commit."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import apsw
+import peewee
+from playhouse.apsw_ext import APSWDatabase
+
+from musicsvc.store import sqlite_files
+from musicsvc.store.database import Store, bind
+from musicsvc.store.group_commit import GroupWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T")
+READERS = 4
+BUSY_SECONDS = 5.0
+PRAGMAS: dict[str, object] = {"foreign_keys": "ON", "synchronous": "FULL", "mmap_size": 268_435_456}
+
+
+class SqliteDatabase(APSWDatabase):
+    """Peewee over apsw; knows the connections of all its threads, so that they can be closed together."""
+
+    def __init__(self, path: Path, pragmas: dict[str, object]) -> None:
+        flags = apsw.SQLITE_OPEN_READWRITE
+        super().__init__(str(path), pragmas={**pragmas, **PRAGMAS}, timeout=BUSY_SECONDS, flags=flags)
+        self._opened: list[apsw.Connection] = []
+
+    def _connect(self) -> apsw.Connection:
+        connection: apsw.Connection = super()._connect()
+        # The migration history holds a datetime, which apsw does not bind by itself.
+        connection.convert_binding = lambda _cursor, _index, value: str(value)
+        self._opened.append(connection)
+        return connection
+
+    def close_all(self) -> None:
+        """Close the connections of every thread; none may be in use."""
+        while self._opened:
+            self._opened.pop().close()
+
+
+class SqliteStore(Store):
+    """One SQLite file in WAL mode."""
+
+    def __init__(self, url: str) -> None:
+        """Open the file of `sqlite:///PATH`; raises Failure where it is missing, empty, foreign or damaged."""
+        self.url = url
+        self.path = Path(url.removeprefix("sqlite:///"))
+        sqlite_files.examine(self.path)
+        self._readers = SqliteDatabase(self.path, {"query_only": "ON", "cache_size": -8000})
+        self._pool = ThreadPoolExecutor(READERS, "store-read", initializer=bind, initargs=(self._readers,))
+        database = SqliteDatabase(self.path, {"journal_mode": "WAL", "cache_size": -16000})
+        self._writer = GroupWriter(database, BUSY_SECONDS)
+        self._watch: apsw.Connection | None = None
+        self._watch_lock = threading.Lock()
+
+    def read(self, unit: Callable[[], T]) -> Future[T]:
+        """Run the unit on one of the reader threads."""
+        return self._pool.submit(self._read, unit)
+
+    def _read(self, unit: Callable[[], T]) -> T:
+        try:
+            self._readers.connect(reuse_if_open=True)
+            self._readers.execute_sql("BEGIN")
+            return unit()
+        except (peewee.PeeweeException, apsw.Error) as error:
+            raise sqlite_files.translate(error) from error
+        finally:
+            with suppress(peewee.PeeweeException):
+                self._readers.rollback()
+
+    def write(self, unit: Callable[[], T]) -> Future[T]:
+        """Hand the unit to the writer thread."""
+        return self._writer.submit(unit)
+
+    def changes(self) -> int:
+        """SQLite's data version, read on a connection that never writes, so that every commit moves it."""
+        with self._watch_lock:
+            if self._watch is None:
+                self._watch = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READWRITE)
+                self._watch.set_busy_timeout(1000)
+            version: int = self._watch.pragma("data_version")
+            return version
+
+    def close(self) -> None:
+        """Finish the units under way and close the connections, the writer's last, which empties the WAL."""
+        self._pool.shutdown(wait=True)
+        self._readers.close_all()
+        with self._watch_lock:
+            if self._watch is not None:
+                self._watch.close()
+                self._watch = None
+        self._writer.close()

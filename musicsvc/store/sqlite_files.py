@@ -1,0 +1,105 @@
+"""What a SQLite file must be before it is opened, how a new one is made, and what SQLite's errors mean."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import apsw
+import peewee
+
+from musicsvc.errors import Failure, Unavailable
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+APPLICATION_ID = 0x4D535643  # "MSVC"
+HEADER = b"SQLite format 3\x00"
+QUICK_CHECK_BYTES = 128 * 1024 * 1024
+DAMAGED = "Put a backup in its place, or move the file away and run: musicsvc init"
+PASSING = (
+    apsw.BusyError,
+    apsw.LockedError,
+    apsw.FullError,
+    apsw.IOError,
+    apsw.ReadOnlyError,
+    apsw.CantOpenError,
+    apsw.NoMemError,
+    apsw.InterruptError,
+    apsw.ProtocolError,
+)
+
+
+def create(path: Path) -> None:
+    """Make an empty database file, readable by its owner alone, in a folder of the same kind. Never replaces one."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    except FileExistsError:
+        return
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    try:
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.pragma("journal_mode", "wal")
+    finally:
+        connection.close()
+
+
+def examine(path: Path) -> None:
+    """Refuse what is not a sound database of ours; the file is never changed.
+
+    Raises Failure that names the file and the way out.
+    """
+    try:
+        with path.open("rb") as file:
+            header = file.read(100)
+    except FileNotFoundError:
+        raise Failure(f"There is no database at {path}. Run: musicsvc init") from None
+    except OSError as error:
+        raise Failure(f"The database {path} cannot be opened: {error.strerror}.") from None
+    if not header:
+        raise Failure(f"The database {path} is empty (0 bytes). {DAMAGED}")
+    if not header.startswith(HEADER):
+        raise Failure(f"{path} is not a SQLite database. {DAMAGED}")
+    try:
+        _probe(path, header)
+    except (apsw.CorruptError, apsw.NotADBError):
+        raise Failure(f"The database {path} is damaged. {DAMAGED}") from None
+    except apsw.Error as error:
+        raise Failure(f"The database {path} cannot be opened: {error}.") from None
+
+
+def _probe(path: Path, header: bytes) -> None:
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    try:
+        connection.set_busy_timeout(5000)
+        if connection.pragma("application_id") != APPLICATION_ID:
+            raise Failure(f"{path} belongs to another program. Point database_url or MUSICSVC_DATA_DIR elsewhere.")
+        page_size = int.from_bytes(header[16:18], "big")
+        size = path.stat().st_size
+        whole = connection.pragma("page_count") * (65_536 if page_size == 1 else page_size)
+        wal = path.with_name(path.name + "-wal")
+        if size < whole and not (wal.exists() and wal.stat().st_size):
+            raise Failure(f"The database {path} is cut short: {size} of {whole} bytes. {DAMAGED}")
+        if size <= QUICK_CHECK_BYTES and connection.execute("PRAGMA quick_check(1)").get != "ok":
+            raise Failure(f"The database {path} is damaged. {DAMAGED}")
+    finally:
+        connection.close()
+
+
+def driver_error(error: BaseException) -> apsw.Error | None:
+    """The error of SQLite behind one of Peewee's, None where there is none."""
+    if isinstance(error, apsw.Error):
+        return error
+    inner = error.args[0] if isinstance(error, peewee.PeeweeException) and error.args else None
+    return inner if isinstance(inner, apsw.Error) else None
+
+
+def translate(error: BaseException) -> BaseException:
+    """Unavailable for what a lock or the disk did, a Failure for a damaged file, else the error as it came."""
+    inner = driver_error(error)
+    if isinstance(inner, PASSING):
+        return Unavailable()
+    if isinstance(inner, (apsw.CorruptError, apsw.NotADBError)):
+        return Failure("The database is damaged. Run: musicsvc db check")
+    return error
