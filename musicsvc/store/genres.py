@@ -52,6 +52,5 @@ def _find(slugs: list[str]) -> dict[str, int]:
     found: dict[str, int] = {}
     for start in range(0, len(slugs), NAMES_A_QUERY):
         some = slugs[start : start + NAMES_A_QUERY]
-        rows: Iterable[tuple[str, int]] = Genre.select(Genre.name, Genre.id).where(Genre.name.in_(some)).tuples()
-        found.update(rows)
+        found.update(Genre.select(Genre.name, Genre.id).where(Genre.name.in_(some)).tuples().iterator())
     return found

@@ -28,6 +28,5 @@ def _find(names: list[str]) -> dict[str, int]:
     found: dict[str, int] = {}
     for start in range(0, len(names), NAMES_A_QUERY):
         some = names[start : start + NAMES_A_QUERY]
-        rows: Iterable[tuple[str, int]] = Tag.select(Tag.name, Tag.id).where(Tag.name.in_(some)).tuples()
-        found.update(rows)
+        found.update(Tag.select(Tag.name, Tag.id).where(Tag.name.in_(some)).tuples().iterator())
     return found
