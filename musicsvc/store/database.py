@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from concurrent.futures import Future
     from contextlib import AbstractContextManager
+    from typing import Self
 
 T = TypeVar("T")
 Unit = "Callable[[], T]"
@@ -54,7 +55,7 @@ class Store(ABC):
     def close(self) -> None:
         """Finish what is under way, then close every connection."""
 
-    def __enter__(self) -> Store:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc: object) -> None:

@@ -5,6 +5,8 @@ Checks and column types stand in the migrations; `db check` holds the two agains
 
 from __future__ import annotations
 
+from typing import Any
+
 from peewee import (
     BigAutoField,
     BigIntegerField,
@@ -29,8 +31,12 @@ class Table(Model):
         legacy_table_names = False
 
 
-def _link(to: type[Model], *, null: bool = False, index: bool = True, on_delete: str = "CASCADE") -> ForeignKeyField:
-    return ForeignKeyField(to, null=null, index=index, on_delete=on_delete, lazy_load=False, backref="+")
+def _link(
+    to: type[Model], *, null: bool = False, index: bool = True, on_delete: str = "CASCADE"
+) -> ForeignKeyField[Any]:
+    options: dict[str, Any] = {"null": null, "index": index, "on_delete": on_delete}
+    link: ForeignKeyField[Any] = ForeignKeyField(to, lazy_load=False, backref="+", **options)
+    return link
 
 
 class User(Table):

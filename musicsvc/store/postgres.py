@@ -34,7 +34,7 @@ class PostgresDatabase(peewee.PostgresqlDatabase):
         self._opened: list[psycopg.Connection[object]] = []
 
     def _connect(self) -> psycopg.Connection[object]:
-        connection: psycopg.Connection[object] = super()._connect()
+        connection: psycopg.Connection[object] = super()._connect()  # type: ignore[misc]  # the stubs leave it out
         self._opened = [other for other in self._opened if not other.closed] + [connection]
         return connection
 
