@@ -52,6 +52,7 @@ class User(Table):
     api_access = BooleanField(default=False)
     reports_plays = BooleanField(default=False)
     suspended_at = BigIntegerField(null=True)
+    suspended_reason = TextField(null=True)
     created_at = BigIntegerField()
 
     class Meta:
@@ -71,6 +72,14 @@ class AccessRequest(Table):
     reason = TextField(null=True)
     created_at = BigIntegerField()
     decided_at = BigIntegerField(null=True)
+
+
+# One pending request an address; the constraint settles the race.
+AccessRequest.add_index(
+    AccessRequest.index(
+        AccessRequest.email_key, unique=True, name="access_request_pending", where=AccessRequest.state == "pending"
+    )
+)
 
 
 class Token(Table):

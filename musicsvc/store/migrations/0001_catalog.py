@@ -40,6 +40,7 @@ def up(migrator, db):
         api_access = flag()
         reports_plays = flag()
         suspended_at = BigIntegerField(null=True)
+        suspended_reason = TextField(null=True)
         created_at = BigIntegerField()
 
         class Meta:
@@ -56,6 +57,10 @@ def up(migrator, db):
         reason = TextField(null=True)
         created_at = BigIntegerField()
         decided_at = BigIntegerField(null=True)
+
+    AccessRequest.add_index(
+        SQL("CREATE UNIQUE INDEX access_request_pending ON access_request (email_key) WHERE state = 'pending'")
+    )
 
     class Token(Table):
         id = identity()

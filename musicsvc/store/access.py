@@ -1,0 +1,119 @@
+"""API access: who has it, who asked for it, and what was decided."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from peewee import IntegrityError
+
+from musicsvc.errors import Conflict, Invalid, NotFound
+from musicsvc.store import users
+from musicsvc.store.database import locked, savepoint
+from musicsvc.store.models import AccessRequest, User
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+LONGEST = {"use_case": 2_000, "volume": 255, "organization": 255, "reason": 1_000}
+
+
+def grant(user: User, *, plays: bool = False) -> None:
+    """Give the account API access, and with `plays` the right to report plays of others; takes nothing away."""
+    user.api_access = True
+    user.reports_plays = user.reports_plays or plays
+    _save(user)
+
+
+def revoke(user: User) -> None:
+    """Take API access and the right to report plays away; tokens stay, and answer 403 until it is granted again."""
+    user.api_access = user.reports_plays = False
+    _save(user)
+
+
+def _save(user: User) -> None:
+    rights = {User.api_access: user.api_access, User.reports_plays: user.reports_plays}
+    User.update(rights).where(User.id == user.id).execute()
+
+
+def list() -> Sequence[User]:  # noqa: A001 - the module is the namespace
+    """The accounts that have API access, oldest first."""
+    return tuple(User.select().where(User.api_access).order_by(User.id))
+
+
+def requests() -> Sequence[AccessRequest]:
+    """Every request for access, whatever became of it, oldest first."""
+    return tuple(AccessRequest.select().order_by(AccessRequest.id))
+
+
+def request(email: str, use_case: str, volume: str, organization: str, *, now: int) -> AccessRequest:
+    """A request that waits for a decision; the address needs no account yet.
+
+    Raises Conflict where one waits already or the account has access.
+    """
+    texts = {"use_case": use_case.strip(), "volume": volume.strip(), "organization": organization.strip()}
+    _check({"email": users.email_problem(email.strip()), **_problems(texts)})
+    key = users.email_key(email)
+    if User.select().where(User.email_key == key, User.api_access).exists():
+        raise Conflict(f"{email} has API access already.")
+    try:
+        with savepoint():
+            made: AccessRequest = AccessRequest.create(
+                email=email.strip(), email_key=key, state="pending", created_at=now, **texts
+            )
+    except IntegrityError:
+        raise Conflict(f"A request by {email} is pending already.") from None
+    return made
+
+
+def approve(asked: int | str, *, now: int) -> tuple[AccessRequest, User]:
+    """Grant what was asked for by this request id or e-mail.
+
+    Where the address has no account, one without a password is made, so that nobody else can register it and take the
+    access; `user password` gives it one.
+    """
+    decided = _decide(_pending(asked), "approved", None, now)
+    try:
+        user = users.by_email(decided.email)
+    except NotFound:
+        user = users.create(decided.email, now=now)
+    grant(user)
+    return decided, user
+
+
+def deny(asked: int | str, reason: str, *, now: int) -> AccessRequest:
+    """Refuse what was asked for by this request id or e-mail; the reason is kept."""
+    _check(_problems({"reason": reason.strip()}))
+    return _decide(_pending(asked), "denied", reason.strip(), now)
+
+
+def _pending(asked: int | str) -> AccessRequest:
+    """The pending request of this id or e-mail; Conflict where it is decided, NotFound where there is none."""
+    by_id = isinstance(asked, int)
+    wanted = AccessRequest.id == asked if by_id else AccessRequest.email_key == users.email_key(str(asked))
+    # The pending one first, else the last that was decided.
+    order = (AccessRequest.state == "pending").desc(), AccessRequest.id.desc()
+    found: AccessRequest | None = locked(AccessRequest.select().where(wanted).order_by(*order)).first()
+    if found is None:
+        raise NotFound(f"There is no request {asked}." if by_id else f"There is no request by {asked}.")
+    if found.state != "pending":
+        raise Conflict(f"Request {found.id} by {found.email} is {found.state} already.")
+    return found
+
+
+def _decide(found: AccessRequest, state: str, reason: str | None, now: int) -> AccessRequest:
+    found.state, found.reason, found.decided_at = state, reason, now
+    found.save(only=[AccessRequest.state, AccessRequest.reason, AccessRequest.decided_at])
+    return found
+
+
+def _problems(texts: dict[str, str]) -> dict[str, str | None]:
+    return {
+        field: None if 1 <= len(text) <= LONGEST[field] else f"Must have 1 to {LONGEST[field]} characters."
+        for field, text in texts.items()
+    }
+
+
+def _check(problems: dict[str, str | None]) -> None:
+    errors = {field: problem for field, problem in problems.items() if problem}
+    if errors:
+        raise Invalid(errors)

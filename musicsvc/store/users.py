@@ -1,0 +1,119 @@
+"""Accounts: who there is, and what each may do."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import TYPE_CHECKING
+
+from email_validator import EmailNotValidError, validate_email
+from peewee import IntegrityError
+
+from musicsvc.errors import Invalid, NotFound
+from musicsvc.store.database import savepoint
+from musicsvc.store.models import User
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+EMAIL_LENGTH = 255
+NAME_LENGTH = 100
+TAKEN = "The email has already been taken."
+
+
+def email_key(email: str) -> str:
+    """What two spellings of one address share: casefolded, in NFC."""
+    folded = unicodedata.normalize("NFD", email.strip()).casefold()
+    return unicodedata.normalize("NFC", folded)
+
+
+def email_problem(email: str) -> str | None:
+    """What is wrong with the address's syntax, None where nothing is; nothing is looked up, `.test` is taken."""
+    if len(email) > EMAIL_LENGTH:
+        return f"The email must not be longer than {EMAIL_LENGTH} characters."
+    try:
+        validate_email(email, check_deliverability=False, test_environment=True)
+    except EmailNotValidError:
+        return "The email must be a valid email address."
+    return None
+
+
+def create(
+    email: str,
+    *,
+    display_name: str | None = None,
+    password_hash: str | None = None,
+    admin: bool = False,
+    api_access: bool = False,
+    now: int,
+) -> User:
+    """A new account, named after the part before the @ unless told otherwise; Invalid where the e-mail is taken."""
+    email = email.strip()
+    name = (email.rpartition("@")[0] if display_name is None else display_name).strip()
+    _check(email, name)
+    try:
+        with savepoint():
+            user: User = User.create(
+                email=email,
+                email_key=email_key(email),
+                display_name=name,
+                password_hash=password_hash,
+                admin=admin,
+                api_access=api_access,
+                created_at=now,
+            )
+    except IntegrityError:
+        raise Invalid({"email": TAKEN}) from None
+    return user
+
+
+def get(user_id: int) -> User:
+    """The account with this id, or NotFound."""
+    user: User | None = User.get_or_none(User.id == user_id)
+    if user is None:
+        raise NotFound(f"There is no account {user_id}.")
+    return user
+
+
+def by_email(email: str) -> User:
+    """The account with this e-mail, regardless of case, or NotFound."""
+    user: User | None = User.get_or_none(User.email_key == email_key(email))
+    if user is None:
+        raise NotFound(f"There is no account {email}.")
+    return user
+
+
+def list() -> Sequence[User]:  # noqa: A001 - the module is the namespace
+    """Every account, oldest first."""
+    return tuple(User.select().order_by(User.id))
+
+
+def set_password(user: User, password_hash: str) -> None:
+    """Give the account another password; tokens stay."""
+    user.password_hash = password_hash
+    User.update(password_hash=password_hash).where(User.id == user.id).execute()
+
+
+def suspend(user: User, *, now: int, reason: str | None = None) -> None:
+    """Close the account: its tokens answer 403 until it is reinstated. Harmless when repeated."""
+    if user.suspended_at is None:
+        user.suspended_at, user.suspended_reason = now, reason
+        _save_suspension(user)
+
+
+def reinstate(user: User) -> None:
+    """Open a suspended account again; its tokens, where neither expired nor revoked, work at once."""
+    user.suspended_at = user.suspended_reason = None
+    _save_suspension(user)
+
+
+def _save_suspension(user: User) -> None:
+    changed = {User.suspended_at: user.suspended_at, User.suspended_reason: user.suspended_reason}
+    User.update(changed).where(User.id == user.id).execute()
+
+
+def _check(email: str, name: str) -> None:
+    errors = {"email": email_problem(email), "display_name": None}
+    if not 1 <= len(name) <= NAME_LENGTH:
+        errors["display_name"] = f"The display name must have 1 to {NAME_LENGTH} characters."
+    if found := {field: problem for field, problem in errors.items() if problem}:
+        raise Invalid(found)
