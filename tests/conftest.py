@@ -1,0 +1,130 @@
+"""What every test may ask for: a store of the run's kind, a clock, the shared data."""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+import pytest
+
+from musicsvc.clock import MovableClock, parse
+from musicsvc.store import database
+from tests import databases, postgres
+
+NOW = parse("2026-03-01T12:00:00Z")
+SERVER = pytest.StashKey[postgres.Server]()
+ADDRESS = pytest.StashKey[str]()
+
+hypothesis.settings.register_profile("musicsvc", database=None, deadline=None)
+hypothesis.settings.load_profile("musicsvc")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("musicsvc")
+    group.addoption("--store", choices=["sqlite", "postgres"], default="sqlite", help="which database the run is on")
+    group.addoption("--slow", action="store_true", help="also what takes minutes; repeat the crash tests 50 times")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Start PostgreSQL once a run: here without xdist, in its controller with it."""
+    given = getattr(config, "workerinput", None)
+    if given is not None:
+        config.stash[ADDRESS] = given["postgres"]
+        return
+    config.stash[ADDRESS] = ""
+    if config.getoption("--store") != "postgres" or config.option.collectonly:
+        return
+    try:
+        config.stash[SERVER] = postgres.Server()
+    except postgres.MissingError as error:
+        if os.environ.get("CI"):
+            raise pytest.UsageError(str(error)) from None
+        config.stash[ADDRESS] = f"missing: {error}"
+    else:
+        config.stash[ADDRESS] = str(config.stash[SERVER].folder)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if server := config.stash.get(SERVER, None):
+        server.stop()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell a worker of xdist where the run's PostgreSQL is."""
+    node.workerinput["postgres"] = node.config.stash[ADDRESS]
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is for the other store, or takes minutes and was not asked for."""
+    store, slow = config.getoption("--store"), config.getoption("--slow")
+
+    def belongs(item: pytest.Item) -> bool:
+        only = item.get_closest_marker("only_on")
+        return (only is None or store in only.args) and (slow or item.get_closest_marker("slow") is None)
+
+    left_out = [item for item in items if not belongs(item)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if belongs(item)]
+
+
+@pytest.fixture(scope="session")
+def template(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[databases.Template]:
+    """A migrated database, made once a worker, to be copied for each test."""
+    if request.config.getoption("--store") == "sqlite":
+        yield databases.SqliteTemplate(tmp_path_factory.mktemp("template"))
+        return
+    address = request.config.stash[ADDRESS]
+    if address.startswith("missing: "):
+        pytest.skip(address.removeprefix("missing: "))
+    made = databases.PostgresTemplate(Path(address), os.environ.get("PYTEST_XDIST_WORKER", "main"))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def new_database(template: databases.Template, tmp_path: Path) -> Iterator[Callable[..., str]]:
+    """Makes databases and gives their addresses; with `migrated=False` they have no tables yet."""
+    with databases.Maker(template, tmp_path) as maker:
+        yield maker.make
+
+
+@pytest.fixture
+def store_url(new_database: Callable[..., str]) -> str:
+    """The address of a fresh, migrated database."""
+    return new_database()
+
+
+@pytest.fixture
+def store(store_url: str) -> Iterator[database.Store]:
+    """An open store over a fresh, migrated database."""
+    with database.connect(store_url) as opened:
+        yield opened
+
+
+@pytest.fixture
+def clock() -> MovableClock:
+    """A clock that stands still until the test moves it."""
+    return MovableClock(NOW, speed=0)
+
+
+@pytest.fixture
+def slow(request: pytest.FixtureRequest) -> bool:
+    """Whether the run was asked to take its time."""
+    return bool(request.config.getoption("--slow"))
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Callable[[str], Path]:
+    """Finds a file or folder of the data beside the project; skips where it is absent."""
+    given = os.environ.get("MUSICSVC_SHARED_DATA")
+    root = Path(given) if given else Path(__file__).resolve().parents[2] / "shared" / "data"
+
+    def find(name: str) -> Path:
+        if not (root / name).exists():
+            pytest.skip(f"shared data {name} is not beside the project (MUSICSVC_SHARED_DATA points elsewhere)")
+        return root / name
+
+    return find

