@@ -96,11 +96,8 @@ def load(config: Path | None = None, options: Mapping[str, Any] | None = None) -
 
     Raises Failure naming the faulty setting.
     """
-    env_dir = os.environ.get(f"{PREFIX}DATA_DIR")  # noqa: TID251 - the one place that reads the environment
-    default = Settings.model_fields["data_dir"].get_default(call_default_factory=True)
-    file = config or Path(env_dir or default) / "config.toml"
     try:
-        settings = Settings(**_read_toml(file, required=config is not None))
+        settings = Settings(**_read_toml(config or _default_file(), required=config is not None))
         for name, value in (options or {}).items():
             if value is not None:
                 settings = _with_option(settings, name, value)
@@ -109,6 +106,37 @@ def load(config: Path | None = None, options: Mapping[str, Any] | None = None) -
         name = ".".join(str(part) for part in first["loc"])
         raise Failure(f"Setting {name}: {first['msg']}.") from None
     return settings
+
+
+def origins(settings: Settings, config: Path | None = None) -> dict[str, str]:
+    """Where each setting comes from, by dotted name: a variable, the settings file, or `default`."""
+    file = config or _default_file()
+    written = _read_toml(file, required=config is not None)
+    variables = {name.upper() for name, value in os.environ.items() if value}  # noqa: TID251 - as in `_default_file`
+    found = {}
+    for name in flat(settings):
+        section, _, key = name.rpartition(".")
+        spelled = [PREFIX + name.replace(".", "__").upper(), PREFIX + section.upper()]
+        variable = next((spelling for spelling in spelled if spelling in variables), None)
+        in_file = key in (written.get(section, {}) if section else written)
+        found[name] = variable or (str(file) if in_file else "default")
+    return found
+
+
+def flat(settings: Settings) -> dict[str, Any]:
+    """Every setting by dotted name, as JSON holds it."""
+    tables = settings.model_dump(mode="json")
+    return {
+        f"{name}.{key}" if key else name: value
+        for name, part in tables.items()
+        for key, value in (part.items() if isinstance(part, dict) else [("", part)])
+    }
+
+
+def _default_file() -> Path:
+    env_dir = os.environ.get(f"{PREFIX}DATA_DIR")  # noqa: TID251 - the one place that reads the environment
+    default = Settings.model_fields["data_dir"].get_default(call_default_factory=True)
+    return Path(env_dir or default) / "config.toml"
 
 
 def _with_option(settings: Settings, name: str, value: object) -> Settings:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from peewee import IntegrityError
 
@@ -15,6 +15,21 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 LONGEST = {"use_case": 2_000, "volume": 255, "organization": 255, "reason": 1_000}
+
+
+class Entry(NamedTuple):
+    """One line of the list of access: a request, an account, or both."""
+
+    request: AccessRequest | None
+    user: User | None
+
+
+class Approval(NamedTuple):
+    """A request granted, its account, and whether that was made for it."""
+
+    request: AccessRequest
+    user: User
+    made: bool
 
 
 def grant(user: User, *, plays: bool = False) -> None:
@@ -35,14 +50,15 @@ def _save(user: User) -> None:
     User.update(rights).where(User.id == user.id).execute()
 
 
-def list() -> Sequence[User]:  # noqa: A001 - the module is the namespace
-    """The accounts that have API access, oldest first."""
-    return tuple(User.select().where(User.api_access).order_by(User.id))
-
-
-def requests() -> Sequence[AccessRequest]:
-    """Every request for access, whatever became of it, oldest first."""
-    return tuple(AccessRequest.select().order_by(AccessRequest.id))
+def list() -> Sequence[Entry]:  # noqa: A001 - the module is the namespace
+    """Every request, oldest first, with the account of its address; then the accounts with access that never asked."""
+    requests = tuple(AccessRequest.select().order_by(AccessRequest.id))
+    asked = AccessRequest.select(AccessRequest.email_key)
+    concerned = User.select().where(User.api_access | User.email_key.in_(asked)).order_by(User.id)
+    accounts = {user.email_key: user for user in concerned}
+    entries = [Entry(request, accounts.get(request.email_key)) for request in requests]
+    unasked = accounts.keys() - {request.email_key for request in requests}
+    return (*entries, *(Entry(None, user) for key, user in accounts.items() if key in unasked))
 
 
 def request(email: str, use_case: str, volume: str, organization: str, *, now: int) -> AccessRequest:
@@ -65,19 +81,18 @@ def request(email: str, use_case: str, volume: str, organization: str, *, now: i
     return made
 
 
-def approve(asked: int | str, *, now: int) -> tuple[AccessRequest, User]:
+def approve(asked: int | str, *, now: int) -> Approval:
     """Grant what was asked for by this request id or e-mail.
 
     Where the address has no account, one without a password is made, so that nobody else can register it and take the
     access; `user password` gives it one.
     """
     decided = _decide(_pending(asked), "approved", None, now)
-    try:
-        user = users.by_email(decided.email)
-    except NotFound:
-        user = users.create(decided.email, now=now)
+    user = users.find_by_email(decided.email)
+    made = user is None
+    user = user or users.create(decided.email, now=now)
     grant(user)
-    return decided, user
+    return Approval(decided, user, made)
 
 
 def deny(asked: int | str, reason: str, *, now: int) -> AccessRequest:

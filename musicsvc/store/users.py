@@ -74,9 +74,15 @@ def get(user_id: int) -> User:
     return user
 
 
+def find_by_email(email: str) -> User | None:
+    """The account with this e-mail, regardless of case."""
+    user: User | None = User.get_or_none(User.email_key == email_key(email))
+    return user
+
+
 def by_email(email: str) -> User:
     """The account with this e-mail, regardless of case, or NotFound."""
-    user: User | None = User.get_or_none(User.email_key == email_key(email))
+    user = find_by_email(email)
     if user is None:
         raise NotFound(f"There is no account {email}.")
     return user
@@ -117,3 +123,8 @@ def _check(email: str, name: str) -> None:
         errors["display_name"] = f"The display name must have 1 to {NAME_LENGTH} characters."
     if found := {field: problem for field, problem in errors.items() if problem}:
         raise Invalid(found)
+
+
+def is_taken(email: str) -> bool:
+    """Whether an account has this address already, in whatever case."""
+    return bool(User.select().where(User.email_key == email_key(email)).exists())

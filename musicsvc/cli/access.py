@@ -1,0 +1,163 @@
+"""`musicsvc access`: who may use the API, and who asked to."""
+
+import re
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from musicsvc.cli import output
+from musicsvc.cli.output import JSON, Json
+from musicsvc.cli.session import Session
+from musicsvc.cli.users import Email
+from musicsvc.cli.users import shown as shown_user
+
+if TYPE_CHECKING:
+    from musicsvc.store.access import Entry
+    from musicsvc.store.models import AccessRequest, User
+
+app = typer.Typer(help="API access: grant, revoke, decide on requests.", no_args_is_help=True)
+
+Asked = Annotated[str, typer.Argument(metavar="EMAIL|ID", help="Who asked, or the request's id from `access list`.")]
+
+
+def shown(entry: "Entry") -> JSON:
+    """A request, or an account with access that never asked, as the terminal shows it."""
+    asked, user = entry.request, entry.user
+    return {
+        "request_id": asked and asked.id,
+        "email": asked.email if asked else user and user.email,
+        "user_id": user and user.id,
+        "api_access": bool(user and user.api_access),
+        "reports_plays": bool(user and user.reports_plays),
+        "state": asked and asked.state,
+        "use_case": asked and asked.use_case,
+        "volume": asked and asked.volume,
+        "organization": asked and asked.organization,
+        "reason": asked and asked.reason,
+        "requested_at": output.moment(asked.created_at if asked else None),
+        "decided_at": output.moment(asked.decided_at if asked else None),
+    }
+
+
+def shown_request(asked: "AccessRequest") -> JSON:
+    """A request as the terminal shows it."""
+    return {
+        "id": asked.id,
+        "email": asked.email,
+        "state": asked.state,
+        "use_case": asked.use_case,
+        "volume": asked.volume,
+        "organization": asked.organization,
+        "reason": asked.reason,
+        "requested_at": output.moment(asked.created_at),
+        "decided_at": output.moment(asked.decided_at),
+    }
+
+
+@app.command()
+def grant(
+    context: typer.Context,
+    email: Email,
+    plays: Annotated[bool, typer.Option("--plays", help="Let it also report plays of other listeners.")] = False,
+    json: Json = False,
+) -> None:
+    """Give an account API access; its tokens work at once."""
+    from musicsvc.store import access, users
+
+    session = Session.of(context)
+
+    def unit() -> "User":
+        user = users.by_email(email)
+        access.grant(user, plays=plays)
+        return user
+
+    user = session.write(unit)
+    also = " and may report plays of other listeners" if user.reports_plays else ""
+    session.say(f"{user.email} has API access{also}.")
+    if json:
+        output.value(shown_user(user))
+
+
+@app.command()
+def revoke(context: typer.Context, email: Email, json: Json = False) -> None:
+    """Take API access away, reporting for others too; tokens stay and answer 403 until it is granted again."""
+    from musicsvc.store import access, users
+
+    session = Session.of(context)
+
+    def unit() -> "User":
+        user = users.by_email(email)
+        access.revoke(user)
+        return user
+
+    user = session.write(unit)
+    session.say(f"{user.email} has no API access any more.")
+    if json:
+        output.value(shown_user(user))
+
+
+@app.command("list")
+def list_(context: typer.Context, json: Json = False) -> None:
+    """List who asked for access and who has it."""
+    from musicsvc.store import access
+
+    found = [shown(entry) for entry in Session.of(context).read(access.list)]
+    columns = ("request_id", "email", "api_access", "reports_plays", "state", "use_case", "volume", "organization")
+    output.rows(found, (*columns, "requested_at", "reason"), json=json)
+
+
+@app.command()
+def request(
+    context: typer.Context,
+    email: Email,
+    use_case: Annotated[str, typer.Option(help="What the API is wanted for.")],
+    volume: Annotated[str, typer.Option(help="How many requests are expected.")],
+    organization: Annotated[str, typer.Option(help="Who asks.")],
+    json: Json = False,
+) -> None:
+    """Note a request for access; the address needs no account yet."""
+    from musicsvc.store import access
+
+    session = Session.of(context)
+    now = session.clock.now()
+    asked = session.write(lambda: access.request(email, use_case, volume, organization, now=now))
+    session.say(f"Request {asked.id} by {asked.email} is pending.")
+    if json:
+        output.value(shown_request(asked))
+
+
+@app.command()
+def approve(context: typer.Context, asked: Asked, json: Json = False) -> None:
+    """Grant what was asked for; an address without an account gets one without a password."""
+    from musicsvc.store import access
+
+    session = Session.of(context)
+    now = session.clock.now()
+    decided, user, made = session.write(lambda: access.approve(_target(asked), now=now))
+    account = "was made for it, without a password" if made else "was there already"
+    session.say(f"Request {decided.id} is approved: {user.email} has API access. Account {user.id} {account}.")
+    if json:
+        output.value(shown_request(decided))
+
+
+@app.command()
+def deny(
+    context: typer.Context,
+    asked: Asked,
+    reason: Annotated[str, typer.Option(help="Kept, and shown by `access list`.")],
+    json: Json = False,
+) -> None:
+    """Refuse what was asked for."""
+    from musicsvc.store import access
+
+    session = Session.of(context)
+    now = session.clock.now()
+    decided = session.write(lambda: access.deny(_target(asked), reason, now=now))
+    session.say(f"Request {decided.id} by {decided.email} is denied.")
+    if json:
+        output.value(shown_request(decided))
+
+
+def _target(asked: str) -> int | str:
+    """The id where only digits are given, else the e-mail."""
+    return int(asked) if re.fullmatch("[1-9][0-9]{0,17}", asked) else asked

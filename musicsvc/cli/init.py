@@ -1,0 +1,35 @@
+"""`musicsvc init`: the data folder and the database."""
+
+from pathlib import Path
+
+import typer
+
+from musicsvc.cli import output
+from musicsvc.cli.output import Json
+from musicsvc.cli.session import Session
+
+app = typer.Typer()
+
+
+@app.command()
+def init(context: typer.Context, json: Json = False) -> None:
+    """Make the data folder and the database, at the newest schema. Harmless when repeated."""
+    from musicsvc.store import schema
+
+    session = Session.of(context)
+    url = session.settings().store_url
+    made = False
+    if url.startswith("sqlite:///"):
+        from musicsvc.store import sqlite_files
+
+        path = Path(url.removeprefix("sqlite:///"))
+        made = not path.exists()
+        sqlite_files.create(path)
+    migrations = schema.upgrade(url)
+    place = output.without_password(url)
+    if migrations:
+        session.say(f"The database {place} is {'made' if made else 'brought to the newest schema'}.")
+    else:
+        session.say(f"The database {place} is there already, at the newest schema.")
+    if json:
+        output.value({"database_url": place, "created": made, "migrations": migrations})

@@ -1,0 +1,140 @@
+"""The entry point: the table of command groups, and the one place where failures become lines and exit codes."""
+
+import os
+import sys
+import traceback
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_command
+
+from musicsvc.cli.output import plain
+from musicsvc.cli.session import Session
+from musicsvc.errors import Failure, Invalid
+
+FAILED, USAGE, INTERRUPTED = 1, 2, 130
+
+# Modules of this package, each with an `app`; one without a name puts its commands beside the groups.
+GROUPS: tuple[tuple[str, str | None], ...] = (
+    ("init", None),
+    ("serve", None),
+    ("users", "user"),
+    ("access", "access"),
+    ("tokens", "token"),
+    ("seed", None),
+    ("importing", "import"),
+    ("artists", "artist"),
+    ("fingerprints", "fingerprint"),
+    ("database", "db"),
+    ("settings", "config"),
+    ("openapi", None),
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from musicsvc import __version__
+
+        typer.echo(f"musicsvc {__version__}")
+        raise typer.Exit
+
+
+def _keep(context: typer.Context, parameter: typer.CallbackParam, value: bool | Path | None) -> bool | Path | None:
+    """Keep an option that every command takes, before or after the command's name."""
+    if value and parameter.name:
+        setattr(Session.of(context), parameter.name, value)
+    return value
+
+
+Shared = partial(typer.Option, callback=_keep, expose_value=False)
+
+
+def _root(
+    config: Annotated[Path | None, Shared("--config", metavar="FILE", help="Settings file (TOML).")] = None,
+    quiet: Annotated[bool, Shared("--quiet", "-q", help="No messages, only results and errors.")] = False,
+    traceback: Annotated[bool, Shared("--traceback", hidden=True)] = False,
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show it.")] = False,
+) -> None:
+    """A music catalog, playlist and creator-analytics API that starts with one command."""
+
+
+def command() -> TyperGroup:
+    """The whole program as one command."""
+    app = typer.Typer(
+        no_args_is_help=True, rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]}
+    )
+    app.callback()(_root)
+    for module, name in GROUPS:
+        if find_spec(f"musicsvc.cli.{module}"):
+            app.add_typer(import_module(f"musicsvc.cli.{module}").app, name=name)
+    group = get_command(app)
+    if not isinstance(group, TyperGroup):
+        raise TypeError("a program with several commands is a group")
+    _share(group, [option for option in group.params if option.name in {"config", "quiet", "traceback"}])
+    return group
+
+
+def _share(group: TyperGroup, options: list[Any]) -> None:
+    """Give every command below the options that are the same for all."""
+    for below in group.commands.values():
+        if isinstance(below, TyperGroup):
+            _share(below, options)
+        else:
+            below.params.extend(options)
+
+
+def main() -> None:
+    """Run the program and exit: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
+    session = Session()
+    try:
+        code = _run(session)
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    except Failure as failure:
+        code = _complain(_sentence(failure))
+    except Exception as error:  # noqa: BLE001 - the last resort: a user is shown a line, never a trace
+        if session.traceback:
+            traceback.print_exc()
+        code = _complain(f"Unexpected {type(error).__name__}: {error} (--traceback shows where)")
+    _settle_stdout()
+    sys.exit(code)
+
+
+def _run(session: Session) -> int:
+    try:
+        "".join(sys.argv).encode()
+    except UnicodeEncodeError:
+        _complain("An argument is not valid UTF-8.")
+        return USAGE
+    try:
+        command().main(prog_name="musicsvc", obj=session)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else FAILED if end.code else 0
+    return 0
+
+
+def _sentence(failure: Failure) -> str:
+    if isinstance(failure, Invalid) and failure.errors:
+        return " ".join(f"{field}: {problem}" for field, problem in failure.errors.items())
+    return failure.message
+
+
+def _complain(message: str) -> int:
+    """One line on stderr, whatever is in the message; the exit code of a failure."""
+    sys.stderr.write(f"Error: {plain(' '.join(message.split()))}\n")
+    return FAILED
+
+
+def _settle_stdout() -> None:
+    """Write what is left; a reader that has gone is no error worth a message."""
+    try:
+        sys.stdout.flush()
+        if sys.__stdout__ is not None:
+            sys.__stdout__.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

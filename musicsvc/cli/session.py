@@ -1,0 +1,62 @@
+"""What a command is given: the settings, the store, the clock, and a voice on stderr."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import typer
+
+from musicsvc.clock import Clock
+
+if TYPE_CHECKING:
+    from musicsvc.config import Settings
+    from musicsvc.store.database import Store
+
+T = TypeVar("T")
+
+
+@dataclass
+class Session:
+    """One run of the program; the options that every command takes are kept here."""
+
+    config: Path | None = None
+    quiet: bool = False
+    traceback: bool = False
+    clock: Clock = field(default_factory=Clock)
+
+    @staticmethod
+    def of(context: typer.Context) -> "Session":
+        """The session of the command that runs."""
+        return context.find_root().ensure_object(Session)
+
+    def settings(self) -> "Settings":
+        """The effective settings."""
+        from musicsvc import config
+
+        return config.load(self.config)
+
+    @contextmanager
+    def store(self) -> "Iterator[Store]":
+        """The store, open, at the right schema."""
+        from musicsvc.store import database
+
+        with database.connect(self.settings().store_url) as store:
+            yield store
+
+    def read(self, unit: Callable[[], T]) -> T:
+        """What the unit reads from the store."""
+        with self.store() as store:
+            return store.read(unit).result()
+
+    def write(self, unit: Callable[[], T]) -> T:
+        """What the unit answers once its changes are committed."""
+        with self.store() as store:
+            return store.write(unit).result()
+
+    def say(self, message: str) -> None:
+        """A message on stderr, none where `--quiet` is given."""
+        if not self.quiet:
+            typer.echo(message, file=sys.stderr)

@@ -1,0 +1,31 @@
+"""`musicsvc config`: the effective settings."""
+
+import typer
+
+from musicsvc.cli import output
+from musicsvc.cli.output import Json
+from musicsvc.cli.session import Session
+
+app = typer.Typer(help="The settings.", no_args_is_help=True)
+
+
+@app.callback()
+def _group() -> None:
+    """Keep `show` a command of its own, for a group of one would be that one."""
+
+
+@app.command()
+def show(context: typer.Context, json: Json = False) -> None:
+    """Show every setting, its value and where it comes from; passwords are masked."""
+    from musicsvc import config
+
+    session = Session.of(context)
+    settings = session.settings()
+    origins = config.origins(settings, session.config)
+    values = {**config.flat(settings), "database_url": settings.store_url}
+    found = [{"name": name, "value": _masked(value), "from": origins[name]} for name, value in values.items()]
+    output.rows(found, ("name", "value", "from"), json=json)
+
+
+def _masked(value: object) -> object:
+    return output.without_password(value) if isinstance(value, str) else value

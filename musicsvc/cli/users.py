@@ -1,0 +1,150 @@
+"""`musicsvc user`: accounts."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from musicsvc.cli import output, secret_input
+from musicsvc.cli.output import JSON, Json
+from musicsvc.cli.session import Session
+from musicsvc.errors import Invalid
+
+if TYPE_CHECKING:
+    from musicsvc.config import Settings
+    from musicsvc.store.models import User
+
+app = typer.Typer(help="Accounts: make, show, suspend.", no_args_is_help=True)
+
+Email = Annotated[str, typer.Argument(metavar="EMAIL", help="The account's e-mail; case does not matter.")]
+PasswordStdin = Annotated[bool, typer.Option("--password-stdin", help="Read the password from stdin.")]
+
+
+def shown(user: "User") -> JSON:
+    """An account as the terminal shows it."""
+    return {
+        "id": user.id,
+        "email": user.email,
+        "display_name": user.display_name,
+        "admin": user.admin,
+        "api_access": user.api_access,
+        "reports_plays": user.reports_plays,
+        "has_password": user.password_hash is not None,
+        "suspended_at": output.moment(user.suspended_at),
+        "suspended_reason": user.suspended_reason,
+        "created_at": output.moment(user.created_at),
+    }
+
+
+@app.command()
+def create(
+    context: typer.Context,
+    email: Email,
+    display_name: Annotated[str | None, typer.Option(help="Default: the part before the @.")] = None,
+    password_stdin: PasswordStdin = False,
+    admin: Annotated[bool, typer.Option("--admin", help="Let it administer the service.")] = False,
+    json: Json = False,
+) -> None:
+    """Make an account. Without --password-stdin it has no password until `user password`."""
+    from musicsvc.store import users
+
+    session = Session.of(context)
+    hashed = _hashed(secret_input.from_stdin("password"), email, session.settings()) if password_stdin else None
+    now = session.clock.now()
+    user = session.write(
+        lambda: users.create(email, display_name=display_name, password_hash=hashed, admin=admin, now=now)
+    )
+    _tell(session, user, f"Account {user.id} made for {user.email}.", json=json)
+
+
+@app.command()
+def password(context: typer.Context, email: Email, password_stdin: PasswordStdin = False, json: Json = False) -> None:
+    """Set an account's password, asked for at the terminal or read from stdin."""
+    from musicsvc.store import users
+
+    session = Session.of(context)
+    session.read(lambda: users.by_email(email))
+    typed = (
+        secret_input.from_stdin("password")
+        if password_stdin
+        else secret_input.asked_twice("New password", "--password-stdin")
+    )
+    hashed = _hashed(typed, email, session.settings())
+
+    def unit() -> "User":
+        user = users.by_email(email)
+        users.set_password(user, hashed)
+        return user
+
+    user = session.write(unit)
+    _tell(session, user, f"Password of {user.email} set.", json=json)
+
+
+@app.command("list")
+def list_(context: typer.Context, json: Json = False) -> None:
+    """List every account."""
+    from musicsvc.store import users
+
+    found = [shown(user) for user in Session.of(context).read(users.list)]
+    columns = ("id", "email", "display_name", "admin", "api_access", "reports_plays", "suspended_at", "created_at")
+    output.rows(found, columns, json=json)
+
+
+@app.command()
+def show(context: typer.Context, email: Email, json: Json = False) -> None:
+    """Show one account."""
+    from musicsvc.store import users
+
+    output.record(shown(Session.of(context).read(lambda: users.by_email(email))), json=json)
+
+
+@app.command()
+def suspend(
+    context: typer.Context,
+    email: Email,
+    reason: Annotated[str | None, typer.Option(help="Kept, and shown by `user show`.")] = None,
+    json: Json = False,
+) -> None:
+    """Suspend an account: its tokens answer 403 from the next request on."""
+    from musicsvc.store import users
+
+    session = Session.of(context)
+    now = session.clock.now()
+
+    def unit() -> "User":
+        user = users.by_email(email)
+        users.suspend(user, now=now, reason=reason)
+        return user
+
+    user = session.write(unit)
+    _tell(session, user, f"{user.email} is suspended.", json=json)
+
+
+@app.command()
+def reinstate(context: typer.Context, email: Email, json: Json = False) -> None:
+    """Open a suspended account again; its tokens work at once."""
+    from musicsvc.store import users
+
+    session = Session.of(context)
+
+    def unit() -> "User":
+        user = users.by_email(email)
+        users.reinstate(user)
+        return user
+
+    user = session.write(unit)
+    _tell(session, user, f"{user.email} is no longer suspended.", json=json)
+
+
+def _hashed(password: str, email: str, settings: "Settings") -> str:
+    from musicsvc.store import passwords
+
+    problem = passwords.check(password, email=email, hosted=settings.hosted)
+    if problem:
+        raise Invalid({"password": problem})
+    return passwords.hash_password(password)
+
+
+def _tell(session: Session, user: "User", message: str, *, json: bool) -> None:
+    session.say(message)
+    if json:
+        output.value(shown(user))
