@@ -15,6 +15,10 @@ class Malformed(Failure):
     """The request cannot be read at all."""
 
 
+class TooSlow(Failure):
+    """The request did not arrive in time."""
+
+
 class TooLarge(Failure):
     """What was sent is larger than what is taken."""
 

@@ -1,7 +1,7 @@
 """What every test may ask for: a store of the run's kind, a clock, the shared data."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import pytest
 from musicsvc.clock import MovableClock, parse
 from musicsvc.store import database
 from tests import databases, postgres
+from tests.serving import Client, person, running
 
 NOW = parse("2026-03-01T12:00:00Z")
 SERVER = pytest.StashKey[postgres.Server]()
@@ -128,3 +129,16 @@ def shared_data() -> Callable[[str], Path]:
         return root / name
 
     return find
+
+
+@pytest.fixture
+async def anonymous(store: database.Store, clock: MovableClock) -> AsyncIterator[Client]:
+    """A client without a token, of a server of its own."""
+    async with running(store, clock) as client:
+        yield client
+
+
+@pytest.fixture
+def client(anonymous: Client, store: database.Store, clock: MovableClock) -> Client:
+    """A client with the token of ann@label.test, who has API access."""
+    return anonymous.holding(person(store, clock, "ann@label.test")[1])

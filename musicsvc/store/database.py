@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from peewee import Database, DatabaseProxy
+from peewee import BaseQuery, Database, DatabaseProxy
 
-from musicsvc.errors import Failure
+from musicsvc.errors import Failure, Unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from concurrent.futures import Future
+    from collections.abc import Callable, Iterator
+    from concurrent.futures import Future, ThreadPoolExecutor
     from contextlib import AbstractContextManager
     from typing import Self
 
 T = TypeVar("T")
-Unit = "Callable[[], T]"
 _current: ContextVar[Database | None] = ContextVar("musicsvc_database", default=None)
 
 
@@ -45,7 +45,10 @@ class Store(ABC):
 
     @abstractmethod
     def write(self, unit: Callable[[], T]) -> Future[T]:
-        """Run the unit in one write transaction; the future is done after its commit, or after its rollback."""
+        """Run the unit in one write transaction; the future is done after its commit, or after its rollback.
+
+        A unit may run more than once, when the transaction around it was lost: it changes nothing but the database.
+        """
 
     @abstractmethod
     def changes(self) -> int | None:
@@ -65,6 +68,36 @@ class Store(ABC):
 def bind(database: Database) -> None:
     """Bind the models to this database for the present thread."""
     _current.set(database)
+
+
+@contextmanager
+def bound(database: Database) -> Iterator[None]:
+    """Bind the models to this database for the block."""
+    token = _current.set(database)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def perform(database: Database, unit: Callable[[], T]) -> T:
+    """Run the unit in the transaction that is open; Peewee's own `atomic` becomes a savepoint in it."""
+    database.push_transaction(unit)
+    try:
+        result = unit()
+    finally:
+        database.pop_transaction()
+    if isinstance(result, BaseQuery):
+        raise TypeError("a unit returns what it read, not a query that would be run outside of it")
+    return result
+
+
+def enqueue(pool: ThreadPoolExecutor, work: Callable[..., T], *arguments: object) -> Future[T]:
+    """Hand work to the threads of a store; raises Unavailable once they are closing."""
+    try:
+        return pool.submit(work, *arguments)
+    except RuntimeError:
+        raise Unavailable("The service is shutting down.") from None
 
 
 def current() -> Database:
@@ -120,3 +153,8 @@ def open_unchecked(url: str) -> Store:
             raise Failure("PostgreSQL needs an extra: install musicsvc[postgres].") from None
         return PostgresStore(url)
     raise Failure("The database address must start with sqlite:/// or postgresql:// (setting database_url).")
+
+
+def bytewise(field: Any) -> Any:
+    """The text column in the order of its code points, the same on both stores."""
+    return field if is_sqlite() else field.collate('"C"')

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import unicodedata
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.errors import Invalid
+from musicsvc.store.database import bytewise
 from musicsvc.store.models import Genre
+from musicsvc.store.pagination import Listing, Page, paginate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 NAMES_A_QUERY = 500
+
+
+class GenreRow(NamedTuple):
+    """A genre: `name` is the slug."""
+
+    id: int
+    name: str
+    display_name: str
 
 
 def slug(text: str) -> str:
@@ -54,3 +64,9 @@ def _find(slugs: list[str]) -> dict[str, int]:
         some = slugs[start : start + NAMES_A_QUERY]
         found.update(Genre.select(Genre.name, Genre.id).where(Genre.name.in_(some)).tuples().iterator())
     return found
+
+
+def listing(page: Page) -> Listing[GenreRow]:
+    """All genres by name."""
+    query = Genre.select(Genre.id, Genre.name, Genre.display_name).order_by(bytewise(Genre.name), Genre.id)
+    return paginate(query, page, GenreRow)

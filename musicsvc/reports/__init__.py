@@ -1,0 +1,1 @@
+"""Data in, bytes out: what server and CLI print and draw."""

@@ -1,0 +1,1 @@
+"""The HTTP side: one table of endpoints, and what makes it answer."""

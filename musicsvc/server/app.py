@@ -1,0 +1,69 @@
+"""Wiring: settings, store and clock become a server that listens."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from aiohttp.web import ServerRunner, SockSite
+
+from musicsvc.errors import Failure
+from musicsvc.server.dispatch import Dispatcher
+from musicsvc.server.executors import Executors
+from musicsvc.server.identity import Gatekeeper
+from musicsvc.server.shapes.envelope import Site
+from musicsvc.server.wire import LIMITS, JsonServer
+
+if TYPE_CHECKING:
+    import socket
+    import ssl
+
+    from musicsvc.clock import Clock
+    from musicsvc.config import Settings
+    from musicsvc.store.database import Store
+
+log = logging.getLogger("musicsvc")
+BATCH_SECONDS = 1.0
+
+
+class App:
+    """One process of the service; `start` and `stop` run on its event loop."""
+
+    def __init__(self, settings: Settings, store: Store, clock: Clock, root: str) -> None:
+        """`root`: the address that absolute URLs begin with."""
+        self._settings = settings
+        self._executors = Executors()
+        self._gatekeeper = Gatekeeper(store, clock, settings)
+        self._dispatcher = Dispatcher(settings, store, clock, Site(root), self._gatekeeper, self._executors)
+        self._runner: ServerRunner | None = None
+        self._batches: asyncio.Task[None] | None = None
+
+    async def start(self, listener: socket.socket, tls: ssl.SSLContext | None = None) -> None:
+        """Answer on a socket that listens."""
+        server = JsonServer(self._dispatcher, **LIMITS)
+        self._runner = ServerRunner(server, shutdown_timeout=self._settings.server.shutdown_timeout)
+        await self._runner.setup()
+        await SockSite(self._runner, listener, ssl_context=tls, backlog=1024).start()
+        self._batches = asyncio.create_task(self._write_batches())
+
+    async def stop(self) -> None:
+        """Close the listener, finish requests in flight, write what is batched."""
+        if self._runner is not None:
+            await self._runner.cleanup()
+        if self._batches is not None:
+            self._batches.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._batches
+            with suppress(Failure):
+                await self._gatekeeper.write_last_used()
+        self._executors.close()
+
+    async def _write_batches(self) -> None:
+        while True:
+            await asyncio.sleep(BATCH_SECONDS)
+            try:
+                await self._gatekeeper.write_last_used()
+            except Failure as failure:
+                log.warning("last uses of tokens were not written: %s", failure.message)

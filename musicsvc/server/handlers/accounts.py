@@ -1,0 +1,36 @@
+"""Accounts: registering."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from musicsvc.errors import Forbidden
+from musicsvc.server.shapes import users as shapes
+from musicsvc.server.shapes.envelope import JSON, Site, ok
+from musicsvc.store import passwords, tokens, users
+
+if TYPE_CHECKING:
+    from musicsvc.config import Settings
+    from musicsvc.server.schemas.accounts import RegisterIn
+
+
+def registration_open(settings: Settings) -> None:
+    """Raises Forbidden where registering is switched off."""
+    if not settings.registration.open:
+        raise Forbidden("Registration is closed.")
+
+
+def hash_password(body: RegisterIn) -> str:
+    """The hash of the password, made before the unit begins."""
+    return passwords.hash_password(body.password)
+
+
+def register(body: RegisterIn, prepared: str, settings: Settings, site: Site, now: int) -> JSON:
+    """Register an account; its token is in the answer where `token_name` was sent, and nowhere else."""
+    granted = settings.registration.grants_access
+    user = users.create(body.email, password_hash=prepared, api_access=granted, now=now)
+    shape = shapes.summary(user.id, user.display_name, user.avatar, site)
+    if body.token_name is not None:
+        _, value = tokens.create(user, body.token_name, now=now, without_access=True)
+        shape["access_token"] = value
+    return ok(user=shape)

@@ -1,0 +1,39 @@
+"""Albums."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from musicsvc.server.shapes import catalog as shapes
+from musicsvc.server.shapes.envelope import JSON, ok, paginator
+from musicsvc.store import albums
+
+if TYPE_CHECKING:
+    from musicsvc.server.schemas.catalog import AlbumIn, AlbumParts
+    from musicsvc.server.schemas.fields import Pages
+    from musicsvc.store.albums import AlbumRow
+    from musicsvc.store.tokens import Identity
+
+
+def index(query: Pages, caller: Identity | None) -> JSON:
+    """List all albums, newest first."""
+    found = albums.listing(query.at())
+    if caller is None:
+        return ok(albums=paginator(found, [shapes.album_public(row) for row in found.rows]))
+    albums.with_contents(found.rows)
+    return ok(albums=paginator(found, [shapes.album_full(row) for row in found.rows]))
+
+
+def show(subject: AlbumRow, query: AlbumParts, caller: Identity | None) -> JSON:
+    """Read an album; `with` asks for its genres and tags."""
+    if caller is None:
+        return ok(album=shapes.album_public(subject))
+    albums.with_words(albums.with_contents([subject])[0], query.with_)
+    return ok(album=shapes.album_full(subject, query.with_))
+
+
+def create(body: AlbumIn, caller: Identity, now: int) -> JSON:
+    """Create an album of an artist that the caller manages."""
+    values = body.model_dump(include={"name", "description", "release_date", "image"})
+    album = albums.create(values, body.artist_id, body.tags or (), now=now, by=caller)
+    return ok(album=shapes.album_full(album))

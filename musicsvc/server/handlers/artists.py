@@ -1,0 +1,51 @@
+"""Artists, and what is listed under one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from musicsvc.server.shapes import catalog as shapes
+from musicsvc.server.shapes.envelope import JSON, ok, paginator
+from musicsvc.store import albums, artists, tracks
+
+if TYPE_CHECKING:
+    from musicsvc.server.schemas.catalog import ArtistIn
+    from musicsvc.server.schemas.fields import Pages
+    from musicsvc.store.artists import ArtistRow
+    from musicsvc.store.tokens import Identity
+
+
+def index(query: Pages, caller: Identity | None) -> JSON:
+    """List all artists, newest first."""
+    found = artists.listing(query.at())
+    shape = shapes.artist_full if caller else shapes.artist_public
+    return ok(artists=paginator(found, [shape(row) for row in found.rows]))
+
+
+def show(subject: ArtistRow, caller: Identity | None) -> JSON:
+    """Read an artist."""
+    return ok(artist=shapes.artist_full(subject) if caller else shapes.artist_public(subject))
+
+
+def create(body: ArtistIn, caller: Identity, now: int) -> JSON:
+    """Create an artist, managed by the caller."""
+    artist = artists.create(body.name, body.description, body.image_small, now=now, by=caller)
+    return ok(artist=shapes.artist_full(artist))
+
+
+def list_albums(subject: ArtistRow, query: Pages, caller: Identity | None) -> JSON:
+    """List an artist's albums, newest release first."""
+    found = albums.of_artist(subject.id, query.at())
+    if caller is None:
+        return ok(pagination=paginator(found, [shapes.album_public(row) for row in found.rows]))
+    albums.with_contents(found.rows)
+    return ok(pagination=paginator(found, [shapes.album_full(row) for row in found.rows]))
+
+
+def list_tracks(subject: ArtistRow, query: Pages, caller: Identity | None) -> JSON:
+    """List an artist's tracks, most played first."""
+    found = tracks.of_artist(subject.id, query.at())
+    if caller is None:
+        return ok(pagination=paginator(found, [shapes.track_public(row) for row in found.rows]))
+    tracks.with_words(tracks.with_artists(found.rows))
+    return ok(pagination=paginator(found, [shapes.track_full(row) for row in found.rows]))

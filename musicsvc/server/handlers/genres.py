@@ -1,0 +1,18 @@
+"""Genres."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from musicsvc.server.shapes import catalog as shapes
+from musicsvc.server.shapes.envelope import JSON, ok, paginator
+from musicsvc.store import genres
+
+if TYPE_CHECKING:
+    from musicsvc.server.schemas.fields import Pages
+
+
+def index(query: Pages) -> JSON:
+    """List all genres by name."""
+    found = genres.listing(query.at())
+    return ok(pagination=paginator(found, [shapes.genre_row(row) for row in found.rows]))

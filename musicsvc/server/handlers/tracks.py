@@ -1,0 +1,42 @@
+"""Tracks, their comments and their fingerprints."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from musicsvc.server.shapes import catalog as shapes
+from musicsvc.server.shapes.envelope import JSON, Site, ok, paginator
+from musicsvc.store import albums, comments, tracks
+
+if TYPE_CHECKING:
+    from musicsvc.server.schemas.catalog import TrackIn
+    from musicsvc.server.schemas.fields import Pages
+    from musicsvc.store.tokens import Identity
+    from musicsvc.store.tracks import TrackRow
+
+LINKS = {"artists", "genre", "tags"}
+
+
+def show(subject: TrackRow, caller: Identity | None) -> JSON:
+    """Read a track."""
+    return ok(track=shapes.track_full(subject) if caller else shapes.track_public(subject))
+
+
+def create(body: TrackIn, caller: Identity, now: int) -> JSON:
+    """Create a track of artists of whom the caller manages at least one."""
+    if body.album_id is not None:
+        albums.require_managed(body.album_id, by=caller)
+    values = body.model_dump(exclude=LINKS, exclude_none=True)
+    track = tracks.create(values, body.artists, genre=body.genre, words=body.tags or (), now=now, by=caller)
+    return ok(track=shapes.track_full(track))
+
+
+def list_comments(subject: TrackRow, query: Pages, site: Site) -> JSON:
+    """List a track's comments in thread order."""
+    found = comments.of_track(subject.id, query.at())
+    return ok(pagination=paginator(found, [shapes.comment(row, site) for row in found.rows]))
+
+
+def fingerprint_status(subject: TrackRow) -> JSON:
+    """Read the status of a track's fingerprint."""
+    return ok(fingerprint_status=subject.fingerprint_status)

@@ -1,0 +1,80 @@
+"""From the Authorization header to the caller; a checked token is kept until the database changes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+from musicsvc.clock import MINUTE
+from musicsvc.errors import Forbidden, Unauthenticated
+from musicsvc.server.route import Access
+from musicsvc.store import tokens
+
+if TYPE_CHECKING:
+    from musicsvc.clock import Clock
+    from musicsvc.config import Settings
+    from musicsvc.store.database import Store
+    from musicsvc.store.tokens import Identity
+
+KEPT = 10_000
+SCHEME = "bearer "
+
+
+class Gatekeeper:
+    """Tells who calls, and refuses who may not."""
+
+    def __init__(self, store: Store, clock: Clock, settings: Settings) -> None:
+        self._store = store
+        self._clock = clock
+        self._contact = settings.access.contact_email
+        self._checked: OrderedDict[bytes, Identity | None] = OrderedDict()
+        self._version: int | None = None
+        self._used: dict[int, int] = {}
+        self._written: dict[int, int] = {}
+
+    async def admit(self, access: Access, header: str | None) -> Identity | None:
+        """The caller, None in the public tier. Raises Unauthenticated, and Forbidden without API access."""
+        if access is Access.OPEN:
+            return None
+        if header is None:
+            if access is Access.PUBLIC:
+                return None
+            raise Unauthenticated
+        caller = await self._identify(header)
+        if caller is None or self._clock.now() >= caller.expires_at:
+            raise Unauthenticated
+        if caller.suspended:
+            raise Forbidden("The account is suspended.")
+        if not caller.api_access:
+            hint = f" Ask for it at {self._contact}." if self._contact else ""
+            raise Forbidden(f"The account has no API access.{hint}")
+        self._used[caller.token_id] = self._clock.now()
+        return caller
+
+    async def _identify(self, header: str) -> Identity | None:
+        scheme, value = header[: len(SCHEME)], header[len(SCHEME) :]
+        if scheme.lower() != SCHEME or not tokens.well_formed(value):
+            return None
+        digest = tokens.digest(value)
+        version = self._store.changes()
+        if version != self._version:
+            self._checked.clear()
+            self._version = version
+        if version is not None and digest in self._checked:
+            self._checked.move_to_end(digest)
+            return self._checked[digest]
+        caller = await asyncio.wrap_future(self._store.read(lambda: tokens.identify(digest)))
+        if version is not None and version == self._version:
+            self._checked[digest] = caller
+            if len(self._checked) > KEPT:
+                self._checked.popitem(last=False)
+        return caller
+
+    async def write_last_used(self) -> None:
+        """Persist when tokens were last used, at most once a minute a token; off the path of any request."""
+        used, self._used = self._used, {}
+        due = {token: at for token, at in used.items() if abs(at - self._written.get(token, -MINUTE)) >= MINUTE}
+        if due:
+            await asyncio.wrap_future(self._store.write(lambda: tokens.touch(due)))
+            self._written |= due

@@ -1,0 +1,52 @@
+"""THE table of endpoints: what is not in it does not exist."""
+
+from musicsvc.server.handlers import accounts, albums, artists, documents, genres, health, tracks
+from musicsvc.server.route import Access, Family, Route
+from musicsvc.server.schemas import answers
+from musicsvc.server.schemas.accounts import RegisterIn
+from musicsvc.server.schemas.catalog import AlbumIn, AlbumPages, AlbumParts, ArtistIn, TrackIn
+from musicsvc.server.schemas.fields import Pages
+from musicsvc.store import albums as album_store
+from musicsvc.store import artists as artist_store
+from musicsvc.store import tracks as track_store
+
+V1 = "/api/v1"
+INSIGHTS = f"{V1}/producer-intelligence/insights"
+OPEN, PUBLIC, PLAIN = Access.OPEN, Access.PUBLIC, Family.PLAIN
+
+# fmt: off
+ROUTES: tuple[Route, ...] = (
+    Route("POST", f"{V1}/auth/register", accounts.register, OPEN, body=RegisterIn, answer=answers.Registered,
+          gate=accounts.registration_open, prepare=accounts.hash_password, forbids=True),
+    Route("GET", f"{V1}/albums", albums.index, PUBLIC, query=AlbumPages,
+          answer=answers.OfAlbums[answers.Album], public_answer=answers.OfAlbums[answers.AlbumPublic]),
+    Route("POST", f"{V1}/albums", albums.create, status=201, body=AlbumIn, answer=answers.OneAlbum[answers.Album]),
+    Route("GET", f"{V1}/albums/{{id}}", albums.show, PUBLIC, find=album_store.get, query=AlbumParts,
+          answer=answers.OneAlbum[answers.Album], public_answer=answers.OneAlbum[answers.AlbumPublic]),
+    Route("POST", f"{V1}/tracks", tracks.create, status=201, body=TrackIn, answer=answers.OneTrack[answers.Track]),
+    Route("GET", f"{V1}/tracks/{{id}}", tracks.show, PUBLIC, find=track_store.get, addition=True,
+          answer=answers.OneTrack[answers.Track], public_answer=answers.OneTrack[answers.TrackPublic]),
+    Route("GET", f"{V1}/tracks/{{id}}/comments", tracks.list_comments, find=track_store.get, query=Pages,
+          answer=answers.Paged[answers.Comment]),
+    Route("GET", f"{V1}/tracks/{{id}}/fingerprint/status", tracks.fingerprint_status, find=track_store.get,
+          answer=answers.Fingerprint),
+    Route("GET", f"{V1}/artists", artists.index, PUBLIC, query=AlbumPages,
+          answer=answers.OfArtists[answers.Artist], public_answer=answers.OfArtists[answers.ArtistPublic]),
+    Route("POST", f"{V1}/artists", artists.create, status=201, body=ArtistIn,
+          answer=answers.OneArtist[answers.Artist]),
+    Route("GET", f"{V1}/artists/{{id}}", artists.show, PUBLIC, find=artist_store.get, addition=True,
+          answer=answers.OneArtist[answers.Artist], public_answer=answers.OneArtist[answers.ArtistPublic]),
+    Route("GET", f"{V1}/artists/{{id}}/albums", artists.list_albums, PUBLIC, find=artist_store.get, query=Pages,
+          answer=answers.Paged[answers.Album], public_answer=answers.Paged[answers.AlbumPublic]),
+    Route("GET", f"{V1}/artists/{{id}}/tracks", artists.list_tracks, PUBLIC, find=artist_store.get, query=Pages,
+          answer=answers.Paged[answers.Track], public_answer=answers.Paged[answers.TrackPublic]),
+    Route("GET", f"{V1}/genres", genres.index, PUBLIC, query=Pages, addition=True,
+          answer=answers.Paged[answers.Genre], public_answer=answers.Paged[answers.Genre]),
+    Route("GET", f"{V1}/openapi.json", documents.openapi, OPEN, storeless=True, addition=True),
+    Route("GET", "/docs", documents.page, OPEN, family=PLAIN, storeless=True, hidden=True),
+    Route("GET", "/docs/{name}", documents.file, OPEN, family=PLAIN, storeless=True, hidden=True),
+    Route("GET", "/healthz", health.alive, OPEN, family=PLAIN, storeless=True, plain_http=True, hidden=True,
+          answer=answers.Alive),
+    Route("GET", "/readyz", health.ready, OPEN, family=PLAIN, plain_http=True, hidden=True, answer=answers.Alive),
+)
+# fmt: on

@@ -1,0 +1,40 @@
+"""Bodies about accounts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import ValidationInfo, field_validator
+
+from musicsvc.server.schemas.fields import Body, Secret, text
+from musicsvc.store import passwords, users
+
+
+class RegisterIn(Body):
+    """A new account; a token is made where `token_name` is sent."""
+
+    email: text(1, users.EMAIL_LENGTH)  # type: ignore[valid-type]
+    password: Secret
+    token_name: text(3, 50) | None = None  # type: ignore[valid-type]
+
+    @field_validator("email")
+    @classmethod
+    def _email_syntax(cls, value: str) -> str:
+        if problem := users.email_problem(value):
+            raise ValueError(problem)
+        return value
+
+    @field_validator("password")
+    @classmethod
+    def _password_rule(cls, value: str, info: ValidationInfo) -> str:
+        hosted = bool((info.context or {}).get("hosted"))
+        if problem := passwords.check(value, email=info.data.get("email", ""), hosted=hosted):
+            raise ValueError(problem)
+        return value
+
+    @classmethod
+    def look_up(cls, sent: dict[str, Any], faults: dict[str, str]) -> dict[str, str]:
+        """A taken address is told together with the other faults."""
+        if "email" not in faults and users.is_taken(sent["email"]):
+            return {"email": users.TAKEN}
+        return {}

@@ -1,0 +1,107 @@
+"""Bodies and queries of artists, albums and tracks (contract.md, sections 3 and 4)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
+
+from musicsvc.server.schemas.currencies import CODES
+from musicsvc.server.schemas.fields import Body, Description, Id, Name, Pages, Query, ReleaseDate, Tag, Url
+from musicsvc.store import albums, artists, genres
+
+MAX_DURATION = 86_400_000
+MAX_PRICE = 1_000_000_000
+PARTS = ("tags", "genres", "artists", "tracks")
+
+
+def _has_slug(value: str) -> str:
+    if not genres.slug(value):
+        raise ValueError("Must hold a letter or a digit.")
+    return value
+
+
+def _known_currency(value: str) -> str:
+    if value not in CODES:
+        raise ValueError("Must be a currency code of ISO 4217, such as USD.")
+    return value
+
+
+def _unrepeated(values: list[int]) -> list[int]:
+    if len(set(values)) < len(values):
+        raise ValueError("Must not name anything twice.")
+    return values
+
+
+def _parts(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    names = [name.strip() for name in value.split(",")]
+    unknown = [name for name in names if name and name not in PARTS]
+    if unknown:
+        raise ValueError(f"Takes {', '.join(PARTS)}, separated by commas.")
+    return frozenset(filter(None, names))
+
+
+Genre = Annotated[Tag, AfterValidator(_has_slug)]
+Currency = Annotated[str, StringConstraints(strict=True, strip_whitespace=True), AfterValidator(_known_currency)]
+Price = Annotated[float, Field(strict=True, ge=0, le=MAX_PRICE, allow_inf_nan=False)]
+Key = Literal["C", "C#", "D", "D#", "E", "F", "F#", "G", "G#", "A", "A#", "B"]
+Tags = Annotated[list[Tag], Field(max_length=20)]
+
+
+class ArtistIn(Body):
+    """A new artist."""
+
+    name: Name
+    description: Description | None = None
+    image_small: Url | None = None
+
+
+class AlbumIn(Body):
+    """A new album of an artist that the caller manages."""
+
+    references: ClassVar = {"artist_id": artists.missing}
+
+    name: Name
+    artist_id: Id
+    description: Description | None = None
+    release_date: ReleaseDate | None = None
+    image: Url | None = None
+    tags: Tags | None = None
+
+
+class TrackIn(Body):
+    """A new track of artists of whom the caller manages at least one."""
+
+    references: ClassVar = {"artists": artists.missing, "album_id": albums.missing}
+
+    name: Name
+    duration: Annotated[int, Field(strict=True, ge=1, le=MAX_DURATION)]
+    artists: Annotated[list[Id], Field(min_length=1, max_length=50), AfterValidator(_unrepeated)]
+    description: Description | None = None
+    genre: Genre | None = None
+    image: Url | None = None
+    release_date: ReleaseDate | None = None
+    album_id: Id | None = None
+    bpm: Annotated[int, Field(strict=True, ge=20, le=400)] | None = None
+    key: Key | None = None
+    scale: Literal["Major", "Minor"] | None = None
+    price: Price | None = None
+    currency: Currency | None = None
+    licensing_type: Literal["non_exclusive_only", "both", "exclusive_only"] | None = None
+    exclusive_status: Literal["available", "not_available", "sold"] | None = None
+    exclusive_price: Price | None = None
+    tags: Tags | None = None
+
+
+class AlbumParts(Query):
+    """What an album is asked for beside itself."""
+
+    with_: Annotated[frozenset[str], BeforeValidator(_parts)] = Field(frozenset(), alias="with")
+
+
+class AlbumPages(Pages):
+    """Pages of albums and artists, whose size api.md calls `per_page`."""
+
+    size_name: ClassVar[str] = "per_page"

@@ -1,0 +1,141 @@
+"""The kinds of field that bodies and queries are made of (contract.md, section 1)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import date
+from typing import Annotated, Any, ClassVar
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, WithJsonSchema
+
+from musicsvc.store.pagination import Page
+
+MAX_ID = 2**53 - 1
+MAX_PAGE = 2**31 - 1
+DIGITS = re.compile(r"0|[1-9][0-9]{0,15}")
+DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+HIDDEN = re.compile(r"[\s\x00-\x1f\x7f]")
+
+
+def parse_id(text: str) -> int | None:
+    """The id that a path or query spells, None where it is no integer of 1 … 2^53-1."""
+    value = int(text) if DIGITS.fullmatch(text) else 0
+    return value if 1 <= value <= MAX_ID else None
+
+
+def _no_nul(value: str) -> str:
+    if "\x00" in value:
+        raise ValueError("Must not contain NUL characters.")
+    return value
+
+
+def _real_date(value: str) -> str:
+    # The pattern first: fromisoformat also takes 20260131 and 2026-W05-6.
+    with suppress(ValueError):
+        if DATE.fullmatch(value) and date.fromisoformat(value):
+            return value
+    raise ValueError("Must be a date such as 2026-01-31.")
+
+
+def _absolute_url(value: str) -> str:
+    try:
+        parts = urlsplit(value)
+        sound = parts.scheme in {"http", "https"} and bool(parts.hostname) and not HIDDEN.search(value)
+        _ = parts.port
+    except ValueError:
+        sound = False
+    if not sound:
+        raise ValueError("Must be an absolute http or https URL.")
+    return value
+
+
+def _digits(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    if not DIGITS.fullmatch(value):
+        raise ValueError("Must be a whole number, written in plain digits.")
+    return int(value)
+
+
+def text(minimum: int, maximum: int) -> Any:
+    """A trimmed string of so many code points, without NUL."""
+    return Annotated[
+        str,
+        StringConstraints(strict=True, strip_whitespace=True, min_length=minimum, max_length=maximum),
+        AfterValidator(_no_nul),
+    ]
+
+
+def query_integer(minimum: int, maximum: int) -> Any:
+    """An integer of a query string: ASCII digits, no sign, no leading zero."""
+    return Annotated[int, Field(ge=minimum, le=maximum), BeforeValidator(_digits)]
+
+
+Id = Annotated[int, Field(strict=True, ge=1, le=MAX_ID)]
+Secret = Annotated[str, Field(strict=True), AfterValidator(_no_nul)]
+Name = text(1, 255)
+Description = text(0, 10_000)
+Url = Annotated[
+    str,
+    StringConstraints(strict=True, strip_whitespace=True, max_length=2048),
+    AfterValidator(_no_nul),
+    AfterValidator(_absolute_url),
+    WithJsonSchema({"type": "string", "format": "uri", "pattern": "^https?://", "maxLength": 2048}),
+]
+ReleaseDate = Annotated[
+    str,
+    StringConstraints(strict=True, strip_whitespace=True),
+    AfterValidator(_real_date),
+    WithJsonSchema({"type": "string", "format": "date"}),
+]
+Tag = text(1, 60)
+
+
+class Body(BaseModel):
+    """A JSON object that a client sends; fields that are not known are ignored.
+
+    `references` maps a field of ids to the store function that tells which of them do not exist.
+    """
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+    references: ClassVar[Mapping[str, Callable[[list[int]], set[int]]]] = {}
+
+    @classmethod
+    def look_up(cls, sent: dict[str, Any], faults: dict[str, str]) -> dict[str, str]:
+        """The faults that only the database knows, for the fields that are sound so far; inside a unit."""
+        errors: dict[str, str] = {}
+        for name, missing in cls.references.items():
+            places = _ids_sent(name, sent.get(name), faults)
+            unknown = missing(list(places.values()))
+            errors |= {place: f"There is no {value}." for place, value in places.items() if value in unknown}
+        return errors
+
+
+def _ids_sent(name: str, value: Any, faults: dict[str, str]) -> dict[str, int]:
+    """The sound ids of a field by their place, such as `artists.0`."""
+    if name in faults or value is None:
+        return {}
+    places = {f"{name}.{at}": each for at, each in enumerate(value)} if isinstance(value, list) else {name: value}
+    return {place: each for place, each in places.items() if place not in faults}
+
+
+class Query(BaseModel):
+    """The parameters of a query string; parameters that are not known are ignored."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class Pages(Query):
+    """Page number and size; `per_page` is the same parameter under its other name."""
+
+    size_name: ClassVar[str] = "perPage"  # the name that stands first in the OpenAPI entry
+
+    page: query_integer(1, MAX_PAGE) = 1  # type: ignore[valid-type]
+    perPage: query_integer(1, 100) = 20  # type: ignore[valid-type]  # noqa: N815 - the parameter's name in api.md
+
+    def at(self) -> Page:
+        """The page that is asked for."""
+        return Page(self.page, self.perPage)

@@ -1,0 +1,120 @@
+"""From raw JSON and query strings to checked schemas, with every faulty field named at once."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from musicsvc.errors import Malformed
+from musicsvc.server.schemas.fields import MAX_ID, Pages
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+M = TypeVar("M", bound=BaseModel)
+Errors = dict[str, str]
+SURROGATE = re.compile(r"[\ud800-\udfff]")
+REQUIRED = "This field is required."
+SIZE_NAMES = ("perPage", "per_page")
+DIGITS_KEPT = 400
+MESSAGES = {
+    "missing": REQUIRED,
+    "string_type": "Must be a string.",
+    "int_type": "Must be an integer.",
+    "int_from_float": "Must be an integer.",
+    "bool_type": "Must be true or false.",
+    "list_type": "Must be a list.",
+    "dict_type": "Must be an object.",
+    "model_type": "Must be an object.",
+    "model_attributes_type": "Must be an object.",
+    "float_type": "Must be a number.",
+    "finite_number": "Must be a number.",
+    "string_too_long": "Must have at most {max_length} characters.",
+    "too_short": "Must hold at least {min_length}.",
+    "too_long": "Must hold at most {max_length}.",
+    "greater_than_equal": "Must be at least {ge}.",
+    "less_than_equal": "Must be at most {le}.",
+    "literal_error": "Must be one of: {expected}.",
+    "enum": "Must be one of: {expected}.",
+    "extra_forbidden": "There is no such key.",
+}
+
+
+def parse_json(raw: bytes) -> Any:
+    """The JSON value of a body. Raises Malformed for what is no sound JSON in UTF-8, a repeated key included."""
+    try:
+        text = raw.decode("utf-8", "strict")
+        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse, parse_int=_integer)
+        if SURROGATE.search(json.dumps(value, ensure_ascii=False) if "\\u" in text else ""):
+            raise Malformed("The body holds half of a surrogate pair.")
+    except RecursionError:
+        raise Malformed("The body is nested too deeply.") from None
+    except ValueError:
+        raise Malformed("The body is not valid JSON in UTF-8.") from None
+    return value
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        raise Malformed("The body repeats a key.")
+    return value
+
+
+def _refuse(constant: str) -> Any:
+    raise Malformed(f"The body holds {constant}, which is not JSON.")
+
+
+def _integer(digits: str) -> int:
+    """The integer; of one of absurd length so many digits that every bound refuses it all the same."""
+    return int(digits[:DIGITS_KEPT])
+
+
+def check(schema: type[M], value: Any, context: Any = None) -> tuple[M | None, Errors]:
+    """The value as the schema, or None with a message for each faulty field."""
+    if not isinstance(value, dict):
+        return None, {"body": "Must be a JSON object."}
+    try:
+        return schema.model_validate(value, context=context), {}
+    except ValidationError as error:
+        return None, {_place(fault["loc"]): _message(fault) for fault in reversed(error.errors(include_url=False))}
+
+
+def check_query(schema: type[M], pairs: Iterable[tuple[str, str]]) -> tuple[M | None, Errors]:
+    """The parameters as the schema, or None with a message for each; one given twice is faulty."""
+    values: dict[str, str] = {}
+    errors: Errors = {}
+    names = {field.alias or name for name, field in schema.model_fields.items()}
+    paged = issubclass(schema, Pages)
+    sent = "perPage"
+    for name, value in pairs:
+        known = "perPage" if paged and name in SIZE_NAMES else name
+        if known not in names:
+            continue
+        if known in values:
+            errors[name] = "Must be given once." if name == sent else "Must not be given beside perPage."
+        sent = name if known == "perPage" else sent
+        values[known] = value
+    result, faults = check(schema, values)
+    errors |= {sent if name == "perPage" else name: fault for name, fault in faults.items()}
+    return (None if errors else result), errors
+
+
+def _place(location: tuple[int | str, ...]) -> str:
+    return ".".join(str(part) for part in location) or "body"
+
+
+def _message(fault: Any) -> str:
+    kind, context = fault["type"], fault.get("ctx") or {}
+    if kind == "value_error":
+        return str(context["error"])
+    if kind == "string_too_short":
+        return REQUIRED if context["min_length"] == 1 else f"Must have at least {context['min_length']} characters."
+    if kind == "string_pattern_mismatch":
+        return "Has characters that are not allowed here."
+    if kind in {"greater_than_equal", "less_than_equal"} and abs(next(iter(context.values()))) > MAX_ID:
+        return "Is out of range."
+    return MESSAGES.get(kind, "Is not valid.").format(**context)

@@ -1,0 +1,1 @@
+"""What clients get: one function per resource and tier, literal dicts in documented order."""

@@ -1,0 +1,152 @@
+"""Artists, albums, tracks, genres and comments, as each tier sees them (api.md; contract.md, section 3)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from musicsvc.clock import isoformat
+from musicsvc.server.shapes import users
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from musicsvc.server.shapes.envelope import JSON, Site
+    from musicsvc.store.albums import AlbumRow
+    from musicsvc.store.artists import ArtistRow
+    from musicsvc.store.comments import CommentRow
+    from musicsvc.store.genres import GenreRow
+    from musicsvc.store.tracks import TrackRow
+
+
+def duration_text(milliseconds: int) -> str:
+    """`m:ss`, from one hour on `h:mm:ss`; seconds floored."""
+    minutes, seconds = divmod(milliseconds // 1000, 60)
+    hours, rest = divmod(minutes, 60)
+    return f"{hours}:{rest:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
+
+
+def artist_public(artist: ArtistRow) -> JSON:
+    """An artist without a token."""
+    return {"id": artist.id, "name": artist.name, "model_type": "artist"}
+
+
+def artist_nested(artist: ArtistRow) -> JSON:
+    """An artist within another shape: the fields of api.md only."""
+    return {
+        "id": artist.id,
+        "name": artist.name,
+        "image_small": artist.image_small,
+        "verified": bool(artist.verified),
+    }
+
+
+def artist_full(artist: ArtistRow) -> JSON:
+    """An artist with a token."""
+    return artist_nested(artist) | {
+        "model_type": "artist",
+        "created_at": isoformat(artist.created_at),
+        "albums_count": artist.albums_count,
+        "tracks_count": artist.tracks_count,
+    }
+
+
+def track_public(track: TrackRow) -> JSON:
+    """A track without a token."""
+    return {
+        "id": track.id,
+        "name": track.name,
+        "image": track.image,
+        "created_at": isoformat(track.created_at),
+        "model_type": "track",
+        "duration_text": duration_text(track.duration),
+    }
+
+
+def track_nested(track: TrackRow) -> JSON:
+    """A track within another shape: the fields of api.md only."""
+    return {
+        "id": track.id,
+        "name": track.name,
+        "release_date": track.release_date,
+        "image": track.image,
+        "duration": track.duration,
+        "description": track.description,
+        "artists": [artist_nested(artist) for artist in track.artists],
+    }
+
+
+def track_full(track: TrackRow) -> JSON:
+    """A track with a token."""
+    return track_nested(track) | {
+        "model_type": "track",
+        "created_at": isoformat(track.created_at),
+        "duration_text": duration_text(track.duration),
+        "bpm": track.bpm,
+        "key": track.key,
+        "scale": track.scale,
+        "plays": track.plays,
+        "likes_count": track.likes_count,
+        "reposts_count": track.reposts_count,
+        "price": track.price,
+        "currency": track.currency,
+        "licensing_type": track.licensing_type,
+        "exclusive_status": track.exclusive_status,
+        "exclusive_price": track.exclusive_price,
+        "genres": [genre(*each) for each in track.genres],
+        "tags": [{"id": tag_id, "name": name} for tag_id, name in track.tags],
+        "album_id": track.album_id,
+    }
+
+
+def album_public(album: AlbumRow) -> JSON:
+    """An album without a token."""
+    return {
+        "id": album.id,
+        "name": album.name,
+        "model_type": "album",
+        "image": album.image,
+        "release_date": album.release_date,
+    }
+
+
+def album_full(album: AlbumRow, parts: Collection[str] = ()) -> JSON:
+    """An album with a token; genres and tags where `parts` asks for them."""
+    shape: JSON = {
+        "id": album.id,
+        "name": album.name,
+        "image": album.image,
+        "release_date": album.release_date,
+        "description": album.description,
+        "tracks": [track_nested(track) for track in album.tracks],
+        "artists": [artist_nested(artist) for artist in album.artists],
+        "model_type": "album",
+        "created_at": isoformat(album.created_at),
+        "plays": album.plays,
+    }
+    if "genres" in parts:
+        shape["genres"] = [genre(*each) for each in album.genres]
+    if "tags" in parts:
+        shape["tags"] = [{"id": tag_id, "name": name} for tag_id, name in album.tags]
+    return shape
+
+
+def genre(genre_id: int, name: str, display_name: str) -> JSON:
+    """A genre, the same in both tiers."""
+    return {"id": genre_id, "name": name, "display_name": display_name, "model_type": "genre"}
+
+
+def genre_row(row: GenreRow) -> JSON:
+    """A genre of a list."""
+    return genre(*row)
+
+
+def comment(row: CommentRow, site: Site) -> JSON:
+    """A comment; a deleted one keeps its place and loses its text."""
+    return {
+        "id": row.id,
+        "content": "" if row.deleted else row.content,
+        "position": row.position,
+        "depth": row.depth,
+        "deleted": bool(row.deleted),
+        "user": users.summary(row.user_id, row.display_name, row.avatar, site),
+    }

@@ -1,0 +1,48 @@
+"""What every answer has around its resource: status, page, and files that are sent as they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from musicsvc.store.pagination import Listing
+
+JSON = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """The service as its clients see it: `root` is the address that absolute URLs begin with."""
+
+    root: str
+
+
+@dataclass(frozen=True, slots=True)
+class Download:
+    """Bytes that are sent as they are."""
+
+    content: bytes
+    content_type: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def ok(**parts: Any) -> JSON:
+    """A successful answer with the documented key."""
+    return {"status": "success", **parts}
+
+
+def paginator(listing: Listing[Any], data: list[JSON]) -> JSON:
+    """The seven-key paginator of api.md; `data` are the shaped rows of the listing."""
+    page, some = listing.page, bool(data)
+    return {
+        "current_page": page.number,
+        "from": page.offset + 1 if some else None,
+        "to": page.offset + len(data) if some else None,
+        "per_page": page.size,
+        "last_page": max(1, -(-listing.total // page.size)),
+        "total": listing.total,
+        "data": data,
+    }

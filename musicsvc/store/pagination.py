@@ -1,0 +1,42 @@
+"""Pages: every order ends in the id, so that no row is shown twice or left out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Row = TypeVar("Row")
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Which page is asked for: `number` from 1, `size` rows."""
+
+    number: int = 1
+    size: int = 20
+
+    @property
+    def offset(self) -> int:
+        """How many rows come before it."""
+        return (self.number - 1) * self.size
+
+
+@dataclass(frozen=True, slots=True)
+class Listing(Generic[Row]):
+    """The rows of one page, and how many there are on all pages together."""
+
+    rows: list[Row]
+    total: int
+    page: Page
+
+
+def paginate(query: Any, page: Page, make: Callable[..., Row], total: int | None = None) -> Listing[Row]:
+    """One page of the query, a row made of each tuple; `total` is counted where it is not given."""
+    count = query.order_by().count() if total is None else total
+    if page.offset >= count:
+        return Listing([], count, page)
+    tuples = query.limit(page.size).offset(page.offset).tuples()
+    return Listing([make(*values) for values in tuples.iterator()], count, page)

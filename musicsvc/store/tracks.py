@@ -1,0 +1,165 @@
+"""Tracks: their rows with artists, genres and tags, and who may make them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from peewee import JOIN, fn
+
+from musicsvc.errors import Forbidden, NotFound
+from musicsvc.store import artists, genres, tags
+from musicsvc.store.models import Album, Genre, Tag, Track, TrackArtist, TrackGenre, TrackTag
+from musicsvc.store.pagination import Listing, Page, paginate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from musicsvc.store.artists import ArtistRow
+    from musicsvc.store.tokens import Identity
+
+
+@dataclass(slots=True)
+class TrackRow:
+    """A track; `duration` in milliseconds, `image` its own or its album's."""
+
+    id: int
+    name: str
+    release_date: str | None
+    image: str | None
+    duration: int
+    description: str | None
+    album_id: int | None
+    bpm: int | None
+    key: str | None
+    scale: str | None
+    price: float | None
+    currency: str
+    licensing_type: str
+    exclusive_status: str
+    exclusive_price: float | None
+    plays: int
+    likes_count: int
+    reposts_count: int
+    fingerprint_status: str
+    created_at: int
+    artists: Iterable[ArtistRow] = ()
+    genres: list[tuple[int, str, str]] = field(default_factory=list)
+    tags: list[tuple[int, str]] = field(default_factory=list)
+
+
+COLUMNS = (
+    Track.id,
+    Track.name,
+    Track.release_date,
+    fn.COALESCE(Track.image, Album.image),
+    Track.duration,
+    Track.description,
+    Track.album,
+    Track.bpm,
+    Track.key,
+    Track.scale,
+    Track.price,
+    Track.currency,
+    Track.licensing_type,
+    Track.exclusive_status,
+    Track.exclusive_price,
+    Track.plays,
+    Track.likes_count,
+    Track.reposts_count,
+    Track.fingerprint_status,
+    Track.created_at,
+)
+
+
+def select() -> Any:
+    """The query of track rows, to be narrowed."""
+    return Track.select(*COLUMNS).join(Album, JOIN.LEFT_OUTER, on=(Track.album == Album.id))
+
+
+def get(track_id: int) -> TrackRow:
+    """The track with its artists, genres and tags; raises NotFound."""
+    for values in select().where(Track.id == track_id).tuples().iterator():
+        return with_words(with_artists([TrackRow(*values)]))[0]
+    raise NotFound("There is no such track.")
+
+
+def of_artist(artist_id: int, page: Page) -> Listing[TrackRow]:
+    """The artist's tracks, most played first."""
+    query = select().join(TrackArtist, on=(TrackArtist.track == Track.id)).where(TrackArtist.artist == artist_id)
+    total = TrackArtist.select().where(TrackArtist.artist == artist_id).count()
+    return paginate(query.order_by(Track.plays.desc(), Track.id.desc()), page, TrackRow, total)
+
+
+def of_albums(album_ids: Iterable[int]) -> dict[int, list[TrackRow]]:
+    """The tracks of each album with their artists, in the order in which they came."""
+    condition = Track.album.in_(list(album_ids))
+    rows = [TrackRow(*values) for values in select().where(condition).order_by(Track.id).tuples().iterator()]
+    credit = artists.credits_of(TrackArtist, TrackArtist.track, TrackArtist.track.in_(_ids(condition)))
+    found: dict[int, list[TrackRow]] = {}
+    for row in rows:
+        row.artists = credit.get(row.id, ())
+        found.setdefault(row.album_id or 0, []).append(row)
+    return found
+
+
+def with_artists(rows: Sequence[TrackRow]) -> Sequence[TrackRow]:
+    """The same rows with their artists filled in."""
+    condition = TrackArtist.track.in_([row.id for row in rows])
+    credit = artists.credits_of(TrackArtist, TrackArtist.track, condition) if rows else {}
+    for row in rows:
+        row.artists = credit.get(row.id, ())
+    return rows
+
+
+def with_words(rows: Sequence[TrackRow]) -> Sequence[TrackRow]:
+    """The same rows with their genres and tags filled in."""
+    if not rows:
+        return rows
+    ids = [row.id for row in rows]
+    by_id = {row.id: row for row in rows}
+    for track_id, *genre in genre_links(TrackGenre.track.in_(ids)):
+        by_id[track_id].genres.append(tuple(genre))
+    for track_id, *tag in tag_links(TrackTag.track.in_(ids)):
+        by_id[track_id].tags.append(tuple(tag))
+    return rows
+
+
+def genre_links(condition: Any) -> Iterable[Any]:
+    """(track id, genre id, name, display name) of the links that meet the condition, by genre id."""
+    columns = (TrackGenre.track, Genre.id, Genre.name, Genre.display_name)
+    return TrackGenre.select(*columns).join(Genre).where(condition).order_by(Genre.id).tuples().iterator()
+
+
+def tag_links(condition: Any) -> Iterable[Any]:
+    """(track id, tag id, name) of the links that meet the condition, by tag id."""
+    columns = (TrackTag.track, Tag.id, Tag.name)
+    return TrackTag.select(*columns).join(Tag).where(condition).order_by(Tag.id).tuples().iterator()
+
+
+def _ids(condition: Any) -> Any:
+    return Track.select(Track.id).where(condition)
+
+
+def create(
+    values: Mapping[str, Any],
+    artist_ids: Sequence[int],
+    *,
+    genre: str | None,
+    words: Iterable[str],
+    now: int,
+    by: Identity,
+) -> TrackRow:
+    """A new track; `values` are columns of the table. Forbidden where the caller manages none of its artists."""
+    if not artists.managed(artist_ids, by=by):
+        raise Forbidden("You manage none of these artists.")
+    track_id = Track.create(**values, created_at=now).id
+    TrackArtist.insert_many(
+        [{"track": track_id, "artist": artist_id, "position": at} for at, artist_id in enumerate(artist_ids)]
+    ).execute()
+    if genre is not None:
+        links = [{"track": track_id, "genre": genre_id} for genre_id in genres.ensure([genre]).values()]
+        TrackGenre.insert_many(links).execute()
+    if tag_ids := tags.ensure(words).values():
+        TrackTag.insert_many([{"track": track_id, "tag": tag_id} for tag_id in tag_ids]).execute()
+    return get(track_id)
