@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from musicsvc.store.models import Comment, User
 from musicsvc.store.pagination import Listing, Page, paginate
 
+GAP = 1 << 20  # between the places of neighbours, so that a comment can be put between them
+
 
 @dataclass(slots=True)
 class CommentRow:

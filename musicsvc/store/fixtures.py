@@ -1,0 +1,195 @@
+"""The small world of `fixtures/`, put into a store; what is there already stays as it is."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import musicsvc
+from musicsvc.clock import DAY
+from musicsvc.store import genres, tags, tokens, users
+from musicsvc.store.comments import GAP
+from musicsvc.store.models import (
+    Album,
+    AlbumArtist,
+    AlbumTag,
+    Artist,
+    Comment,
+    Track,
+    TrackArtist,
+    TrackGenre,
+    TrackTag,
+    User,
+)
+
+PREFIX = "fixture:"
+TRACK_COLUMNS = (
+    "name",
+    "release_date",
+    "image",
+    "duration",
+    "description",
+    "bpm",
+    "scale",
+    "price",
+    "currency",
+    "licensing_type",
+    "exclusive_status",
+    "exclusive_price",
+    "fingerprint_status",
+)
+ALBUM_COLUMNS = ("name", "release_date", "image", "description")
+ARTIST_COLUMNS = ("name", "description", "image_small", "verified")
+
+Entry = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Summary:
+    """How much was made; `tokens` holds the values of the tokens made, by their key in `accounts.toml`."""
+
+    accounts: int = 0
+    artists: int = 0
+    albums: int = 0
+    tracks: int = 0
+    comments: int = 0
+    tokens: dict[str, str] = field(default_factory=dict, repr=False)
+
+
+def folder(package: Path = Path(musicsvc.__file__).parent) -> Path:
+    """Where the data files are: in an installed package, else in the tree beside it."""
+    packed = package / "_fixtures"
+    return packed if packed.is_dir() else package.parent / "fixtures"
+
+
+def load(*, now: int) -> Summary:
+    """Put the world into the store, in one unit; nothing is made twice."""
+    world = _World(now)
+    for entry in _read("accounts", "account"):
+        world.accounts[entry["key"]] = _account(entry, world)
+    for entry in _read("catalog", "artist"):
+        world.artists[entry["key"]] = _artist(entry, world)
+    for entry in _read("catalog", "album"):
+        world.albums[entry["key"]] = _album(entry, world)
+    threads = _read("comments", "comment")
+    for entry in _read("catalog", "track"):
+        track_id = _track(entry, world)
+        if track_id is not None:
+            _thread([root for root in threads if root["track"] == entry["key"]], world, track_id)
+    return world.made
+
+
+@dataclass(slots=True)
+class _World:
+    """What the keys of the data files stand for, and what was made."""
+
+    now: int
+    accounts: dict[str, User] = field(default_factory=dict)
+    artists: dict[str, Artist] = field(default_factory=dict)
+    albums: dict[str, int] = field(default_factory=dict)
+    made: Summary = field(default_factory=Summary)
+
+
+def _read(file: str, kind: str) -> list[Entry]:
+    entries: list[Entry] = tomllib.loads((folder() / f"{file}.toml").read_text("utf-8"))[kind]
+    return entries
+
+
+def _account(entry: Entry, world: _World) -> User:
+    found: User | None = User.get_or_none(User.email_key == users.email_key(entry["email"]))
+    if found is not None:
+        return found
+    world.made.accounts += 1
+    user = users.create(
+        entry["email"],
+        display_name=entry["display_name"],
+        admin=entry.get("admin", False),
+        api_access=entry.get("api_access", False),
+        now=world.now - entry["days_ago"] * DAY,
+    )
+    if entry.get("reports_plays"):
+        User.update(reports_plays=True).where(User.id == user.id).execute()
+    for token in entry["tokens"]:
+        world.made.tokens[token["key"]] = _token(user, token, world.now)
+    if "suspended_days_ago" in entry:
+        users.suspend(user, now=world.now - entry["suspended_days_ago"] * DAY, reason=entry["suspended_reason"])
+    return user
+
+
+def _token(user: User, entry: Entry, now: int) -> str:
+    token, value = tokens.create(user, entry["name"], now=now - entry["days_ago"] * DAY, without_access=True)
+    if "revoked_days_ago" in entry:
+        tokens.revoke(token.id, entry["reason"], now=now - entry["revoked_days_ago"] * DAY)
+    return value
+
+
+def _artist(entry: Entry, world: _World) -> Artist:
+    manager = world.accounts[entry["manager"]].id if "manager" in entry else None
+    managed = Artist.manager.is_null() if manager is None else Artist.manager == manager
+    found: Artist | None = Artist.select().where(managed, Artist.name == entry["name"]).order_by(Artist.id).first()
+    if found is not None:
+        return found
+    world.made.artists += 1
+    made: Artist = Artist.create(**_columns(entry, ARTIST_COLUMNS), manager=manager, created_at=world.now)
+    return made
+
+
+def _album(entry: Entry, world: _World) -> int:
+    identity = _identity(entry, world)
+    found: Album | None = Album.get_or_none(**identity)
+    if found is not None:
+        return int(found.id)
+    world.made.albums += 1
+    album_id = Album.create(**_columns(entry, ALBUM_COLUMNS), **identity, created_at=world.now).id
+    for at, key in enumerate(entry["artists"]):
+        AlbumArtist.create(album=album_id, artist=world.artists[key].id, position=at)
+    for tag_id in tags.ensure(entry.get("tags", [])).values():
+        AlbumTag.create(album=album_id, tag=tag_id)
+    return int(album_id)
+
+
+def _track(entry: Entry, world: _World) -> int | None:
+    """The id of the track that was made, None where it was there already."""
+    identity = _identity(entry, world)
+    if Track.get_or_none(**identity) is not None:
+        return None
+    world.made.tracks += 1
+    links = {"key": entry.get("key_name"), "album": world.albums.get(entry.get("album", ""))}
+    track_id = Track.create(**_columns(entry, TRACK_COLUMNS), **links, **identity, created_at=world.now).id
+    for at, key in enumerate(entry["artists"]):
+        TrackArtist.create(track=track_id, artist=world.artists[key].id, position=at)
+    for genre_id in genres.ensure(entry.get("genres", [])).values():
+        TrackGenre.create(track=track_id, genre=genre_id)
+    for tag_id in tags.ensure(entry.get("tags", [])).values():
+        TrackTag.create(track=track_id, tag=tag_id)
+    return int(track_id)
+
+
+def _identity(entry: Entry, world: _World) -> Entry:
+    """The external id, and whose it is: that of the first artist's manager."""
+    return {"external_id": PREFIX + entry["key"], "imported_for": world.artists[entry["artists"][0]].manager or 0}
+
+
+def _columns(entry: Entry, names: tuple[str, ...]) -> Entry:
+    values = {name: entry[name] for name in names if name in entry}
+    return {name: value.strip() if isinstance(value, str) else value for name, value in values.items()}
+
+
+def _thread(entries: list[Entry], world: _World, track_id: int, parent: Comment | None = None) -> None:
+    """Write the comments, replies under their parent, in the order in which a thread is read."""
+    for entry in sorted(entries, key=lambda entry: (entry.get("position", 0), -entry["days_ago"])):
+        world.made.comments += 1
+        comment = Comment.create(
+            track=track_id,
+            user=world.accounts[entry["by"]].id,
+            parent=parent and parent.id,
+            content=entry.get("content", ""),
+            position=parent.position if parent else entry["position"],
+            depth=parent.depth + 1 if parent else 0,
+            deleted=entry.get("deleted", False),
+            place=world.made.comments * GAP,
+            created_at=world.now - entry["days_ago"] * DAY,
+        )
+        _thread(entry.get("replies", []), world, track_id, comment)
