@@ -36,7 +36,9 @@ def test_what_is_missing_is_made_again_without_doubles(store: Store, clock: Mova
 
 @pytest.mark.usefixtures("made")
 def test_ids_are_the_same_in_every_store(store: Store) -> None:
-    rows = store.read(lambda: list(Artist.select(Artist.id, Artist.name).order_by(Artist.id).tuples())).result()
+    rows = store.read(
+        lambda: list(Artist.select(Artist.id, Artist.name).order_by(Artist.id).tuples().iterator())
+    ).result()
     assert rows[0] == (1, "Johann Sebastian Bach")
     assert [row[0] for row in rows] == list(range(1, 18))
     first = store.read(lambda: Track.get_by_id(1)).result()
@@ -47,7 +49,7 @@ def test_every_account_and_token_is_in_the_state_that_it_stands_for(
     store: Store, clock: MovableClock, made: fixtures.Summary
 ) -> None:
     def states() -> dict[str, tuple[str, bool, bool]]:
-        found = {}
+        found: dict[str, tuple[str, bool, bool]] = {}
         for key, value in made.tokens.items():
             token = tokens.find_by_value(value)
             assert token is not None
@@ -97,7 +99,7 @@ def test_every_kind_of_licence_price_and_fingerprint_is_there(store: Store) -> N
 def test_the_edges_of_the_catalog_are_there(store: Store) -> None:
     def look() -> None:
         tracks = list(Track.select())
-        credits_ = [row[0] for row in TrackArtist.select(TrackArtist.track).tuples()]
+        credits_ = [row[0] for row in TrackArtist.select(TrackArtist.track).tuples().iterator()]
         assert max(credits_.count(track.id) for track in tracks) == 3
         assert any(track.album is None for track in tracks)
         assert {999, 3_599_999, 3_600_000, 64_800_000} <= {track.duration for track in tracks}
@@ -120,7 +122,7 @@ def test_the_edges_of_the_catalog_are_there(store: Store) -> None:
     ["LATIN", "CYRILLIC", "GREEK", "ARABIC", "HEBREW", "DEVANAGARI", "THAI", "CJK", "HIRAGANA", "HANGUL"],
 )
 def test_names_in_every_script_of_the_contract_are_there(store: Store, script: str) -> None:
-    names = store.read(lambda: [row[0] for row in Track.select(Track.name).tuples()]).result()
+    names = store.read(lambda: [row[0] for row in Track.select(Track.name).tuples().iterator()]).result()
     assert any(unicodedata.name(sign, "").startswith(script) for name in names for sign in name)
 
 
@@ -129,7 +131,7 @@ def test_comments_stand_in_thread_order_with_room_between_them(store: Store) -> 
     def thread() -> list[tuple[Any, ...]]:
         columns = (Comment.position, Comment.depth, Comment.deleted, Comment.place)
         rag = Track.get(Track.name == "Maple Leaf Rag").id
-        return list(Comment.select(*columns).where(Comment.track == rag).order_by(Comment.place).tuples())
+        return list(Comment.select(*columns).where(Comment.track == rag).order_by(Comment.place).tuples().iterator())
 
     rows = store.read(thread).result()
     assert [row[:3] for row in rows] == [
