@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import typer
 
+from musicsvc.cli.output import plain
 from musicsvc.clock import Clock
 
 if TYPE_CHECKING:
@@ -59,4 +60,4 @@ class Session:
     def say(self, message: str) -> None:
         """A message on stderr, none where `--quiet` is given."""
         if not self.quiet:
-            typer.echo(message, file=sys.stderr)
+            typer.echo(plain(message), file=sys.stderr)

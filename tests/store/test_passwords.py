@@ -1,0 +1,32 @@
+"""Passwords: the rule, and a hash that tells right from wrong."""
+
+import pytest
+
+from musicsvc.store import passwords
+
+EMAIL = "Ada.Lovelace@example.test"
+
+
+def test_a_password_is_hashed_with_argon2id_by_owasp_and_verified() -> None:
+    hashed = passwords.hash_password("correct horse")
+    assert hashed.startswith("$argon2id$v=19$m=19456,t=2,p=1$")
+    assert passwords.verify(hashed, "correct horse")
+    assert not passwords.verify(hashed, "correct horse ")
+    assert not passwords.verify("no hash", "correct horse")
+
+
+@pytest.mark.parametrize("password", ["1234567", "x" * 129, "", EMAIL, EMAIL.swapcase()])
+def test_too_short_too_long_or_the_email_is_refused(password: str) -> None:
+    assert passwords.check(password, email=EMAIL, hosted=False)
+
+
+@pytest.mark.parametrize("password", ["12345678", "x" * 128, "密码密码密码密码", "        "])
+def test_length_counts_code_points_and_nothing_is_trimmed(password: str) -> None:
+    assert passwords.check(password, email=EMAIL, hosted=False) is None
+
+
+def test_the_commonest_are_refused_on_a_hosted_service_alone() -> None:
+    for password in ("password", "Password", "12345678"):
+        assert passwords.check(password, email=EMAIL, hosted=False) is None
+        assert "commonest" in str(passwords.check(password, email=EMAIL, hosted=True))
+    assert passwords.check("an uncommon phrase", email=EMAIL, hosted=True) is None

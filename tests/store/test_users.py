@@ -1,0 +1,83 @@
+"""Accounts: one e-mail, one account, whatever its spelling and whoever comes first."""
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from musicsvc.clock import Clock
+from musicsvc.errors import Invalid, NotFound
+from musicsvc.store import users
+from musicsvc.store.database import Store
+
+
+def test_an_account_is_named_after_the_part_before_the_at(store: Store, clock: Clock) -> None:
+    user = store.write(lambda: users.create(" ada.l@example.test ", now=clock.now())).result()
+    assert (user.email, user.display_name) == ("ada.l@example.test", "ada.l")
+    assert (user.admin, user.api_access, user.reports_plays, user.password_hash) == (False, False, False, None)
+    assert store.read(lambda: users.get(user.id).created_at).result() == clock.now()
+
+
+@pytest.mark.parametrize(
+    "again",
+    ["ada@example.test", "ADA@Example.TEST", " Ada@example.test"],
+)
+def test_an_email_is_taken_regardless_of_its_case(store: Store, clock: Clock, again: str) -> None:
+    store.write(lambda: users.create("Ada@example.test", now=clock.now())).result()
+    with pytest.raises(Invalid) as refusal:
+        store.write(lambda: users.create(again, now=clock.now())).result()
+    assert refusal.value.errors == {"email": "The email has already been taken."}
+
+
+def test_an_email_is_found_in_another_case_and_in_another_unicode_form(store: Store, clock: Clock) -> None:
+    user = store.write(lambda: users.create("Zoë@example.test", now=clock.now())).result()
+    assert store.read(lambda: users.by_email("ZOE\u0308@EXAMPLE.test").id).result() == user.id
+    with pytest.raises(NotFound, match=r"There is no account zoe@example.test\."):
+        store.read(lambda: users.by_email("zoe@example.test")).result()
+
+
+def test_of_many_who_take_an_email_at_once_one_gets_it(store: Store, clock: Clock) -> None:
+    def unit(spelling: str) -> Callable[[], int]:
+        return lambda: users.create(spelling, now=clock.now()).id
+
+    futures = [store.write(unit(spelling)) for spelling in ["race@example.test", "Race@example.test"] * 8]
+    failures = [future.exception() for future in futures]
+    assert failures.count(None) == 1
+    assert all(failure is None or isinstance(failure, Invalid) for failure in failures)
+    assert len(store.read(users.list).result()) == 1
+
+
+@pytest.mark.parametrize("email", ["", "ada", "ada@", "@example.test", "a b@example.test", "x" * 250 + "@ex.test"])
+def test_what_is_no_email_is_refused(store: Store, clock: Clock, email: str) -> None:
+    with pytest.raises(Invalid) as refusal:
+        store.write(lambda: users.create(email, display_name="Ada", now=clock.now())).result()
+    assert list(refusal.value.errors) == ["email"]
+
+
+@pytest.mark.parametrize("name", ["", "   ", "x" * 101])
+def test_a_display_name_has_one_to_a_hundred_characters(store: Store, clock: Clock, name: str) -> None:
+    with pytest.raises(Invalid) as refusal:
+        store.write(lambda: users.create("ada@example.test", display_name=name, now=clock.now())).result()
+    assert list(refusal.value.errors) == ["display_name"]
+
+
+def test_a_suspension_keeps_its_first_moment_and_reason_and_can_be_undone(store: Store, clock: Clock) -> None:
+    made = store.write(lambda: users.create("ada@example.test", now=clock.now())).result()
+    store.write(lambda: users.suspend(users.get(made.id), now=5, reason="scraping")).result()
+    store.write(lambda: users.suspend(users.get(made.id), now=9, reason="again")).result()
+    user = store.read(lambda: users.get(made.id)).result()
+    assert (user.suspended_at, user.suspended_reason) == (5, "scraping")
+    store.write(lambda: users.reinstate(users.get(made.id))).result()
+    user = store.read(lambda: users.get(made.id)).result()
+    assert (user.suspended_at, user.suspended_reason) == (None, None)
+
+
+@given(st.text(max_size=30))
+def test_an_email_key_is_its_own_key(text: str) -> None:
+    assert users.email_key(users.email_key(text)) == users.email_key(text)
+
+
+@given(st.emails())
+def test_two_cases_of_an_email_share_their_key(email: str) -> None:
+    assert users.email_key(email.upper()) == users.email_key(email.lower()) == users.email_key(f" {email} ")
