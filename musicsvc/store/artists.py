@@ -14,6 +14,7 @@ from musicsvc.store.pagination import Listing, Page, paginate
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
+    from musicsvc.store.models import User
     from musicsvc.store.tokens import Identity
 
 
@@ -71,6 +72,18 @@ def create(name: str, description: str | None, image_small: str | None, *, now: 
         name=name, description=description, image_small=image_small, manager=by.user_id, created_at=now
     )
     return get(artist.id)
+
+
+def assign(artist_id: int, user: User) -> ArtistRow:
+    """Give the artist to another manager."""
+    Artist.update(manager=user.id).where(Artist.id == artist_id).execute()
+    return get(artist_id)
+
+
+def verify(artist_id: int, *, verified: bool = True) -> ArtistRow:
+    """Mark the artist as verified, or take the mark back."""
+    Artist.update(verified=verified).where(Artist.id == artist_id).execute()
+    return get(artist_id)
 
 
 def credits_of(link: type[AlbumArtist | TrackArtist], owner: Any, condition: Any) -> dict[int, Iterable[ArtistRow]]:
