@@ -1,0 +1,40 @@
+"""The tables and their indexes, by subject."""
+
+from musicsvc.store.models.accounts import AccessRequest, Token, User
+from musicsvc.store.models.catalog import (
+    Album,
+    AlbumArtist,
+    AlbumTag,
+    Artist,
+    Comment,
+    Genre,
+    Tag,
+    Track,
+    TrackArtist,
+    TrackGenre,
+    TrackTag,
+)
+from musicsvc.store.models.messaging import Conversation, Device, Message, NotificationChoice, Participant
+from musicsvc.store.models.social import (
+    Collection,
+    CollectionTrack,
+    Follow,
+    Playlist,
+    PlaylistInvite,
+    PlaylistTrack,
+    TrackLike,
+    TrackRepost,
+)
+from musicsvc.store.models.table import Table
+
+__all__ = [
+    "AccessRequest", "Album", "AlbumArtist", "AlbumTag", "Artist", "Collection", "CollectionTrack", "Comment",
+    "Conversation", "Device", "Follow", "Genre", "Message", "NotificationChoice", "Participant", "Playlist",
+    "PlaylistInvite", "PlaylistTrack", "Table", "Tag", "Token", "Track", "TrackArtist", "TrackGenre", "TrackLike",
+    "TrackRepost", "TrackTag", "User", "tables",
+]  # fmt: skip
+
+
+def tables() -> list[type[Table]]:
+    """Every table, in the order in which they can be made."""
+    return list(Table.__subclasses__())

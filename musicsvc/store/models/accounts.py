@@ -1,0 +1,65 @@
+"""Accounts, access, tokens."""
+
+from __future__ import annotations
+
+from peewee import BigAutoField, BigIntegerField, BlobField, BooleanField, TextField
+
+from musicsvc.store.models.table import Table, link
+
+
+class User(Table):
+    """An account."""
+
+    id = BigAutoField()
+    email = TextField()
+    email_key = TextField(unique=True)
+    display_name = TextField()
+    avatar = TextField(null=True)
+    password_hash = TextField(null=True)
+    admin = BooleanField(default=False)
+    api_access = BooleanField(default=False)
+    reports_plays = BooleanField(default=False)
+    suspended_at = BigIntegerField(null=True)
+    suspended_reason = TextField(null=True)
+    created_at = BigIntegerField()
+
+    class Meta:
+        table_name = "account"
+
+
+class AccessRequest(Table):
+    """A request for API access and what became of it."""
+
+    id = BigAutoField()
+    email = TextField()
+    email_key = TextField(index=True)
+    use_case = TextField()
+    volume = TextField()
+    organization = TextField()
+    state = TextField()
+    reason = TextField(null=True)
+    created_at = BigIntegerField()
+    decided_at = BigIntegerField(null=True)
+
+
+# One pending request an address; the constraint settles the race.
+AccessRequest.add_index(
+    AccessRequest.index(
+        AccessRequest.email_key, unique=True, name="access_request_pending", where=AccessRequest.state == "pending"
+    )
+)
+
+
+class Token(Table):
+    """A personal access token; its value is nowhere, only the SHA-256 of it."""
+
+    id = BigAutoField()
+    user = link(User)
+    name = TextField()
+    digest = BlobField(unique=True)
+    last_four = TextField()
+    created_at = BigIntegerField()
+    expires_at = BigIntegerField()
+    last_used_at = BigIntegerField(null=True)
+    revoked_at = BigIntegerField(null=True)
+    revoked_reason = TextField(null=True)

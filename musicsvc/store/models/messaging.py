@@ -1,0 +1,64 @@
+"""What reaches people: conversations, devices, notification choices."""
+
+from __future__ import annotations
+
+from peewee import BigAutoField, BigIntegerField, BooleanField, CompositeKey, TextField
+
+from musicsvc.store.models.accounts import User
+from musicsvc.store.models.table import Table, link
+
+
+class Conversation(Table):
+    """Accounts that write to each other; `last_at` is the instant of the newest message, or of the beginning."""
+
+    id = BigAutoField()
+    created_at = BigIntegerField()
+    last_at = BigIntegerField()
+
+
+class Participant(Table):
+    """An account takes part in a conversation."""
+
+    conversation = link(Conversation, index=False)
+    user = link(User)
+
+    class Meta:
+        primary_key = CompositeKey("conversation", "user")
+
+
+class Message(Table):
+    """A message of a conversation."""
+
+    id = BigAutoField()
+    conversation = link(Conversation, index=False)
+    user = link(User)
+    message_text = TextField()
+    created_at = BigIntegerField()
+
+    class Meta:
+        indexes = ((("conversation", "id"), False),)
+
+
+class Device(Table):
+    """A push token of a device, one row per value, held by who registered it last."""
+
+    id = BigAutoField()
+    token = TextField(unique=True)
+    user = link(User)
+    platform = TextField()
+    device_name = TextField(null=True)
+    created_at = BigIntegerField()
+    updated_at = BigIntegerField()
+
+
+class NotificationChoice(Table):
+    """By which channels an account wants to be told of something."""
+
+    user = link(User, index=False)
+    notif_id = TextField()
+    email = BooleanField(default=True)
+    in_app = BooleanField(default=True)
+    mobile = BooleanField(default=True)
+
+    class Meta:
+        primary_key = CompositeKey("user", "notif_id")

@@ -1,0 +1,111 @@
+"""What people do: follow, like, repost, and keep playlists and collections."""
+
+from __future__ import annotations
+
+from peewee import BigAutoField, BigIntegerField, BooleanField, CompositeKey, IntegerField, TextField
+
+from musicsvc.store.models.accounts import User
+from musicsvc.store.models.catalog import Track
+from musicsvc.store.models.table import Table, link
+
+
+class Follow(Table):
+    """One account follows another; the id tells which follow is newer."""
+
+    id = BigAutoField()
+    follower = link(User, index=False)
+    followed = link(User, index=False)
+    created_at = BigIntegerField()
+
+    class Meta:
+        indexes = ((("follower", "followed"), True), (("follower", "id"), False), (("followed", "id"), False))
+
+
+class TrackLike(Table):
+    """An account likes a track."""
+
+    track = link(Track, index=False)
+    user = link(User)
+    created_at = BigIntegerField()
+
+    class Meta:
+        primary_key = CompositeKey("track", "user")
+        indexes = ((("track", "created_at"), False),)
+
+
+class TrackRepost(Table):
+    """An account reposts a track."""
+
+    track = link(Track, index=False)
+    user = link(User)
+    created_at = BigIntegerField()
+
+    class Meta:
+        primary_key = CompositeKey("track", "user")
+        indexes = ((("track", "created_at"), False),)
+
+
+class Playlist(Table):
+    """A playlist; its collaborators may edit it while it is `collaborative`."""
+
+    id = BigAutoField()
+    owner = link(User, index=False)
+    name = TextField()
+    description = TextField(null=True)
+    image = TextField(null=True)
+    public = BooleanField(default=False)
+    collaborative = BooleanField(default=False)
+    external_id = TextField(null=True)
+    created_at = BigIntegerField()
+
+    class Meta:
+        indexes = ((("owner", "name"), False), (("external_id", "owner"), True))
+
+
+class PlaylistTrack(Table):
+    """A track in a playlist, in the order of the ids; a track can stand in it more than once."""
+
+    id = BigAutoField()
+    playlist = link(Playlist, index=False)
+    track = link(Track)
+    added_by = link(User, null=True, on_delete="SET NULL")
+    added_at = BigIntegerField()
+
+    class Meta:
+        indexes = ((("playlist", "id"), False),)
+
+
+class PlaylistInvite(Table):
+    """An invitation to edit a playlist; who accepted is a collaborator. Pending ones expire at `expires_at`."""
+
+    id = BigAutoField()
+    playlist = link(Playlist, index=False)
+    user = link(User)
+    state = TextField()
+    created_at = BigIntegerField()
+    expires_at = BigIntegerField()
+    answered_at = BigIntegerField(null=True)
+
+    class Meta:
+        indexes = ((("playlist", "user"), True),)
+
+
+class Collection(Table):
+    """A named set of tracks that an account made."""
+
+    id = BigAutoField()
+    user = link(User)
+    name = TextField()
+    description = TextField(null=True)
+    created_at = BigIntegerField()
+
+
+class CollectionTrack(Table):
+    """A track in a collection, at its place."""
+
+    collection = link(Collection, index=False)
+    position = IntegerField()
+    track = link(Track)
+
+    class Meta:
+        primary_key = CompositeKey("collection", "position")
