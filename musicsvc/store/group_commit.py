@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import queue
 import threading
 import time
@@ -12,11 +11,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import apsw
-import peewee
 
 from musicsvc.errors import Unavailable
-from musicsvc.store.database import bind
-from musicsvc.store.sqlite_files import driver_error, translate
+from musicsvc.store.database import bind, perform
+from musicsvc.store.sqlite_files import ERRORS, driver_error, translate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 GROUP = 128
-POLL_SECONDS = 0.05
+POLL_MILLISECONDS = 50
 
 
 @dataclass(slots=True)
@@ -39,15 +37,13 @@ class Job:
     error: BaseException | None = None
 
     def settle(self) -> None:
-        """Tell the waiting side how the unit ended."""
+        """Tell the waiting side how the unit ended, once."""
+        if self.future.done():
+            return
         if self.error is not None:
             self.future.set_exception(self.error)
         else:
             self.future.set_result(self.result)
-
-
-class TransactionLostError(Exception):
-    """SQLite undid the whole transaction (SQLITE_FULL, IOERR, NOMEM, INTERRUPT do)."""
 
 
 class GroupWriter:
@@ -58,31 +54,40 @@ class GroupWriter:
         self._database = database
         self._patience = patience
         self._queue: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name="store-write", daemon=True)
+        self._gate = threading.Lock()
         self._closing = False
+        self._thread = threading.Thread(target=self._run, name="store-write", daemon=True)
         self._thread.start()
 
     def submit(self, unit: Callable[[], T]) -> Future[T]:
-        """Put the unit into the queue."""
+        """Put the unit into the queue; raises Unavailable once the writer is closing."""
         job = Job(unit, time.monotonic() + self._patience)
-        if self._closing:
-            raise Unavailable("The service is shutting down.")
-        self._queue.put(job)
+        with self._gate:
+            if self._closing:
+                raise Unavailable("The service is shutting down.")
+            self._queue.put(job)
         return job.future
 
     def close(self) -> None:
         """Run what waits, then close the connection."""
-        self._closing = True
-        self._queue.put(None)
+        with self._gate:
+            if not self._closing:
+                self._closing = True
+                self._queue.put(None)
         self._thread.join()
 
     def _run(self) -> None:
         bind(self._database)
-        while (job := self._queue.get()) is not None:
-            self._commit(self._drain([job]))
+        while (first := self._queue.get()) is not None:
+            jobs = [job for job in self._drain(first) if job.future.set_running_or_notify_cancel()]
+            try:
+                self._commit(jobs)
+            except BaseException as error:  # noqa: BLE001 - without this thread nothing would be written again
+                self._abandon(jobs, error)
         self._database.close_all()
 
-    def _drain(self, jobs: list[Job]) -> list[Job]:
+    def _drain(self, first: Job) -> list[Job]:
+        jobs = [first]
         while len(jobs) < GROUP:
             try:
                 job = self._queue.get_nowait()
@@ -95,60 +100,68 @@ class GroupWriter:
         return jobs
 
     def _commit(self, jobs: list[Job]) -> None:
-        jobs = self._begin([job for job in jobs if job.future.set_running_or_notify_cancel()])
-        if not jobs:
-            return
-        try:
-            self._attempt(jobs)
-        except TransactionLostError:
-            for job in jobs:
+        begun = self._begin(jobs)
+        if begun and self._attempt(begun):
+            # Nothing of the group was kept, so nobody pays for another's fault: each once more, by itself.
+            for job in begun:
                 self._alone(job)
-        for job in jobs:
+        for job in begun:
             job.settle()
 
+    def _alone(self, job: Job) -> None:
+        for begun in self._begin([job]):
+            begun.error = self._attempt([begun]) or begun.error
+            begun.settle()
+
     def _begin(self, jobs: list[Job]) -> list[Job]:
-        """Begin a transaction; units whose patience ends while another process holds the lock are refused."""
+        """Begin a transaction; those of the jobs that had the patience to see it begin."""
         while jobs:
             try:
-                self._database.connect(reuse_if_open=True)
-                self._connection.set_busy_timeout(int(POLL_SECONDS * 1000))
+                if self._database.connect(reuse_if_open=True):
+                    self._connection.set_busy_timeout(POLL_MILLISECONDS)
                 self._database.execute_sql("BEGIN IMMEDIATE")
-            except (peewee.PeeweeException, apsw.Error) as error:
-                locked = isinstance(driver_error(error), (apsw.BusyError, apsw.LockedError))
-                jobs = self._refuse(jobs, time.monotonic() if locked else math.inf)
+            except ERRORS as error:
+                jobs = self._refuse(jobs, error)
             else:
                 break
         return jobs
 
-    @staticmethod
-    def _refuse(jobs: list[Job], moment: float) -> list[Job]:
+    def _refuse(self, jobs: list[Job], error: Exception) -> list[Job]:
+        """Settle the jobs that wait no longer, all where the fault is not a lock; those that are left."""
+        locked = isinstance(driver_error(error), (apsw.BusyError, apsw.LockedError))
+        if not locked:
+            self._disconnect()
+        now = time.monotonic()
         for job in jobs:
-            if job.deadline <= moment:
-                job.future.set_exception(Unavailable())
-        return [job for job in jobs if job.deadline > moment]
+            if not locked or job.deadline <= now:
+                job.error = translate(error)
+                job.settle()
+        return [job for job in jobs if not job.future.done()]
 
     @property
     def _connection(self) -> apsw.Connection:
         connection: apsw.Connection = self._database.connection()
         return connection
 
-    def _attempt(self, jobs: list[Job]) -> None:
-        """Run the units in the open transaction and commit; raises TransactionLostError where nothing was kept."""
+    def _attempt(self, jobs: list[Job]) -> BaseException | None:
+        """Run the units in the open transaction and commit; what undid the transaction, None where it was kept."""
         for job in jobs:
             self._run_unit(job)
             if not self._connection.in_transaction:
-                raise TransactionLostError
+                # SQLITE_FULL, IOERR, NOMEM and INTERRUPT undo everything; later savepoints would commit by themselves.
+                return Unavailable()
         try:
             self._database.execute_sql("COMMIT")
-        except peewee.PeeweeException as error:
+        except ERRORS as error:
             self._rollback()
-            raise TransactionLostError from error
+            return translate(error)
+        return None
 
     def _run_unit(self, job: Job) -> None:
         job.result = job.error = None
         try:
             self._database.execute_sql("SAVEPOINT unit")
-            job.result = job.unit()
+            job.result = perform(self._database, job.unit)
             self._database.execute_sql("RELEASE unit")
         except BaseException as error:  # noqa: BLE001 - whatever it is, it belongs to the unit's caller
             job.error = translate(error)
@@ -156,15 +169,19 @@ class GroupWriter:
                 self._database.execute_sql("ROLLBACK TO unit")
                 self._database.execute_sql("RELEASE unit")
 
-    def _alone(self, job: Job) -> None:
-        """Run one unit in a transaction of its own, after the group's was lost."""
-        try:
-            self._database.execute_sql("BEGIN IMMEDIATE")
-            self._attempt([job])
-        except (peewee.PeeweeException, TransactionLostError):
-            self._rollback()
-            job.error = job.error or Unavailable()
-
     def _rollback(self) -> None:
-        with suppress(peewee.PeeweeException):
+        try:
             self._database.rollback()
+        except ERRORS:
+            self._disconnect()
+
+    def _disconnect(self) -> None:
+        """Close the connection, which undoes what is open on it; the next group opens another."""
+        with suppress(*ERRORS):
+            self._database.close()
+
+    def _abandon(self, jobs: list[Job], error: BaseException) -> None:
+        self._disconnect()
+        for job in jobs:
+            job.error = translate(error)
+            job.settle()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import os
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,10 +13,11 @@ from playhouse.schema_diff import diff_models
 
 from musicsvc.errors import Failure
 from musicsvc.store import models
-from musicsvc.store.database import bind, current, is_sqlite
+from musicsvc.store.database import bound, current, is_sqlite
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
     from peewee import Database
 
@@ -35,8 +37,8 @@ def applied() -> list[str]:
     """The names of the migrations that the database has had, oldest first; inside a unit."""
     if HISTORY not in current().get_tables():
         return []
-    rows = current().execute_sql(f"SELECT name FROM {HISTORY} ORDER BY name").fetchall()  # noqa: S608 - a constant
-    return [name for (name,) in rows]
+    rows = current().execute_sql(f"SELECT name FROM {HISTORY}").fetchall()  # noqa: S608 - a constant
+    return sorted(name for (name,) in rows)
 
 
 def require_current(store: Store) -> None:
@@ -56,8 +58,7 @@ def upgrade(url: str) -> list[str]:
 
     Returns the names applied. Raises Failure where the database is newer than the program.
     """
-    with _migrating(url) as database:
-        bind(database)
+    with _migrating(url) as database, bound(database):
         if set(applied()) - set(known()):
             raise Failure("The database was made by a newer musicsvc, and cannot be taken back.")
         names: list[str] = Runner(database, str(MIGRATIONS), table_name=HISTORY).up()
@@ -79,27 +80,49 @@ def problems() -> list[str]:
     return found
 
 
-@contextmanager
-def _migrating(url: str) -> Iterator[Database]:
-    """A connection of its own with the lock that lets one migration run at a time."""
+def _migrating(url: str) -> AbstractContextManager[Database]:
+    """A connection of its own with the lock that lets one migration run at a time; raises Failure for its faults."""
     if url.startswith("sqlite:///"):
-        from musicsvc.store import sqlite, sqlite_files  # noqa: PLC0415 - the driver of the other store may be missing
+        return _migrating_sqlite(Path(url.removeprefix("sqlite:///")))
+    return _migrating_postgres(url)
 
-        path = Path(url.removeprefix("sqlite:///"))
-        sqlite_files.examine(path)
-        with path.with_name(path.name + ".migrating").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            database = sqlite.SqliteDatabase(path, {"journal_mode": "WAL"})
-            try:
-                yield database
-            finally:
-                database.close_all()
-        return
-    from musicsvc.store import postgres  # noqa: PLC0415
 
-    server = postgres.PostgresDatabase(url)
+@contextmanager
+def _migrating_sqlite(path: Path) -> Iterator[Database]:
+    from musicsvc.store import sqlite, sqlite_files  # noqa: PLC0415 - the driver of the other store may be missing
+
+    sqlite_files.examine(path)
+    lock = os.open(path.with_name(path.name + ".migrating"), os.O_CREAT | os.O_RDWR, 0o600)
+    database = sqlite.SqliteDatabase(path, {"journal_mode": "WAL"})
     try:
-        server.execute_sql(f"SELECT pg_advisory_lock({ADVISORY_LOCK})")
-        yield server
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield database
+    except sqlite_files.ERRORS as error:
+        raise _told(error, sqlite_files.translate(error)) from error
     finally:
-        server.close_all()
+        database.close_all()
+        os.close(lock)
+
+
+@contextmanager
+def _migrating_postgres(url: str) -> Iterator[Database]:
+    from musicsvc.store import postgres  # noqa: PLC0415 - see above
+
+    database = postgres.PostgresDatabase(url)
+    try:
+        # One migration waits for the other however long it takes; for a table in use as long as a unit would.
+        database.execute_sql("SET lock_timeout = 0")
+        database.execute_sql(f"SELECT pg_advisory_lock({ADVISORY_LOCK})")
+        database.execute_sql("RESET lock_timeout")
+        yield database
+    except postgres.ERRORS as error:
+        raise _told(error, postgres.translate(error)) from error
+    finally:
+        database.close_all()
+
+
+def _told(error: Exception, translated: BaseException) -> Failure:
+    """What a user is told of an error of the database in a migration."""
+    if isinstance(translated, Failure):
+        return translated
+    return Failure(f"The database could not be brought to the newest schema: {error}.")

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import apsw
-import peewee
 from playhouse.apsw_ext import APSWDatabase
 
 from musicsvc.store import sqlite_files
-from musicsvc.store.database import Store, bind
+from musicsvc.store.database import Store, bind, enqueue, perform
 from musicsvc.store.group_commit import GroupWriter
 
 if TYPE_CHECKING:
@@ -30,7 +28,10 @@ class SqliteDatabase(APSWDatabase):
 
     def __init__(self, path: Path, pragmas: dict[str, object]) -> None:
         flags = apsw.SQLITE_OPEN_READWRITE
-        super().__init__(str(path), pragmas={**pragmas, **PRAGMAS}, timeout=BUSY_SECONDS, flags=flags)
+        # IMMEDIATE for migrations: a transaction that turns from reading to writing would fail at once, not wait.
+        super().__init__(
+            str(path), pragmas={**pragmas, **PRAGMAS}, timeout=BUSY_SECONDS, lock_type="IMMEDIATE", flags=flags
+        )
         self._opened: list[apsw.Connection] = []
 
     def _connect(self) -> apsw.Connection:
@@ -63,18 +64,27 @@ class SqliteStore(Store):
 
     def read(self, unit: Callable[[], T]) -> Future[T]:
         """Run the unit on one of the reader threads."""
-        return self._pool.submit(self._read, unit)
+        return enqueue(self._pool, self._read, unit)
 
     def _read(self, unit: Callable[[], T]) -> T:
         try:
             self._readers.connect(reuse_if_open=True)
             self._readers.execute_sql("BEGIN")
-            return unit()
-        except (peewee.PeeweeException, apsw.Error) as error:
-            raise sqlite_files.translate(error) from error
+            return perform(self._readers, unit)
+        except sqlite_files.ERRORS as error:
+            failure = sqlite_files.translate(error)
+            if failure is error or sqlite_files.refused_by_query_only(error):
+                raise
+            raise failure from error
         finally:
-            with suppress(peewee.PeeweeException):
-                self._readers.rollback()
+            self._end_read()
+
+    def _end_read(self) -> None:
+        """Let the snapshot go; a connection that cannot is closed, and the next unit opens another."""
+        try:
+            self._readers.rollback()
+        except sqlite_files.ERRORS:
+            self._readers.close()
 
     def write(self, unit: Callable[[], T]) -> Future[T]:
         """Hand the unit to the writer thread."""
@@ -86,7 +96,10 @@ class SqliteStore(Store):
             if self._watch is None:
                 self._watch = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READWRITE)
                 self._watch.set_busy_timeout(1000)
-            version: int = self._watch.pragma("data_version")
+            try:
+                version: int = self._watch.pragma("data_version")
+            except apsw.Error as error:
+                raise sqlite_files.translate(error) from error
             return version
 
     def close(self) -> None:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+import tempfile
+from pathlib import Path
 
 import apsw
 import peewee
 
 from musicsvc.errors import Failure, Unavailable
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 APPLICATION_ID = 0x4D535643  # "MSVC"
 HEADER = b"SQLite format 3\x00"
+HEADER_BYTES = 100
+ERRORS = (peewee.PeeweeException, apsw.Error)  # Peewee leaves a few errors of the driver as they are
 QUICK_CHECK_BYTES = 128 * 1024 * 1024
 DAMAGED = "Put a backup in its place, or move the file away and run: musicsvc init"
 PASSING = (
@@ -33,16 +33,30 @@ PASSING = (
 def create(path: Path) -> None:
     """Make an empty database file, readable by its owner alone, in a folder of the same kind. Never replaces one."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    try:
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-    except FileExistsError:
+    if path.exists():
         return
-    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    # Made aside and linked into place whole: who is killed here leaves no half-made database behind.
+    with tempfile.TemporaryDirectory(prefix=".init-", dir=path.parent) as aside:
+        draft = Path(aside) / path.name
+        draft.touch(0o600)
+        connection = apsw.Connection(str(draft), flags=apsw.SQLITE_OPEN_READWRITE)
+        try:
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            connection.pragma("journal_mode", "wal")
+        finally:
+            connection.close()
+        _place(draft, path)
+
+
+def _place(draft: Path, path: Path) -> None:
+    """Give the file its name; where another process was first, its file stands."""
     try:
-        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        connection.pragma("journal_mode", "wal")
-    finally:
-        connection.close()
+        os.link(draft, path)
+    except FileExistsError:
+        pass
+    except OSError:  # a file system without hard links
+        if not path.exists():
+            draft.rename(path)
 
 
 def examine(path: Path) -> None:
@@ -52,7 +66,7 @@ def examine(path: Path) -> None:
     """
     try:
         with path.open("rb") as file:
-            header = file.read(100)
+            header = file.read(HEADER_BYTES)
     except FileNotFoundError:
         raise Failure(f"There is no database at {path}. Run: musicsvc init") from None
     except OSError as error:
@@ -61,6 +75,8 @@ def examine(path: Path) -> None:
         raise Failure(f"The database {path} is empty (0 bytes). {DAMAGED}")
     if not header.startswith(HEADER):
         raise Failure(f"{path} is not a SQLite database. {DAMAGED}")
+    if len(header) == HEADER_BYTES and int.from_bytes(header[68:72], "big") != APPLICATION_ID:
+        raise Failure(f"{path} belongs to another program. Point database_url or MUSICSVC_DATA_DIR elsewhere.")
     try:
         _probe(path, header)
     except (apsw.CorruptError, apsw.NotADBError):
@@ -73,13 +89,14 @@ def _probe(path: Path, header: bytes) -> None:
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
         connection.set_busy_timeout(5000)
-        if connection.pragma("application_id") != APPLICATION_ID:
-            raise Failure(f"{path} belongs to another program. Point database_url or MUSICSVC_DATA_DIR elsewhere.")
+        wal = path.with_name(path.name + "-wal")
+        pending = wal.exists() and wal.stat().st_size > 0
+        # A look leaves the file as it is: what stands in the WAL stays there.
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, int(pending))
         page_size = int.from_bytes(header[16:18], "big")
         size = path.stat().st_size
         whole = connection.pragma("page_count") * (65_536 if page_size == 1 else page_size)
-        wal = path.with_name(path.name + "-wal")
-        if size < whole and not (wal.exists() and wal.stat().st_size):
+        if size < whole and not pending:
             raise Failure(f"The database {path} is cut short: {size} of {whole} bytes. {DAMAGED}")
         if size <= QUICK_CHECK_BYTES and connection.execute("PRAGMA quick_check(1)").get != "ok":
             raise Failure(f"The database {path} is damaged. {DAMAGED}")
@@ -93,6 +110,12 @@ def driver_error(error: BaseException) -> apsw.Error | None:
         return error
     inner = error.args[0] if isinstance(error, peewee.PeeweeException) and error.args else None
     return inner if isinstance(inner, apsw.Error) else None
+
+
+def refused_by_query_only(error: BaseException) -> bool:
+    """Whether a reading unit tried to write, which is a mistake of ours and not of the disk."""
+    inner = driver_error(error)
+    return isinstance(inner, apsw.ReadOnlyError) and inner.extendedresult == apsw.SQLITE_READONLY  # type: ignore[attr-defined]
 
 
 def translate(error: BaseException) -> BaseException:

@@ -1,0 +1,145 @@
+"""A store that is not what it should be is refused with one line and the way out, and is left as it is."""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+
+from musicsvc.errors import Failure
+from musicsvc.store import database, schema, sqlite_files
+from musicsvc.store.models import Genre, Tag
+
+sqlite = pytest.mark.only_on("sqlite")
+
+
+@pytest.fixture
+def file(store_url: str) -> Path:
+    """A database with a few hundred rows, closed."""
+    with database.connect(store_url) as store:
+        store.write(_fill).result()
+    return Path(store_url.removeprefix("sqlite:///"))
+
+
+def _fill() -> None:
+    for number in range(300):
+        Genre.insert(name=f"{number:040}", display_name="x").execute()
+        Tag.insert(name=f"{number:040}").execute()
+
+
+def _content(file: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in file.parent.iterdir() if not path.name.endswith(".migrating")}
+
+
+def _refusals(url: str) -> Iterator[str]:
+    """What `serve` and `db upgrade` say."""
+    for attempt in (database.connect, schema.upgrade):
+        with pytest.raises(Failure) as refusal:
+            attempt(url)
+        yield refusal.value.message
+
+
+@sqlite
+def test_a_missing_database_is_not_made_in_passing(tmp_path: Path) -> None:
+    path = tmp_path / "none" / "musicsvc.db"
+
+    for message in _refusals(f"sqlite:///{path}"):
+        assert message == f"There is no database at {path}. Run: musicsvc init"
+    assert not path.parent.exists()
+
+
+def _middle(content: bytes) -> bytes:
+    at = len(content) // 2 // 4096 * 4096
+    return content[:at] + b"\xa5" * 4096 + content[at + 4096 :]
+
+
+@sqlite
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        (lambda content: content[:0], "is empty"),
+        (lambda content: content[:50], "is damaged"),
+        (lambda content: content[:100], "is damaged|is cut short"),
+        (lambda content: content[: len(content) // 2], "is damaged|is cut short"),
+        (lambda content: content[:-4096], "is damaged|is cut short"),
+        (lambda content: content[:-1], "is damaged|is cut short"),
+        (_middle, "is damaged"),
+        (lambda content: content[:16] + b"\xff" * 8 + content[24:], "is damaged"),
+        (lambda content: b"PK\x03\x04" + content[4:], "is not a SQLite database"),
+        (lambda _: b"a note\n" * 1000, "is not a SQLite database"),
+        (lambda content: content[:68] + b"\0\0\0\1" + content[72:], "belongs to another program"),
+    ],
+    ids=["zero", "stub", "header", "half", "a-page-less", "a-byte-less", "middle", "sizes", "magic", "text", "foreign"],
+)
+def test_a_spoilt_file_is_refused_and_left_as_it_is(file: Path, spoil: Callable[[bytes], bytes], says: str) -> None:
+    file.write_bytes(spoil(file.read_bytes()))
+    before = _content(file)
+
+    for message in _refusals(f"sqlite:///{file}"):
+        assert re.search(says, message)
+        assert str(file) in message
+        assert re.search(r"musicsvc init|elsewhere", message)
+        assert "\n" not in message
+    sqlite_files.create(file)
+    assert _content(file) == before
+
+
+@sqlite
+def test_a_foreign_database_with_an_unfinished_wal_is_not_even_checkpointed(tmp_path: Path) -> None:
+    origin, path = tmp_path / "origin.db", tmp_path / "data" / "musicsvc.db"
+    path.parent.mkdir()
+    connection = apsw.Connection(str(origin))
+    connection.pragma("journal_mode", "wal")
+    connection.execute("CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1)")
+    for suffix in ("", "-wal"):
+        (path.parent / f"{path.name}{suffix}").write_bytes((tmp_path / f"origin.db{suffix}").read_bytes())
+    connection.close()
+    before = _content(path)
+
+    for message in _refusals(f"sqlite:///{path}"):
+        assert "another program" in message or "is not a SQLite" in message or "is damaged" in message
+    assert _content(path) == before
+
+
+@sqlite
+def test_a_folder_in_the_databases_place_is_refused(tmp_path: Path) -> None:
+    for message in _refusals(f"sqlite:///{tmp_path}"):
+        assert str(tmp_path) in message
+        assert "\n" not in message
+
+
+def test_a_database_of_a_newer_program_is_refused(store_url: str) -> None:
+    _sql(store_url, "INSERT INTO schema_migration (name, applied) VALUES ('9999_later', '2030-01-01 00:00:00')")
+
+    for message in _refusals(store_url):
+        assert message.startswith("The database was made by a newer musicsvc")
+        assert "\n" not in message
+
+
+def test_a_database_of_an_older_program_is_refused_with_the_command_to_run(
+    store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in schema.known():
+        (tmp_path / f"{name}.py").touch()
+    (tmp_path / "9998_next.py").touch()
+    monkeypatch.setattr(schema, "MIGRATIONS", tmp_path)
+
+    with pytest.raises(Failure, match=r"older schema \(.*\)\. Run: musicsvc db upgrade$"):
+        database.connect(store_url)
+
+
+def test_a_database_without_tables_is_refused_with_the_command_to_run(new_database: Callable[..., str]) -> None:
+    with pytest.raises(Failure, match=r"no tables yet\. Run: musicsvc init$"):
+        database.connect(new_database(migrated=False))
+
+
+@pytest.mark.parametrize("url", ["", "mysql://localhost/x", "musicsvc.db", "sqlite:musicsvc.db"])
+def test_an_address_of_neither_kind_is_refused(url: str) -> None:
+    with pytest.raises(Failure, match=r"must start with sqlite:/// or postgresql://"):
+        database.connect(url)
+
+
+def _sql(url: str, statement: str) -> None:
+    with database.open_unchecked(url) as store:
+        store.write(lambda: database.current().execute_sql(statement) and None).result()
