@@ -1,23 +1,19 @@
-"""THE table of endpoints: what is not in it does not exist."""
+"""Albums, tracks, artists, genres."""
 
-from musicsvc.server.handlers import accounts, albums, artists, documents, genres, health, tracks
-from musicsvc.server.route import Access, Family, Route
+from musicsvc.server.handlers import albums, artists, genres, tracks
+from musicsvc.server.route import Access, Route
+from musicsvc.server.routes.paths import V1
 from musicsvc.server.schemas import answers
-from musicsvc.server.schemas.accounts import RegisterIn
 from musicsvc.server.schemas.catalog import AlbumIn, AlbumPages, AlbumParts, ArtistIn, TrackIn
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.store import albums as album_store
 from musicsvc.store import artists as artist_store
 from musicsvc.store import tracks as track_store
 
-V1 = "/api/v1"
-INSIGHTS = f"{V1}/producer-intelligence/insights"
-OPEN, PUBLIC, PLAIN = Access.OPEN, Access.PUBLIC, Family.PLAIN
+PUBLIC = Access.PUBLIC
 
 # fmt: off
 ROUTES: tuple[Route, ...] = (
-    Route("POST", f"{V1}/auth/register", accounts.register, OPEN, body=RegisterIn, answer=answers.Registered,
-          gate=accounts.registration_open, prepare=accounts.hash_password, forbids=True),
     Route("GET", f"{V1}/albums", albums.index, PUBLIC, query=AlbumPages,
           answer=answers.OfAlbums[answers.Album], public_answer=answers.OfAlbums[answers.AlbumPublic]),
     Route("POST", f"{V1}/albums", albums.create, status=201, body=AlbumIn, answer=answers.OneAlbum[answers.Album]),
@@ -42,11 +38,5 @@ ROUTES: tuple[Route, ...] = (
           answer=answers.Paged[answers.Track], public_answer=answers.Paged[answers.TrackPublic]),
     Route("GET", f"{V1}/genres", genres.index, PUBLIC, query=Pages, addition=True,
           answer=answers.Paged[answers.Genre], public_answer=answers.Paged[answers.Genre]),
-    Route("GET", f"{V1}/openapi.json", documents.openapi, OPEN, storeless=True, addition=True),
-    Route("GET", "/docs", documents.page, OPEN, family=PLAIN, storeless=True, hidden=True),
-    Route("GET", "/docs/{name}", documents.file, OPEN, family=PLAIN, storeless=True, hidden=True),
-    Route("GET", "/healthz", health.alive, OPEN, family=PLAIN, storeless=True, plain_http=True, hidden=True,
-          answer=answers.Alive),
-    Route("GET", "/readyz", health.ready, OPEN, family=PLAIN, plain_http=True, hidden=True, answer=answers.Alive),
 )
 # fmt: on

@@ -1,0 +1,5 @@
+"""Conversations, collections, devices, notification choices."""
+
+from musicsvc.server.route import Route
+
+ROUTES: tuple[Route, ...] = ()

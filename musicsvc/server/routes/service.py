@@ -1,0 +1,19 @@
+"""The service itself: its description, its health."""
+
+from musicsvc.server.handlers import documents, health
+from musicsvc.server.route import Access, Family, Route
+from musicsvc.server.routes.paths import V1
+from musicsvc.server.schemas import answers
+
+OPEN, PLAIN = Access.OPEN, Family.PLAIN
+
+# fmt: off
+ROUTES: tuple[Route, ...] = (
+    Route("GET", f"{V1}/openapi.json", documents.openapi, OPEN, storeless=True, addition=True),
+    Route("GET", "/docs", documents.page, OPEN, family=PLAIN, storeless=True, hidden=True),
+    Route("GET", "/docs/{name}", documents.file, OPEN, family=PLAIN, storeless=True, hidden=True),
+    Route("GET", "/healthz", health.alive, OPEN, family=PLAIN, storeless=True, plain_http=True, hidden=True,
+          answer=answers.Alive),
+    Route("GET", "/readyz", health.ready, OPEN, family=PLAIN, plain_http=True, hidden=True, answer=answers.Alive),
+)
+# fmt: on
