@@ -13,7 +13,7 @@ from musicsvc.store.models import Album, Genre, Tag, Track, TrackArtist, TrackGe
 from musicsvc.store.pagination import Listing, Page, paginate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from musicsvc.store.artists import ArtistRow
     from musicsvc.store.tokens import Identity
@@ -163,3 +163,9 @@ def create(
     if tag_ids := tags.ensure(words).values():
         TrackTag.insert_many([{"track": track_id, "tag": tag_id} for tag_id in tag_ids]).execute()
     return get(track_id)
+
+
+def missing(ids: Collection[int]) -> set[int]:
+    """Those of the ids that are no track's."""
+    found = {row[0] for row in Track.select(Track.id).where(Track.id.in_(ids)).tuples().iterator()} if ids else set()
+    return set(ids) - found

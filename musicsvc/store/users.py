@@ -13,7 +13,7 @@ from musicsvc.store.database import savepoint
 from musicsvc.store.models import User
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
 EMAIL_LENGTH = 255
 NAME_LENGTH = 100
@@ -128,3 +128,9 @@ def _check(email: str, name: str) -> None:
 def is_taken(email: str) -> bool:
     """Whether an account has this address already, in whatever case."""
     return bool(User.select().where(User.email_key == email_key(email)).exists())
+
+
+def missing(ids: Collection[int]) -> set[int]:
+    """Those of the ids that are no account's."""
+    found = {row[0] for row in User.select(User.id).where(User.id.in_(ids)).tuples().iterator()} if ids else set()
+    return set(ids) - found
