@@ -13,7 +13,7 @@ from musicsvc.store.database import savepoint
 from musicsvc.store.models import User
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
 EMAIL_LENGTH = 255
 NAME_LENGTH = 100
@@ -48,8 +48,10 @@ def create(
 ) -> User:
     """A new account, named after the part before the @ unless told otherwise; Invalid where the e-mail is taken."""
     email = email.strip()
-    name = (email.rpartition("@")[0] if display_name is None else display_name).strip()
-    _check(email, name)
+    name = email.rpartition("@")[0] if display_name is None else display_name.strip()
+    problems = {"email": email_problem(email), "display_name": None if display_name is None else _name_problem(name)}
+    if found := {field: problem for field, problem in problems.items() if problem}:
+        raise Invalid(found)
     try:
         with savepoint():
             user: User = User.create(
@@ -117,20 +119,5 @@ def _save_suspension(user: User) -> None:
     User.update(changed).where(User.id == user.id).execute()
 
 
-def _check(email: str, name: str) -> None:
-    errors = {"email": email_problem(email), "display_name": None}
-    if not 1 <= len(name) <= NAME_LENGTH:
-        errors["display_name"] = f"The display name must have 1 to {NAME_LENGTH} characters."
-    if found := {field: problem for field, problem in errors.items() if problem}:
-        raise Invalid(found)
-
-
-def is_taken(email: str) -> bool:
-    """Whether an account has this address already, in whatever case."""
-    return bool(User.select().where(User.email_key == email_key(email)).exists())
-
-
-def missing(ids: Collection[int]) -> set[int]:
-    """Those of the ids that are no account's."""
-    found = {row[0] for row in User.select(User.id).where(User.id.in_(ids)).tuples().iterator()} if ids else set()
-    return set(ids) - found
+def _name_problem(name: str) -> str | None:
+    return None if 1 <= len(name) <= NAME_LENGTH else f"The display name must have 1 to {NAME_LENGTH} characters."

@@ -1,0 +1,50 @@
+"""The real program, started as a user starts it, on the store of the run."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+Json = Callable[..., Any]
+
+
+@pytest.fixture
+def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs the program with an empty data folder; whatever happens, there is no traceback and no word of the store."""
+    monkeypatch.setenv("MUSICSVC_DATA_DIR", str(tmp_path / "folder"))
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def run(*arguments: str, stdin: str = "", expect: int = 0) -> subprocess.CompletedProcess[str]:
+        line = [sys.executable, "-m", "musicsvc", *arguments]
+        done = subprocess.run(line, input=stdin, capture_output=True, encoding="utf-8", timeout=60, check=False)
+        assert done.returncode == expect, done
+        assert "Traceback" not in done.stderr
+        if expect == 1:
+            assert done.stderr.startswith("Error: ")
+            assert done.stderr.count("\n") == 1
+            assert done.stdout == ""
+        return done
+
+    return run
+
+
+@pytest.fixture
+def run(bare: Run, store_url: str, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs the program on a fresh, migrated database."""
+    monkeypatch.setenv("MUSICSVC_DATABASE_URL", store_url)
+    return bare
+
+
+@pytest.fixture
+def ask(run: Run) -> Json:
+    """Runs a command with `--json`: stdout holds one JSON value and nothing else."""
+
+    def ask(*arguments: str, stdin: str = "") -> Any:
+        return json.loads(run(*arguments, "--json", stdin=stdin).stdout)
+
+    return ask

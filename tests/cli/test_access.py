@@ -1,0 +1,46 @@
+"""`musicsvc access`."""
+
+from tests.cli.conftest import Json, Run
+
+EMAIL = "ada@example.test"
+WISH = ("--use-case", "A player", "--volume", "100 a day", "--organization", "Engines Ltd")
+
+
+def test_access_is_granted_with_and_without_plays_and_revoked(ask: Json, run: Run) -> None:
+    run("user", "create", EMAIL)
+    rights = [
+        (user["api_access"], user["reports_plays"])
+        for user in (
+            ask("access", "grant", EMAIL),
+            ask("access", "grant", "ADA@example.test", "--plays"),
+            ask("access", "revoke", EMAIL),
+        )
+    ]
+    assert rights == [(True, False), (True, True), (False, False)]
+    assert "There is no account" in run("access", "grant", "bob@example.test", expect=1).stderr
+
+
+def test_a_request_is_listed_approved_and_its_account_gets_a_token(ask: Json, run: Run) -> None:
+    asked = ask("access", "request", EMAIL, *WISH)
+    assert (asked["state"], asked["use_case"], asked["organization"]) == ("pending", "A player", "Engines Ltd")
+    assert "is pending already" in run("access", "request", EMAIL, *WISH, expect=1).stderr
+    assert [(row["email"], row["state"], row["api_access"]) for row in ask("access", "list")] == [
+        (EMAIL, "pending", False)
+    ]
+    done = run("access", "approve", EMAIL)
+    assert "was made for it" in done.stderr
+    assert run("token", "create", EMAIL, "--name", "first").stdout.startswith("msvc_")
+    assert "is approved already" in run("access", "deny", str(asked["id"]), "--reason", "no", expect=1).stderr
+
+
+def test_a_denial_keeps_its_reason_and_needs_one(ask: Json, run: Run) -> None:
+    asked = ask("access", "request", EMAIL, *WISH)
+    run("access", "deny", EMAIL, expect=2)
+    run("access", "deny", EMAIL, "--reason", " ", expect=1)
+    assert ask("access", "deny", str(asked["id"]), "--reason", "Too vague.")["reason"] == "Too vague."
+    (row,) = ask("access", "list")
+    assert (row["state"], row["reason"], row["user_id"]) == ("denied", "Too vague.", None)
+
+
+def test_a_request_without_its_particulars_is_wrong_usage(run: Run) -> None:
+    run("access", "request", EMAIL, "--use-case", "x", expect=2)

@@ -1,0 +1,78 @@
+"""`musicsvc init`, `db` and `config`."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Json, Run
+
+
+@pytest.mark.only_on("sqlite")
+def test_init_makes_what_is_missing_and_is_harmless_when_repeated(bare: Run, tmp_path: Path) -> None:
+    assert "Run: musicsvc init" in bare("user", "list", expect=1).stderr
+    first = json.loads(bare("init", "--json").stdout)
+    assert (first["created"], first["migrations"][0]) == (True, "0001_catalog")
+    bare("user", "create", "ada@example.test")
+    again = bare("init", "--json")
+    assert json.loads(again.stdout) == {**first, "created": False, "migrations": []}
+    assert "is there already" in again.stderr
+    assert len(json.loads(bare("user", "list", "--json").stdout)) == 1
+    folder = tmp_path / "folder"
+    assert (folder.stat().st_mode & 0o777, (folder / "musicsvc.db").stat().st_mode & 0o777) == (0o700, 0o600)
+
+
+@pytest.mark.only_on("sqlite")
+@pytest.mark.parametrize("content", [b"", b"no database at all, but long enough to be looked at"])
+def test_a_file_that_is_no_database_is_refused_and_left_alone(bare: Run, tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "folder" / "musicsvc.db"
+    file.parent.mkdir()
+    file.write_bytes(content)
+    for line in (("init",), ("db", "check")):
+        assert str(file) in bare(*line, expect=1).stderr
+    assert file.read_bytes() == content
+
+
+def test_a_database_without_tables_is_brought_to_the_newest_schema(
+    bare: Run, new_database: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MUSICSVC_DATABASE_URL", new_database(migrated=False))
+    assert "musicsvc init" in bare("user", "list", expect=1).stderr
+    assert json.loads(bare("db", "upgrade", "--json").stdout)["migrations"][0] == "0001_catalog"
+    assert bare("db", "upgrade").stderr == "The schema is the newest already.\n"
+    assert json.loads(bare("init", "--json").stdout)["migrations"] == []
+
+
+def test_a_sound_database_passes_its_check(ask: Json) -> None:
+    assert ask("db", "check") == {"ok": True, "problems": []}
+
+
+def test_an_address_of_another_kind_is_one_line(bare: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MUSICSVC_DATABASE_URL", "mysql://root@localhost/x")
+    assert "must start with sqlite:/// or postgresql://" in bare("user", "list", expect=1).stderr
+
+
+def test_a_server_that_is_not_there_is_one_line_without_its_password(
+    bare: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MUSICSVC_DATABASE_URL", "postgresql://ada:s3cret@127.0.0.1:1/music")
+    for line in (("user", "list"), ("init",), ("db", "check")):
+        assert "s3cret" not in bare(*line, expect=1).stderr
+
+
+def test_the_settings_tell_where_they_come_from_and_mask_passwords(
+    bare: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "config.toml").write_text("[server]\nport = 9000\nworkers = 3\n")
+    monkeypatch.setenv("MUSICSVC_DATABASE_URL", "postgresql://ada:s3cret@127.0.0.1/music?sslpassword=s3cret")
+    monkeypatch.setenv("MUSICSVC_SERVER__WORKERS", "2")
+    done = bare("config", "show", "--json")
+    found = {row["name"]: (row["value"], row["from"]) for row in json.loads(done.stdout)}
+    assert found["server.host"] == ("127.0.0.1", "default")
+    assert found["server.port"] == (9000, str(folder / "config.toml"))
+    assert found["server.workers"] == (2, "MUSICSVC_SERVER__WORKERS")
+    assert found["database_url"][0] == "postgresql://ada:***@127.0.0.1/music?sslpassword=***"
+    assert "s3cret" not in done.stdout + bare("config", "show").stdout

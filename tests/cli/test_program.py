@@ -1,0 +1,129 @@
+"""The frame: help, usage, failures, quiet, pipes, interrupts."""
+
+import resource
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.core import TyperCommand, TyperGroup
+
+from musicsvc.cli.main import command
+from tests.cli.conftest import Run
+
+HEAVY = ("pydantic", "pydantic_settings", "peewee", "apsw", "psycopg", "aiohttp", "rich.table", "argon2", "zxcvbn")
+
+
+def leaves(group: TyperGroup, path: str = "musicsvc") -> Iterator[tuple[str, TyperCommand]]:
+    for name, below in group.commands.items():
+        if isinstance(below, TyperGroup):
+            yield from leaves(below, f"{path} {name}")
+        else:
+            assert isinstance(below, TyperCommand)
+            yield f"{path} {name}", below
+
+
+COMMANDS = dict(leaves(command()))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_and_option_has_a_help_text_and_takes_no_secret(name: str) -> None:
+    found = COMMANDS[name]
+    assert (found.help or "").strip()
+    for option in found.params:
+        assert getattr(option, "hidden", False) or getattr(option, "help", None), option.name
+        assert option.name not in {"token", "password", "secret", "password_hash"}
+
+
+def test_help_costs_little_and_loads_nothing_heavy() -> None:
+    probe = f"""
+import sys
+from musicsvc.cli.main import main
+sys.argv = ["musicsvc", "--help"]
+try:
+    main()
+except SystemExit:
+    pass
+loaded = [name for name in {HEAVY!r} if name in sys.modules]
+assert not loaded, loaded
+"""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, "-c", probe], check=True, capture_output=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 0.4
+
+
+def test_wrong_usage_exits_2_and_says_why_on_stderr(bare: Run) -> None:
+    for line, reason in (
+        (("user", "nonsense"), "No such command"),
+        (("user", "create"), "Missing argument"),
+        (("token", "revoke", "abc"), "Invalid value"),
+    ):
+        done = bare(*line, expect=2)
+        assert reason in done.stderr
+        assert done.stdout == ""
+
+
+def test_options_for_all_stand_before_or_after_the_command(bare: Run, tmp_path: Path) -> None:
+    file = tmp_path / "other.toml"
+    file.write_text("[server]\nport = 9\n")
+    for line in (("--config", str(file), "config", "show"), ("config", "show", "--config", str(file))):
+        assert [line.split() for line in bare(*line).stdout.splitlines() if line.startswith("server.port ")] == [
+            ["server.port", "9", str(file)]
+        ]
+    assert bare("init", "--quiet").stderr == bare("-q", "init").stderr == ""
+    bare("--config", str(tmp_path / "missing.toml"), "user", "list", expect=1)
+
+
+def test_an_argument_that_is_no_text_is_wrong_usage() -> None:
+    line: list[str | bytes] = [sys.executable, "-m", "musicsvc", "user", "show", b"\xff@example.test"]
+    done = subprocess.run(line, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (2, b"Error: An argument is not valid UTF-8.\n")
+
+
+def test_a_reader_that_goes_away_is_no_error(run: Run) -> None:
+    run("user", "create", "ada@example.test")
+    program = subprocess.Popen(
+        [sys.executable, "-m", "musicsvc", "user", "list"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert program.stdout
+    assert program.stderr
+    program.stdout.close()
+    assert program.stderr.read() == b""
+    program.stderr.close()
+    program.wait(30)
+
+
+def test_an_interrupt_ends_quietly_with_130() -> None:
+    probe = """
+import os, signal, sys
+from musicsvc.cli.main import main
+sys.argv = ["musicsvc", "token", "inspect"]
+signal.signal(signal.SIGALRM, lambda *_: os.kill(os.getpid(), signal.SIGINT))
+signal.setitimer(signal.ITIMER_REAL, 0.3)
+main()
+"""
+    line = [sys.executable, "-c", probe]
+    with subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as program:
+        program.wait(30)
+        assert program.stdout
+        assert program.stderr
+        assert (program.returncode, program.stdout.read(), program.stderr.read()) == (130, b"", b"")
+
+
+def test_nothing_is_folded_and_no_colour_is_sent_into_a_pipe(run: Run) -> None:
+    name = "A name that is far too long for a terminal of eighty columns, but not for a pipe \x1b[31m"
+    run("user", "create", "ada@example.test", "--display-name", name)
+    out = run("user", "list").stdout
+    assert len(out.splitlines()) == 2
+    assert name.replace("\x1b", "\\x1b") in out
+    assert "\x1b" not in out
+
+
+def test_completion_is_there(bare: Run) -> None:
+    assert "musicsvc" in bare("--show-completion", "bash").stdout
+
+
+def test_the_version_is_one_line(bare: Run) -> None:
+    assert bare("--version").stdout.startswith("musicsvc 0.")

@@ -1,0 +1,85 @@
+"""`musicsvc token`."""
+
+import pytest
+
+from musicsvc.clock import DAY, Clock, parse
+from musicsvc.store import tokens, users
+from musicsvc.store.database import Store
+from musicsvc.store.models import Token
+from tests.cli.conftest import Json, Run
+
+EMAIL = "ada@example.test"
+
+
+@pytest.fixture
+def ada(store: Store) -> str:
+    store.write(lambda: users.create(EMAIL, api_access=True, now=Clock().now())).result()
+    return EMAIL
+
+
+def test_a_token_is_printed_alone_once(run: Run, ask: Json, ada: str) -> None:
+    done = run("token", "create", ada, "--name", "laptop")
+    value = done.stdout.removesuffix("\n")
+    assert tokens.well_formed(value)
+    assert done.stderr == ""
+    (listed,) = ask("token", "list")
+    assert (listed["name"], listed["email"], listed["state"]) == ("laptop", ada, "valid")
+    assert listed["last_four"] == value[-4:]
+    assert value not in str(listed)
+
+
+def test_json_gives_id_name_value_and_the_end_in_90_days(ask: Json, ada: str) -> None:
+    before = Clock().now()
+    made = ask("token", "create", ada, "--name", "laptop")
+    assert list(made) == ["id", "name", "token", "expires_at"]
+    assert before + 90 * DAY <= parse(made["expires_at"]) <= Clock().now() + 90 * DAY
+
+
+def test_without_access_or_suspended_the_refusal_names_the_way_out(run: Run) -> None:
+    run("user", "create", EMAIL)
+    refused = run("token", "create", EMAIL, "--name", "laptop", expect=1)
+    assert refused.stderr == f"Error: The account has no API access. Run: musicsvc access grant {EMAIL}\n"
+    run("user", "suspend", EMAIL)
+    refused = run("token", "create", EMAIL, "--name", "laptop", expect=1)
+    assert refused.stderr == f"Error: The account is suspended. Run: musicsvc user reinstate {EMAIL}\n"
+    run("token", "create", EMAIL, "--name", "ab", expect=1)
+
+
+def test_a_regenerated_token_has_another_value_and_a_revoked_one_cannot_be(run: Run, ask: Json, ada: str) -> None:
+    first = ask("token", "create", ada, "--name", "laptop")
+    second = ask("token", "regenerate", "1")
+    assert (second["id"], second["name"]) == (first["id"], first["name"])
+    assert second["token"] != first["token"]
+    assert "unknown here" in run("token", "inspect", stdin=first["token"], expect=1).stderr
+    assert ask("token", "inspect", stdin=second["token"] + "\n")["state"] == "valid"
+
+    revoked = ask("token", "revoke", "1", "--reason", "lost")
+    assert (revoked["state"], revoked["revoked_reason"]) == ("revoked", "lost")
+    assert ask("token", "inspect", stdin=second["token"])["state"] == "revoked"
+    assert "is revoked and cannot be regenerated" in run("token", "regenerate", "1", expect=1).stderr
+    assert ask("token", "reinstate", "1")["state"] == "valid"
+    assert tokens.well_formed(run("token", "regenerate", "1").stdout.strip())
+
+
+def test_an_expired_token_is_told_and_regenerated(ask: Json, ada: str, store: Store) -> None:
+    def expired() -> Token:
+        return tokens.create(users.by_email(ada), "old one", now=Clock().now() - 90 * DAY)[0]
+
+    token = store.write(expired).result()
+    assert ask("token", "list", "--user", ada)[0]["state"] == "expired"
+    assert tokens.well_formed(ask("token", "regenerate", str(token.id))["token"])
+    assert ask("token", "list")[0]["state"] == "valid"
+
+
+def test_a_value_is_never_taken_as_an_argument(run: Run) -> None:
+    run("token", "inspect", tokens.generate(), expect=2)
+
+
+@pytest.mark.parametrize("value", ["", "\x00", "msvc_" + "x" * 46])
+def test_what_is_no_token_is_one_line(run: Run, value: str) -> None:
+    run("token", "inspect", stdin=value, expect=1)
+
+
+def test_an_unknown_token_or_account_is_one_line(run: Run) -> None:
+    assert run("token", "revoke", "9", expect=1).stderr == "Error: There is no token 9.\n"
+    assert "There is no account" in run("token", "list", "--user", EMAIL, expect=1).stderr

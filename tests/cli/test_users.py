@@ -1,0 +1,76 @@
+"""`musicsvc user`."""
+
+import pytest
+
+from musicsvc.store import passwords, users
+from musicsvc.store.database import Store
+from tests.cli.conftest import Json, Run
+
+EMAIL = "ada@example.test"
+
+
+def password_hash(store: Store) -> str | None:
+    found: str | None = store.read(lambda: users.by_email(EMAIL).password_hash).result()
+    return found
+
+
+def test_an_account_is_made_without_a_prompt_and_shown(ask: Json) -> None:
+    made = ask("user", "create", "Ada@example.test", "--display-name", "Ada L.", "--admin")
+    assert {key: made[key] for key in ("id", "email", "display_name", "admin", "api_access", "has_password")} == {
+        "id": 1,
+        "email": "Ada@example.test",
+        "display_name": "Ada L.",
+        "admin": True,
+        "api_access": False,
+        "has_password": False,
+    }
+    assert ask("user", "show", "ADA@example.TEST") == made
+    assert ask("user", "list") == [made]
+
+
+def test_an_email_that_is_taken_or_unknown_is_one_line(run: Run) -> None:
+    run("user", "create", EMAIL)
+    again = run("user", "create", "ADA@example.test", expect=1)
+    assert again.stderr == "Error: email: The email has already been taken.\n"
+    assert "must be a valid email address" in run("user", "create", "nobody", expect=1).stderr
+    assert run("user", "show", "bob@example.test", expect=1).stderr == "Error: There is no account bob@example.test.\n"
+
+
+def test_a_password_comes_from_stdin_and_only_its_last_line_end_goes(run: Run, store: Store) -> None:
+    run("user", "create", EMAIL, "--password-stdin", stdin=" two words \n")
+    hashed = password_hash(store)
+    assert hashed
+    assert passwords.verify(hashed, " two words ")
+    run("user", "password", EMAIL, "--password-stdin", stdin="another one")
+    renewed = password_hash(store)
+    assert renewed
+    assert passwords.verify(renewed, "another one")
+
+
+def test_a_password_that_breaks_the_rule_changes_nothing(run: Run, store: Store) -> None:
+    run("user", "create", EMAIL, "--password-stdin", stdin="short\n", expect=1)
+    run("user", "create", EMAIL, "--password-stdin", stdin="", expect=1)
+    run("user", "create", EMAIL)
+    assert "must not be the email" in run("user", "password", EMAIL, "--password-stdin", stdin=EMAIL, expect=1).stderr
+    assert password_hash(store) is None
+
+
+def test_without_a_terminal_the_prompt_names_the_option_to_use(run: Run) -> None:
+    run("user", "create", EMAIL)
+    assert "--password-stdin" in run("user", "password", EMAIL, expect=1).stderr
+
+
+def test_the_commonest_passwords_are_refused_once_the_service_is_hosted(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MUSICSVC_SERVER__PUBLIC_URL", "https://music.example.test")
+    refused = run("user", "create", EMAIL, "--password-stdin", stdin="password", expect=1)
+    assert "commonest" in refused.stderr
+
+
+def test_an_account_is_suspended_and_reinstated(ask: Json) -> None:
+    ask("user", "create", EMAIL)
+    suspended = ask("user", "suspend", EMAIL, "--reason", "scraping")
+    assert suspended["suspended_at"].endswith("Z")
+    assert suspended["suspended_reason"] == "scraping"
+    assert ask("user", "reinstate", EMAIL)["suspended_at"] is None
