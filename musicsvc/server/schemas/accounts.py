@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 
 from musicsvc.server.schemas.fields import Body, Secret, text
 from musicsvc.store import passwords, users
@@ -13,9 +13,14 @@ from musicsvc.store import passwords, users
 class RegisterIn(Body):
     """A new account; a token is made where `token_name` is sent."""
 
-    email: text(1, users.EMAIL_LENGTH)  # type: ignore[valid-type]
-    password: Secret
-    token_name: text(3, 50) | None = None  # type: ignore[valid-type]
+    email: text(1, users.EMAIL_LENGTH) = Field(  # type: ignore[valid-type]
+        examples=["clara@example.test"], json_schema_extra={"format": "email"}
+    )
+    password: Secret = Field(
+        examples=["three romances for violin"],
+        json_schema_extra={"format": "password", "minLength": passwords.SHORTEST, "maxLength": passwords.LONGEST},
+    )
+    token_name: text(3, 50) | None = Field(None, examples=["my first token"])  # type: ignore[valid-type]
 
     @field_validator("email")
     @classmethod

@@ -6,16 +6,30 @@ from typing import Annotated, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from musicsvc.server.schemas.fields import URL_PATTERN
+
 T = TypeVar("T")
-Date = Annotated[str, Field(json_schema_extra={"format": "date"})]
-Timestamp = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
-Uri = Annotated[str, Field(json_schema_extra={"format": "uri"})]
+MOMENT = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z$"
+Date = Annotated[str, Field(examples=["1899-09-18"], json_schema_extra={"format": "date"})]
+Timestamp = Annotated[
+    str,
+    Field(pattern=MOMENT, examples=["2026-01-31T12:00:00.000000Z"], json_schema_extra={"format": "date-time"}),
+]
+Uri = Annotated[str, Field(pattern=URL_PATTERN, examples=["https://images.example.test/maple-leaf.jpg"])]
 
 
 class Answer(BaseModel):
-    """A JSON object with exactly these keys, all of them always there."""
+    """A JSON object with exactly these keys, all of them always there but those that have a default here.
+
+    `examples` of fields make up the examples of the OpenAPI document; strings need one, or a schema that gives one.
+    """
 
     model_config = ConfigDict(extra="forbid")
+
+    @classmethod
+    def model_parametrized_name(cls, params: tuple[type[object], ...]) -> str:
+        """A name that the OpenAPI document can bear as it stands: `PagedTrack` for `Paged[Track]`."""
+        return cls.__name__ + "".join(param.__name__ for param in params)
 
 
 class Success(Answer):
@@ -34,14 +48,14 @@ class UserSummary(Answer):
     """An account as others see it."""
 
     id: int
-    display_name: str
-    avatar: Uri
+    display_name: str = Field(examples=["Northern Lights Records"])
+    avatar: Uri = Field(examples=["https://music.example.test/avatars/7"])
 
 
 class RegisteredUser(UserSummary):
     """A new account; the token is there only where `token_name` was sent."""
 
-    access_token: str = ""
+    access_token: str = Field("", examples=["msvc_" + "0" * 46])
 
 
 class Registered(Success):
@@ -54,8 +68,8 @@ class Genre(Answer):
     """A genre; `name` is its slug."""
 
     id: int
-    name: str
-    display_name: str
+    name: str = Field(examples=["ragtime"])
+    display_name: str = Field(examples=["Ragtime"])
     model_type: Literal["genre"]
 
 
@@ -63,14 +77,14 @@ class Tag(Answer):
     """A free word."""
 
     id: int
-    name: str
+    name: str = Field(examples=["syncopated"])
 
 
 class ArtistNested(Answer):
     """An artist within another resource."""
 
     id: int
-    name: str
+    name: str = Field(examples=["Scott Joplin"])
     image_small: Uri | None
     verified: bool
 
@@ -79,7 +93,7 @@ class ArtistPublic(Answer):
     """An artist without a token."""
 
     id: int
-    name: str
+    name: str = Field(examples=["Scott Joplin"])
     model_type: Literal["artist"]
 
 
@@ -93,14 +107,14 @@ class Artist(ArtistNested):
 
 
 class TrackNested(Answer):
-    """A track within another resource; `duration` in milliseconds."""
+    """A track within another resource."""
 
     id: int
-    name: str
+    name: str = Field(examples=["Maple Leaf Rag"])
     release_date: Date | None
     image: Uri | None
-    duration: int
-    description: str | None
+    duration: int = Field(examples=[184_250], description="Milliseconds.")
+    description: str | None = Field(examples=["The one that paid the rent."])
     artists: list[ArtistNested]
 
 
@@ -108,11 +122,11 @@ class TrackPublic(Answer):
     """A track without a token."""
 
     id: int
-    name: str
+    name: str = Field(examples=["Maple Leaf Rag"])
     image: Uri | None
     created_at: Timestamp
     model_type: Literal["track"]
-    duration_text: str
+    duration_text: str = Field(examples=["3:04"], description="`m:ss`, from one hour on `h:mm:ss`.")
 
 
 class Track(TrackNested):
@@ -120,18 +134,18 @@ class Track(TrackNested):
 
     model_type: Literal["track"]
     created_at: Timestamp
-    duration_text: str
-    bpm: int | None
-    key: str | None
-    scale: Literal["Major", "Minor"] | None
+    duration_text: str = Field(examples=["3:04"], description="`m:ss`, from one hour on `h:mm:ss`.")
+    bpm: int | None = Field(examples=[100])
+    key: str | None = Field(examples=["G#"])
+    scale: Literal["Major", "Minor"] | None = Field(examples=["Major"])
     plays: int
     likes_count: int
     reposts_count: int
-    price: float | None
-    currency: str
+    price: float | None = Field(examples=[12.5])
+    currency: str = Field(examples=["USD"])
     licensing_type: Literal["non_exclusive_only", "both", "exclusive_only"]
     exclusive_status: Literal["available", "not_available", "sold"]
-    exclusive_price: float | None
+    exclusive_price: float | None = Field(examples=[None])
     genres: list[Genre]
     tags: list[Tag]
     album_id: int | None
@@ -141,7 +155,7 @@ class AlbumPublic(Answer):
     """An album without a token."""
 
     id: int
-    name: str
+    name: str = Field(examples=["Das Wohltemperierte Klavier"])
     model_type: Literal["album"]
     image: Uri | None
     release_date: Date | None
@@ -151,10 +165,10 @@ class Album(Answer):
     """An album with a token; genres and tags where `with` asks for them."""
 
     id: int
-    name: str
+    name: str = Field(examples=["Das Wohltemperierte Klavier"])
     image: Uri | None
     release_date: Date | None
-    description: str | None
+    description: str | None = Field(examples=["Book one."])
     tracks: list[TrackNested]
     artists: list[ArtistNested]
     model_type: Literal["album"]
@@ -165,12 +179,12 @@ class Album(Answer):
 
 
 class Comment(Answer):
-    """A comment; `position` in percent of the track."""
+    """A comment; a deleted one that has replies stays, without its content."""
 
     id: int
-    content: str
-    position: int
-    depth: int
+    content: str = Field(examples=["Is this the 1899 print?"])
+    position: int = Field(examples=[12], description="Where in the track, in percent.")
+    depth: int = Field(examples=[0], description="0 for a root, one more for each reply.")
     deleted: bool
     user: UserSummary
 
@@ -179,9 +193,9 @@ class Paginator(Answer, Generic[T]):
     """One page of a list."""
 
     current_page: int
-    from_: int | None = Field(alias="from")
+    from_: int | None = Field(alias="from", description="The number of the first row on the page, from 1.")
     to: int | None
-    per_page: int
+    per_page: int = Field(examples=[20])
     last_page: int
     total: int
     data: list[T]

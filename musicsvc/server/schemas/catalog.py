@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, WithJsonSchema
 
 from musicsvc.server.schemas.currencies import CODES
 from musicsvc.server.schemas.fields import Body, Description, Id, Name, Pages, Query, ReleaseDate, Tag, Url
@@ -13,6 +13,13 @@ from musicsvc.store import albums, artists, genres
 MAX_DURATION = 86_400_000
 MAX_PRICE = 1_000_000_000
 PARTS = ("tags", "genres", "artists", "tracks")
+PART = rf"\s*(({'|'.join(PARTS)})\s*)?"
+PARTS_SCHEMA: dict[str, Any] = {
+    "type": "string",
+    "pattern": f"^{PART}(,{PART})*$",
+    "examples": ["genres,tags"],
+    "description": f"What is wanted beside the album itself, separated by commas: {', '.join(PARTS)}.",
+}
 
 
 def _has_slug(value: str) -> str:
@@ -43,18 +50,23 @@ def _parts(value: Any) -> Any:
     return frozenset(filter(None, names))
 
 
-Genre = Annotated[Tag, AfterValidator(_has_slug)]
-Currency = Annotated[str, StringConstraints(strict=True, strip_whitespace=True), AfterValidator(_known_currency)]
-Price = Annotated[float, Field(strict=True, ge=0, le=MAX_PRICE, allow_inf_nan=False)]
+Genre = Annotated[Tag, AfterValidator(_has_slug), Field(examples=["Baroque"])]
+Currency = Annotated[
+    str,
+    StringConstraints(strict=True, strip_whitespace=True),
+    AfterValidator(_known_currency),
+    Field(examples=["USD"], description="ISO 4217.", json_schema_extra={"pattern": "^[A-Z]{3}$"}),
+]
+Price = Annotated[float, Field(strict=True, ge=0, le=MAX_PRICE, allow_inf_nan=False, examples=[12.5])]
 Key = Literal["C", "C#", "D", "D#", "E", "F", "F#", "G", "G#", "A", "A#", "B"]
-Tags = Annotated[list[Tag], Field(max_length=20)]
+Tags = Annotated[list[Tag], Field(max_length=20, examples=[["keyboard", "teaching"]])]
 
 
 class ArtistIn(Body):
     """A new artist."""
 
-    name: Name
-    description: Description | None = None
+    name: Name = Field(examples=["Clara Schumann"])
+    description: Description | None = Field(None, examples=["Pianist and composer, born in Leipzig in 1819."])
     image_small: Url | None = None
 
 
@@ -63,9 +75,9 @@ class AlbumIn(Body):
 
     references: ClassVar = {"artist_id": artists.missing}
 
-    name: Name
+    name: Name = Field(examples=["Notenbüchlein"])
     artist_id: Id
-    description: Description | None = None
+    description: Description | None = Field(None, examples=["Begun in 1725."])
     release_date: ReleaseDate | None = None
     image: Url | None = None
     tags: Tags | None = None
@@ -76,10 +88,14 @@ class TrackIn(Body):
 
     references: ClassVar = {"artists": artists.missing, "album_id": albums.missing}
 
-    name: Name
-    duration: Annotated[int, Field(strict=True, ge=1, le=MAX_DURATION)]
-    artists: Annotated[list[Id], Field(min_length=1, max_length=50), AfterValidator(_unrepeated)]
-    description: Description | None = None
+    name: Name = Field(examples=["Menuett G-Dur"])
+    duration: Annotated[int, Field(strict=True, ge=1, le=MAX_DURATION, examples=[98_000], description="Milliseconds.")]
+    artists: Annotated[
+        list[Id],
+        Field(min_length=1, max_length=50, json_schema_extra={"uniqueItems": True}),
+        AfterValidator(_unrepeated),
+    ]
+    description: Description | None = Field(None, examples=["Long thought to be by another hand."])
     genre: Genre | None = None
     image: Url | None = None
     release_date: ReleaseDate | None = None
@@ -98,7 +114,9 @@ class TrackIn(Body):
 class AlbumParts(Query):
     """What an album is asked for beside itself."""
 
-    with_: Annotated[frozenset[str], BeforeValidator(_parts)] = Field(frozenset(), alias="with")
+    with_: Annotated[frozenset[str], BeforeValidator(_parts), WithJsonSchema(PARTS_SCHEMA)] = Field(
+        frozenset(), alias="with"
+    )
 
 
 class AlbumPages(Pages):

@@ -17,6 +17,7 @@ MAX_ID = 2**53 - 1
 MAX_PAGE = 2**31 - 1
 DIGITS = re.compile(r"0|[1-9][0-9]{0,15}")
 DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+URL_PATTERN = "^[Hh][Tt][Tt][Pp][Ss]?://[^/?#]"
 HIDDEN = re.compile(r"[\s\x00-\x1f\x7f]")
 
 
@@ -74,7 +75,7 @@ def query_integer(minimum: int, maximum: int) -> Any:
     return Annotated[int, Field(ge=minimum, le=maximum), BeforeValidator(_digits)]
 
 
-Id = Annotated[int, Field(strict=True, ge=1, le=MAX_ID)]
+Id = Annotated[int, Field(strict=True, ge=1, le=MAX_ID, examples=[1])]
 Secret = Annotated[str, Field(strict=True), AfterValidator(_no_nul)]
 Name = text(1, 255)
 Description = text(0, 10_000)
@@ -83,13 +84,21 @@ Url = Annotated[
     StringConstraints(strict=True, strip_whitespace=True, max_length=2048),
     AfterValidator(_no_nul),
     AfterValidator(_absolute_url),
-    WithJsonSchema({"type": "string", "format": "uri", "pattern": "^https?://", "maxLength": 2048}),
+    WithJsonSchema(
+        {
+            "type": "string",
+            "pattern": URL_PATTERN,
+            "maxLength": 2048,
+            "description": "An absolute http or https URL.",
+            "examples": ["https://images.example.test/cover.jpg"],
+        }
+    ),
 ]
 ReleaseDate = Annotated[
     str,
     StringConstraints(strict=True, strip_whitespace=True),
     AfterValidator(_real_date),
-    WithJsonSchema({"type": "string", "format": "date"}),
+    WithJsonSchema({"type": "string", "format": "date", "examples": ["1899-09-18"]}),
 ]
 Tag = text(1, 60)
 
