@@ -13,7 +13,7 @@ from musicsvc.store.database import savepoint
 from musicsvc.store.models import User
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
 EMAIL_LENGTH = 255
 NAME_LENGTH = 100
@@ -93,6 +93,12 @@ def by_email(email: str) -> User:
 def list() -> Sequence[User]:  # noqa: A001 - the module is the namespace
     """Every account, oldest first."""
     return tuple(User.select().order_by(User.id))
+
+
+def missing(ids: Collection[int]) -> set[int]:
+    """Those of the ids that are no account's."""
+    found = {row[0] for row in User.select(User.id).where(User.id.in_(ids)).tuples().iterator()} if ids else set()
+    return set(ids) - found
 
 
 def set_password(user: User, password_hash: str) -> None:
