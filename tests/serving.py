@@ -66,8 +66,8 @@ class Client:
     async def put(self, path: str, body: Any = None, **more: Any) -> Answer:
         return await self("PUT", path, body, **more)
 
-    async def delete(self, path: str, **more: Any) -> Answer:
-        return await self("DELETE", path, **more)
+    async def delete(self, path: str, body: Any = None, **more: Any) -> Answer:
+        return await self("DELETE", path, body, **more)
 
 
 @asynccontextmanager

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from musicsvc.server.schemas.fields import Body, Query
 
 SAFE = ("GET", "HEAD")
+JSON_MEDIA = "application/json"
 
 
 class Access(Enum):
@@ -39,7 +40,9 @@ class Family(Enum):
 class Route:
     """One endpoint: everything that router, checks, OpenAPI, documentation and tests need to know of it.
 
-    `find` is the store function that looks the subject of the path up, with the right that is asked for.
+    `find` is the store function that looks the subject of the path up, with the right that is asked for. `misses`:
+    the body may name what is not there. `example` holds what the OpenAPI document's example says otherwise than the
+    schemas do: parameters of the path and fields of the body, by name.
     """
 
     method: str
@@ -53,6 +56,7 @@ class Route:
     query: type[Query] | None = None
     answer: type[BaseModel] | None = None
     public_answer: type[BaseModel] | None = None
+    media: str = JSON_MEDIA
     gate: Callable[[Settings], None] | None = None
     prepare: Callable[..., Any] | None = None
     reads: bool = False
@@ -61,7 +65,9 @@ class Route:
     hidden: bool = False
     plain_http: bool = False
     forbids: bool = False
+    names: bool = False  # the body names something that can be unknown: 404 after the 422s
     conflicts: bool = False
+    misses: bool = False
     example: Mapping[str, Any] = field(default_factory=dict)
 
     @property

@@ -127,3 +127,8 @@ def _save_suspension(user: User) -> None:
 
 def _name_problem(name: str) -> str | None:
     return None if 1 <= len(name) <= NAME_LENGTH else f"The display name must have 1 to {NAME_LENGTH} characters."
+
+
+def is_taken(email: str) -> bool:
+    """Whether an account has this address already, in whatever case."""
+    return bool(User.select().where(User.email_key == email_key(email)).exists())

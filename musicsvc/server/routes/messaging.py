@@ -1,5 +1,43 @@
 """Conversations, collections, devices, notification choices."""
 
+from musicsvc.server.handlers import collections, messages, notifications
 from musicsvc.server.route import Route
+from musicsvc.server.routes.paths import V1
+from musicsvc.server.schemas.answers import Paged, Success
+from musicsvc.server.schemas.collections import Collection, CollectionIn, OneCollection
+from musicsvc.server.schemas.fields import Pages
+from musicsvc.server.schemas.messaging import (
+    Conversation,
+    ConversationIn,
+    Message,
+    MessageIn,
+    OneConversation,
+    OneMessage,
+)
+from musicsvc.server.schemas.notifications import DeviceIn, DeviceOut, DeviceStored, Subscriptions, SubscriptionsIn
+from musicsvc.store import collections as collection_store
+from musicsvc.store import messages as message_store
+from musicsvc.store import notifications as notification_store
 
-ROUTES: tuple[Route, ...] = ()
+TALK = f"{V1}/messaging"
+
+# fmt: off
+ROUTES: tuple[Route, ...] = (
+    Route("POST", f"{V1}/collections", collections.create, status=201, body=CollectionIn, answer=OneCollection),
+    Route("GET", f"{V1}/collections", collections.index, query=Pages, addition=True, answer=Paged[Collection]),
+    Route("GET", f"{V1}/collections/{{id}}", collections.show, find=collection_store.get, addition=True,
+          answer=OneCollection),
+    Route("POST", f"{TALK}/messages", messages.send, status=201, body=MessageIn, answer=OneMessage, names=True),
+    Route("POST", f"{TALK}/conversations", messages.begin, status=201, body=ConversationIn, addition=True,
+          answer=OneConversation),
+    Route("GET", f"{TALK}/conversations", messages.index, query=Pages, addition=True, answer=Paged[Conversation]),
+    Route("GET", f"{TALK}/conversations/{{id}}/messages", messages.list_messages, find=message_store.get, query=Pages,
+          addition=True, answer=Paged[Message]),
+    Route("POST", f"{V1}/fcm-tokens", notifications.register_device, body=DeviceIn, answer=DeviceStored),
+    Route("DELETE", f"{V1}/fcm-tokens", notifications.delete_device, body=DeviceOut, addition=True, answer=Success),
+    Route("PUT", f"{V1}/notifications/{{user}}/subscriptions", notifications.choose, find=notification_store.owner,
+          body=SubscriptionsIn, answer=Success, forbids=True),
+    Route("GET", f"{V1}/notifications/{{user}}/subscriptions", notifications.show, find=notification_store.owner,
+          addition=True, answer=Subscriptions, forbids=True),
+)
+# fmt: on

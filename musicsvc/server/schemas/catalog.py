@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, WithJsonSchema
 
 from musicsvc.server.schemas.currencies import CODES
-from musicsvc.server.schemas.fields import Body, Description, Id, Name, Pages, Query, ReleaseDate, Tag, Url
+from musicsvc.server.schemas.fields import Body, Description, Id, Name, Pages, Query, ReleaseDate, Tag, Url, unrepeated
 from musicsvc.store import albums, artists, genres
 
 MAX_DURATION = 86_400_000
@@ -32,12 +32,6 @@ def _known_currency(value: str) -> str:
     if value not in CODES:
         raise ValueError("Must be a currency code of ISO 4217, such as USD.")
     return value
-
-
-def _unrepeated(values: list[int]) -> list[int]:
-    if len(set(values)) < len(values):
-        raise ValueError("Must not name anything twice.")
-    return values
 
 
 def _parts(value: Any) -> Any:
@@ -93,7 +87,7 @@ class TrackIn(Body):
     artists: Annotated[
         list[Id],
         Field(min_length=1, max_length=50, json_schema_extra={"uniqueItems": True}),
-        AfterValidator(_unrepeated),
+        AfterValidator(unrepeated),
     ]
     description: Description | None = Field(None, examples=["Long thought to be by another hand."])
     genre: Genre | None = None

@@ -61,6 +61,13 @@ def _digits(value: Any) -> Any:
     return int(value)
 
 
+def unrepeated(values: list[int]) -> list[int]:
+    """The ids as they are; raises ValueError where one stands twice."""
+    if len(set(values)) < len(values):
+        raise ValueError("Must not name anything twice.")
+    return values
+
+
 def text(minimum: int, maximum: int) -> Any:
     """A trimmed string of so many code points, without NUL."""
     return Annotated[

@@ -1,0 +1,38 @@
+"""Conversations and messages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from musicsvc.server.shapes import messaging as shapes
+from musicsvc.server.shapes.envelope import JSON, Site, ok, paginator
+from musicsvc.store import messages
+
+if TYPE_CHECKING:
+    from musicsvc.server.schemas.fields import Pages
+    from musicsvc.server.schemas.messaging import ConversationIn, MessageIn
+    from musicsvc.store.messages import ConversationRow
+    from musicsvc.store.tokens import Identity
+
+
+def send(body: MessageIn, caller: Identity, site: Site, now: int) -> JSON:
+    """Send a message to a conversation that the caller takes part in."""
+    message = messages.send(body.conversation_id, body.message_text, now=now, by=caller)
+    return ok(message=shapes.message(message, site))
+
+
+def begin(body: ConversationIn, caller: Identity, site: Site, now: int) -> JSON:
+    """Begin a conversation with others."""
+    return ok(conversation=shapes.conversation(messages.create(body.user_ids, now=now, by=caller), site))
+
+
+def index(query: Pages, caller: Identity, site: Site) -> JSON:
+    """List the caller's conversations, the one with the newest message first."""
+    found = messages.listing(query.at(), by=caller)
+    return ok(pagination=paginator(found, [shapes.conversation(row, site) for row in found.rows]))
+
+
+def list_messages(subject: ConversationRow, query: Pages, site: Site) -> JSON:
+    """List the messages of a conversation, newest first."""
+    found = messages.of_conversation(subject.id, query.at())
+    return ok(pagination=paginator(found, [shapes.message(row, site) for row in found.rows]))

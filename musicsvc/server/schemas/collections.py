@@ -1,0 +1,41 @@
+"""Bodies and answers of collections."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from musicsvc.server.schemas.answers import Answer, Success, Timestamp, TrackNested, UserSummary
+from musicsvc.server.schemas.fields import Body, Id, Name, text
+from musicsvc.store import tracks
+
+MAX_TRACKS = 500
+
+
+class CollectionIn(Body):
+    """A new collection."""
+
+    references: ClassVar = {"track_ids": tracks.missing}
+
+    name: Name
+    description: text(0, 1000) | None = None  # type: ignore[valid-type]
+    track_ids: Annotated[list[Id], Field(max_length=MAX_TRACKS)] | None = None
+
+
+class Collection(Answer):
+    """A collection with its tracks, in order."""
+
+    id: int
+    name: str
+    description: str | None
+    tracks_count: int
+    tracks: list[TrackNested]
+    user: UserSummary
+    created_at: Timestamp
+
+
+class OneCollection(Success):
+    """A collection."""
+
+    collection: Collection

@@ -1,0 +1,67 @@
+"""Bodies and answers of conversations and messages."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from pydantic import AfterValidator, Field, ValidationInfo
+
+from musicsvc.server.schemas.answers import Answer, Success, Timestamp, UserSummary
+from musicsvc.server.schemas.fields import Body, Id, text, unrepeated
+from musicsvc.store import users
+
+MAX_OTHERS = 9
+
+
+def _others(values: list[int], info: ValidationInfo) -> list[int]:
+    if (info.context or {}).get("caller_id") in values:
+        raise ValueError("Name the others only; you take part anyway.")
+    return values
+
+
+class MessageIn(Body):
+    """A message; the caller must take part in the conversation."""
+
+    conversation_id: Id
+    message_text: text(1, 2000)  # type: ignore[valid-type]
+
+
+class ConversationIn(Body):
+    """A conversation with one to nine others."""
+
+    references: ClassVar = {"user_ids": users.missing}
+
+    user_ids: Annotated[
+        list[Id], Field(min_length=1, max_length=MAX_OTHERS), AfterValidator(unrepeated), AfterValidator(_others)
+    ]
+
+
+class Message(Answer):
+    """A message."""
+
+    id: int
+    conversation_id: int
+    message_text: str
+    user: UserSummary
+    created_at: Timestamp
+
+
+class Conversation(Answer):
+    """A conversation with everybody in it."""
+
+    id: int
+    users: list[UserSummary]
+    last_message: Message | None
+    created_at: Timestamp
+
+
+class OneMessage(Success):
+    """A message."""
+
+    message: Message
+
+
+class OneConversation(Success):
+    """A conversation."""
+
+    conversation: Conversation

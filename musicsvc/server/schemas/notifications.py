@@ -1,0 +1,89 @@
+"""Bodies and answers of devices and notification choices."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field, StringConstraints, field_validator
+
+from musicsvc.server.schemas.answers import Answer, Success
+from musicsvc.server.schemas.fields import Body, Secret, text
+
+MAX_TOKEN = 500
+Flag = Annotated[bool, Field(strict=True)]
+NotifId = Annotated[str, StringConstraints(strict=True, strip_whitespace=True, pattern="^[a-z0-9_]{1,64}$")]
+PushToken = Annotated[Secret, Field(max_length=MAX_TOKEN)]
+
+
+def _not_blank(value: str) -> str:
+    if not value.strip():
+        raise ValueError("This field is required.")
+    return value
+
+
+class DeviceIn(Body):
+    """A push token of the caller's device."""
+
+    token: PushToken
+    platform: Literal["web", "android", "ios"] = "web"
+    device_name: text(0, 200) | None = None  # type: ignore[valid-type]
+
+    _token = field_validator("token")(_not_blank)
+
+
+class DeviceOut(Body):
+    """A push token to be forgotten."""
+
+    token: PushToken
+
+    _token = field_validator("token")(_not_blank)
+
+
+class Channels(Body):
+    """Channels to switch; an absent one keeps its value."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    email: Flag = Field(default_factory=bool)
+    in_app: Flag = Field(default_factory=bool)
+    mobile: Flag = Field(default_factory=bool)
+
+
+class Selection(Body):
+    """One kind of notification and its channels."""
+
+    notif_id: NotifId
+    channels: Channels
+
+
+class SubscriptionsIn(Body):
+    """The choices to merge in."""
+
+    selections: Annotated[list[Selection], Field(max_length=100)]
+
+
+class DeviceStored(Answer):
+    """The device's token is stored."""
+
+    status: Literal["ok"]
+
+
+class ChannelsChosen(Answer):
+    """Which channels are on."""
+
+    email: bool
+    in_app: bool
+    mobile: bool
+
+
+class Subscription(Answer):
+    """One kind of notification."""
+
+    notif_id: str
+    channels: ChannelsChosen
+
+
+class Subscriptions(Success):
+    """Everything that was chosen."""
+
+    subscriptions: list[Subscription]

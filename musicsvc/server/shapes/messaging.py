@@ -1,0 +1,47 @@
+"""Conversations, messages and collections."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from musicsvc.clock import isoformat
+from musicsvc.server.shapes import catalog, users
+
+if TYPE_CHECKING:
+    from musicsvc.server.shapes.envelope import JSON, Site
+    from musicsvc.store.collections import CollectionRow
+    from musicsvc.store.messages import ConversationRow, MessageRow
+
+
+def message(row: MessageRow, site: Site) -> JSON:
+    """A message with its author."""
+    return {
+        "id": row.id,
+        "conversation_id": row.conversation_id,
+        "message_text": row.message_text,
+        "user": users.summary(*row.user, site),
+        "created_at": isoformat(row.created_at),
+    }
+
+
+def conversation(row: ConversationRow, site: Site) -> JSON:
+    """A conversation with everybody in it and its newest message."""
+    return {
+        "id": row.id,
+        "users": [users.summary(*user, site) for user in row.users],
+        "last_message": None if row.last_message is None else message(row.last_message, site),
+        "created_at": isoformat(row.created_at),
+    }
+
+
+def collection(row: CollectionRow, site: Site) -> JSON:
+    """A collection with its tracks, in order."""
+    return {
+        "id": row.id,
+        "name": row.name,
+        "description": row.description,
+        "tracks_count": len(row.tracks),
+        "tracks": [catalog.track_nested(track) for track in row.tracks],
+        "user": users.summary(*row.user, site),
+        "created_at": isoformat(row.created_at),
+    }
