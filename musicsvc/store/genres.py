@@ -6,14 +6,13 @@ import unicodedata
 from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.errors import Invalid
+from musicsvc.store.bulk import pieces
 from musicsvc.store.database import bytewise
 from musicsvc.store.models import Genre
 from musicsvc.store.pagination import Listing, Page, paginate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-NAMES_A_QUERY = 500
+    from collections.abc import Iterable, Sequence
 
 
 class GenreRow(NamedTuple):
@@ -48,20 +47,20 @@ def ensure(names: Iterable[str]) -> dict[str, int]:
         typed.setdefault(slug(name), name.strip())
     if "" in typed:
         raise Invalid({"genre": "The genre must contain a letter or a digit."})
-    found = _find(list(typed))
+    found = find(list(typed))
     # In one order everywhere, so that two writers of the same new genres wait for each other instead of locking up.
     missing = sorted(set(typed) - set(found))
     if missing:
         rows = [{"name": name, "display_name": typed[name]} for name in missing]
         Genre.insert_many(rows).on_conflict_ignore().execute()
-        found |= _find(missing)
+        found |= find(missing)
     return found
 
 
-def _find(slugs: list[str]) -> dict[str, int]:
+def find(slugs: Sequence[str]) -> dict[str, int]:
+    """The ids of those that there are, by slug."""
     found: dict[str, int] = {}
-    for start in range(0, len(slugs), NAMES_A_QUERY):
-        some = slugs[start : start + NAMES_A_QUERY]
+    for some in pieces(slugs):
         found.update(Genre.select(Genre.name, Genre.id).where(Genre.name.in_(some)).tuples().iterator())
     return found
 

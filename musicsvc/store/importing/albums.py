@@ -1,0 +1,123 @@
+"""Albums of an import: the same by external id, else by first artist and name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from musicsvc.store import bulk
+from musicsvc.store.importing.batch import Batch, Key, State
+from musicsvc.store.models import Album, AlbumArtist
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from musicsvc.store.importing.rows import Row
+
+KIND = "albums"
+FIELDS = ("name", "release_date", "image")
+COLUMNS = (Album.id, Album.external_id, Album.name, Album.release_date, Album.image)
+
+
+def resolve(rows: Sequence[Row], artists: Mapping[str, int], batch: Batch) -> list[int | None]:
+    """The id of each row's album, None where it has none; the albums are made and brought up to date."""
+    bearing = [row for row in rows if row.album]
+    _load(bearing, artists, batch)
+    met = {id(row): _meet(row, artists, batch) for row in bearing}
+    if not batch.scope.dry_run:
+        _save(list({id(state): state for state in met.values()}.values()), batch)
+    return [met[id(row)].id if id(row) in met else None for row in rows]
+
+
+def _key(row: Row, artists: Mapping[str, int]) -> Key:
+    if row.album_external_id:
+        return ("id", row.album_external_id)
+    return ("name", artists[row.artists[0]], row.album)
+
+
+def _load(rows: Iterable[Row], artists: Mapping[str, int], batch: Batch) -> None:
+    """Bring in what the store, or else the dry run, holds of these albums."""
+    keys = {_key(row, artists) for row in rows}
+    found = [*_by_external_id([key[1] for key in keys if key[0] == "id"], batch)]
+    found += _by_name([key for key in keys if key[0] == "name"])
+    credit = _credits([row[0] for row in found])
+    # An album that was made without an external id is the better match for a row without one, then the oldest.
+    for album_id, external_id, *fields in sorted(found, key=lambda row: (row[1] is not None, row[0])):
+        state = batch.known(KIND, album_id)
+        if state is None:
+            values = dict(zip(FIELDS, fields, strict=True)) | {"artists": credit.get(album_id, {})}
+            state = batch.introduce(KIND, State(album_id, values))
+        _index(state, external_id, batch)
+    for key in keys:
+        state = batch.remembered(KIND, key)
+        if state is not None:
+            batch.hold(KIND, key, state)
+
+
+def _by_external_id(external_ids: Sequence[Any], batch: Batch) -> Iterable[Any]:
+    for some in bulk.pieces(external_ids):
+        mine = Album.imported_for == batch.scope.imported_for
+        yield from Album.select(*COLUMNS).where(mine, Album.external_id.in_(some)).tuples().iterator()
+
+
+def _by_name(keys: Sequence[Key]) -> Iterable[Any]:
+    first = (AlbumArtist.album == Album.id) & (AlbumArtist.position == 0)
+    for some in bulk.pieces(keys):
+        wanted = AlbumArtist.artist.in_({key[1] for key in some}) & Album.name.in_({key[2] for key in some})
+        yield from Album.select(*COLUMNS).join(AlbumArtist, on=first).where(wanted).tuples().iterator()
+
+
+def _credits(album_ids: Sequence[int]) -> dict[int, dict[int, None]]:
+    """The artists of each album, in order."""
+    found: dict[int, dict[int, None]] = {}
+    for some in bulk.pieces(album_ids):
+        query = AlbumArtist.select(AlbumArtist.album, AlbumArtist.artist).where(AlbumArtist.album.in_(some))
+        for album_id, artist_id in query.order_by(AlbumArtist.position).tuples().iterator():
+            found.setdefault(album_id, {})[artist_id] = None
+    return found
+
+
+def _index(state: State, external_id: str | None, batch: Batch) -> None:
+    """Let rows find the album by its external id and by its first artist and name."""
+    if external_id is not None:
+        batch.hold(KIND, ("id", external_id), state)
+    for artist_id in list(state.values["artists"])[:1]:
+        batch.hold(KIND, ("name", artist_id, state.values["name"]), state)
+
+
+def _meet(row: Row, artists: Mapping[str, int], batch: Batch) -> State:
+    """The row's album, with what the row adds to it."""
+    state = batch.states[KIND].get(_key(row, artists))
+    if state is None:
+        empty: dict[str, Any] = {"artists": {}, "external_id": row.album_external_id}
+        state = batch.introduce(KIND, State(batch.dry_id(), empty, new=True))
+    altered, differs = state.take({"name": row.album, "release_date": row.release_date, "image": row.image})
+    altered |= state.unite("artists", {artists[name]: None for name in row.artists})
+    batch.count(KIND, state, altered=altered)
+    if differs:
+        batch.differing.add(row.line)
+    _index(state, row.album_external_id, batch)
+    return state
+
+
+def _save(states: Sequence[State], batch: Batch) -> None:
+    new = [state for state in states if state.new]
+    for state, album_id in zip(new, bulk.ids(Album, len(new)), strict=True):
+        state.id = album_id
+    fields = ("id", "external_id", "imported_for", "created_at", *FIELDS)
+    common = (batch.scope.imported_for, batch.scope.now)
+    bulk.insert(
+        Album,
+        fields,
+        [(s.id, s.values["external_id"], *common, *(s.values.get(name) for name in FIELDS)) for s in new],
+    )
+    for state in states:
+        if state.changed and not state.new:
+            changes = {name: state.values[name] for name in state.changed}
+            Album.update(**changes).where(Album.id == state.id).execute()
+    bulk.insert(AlbumArtist, ("album", "artist", "position"), [link for state in states for link in _links(state)])
+
+
+def _links(state: State) -> Iterable[tuple[int, int, int]]:
+    added = state.added.get("artists", {})
+    first = len(state.values["artists"]) - len(added)
+    return ((state.id, artist_id, first + at) for at, artist_id in enumerate(added))

@@ -1,0 +1,121 @@
+"""`import catalog`: a file's rows become artists, albums and tracks, a few hundred in each unit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from musicsvc.errors import Failure
+from musicsvc.store import users
+from musicsvc.store.database import current, is_sqlite
+from musicsvc.store.importing import albums, artists, rows, tracks
+from musicsvc.store.importing.batch import Batch, Memory, Scope
+from musicsvc.store.importing.columns import Columns
+from musicsvc.store.importing.summary import Refusal, Summary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from musicsvc.store.database import Store
+    from musicsvc.store.importing.readers import Reader, Record
+    from musicsvc.store.importing.rows import Row
+
+ROWS_A_UNIT = 500  # some 50 ms, so that a running server hardly waits
+# Two imports at once would both find an artist missing and both make it; on PostgreSQL they take turns by this lock.
+TURN = 0x6D737663
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How the file is read: `pairs` are `column=field`, `blanks` are texts that stand for an empty cell."""
+
+    pairs: Sequence[str] = ()
+    blanks: Sequence[str] = ()
+    manager: str | None = None
+    dry_run: bool = False
+
+
+def run(store: Store, reader: Reader, options: Options, *, now: int, told: Callable[[Summary], None]) -> Summary:
+    """Import the file; `told` hears of every batch. What is refused is listed, the rest goes in.
+
+    Raises Failure where the file breaks off; whole batches before that stay, and a second run goes on from there.
+    """
+    columns = Columns(rows.FIELDS, options.pairs, rows.SEVERAL)
+    if reader.columns is not None:
+        columns.check(reader.columns, rows.REQUIRED)
+    summary = Summary(options.dry_run, unused=columns.unused(reader.columns or []))
+    scope = Scope(_manager(store, options.manager), now, options.dry_run)
+    memory = Memory()
+    through = 0
+    try:
+        for piece in _pieces(_parsed(reader, columns, options.blanks, summary)):
+            batch = _put(store, piece, scope, memory)
+            memory.absorb(batch)
+            _add(summary, batch, piece)
+            through = summary.rows
+            told(summary)
+    except Failure as failure:
+        raise Failure(failure.message + _left_off(through, options)) from None
+    return summary
+
+
+def _left_off(through: int, options: Options) -> str:
+    if options.dry_run or not through:
+        return " Nothing was imported."
+    return f" The first {through:,} rows are in; a second run goes on from there."
+
+
+def _manager(store: Store, email: str | None) -> int | None:
+    return None if email is None else store.read(lambda: int(users.by_email(email).id)).result()
+
+
+def _parsed(reader: Reader, columns: Columns, blanks: Sequence[str], summary: Summary) -> Iterator[Row | None]:
+    """The rows that can go in, None for each that is refused."""
+    for record in reader:
+        summary.rows += 1
+        yield _row(record, columns, blanks, summary)
+
+
+def _row(record: Record, columns: Columns, blanks: Sequence[str], summary: Summary) -> Row | None:
+    if record.fault is not None:
+        summary.counts["tracks"].refused += 1
+        summary.refused.append(Refusal(record.line, record.fault))
+        return None
+    cells = columns.apply(record.values)
+    if blanks:
+        cells = {name: [None if cell in blanks else cell for cell in found] for name, found in cells.items()}
+    summary.notes["playlists_ignored"] += any(name in cells for name in rows.LATER)
+    try:
+        return rows.parse(record.line, cells)
+    except rows.RefusedError as refused:
+        summary.counts[refused.kind].refused += 1
+        summary.refused.append(Refusal(record.line, str(refused)))
+        return None
+
+
+def _pieces(found: Iterable[Row | None]) -> Iterator[list[Row]]:
+    stream = iter(found)
+    while piece := list(islice(stream, ROWS_A_UNIT)):
+        yield [row for row in piece if row is not None]
+
+
+def _put(store: Store, piece: list[Row], scope: Scope, memory: Memory) -> Batch:
+    def unit() -> Batch:
+        batch = Batch(scope, memory)
+        if not (scope.dry_run or is_sqlite()):
+            current().execute_sql("SELECT pg_advisory_xact_lock(%s)", (TURN,))
+        ids = artists.resolve(piece, batch)
+        tracks.resolve(piece, ids, albums.resolve(piece, ids, batch), batch)
+        return batch
+
+    return (store.read(unit) if scope.dry_run else store.write(unit)).result()
+
+
+def _add(summary: Summary, batch: Batch, piece: Iterable[Row]) -> None:
+    for kind, counts in batch.counts.items():
+        summary.counts[kind].add(counts)
+    summary.notes += batch.notes
+    summary.notes["differing"] += len(batch.differing)
+    for row in piece:
+        summary.notes.update(row.notes)

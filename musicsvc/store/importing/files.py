@@ -1,0 +1,79 @@
+"""Files, plain or gzipped, as numbered lines of UTF-8; whatever is broken about them is one sentence."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from typing import TYPE_CHECKING, BinaryIO
+
+from musicsvc.errors import Failure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+GZIP = b"\x1f\x8b"
+LONGEST_LINE = 1024 * 1024
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class Lines:
+    """The lines of a file; `position` of `size` bytes have been read."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the file; Failure where it cannot be."""
+        self.path = path
+        try:
+            self.size = path.stat().st_size
+            self._file: BinaryIO = path.open("rb")
+            packed = self.starts_with(GZIP)
+        except OSError as error:
+            raise unreadable(path, error) from None
+        self._bytes: BinaryIO | gzip.GzipFile = gzip.GzipFile(fileobj=self._file) if packed else self._file
+        self.number = 0
+
+    def starts_with(self, signature: bytes) -> bool:
+        """Whether these are the first bytes of the file; to be asked before the first line is."""
+        start = self._file.read(len(signature))
+        self._file.seek(0)
+        return start == signature
+
+    @property
+    def position(self) -> int:
+        """How many bytes of the file have been read."""
+        return self._file.tell()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._bytes.close()
+        self._file.close()
+
+    def __iter__(self) -> Iterator[str]:
+        """The lines with their ends; `number` is that of the last one."""
+        while raw := self._next():
+            self.number += 1
+            if len(raw) > LONGEST_LINE:
+                raise self.broken(f"is longer than {LONGEST_LINE:,} bytes")
+            if self.number == 1:
+                raw = raw.removeprefix(BYTE_ORDER_MARK)
+            try:
+                yield raw.decode()
+            except UnicodeDecodeError:
+                raise self.broken("is not UTF-8; convert the file first") from None
+
+    def _next(self) -> bytes:
+        try:
+            return self._bytes.readline(LONGEST_LINE + 1)
+        except (EOFError, zlib.error, gzip.BadGzipFile):
+            raise Failure(f"{self.path} is damaged: the gzip data break off after line {self.number}.") from None
+        except OSError as error:
+            raise unreadable(self.path, error) from None
+
+    def broken(self, what: str, line: int | None = None) -> Failure:
+        """The failure that says what is wrong with this line, the last one unless told otherwise."""
+        return Failure(f"{self.path}: line {line or self.number} {what}.")
+
+
+def unreadable(path: Path, error: OSError) -> Failure:
+    """The failure of a file that cannot be read."""
+    return Failure(f"{path} cannot be read: {error.strerror or error}.")

@@ -1,0 +1,178 @@
+"""CSV, JSON Lines and Parquet as one stream of records: a number to find it by, and its values by column."""
+
+from __future__ import annotations
+
+import csv
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import orjson
+
+from musicsvc.errors import Failure
+from musicsvc.store.importing.files import Lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+    from typing import Self
+
+PARQUET = b"PAR1"
+FORMATS = ("csv", "jsonl", "parquet")
+SUFFIXES = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
+
+
+class Record(NamedTuple):
+    """One row: the line on which it begins, and its values by column, or why it has none."""
+
+    line: int
+    values: Mapping[str, Any]
+    fault: str | None = None
+
+
+class Reader(ABC):
+    """A file that is open; `columns` is None where they are only known row by row."""
+
+    columns: list[str] | None
+    size: int
+
+    @property
+    @abstractmethod
+    def position(self) -> int:
+        """How much of `size` has been read."""
+
+    @abstractmethod
+    def __iter__(self) -> Iterator[Record]:
+        """The records, once."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the file."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+def open_file(path: Path, form: str | None = None) -> Reader:
+    """A reader of the file's format: as told, else by its name, else by its first bytes. Raises Failure."""
+    kind = form or _format(path)
+    if kind not in FORMATS:
+        raise Failure(f"There is no format {kind}. The formats are {', '.join(FORMATS)}.")
+    if kind == "parquet":
+        try:
+            from musicsvc.store.importing.parquet import ParquetReader  # noqa: PLC0415 - the extra may be missing
+        except ImportError:
+            raise Failure("Parquet files need an extra: install musicsvc[parquet].") from None
+        return ParquetReader(path)
+    return CsvReader(path) if kind == "csv" else JsonLinesReader(path)
+
+
+def _format(path: Path) -> str:
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    last = suffixes[-2:-1] if suffixes[-1:] == [".gz"] else suffixes[-1:]
+    for suffix in last:
+        if suffix in SUFFIXES:
+            return SUFFIXES[suffix]
+    return _sniff(path)
+
+
+def _sniff(path: Path) -> str:
+    lines = Lines(path)
+    try:
+        if lines.starts_with(PARQUET):
+            return "parquet"
+        first = next(iter(lines), "")
+    finally:
+        lines.close()
+    if first.startswith("{"):
+        return "jsonl"
+    if "," in first:
+        return "csv"
+    raise Failure(f"The format of {path} cannot be told. Say it with --format, one of {', '.join(FORMATS)}.")
+
+
+class TextReader(Reader):
+    """A reader of lines."""
+
+    def __init__(self, path: Path) -> None:
+        self._lines = Lines(path)
+        self.size = self._lines.size
+
+    @property
+    def position(self) -> int:
+        """How many bytes of the file have been read."""
+        return self._lines.position
+
+    def close(self) -> None:
+        """Close the file."""
+        self._lines.close()
+
+
+class CsvReader(TextReader):
+    """Comma-separated values under a row of names."""
+
+    def __init__(self, path: Path) -> None:
+        """Read the names; Failure where there are none, or one stands twice."""
+        super().__init__(path)
+        self._rows = csv.reader(iter(self._lines), strict=True)
+        try:
+            self.columns = self._header()
+        except BaseException:
+            self.close()
+            raise
+
+    def _header(self) -> list[str]:
+        names = [name.strip() for name in self._next() or ()]
+        if not names:
+            raise Failure(f"{self._lines.path} is empty.")
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise self._lines.broken(f"names the column {twice[0]!r} twice")
+        return names
+
+    def _next(self) -> list[str] | None:
+        """The next row that is not blank, None at the end."""
+        begins = self._lines.number + 1
+        try:
+            while True:
+                row = next(self._rows)
+                if row:
+                    return row
+        except StopIteration:
+            return None
+        except csv.Error as error:
+            raise self._lines.broken(f"cannot be read as CSV: {error}", begins) from None
+
+    def __iter__(self) -> Iterator[Record]:
+        """The rows; one of another length than the header is a fault of its own."""
+        names = self.columns or []
+        begins = self._lines.number + 1
+        while (row := self._next()) is not None:
+            if len(row) == len(names):
+                yield Record(begins, dict(zip(names, row, strict=True)))
+            else:
+                yield Record(begins, {}, f"the row has {len(row)} cells, the header {len(names)}")
+            begins = self._lines.number + 1
+
+
+class JsonLinesReader(TextReader):
+    """A JSON object a line."""
+
+    columns = None
+
+    def __iter__(self) -> Iterator[Record]:
+        """The objects; a line that is none is a fault of its own."""
+        for line in self._lines:
+            if line.isspace():
+                continue
+            try:
+                values = orjson.loads(line)
+            except orjson.JSONDecodeError:
+                yield Record(self._lines.number, {}, "the line is not valid JSON")
+                continue
+            if isinstance(values, dict):
+                yield Record(self._lines.number, values)
+            else:
+                yield Record(self._lines.number, {}, "the line is not a JSON object")

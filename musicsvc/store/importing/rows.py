@@ -1,0 +1,168 @@
+"""A row of a catalog file: which fields there are, and what each may hold (contract.md, section 7)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from musicsvc.store import genres
+from musicsvc.store.importing import values
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+NAME_LENGTH = 255
+DESCRIPTION_LENGTH = 10_000
+WORD_LENGTH = 60
+MOST_ARTISTS = 50
+MOST_TAGS = 20
+LONGEST = 86_400_000
+SLOWEST, FASTEST = 20, 400
+
+REQUIRED = ("track", "artist")
+SEVERAL = ("artist", "genre", "tags")
+LATER = ("playlist", "playlist_external_id")
+# Each field, and the kind of thing that is refused with it.
+FIELDS = {
+    "external_id": "tracks",
+    "track": "tracks",
+    "artist": "artists",
+    "album": "albums",
+    "album_external_id": "albums",
+    "release_date": "tracks",
+    "duration_ms": "tracks",
+    "genre": "genres",
+    "tags": "tracks",
+    "bpm": "tracks",
+    "key": "tracks",
+    "scale": "tracks",
+    "image": "tracks",
+    "description": "tracks",
+    "playlist": "tracks",
+    "playlist_external_id": "tracks",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row, checked; what the file leaves blank is None or empty."""
+
+    line: int
+    name: str
+    artists: tuple[str, ...]
+    external_id: str | None
+    album: str | None
+    album_external_id: str | None
+    release_date: str | None
+    duration: int | None
+    bpm: int | None
+    key: str | None
+    scale: str | None
+    image: str | None
+    description: str | None
+    genres: Mapping[str, str]  # display names by slug
+    tags: tuple[str, ...]
+    notes: tuple[str, ...]  # keys of summary.NOTES
+
+
+class RefusedError(Exception):
+    """A row that does not go in: why, and what kind of thing is to blame."""
+
+    def __init__(self, faults: Mapping[str, str]) -> None:
+        super().__init__("; ".join(f"{field} {reason}" for field, reason in faults.items()))
+        self.kind = FIELDS[next(iter(faults))]
+
+
+class Cells:
+    """The cells of one row, with the faults found so far."""
+
+    def __init__(self, cells: Mapping[str, list[Any]]) -> None:
+        self._cells = cells
+        self.faults: dict[str, str] = {}
+
+    def one(self, field: str, parse: Callable[[Any], Any]) -> Any:
+        """What the cell of the field holds, None where it is blank or faulty."""
+        try:
+            return parse(self._cells.get(field, [None])[0])
+        except ValueError as error:
+            self.faults[field] = str(error)
+            return None
+
+    def text(self, field: str, longest: int = NAME_LENGTH) -> str | None:
+        """The trimmed text of the field."""
+        found: str | None = self.one(field, lambda value: values.text(value, longest))
+        return found
+
+    def several(self, field: str, longest: int) -> list[str]:
+        """The texts of all cells of the field, each once."""
+        try:
+            found = [part for cell in self._cells.get(field, ()) for part in values.several(cell, longest)]
+        except ValueError as error:
+            self.faults[field] = str(error)
+            return []
+        return list(dict.fromkeys(found))
+
+    def require(self, field: str, *, missing: bool, reason: str = "is missing") -> None:
+        """Note the fault, unless the field has one already."""
+        if missing:
+            self.faults.setdefault(field, reason)
+
+
+def parse(line: int, cells: Mapping[str, list[Any]]) -> Row:
+    """The row that the cells make; RefusedError names every faulty field."""
+    row = Cells(cells)
+    notes: list[str] = []
+    found = Row(
+        line=line,
+        external_id=row.text("external_id"),
+        name=row.text("track") or "",
+        artists=tuple(row.several("artist", NAME_LENGTH)),
+        album=row.text("album"),
+        album_external_id=row.text("album_external_id"),
+        release_date=_release_date(row, notes),
+        duration=row.one("duration_ms", lambda value: values.whole(value, 0, LONGEST)),
+        genres=_genres(row),
+        tags=tuple(row.several("tags", WORD_LENGTH)),
+        bpm=_bpm(row, notes),
+        key=row.one("key", values.key),
+        scale=row.one("scale", values.scale),
+        image=row.one("image", values.url),
+        description=row.text("description", DESCRIPTION_LENGTH),
+        notes=tuple(notes),
+    )
+    row.require("track", missing=not found.name)
+    row.require("artist", missing=not found.artists)
+    row.require("artist", missing=len(found.artists) > MOST_ARTISTS, reason=f"names more than {MOST_ARTISTS} artists")
+    row.require("tags", missing=len(found.tags) > MOST_TAGS, reason=f"holds more than {MOST_TAGS} tags")
+    row.require("album", missing=bool(found.album_external_id) and not found.album, reason="is missing beside its id")
+    if row.faults:
+        raise RefusedError({field: row.faults[field] for field in FIELDS if field in row.faults})
+    return found
+
+
+def _release_date(row: Cells, notes: list[str]) -> str | None:
+    day: values.Day | None = row.one("release_date", values.day)
+    if day is None:
+        return None
+    if day.padded:
+        notes.append(f"{day.padded}_padded")
+    return day.date
+
+
+def _bpm(row: Cells, notes: list[str]) -> int | None:
+    number = row.one("bpm", values.number)
+    if number is None:
+        return None
+    if not SLOWEST - 1 < number < FASTEST + 1 or not SLOWEST <= values.rounded(number) <= FASTEST:
+        notes.append("bpm_dropped")
+        return None
+    return values.rounded(number)
+
+
+def _genres(row: Cells) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name in row.several("genre", WORD_LENGTH):
+        slug = genres.slug(name)
+        row.require("genre", missing=not slug, reason="must contain a letter or a digit")
+        found.setdefault(slug, name)
+    return found

@@ -1,0 +1,53 @@
+"""What an import did, or would do."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+KINDS = ("artists", "albums", "tracks", "genres")
+NOTES = {
+    "month_padded": "release dates had a year only; January 1 was taken",
+    "day_padded": "release dates had no day; the first of the month was taken",
+    "bpm_dropped": "tempos outside 20 to 400 were left out",
+    "differing": "rows say something else about their track or album than an earlier row, which was kept",
+    "tags_dropped": "tags were left out, because a track holds 20 at most",
+    "playlists_ignored": "playlist entries were not taken; this version imports none",
+}
+
+
+@dataclass(slots=True)
+class Counts:
+    """How often the rows named something that is new, changed by them, there already, or refused."""
+
+    new: int = 0
+    changed: int = 0
+    repeated: int = 0
+    refused: int = 0
+
+    def add(self, other: Counts) -> None:
+        """Count these too."""
+        self.new += other.new
+        self.changed += other.changed
+        self.repeated += other.repeated
+        self.refused += other.refused
+
+
+class Refusal(NamedTuple):
+    """A row that did not go in."""
+
+    line: int
+    reason: str
+
+
+@dataclass(slots=True)
+class Summary:
+    """The whole import; `notes` counts by the keys of NOTES, `unused` are columns that fill no field."""
+
+    dry_run: bool
+    unused: list[str] = field(default_factory=list)
+    rows: int = 0
+    counts: dict[str, Counts] = field(default_factory=lambda: {kind: Counts() for kind in KINDS})
+    refused: list[Refusal] = field(default_factory=list)
+    notes: Counter[str] = field(default_factory=Counter)

@@ -1,0 +1,164 @@
+"""Tracks of an import: the same by external id, else by artists, name and album."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from musicsvc.store import bulk, genres, tags
+from musicsvc.store.importing.batch import Batch, Key, State
+from musicsvc.store.importing.rows import MOST_TAGS
+from musicsvc.store.models import Genre, Tag, Track, TrackArtist, TrackGenre, TrackTag
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from musicsvc.store.importing.rows import Row
+
+KIND = "tracks"
+FIELDS = ("name", "album", "release_date", "duration", "bpm", "key", "scale", "image", "description")
+COLUMNS = (Track.id, Track.external_id, *(getattr(Track, name) for name in FIELDS))
+
+
+def resolve(rows: Sequence[Row], artists: Mapping[str, int], albums: Sequence[int | None], batch: Batch) -> None:
+    """Make the rows' tracks, or bring them up to date; `albums` holds the album of each row."""
+    keys = [_key(row, artists, album) for row, album in zip(rows, albums, strict=True)]
+    _load(keys, batch)
+    met: dict[int, State] = {}
+    for row, key, album in zip(rows, keys, albums, strict=True):
+        state = _meet(row, key, artists, album, batch)
+        met[id(state)] = state
+    _count_genres(rows, batch)
+    if not batch.scope.dry_run:
+        _save(list(met.values()), batch)
+
+
+def _key(row: Row, artists: Mapping[str, int], album: int | None) -> Key:
+    if row.external_id:
+        return ("id", row.external_id)
+    return ("name", frozenset(artists[name] for name in row.artists), row.name, album)
+
+
+def _load(keys: Sequence[Key], batch: Batch) -> None:
+    """Bring in what the store, or else the dry run, holds of these tracks."""
+    found = [*_by_external_id([key[1] for key in keys if key[0] == "id"], batch)]
+    found += _by_name([key for key in keys if key[0] == "name"])
+    ids = [row[0] for row in found]
+    credit, words, labels = _collect(TrackArtist, ids), _collect(TrackGenre, ids), _collect(TrackTag, ids)
+    # A track that was made without an external id is the better match for a row without one, then the oldest.
+    for track_id, external_id, *fields in sorted(found, key=lambda row: (row[1] is not None, row[0])):
+        state = batch.known(KIND, track_id)
+        if state is None:
+            values = dict(zip(FIELDS, fields, strict=True))
+            values["artists"] = tuple(credit.get(track_id, ()))
+            values |= {"genres": words.get(track_id, {}), "tags": labels.get(track_id, {})}
+            state = batch.introduce(KIND, State(track_id, values))
+        _index(state, external_id, batch)
+    for key in keys:
+        state = batch.remembered(KIND, key)
+        if state is not None:
+            batch.hold(KIND, key, state)
+
+
+def _by_external_id(external_ids: Sequence[Any], batch: Batch) -> Iterable[Any]:
+    for some in bulk.pieces(external_ids):
+        mine = Track.imported_for == batch.scope.imported_for
+        yield from Track.select(*COLUMNS).where(mine, Track.external_id.in_(some)).tuples().iterator()
+
+
+def _by_name(keys: Sequence[Any]) -> Iterable[Any]:
+    found: dict[int, Any] = {}
+    for some in bulk.pieces(keys):
+        artists = {artist_id for key in some for artist_id in key[1]}
+        wanted = TrackArtist.artist.in_(artists) & Track.name.in_({key[2] for key in some})
+        query = Track.select(*COLUMNS).join(TrackArtist, on=(TrackArtist.track == Track.id)).where(wanted)
+        found |= {row[0]: row for row in query.tuples().iterator()}
+    return found.values()
+
+
+def _collect(link: Any, track_ids: Sequence[int]) -> dict[int, dict[Any, None]]:
+    """The artists' ids in order, the slugs of the genres, or the names of the tags, of each track."""
+    found: dict[int, dict[Any, None]] = {}
+    for some in bulk.pieces(track_ids):
+        if link is TrackArtist:
+            query = link.select(link.track, link.artist).order_by(link.track, link.position)
+        else:
+            word = Genre if link is TrackGenre else Tag
+            query = link.select(link.track, word.name).join(word)
+        for track_id, each in query.where(link.track.in_(some)).tuples().iterator():
+            found.setdefault(track_id, {})[each] = None
+    return found
+
+
+def _index(state: State, external_id: str | None, batch: Batch) -> None:
+    """Let rows find the track by its external id, and by its artists, name and album."""
+    if external_id is not None:
+        batch.hold(KIND, ("id", external_id), state)
+    values = state.values
+    batch.hold(KIND, ("name", frozenset(values["artists"]), values["name"], values["album"]), state)
+
+
+def _meet(row: Row, key: Key, artists: Mapping[str, int], album: int | None, batch: Batch) -> State:
+    """The row's track, with what the row adds to it."""
+    state = batch.states[KIND].get(key)
+    if state is None:
+        empty = dict.fromkeys(FIELDS) | {"artists": (), "genres": {}, "tags": {}}
+        state = State(batch.dry_id(), empty | {"external_id": row.external_id}, new=True)
+        state = batch.introduce(KIND, state)
+    offered = {name: getattr(row, name) for name in FIELDS} | {"album": album}
+    altered, differs = state.take(offered | {"artists": tuple(artists[name] for name in row.artists)})
+    altered |= state.unite("genres", row.genres)
+    altered |= state.unite("tags", dict.fromkeys(_room(row, state, batch)))
+    batch.count(KIND, state, altered=altered)
+    if differs:
+        batch.differing.add(row.line)
+    _index(state, row.external_id, batch)
+    return state
+
+
+def _room(row: Row, state: State, batch: Batch) -> list[str]:
+    """The row's tags that the track has not and still has room for."""
+    fresh = [tag for tag in row.tags if tag not in state.values["tags"]]
+    room = max(0, MOST_TAGS - len(state.values["tags"]))
+    batch.notes["tags_dropped"] += len(fresh[room:])
+    return fresh[:room]
+
+
+def _count_genres(rows: Sequence[Row], batch: Batch) -> None:
+    named = [slug for row in rows for slug in row.genres]
+    known = batch.memory.genres | set(genres.find(list(set(named))))
+    batch.new_genres = set(named) - known
+    batch.counts["genres"].new += len(batch.new_genres)
+    batch.counts["genres"].repeated += len(named) - len(batch.new_genres)
+
+
+def _save(states: Sequence[State], batch: Batch) -> None:
+    new = [state for state in states if state.new]
+    for state, track_id in zip(new, bulk.ids(Track, len(new)), strict=True):
+        state.id = track_id
+    fields = ("id", "external_id", "imported_for", "created_at", *FIELDS)
+    bulk.insert(Track, fields, [_columns(state, batch) for state in new])
+    for state in states:
+        if state.changed and not state.new:
+            _update(state)
+    artists = [
+        (s.id, artist, at) for s in states if "artists" in s.changed for at, artist in enumerate(s.values["artists"])
+    ]
+    bulk.insert(TrackArtist, ("track", "artist", "position"), artists)
+    genre_ids = genres.ensure(name for s in states for name in s.added["genres"].values())
+    bulk.insert(TrackGenre, ("track", "genre"), [(s.id, genre_ids[slug]) for s in states for slug in s.added["genres"]])
+    tag_ids = tags.ensure(name for s in states for name in s.added["tags"])
+    bulk.insert(TrackTag, ("track", "tag"), [(s.id, tag_ids[name]) for s in states for name in s.added["tags"]])
+
+
+def _columns(state: State, batch: Batch) -> tuple[Any, ...]:
+    values = {**state.values, "duration": state.values["duration"] or 0}
+    common = (state.id, values["external_id"], batch.scope.imported_for, batch.scope.now)
+    return (*common, *(values[name] for name in FIELDS))
+
+
+def _update(state: State) -> None:
+    changes = {name: state.values[name] for name in state.changed if name != "artists"}
+    if changes:
+        Track.update(**changes).where(Track.id == state.id).execute()
+    if "artists" in state.changed:
+        TrackArtist.delete().where(TrackArtist.track == state.id).execute()

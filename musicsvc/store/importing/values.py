@@ -1,0 +1,148 @@
+"""What a cell may hold for each kind of field; ValueError says why it is refused. Blank cells are None."""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import date
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+DATE = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2}))?)?")
+NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
+LONGEST_NUMBER = 40
+NOTES = ("C", "C#", "D", "D#", "E", "F", "F#", "G", "G#", "A", "A#", "B")
+NOTE = re.compile(r"([A-Ga-g])([#♯b♭]?)")
+SCALES = {"major": "Major", "maj": "Major", "1": "Major", "minor": "Minor", "min": "Minor", "0": "Minor"}
+URL_LENGTH = 2048
+HIDDEN = re.compile(r"[\s\x00-\x1f\x7f]")
+SEPARATOR = ";"
+
+
+class Day(NamedTuple):
+    """A date, and what was padded to make it one: `month`, `day` or nothing."""
+
+    date: str
+    padded: str | None
+
+
+def is_blank(value: Any) -> bool:
+    """Whether the cell holds nothing; the NaN of data frames is nothing too."""
+    if isinstance(value, str):
+        return not value.strip()
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def text(value: Any, longest: int) -> str | None:
+    """Trimmed text of at most so many code points."""
+    if is_blank(value):
+        return None
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        raise ValueError("must be text")  # noqa: TRY004 - every fault of a cell is a ValueError
+    found = str(value).strip()
+    if "\0" in found:
+        raise ValueError("must not contain a NUL character")
+    if len(found) > longest:
+        raise ValueError(f"must not be longer than {longest:,} characters")
+    return found
+
+
+def several(value: Any, longest: int) -> list[str]:
+    """The texts of a list, or of one cell parted by semicolons, each once, in their order."""
+    parts = value if isinstance(value, list) else value.split(SEPARATOR) if isinstance(value, str) else [value]
+    found = [part for each in parts if (part := text(each, longest)) is not None]
+    return list(dict.fromkeys(found))
+
+
+def number(value: Any) -> Decimal | None:
+    """A number in decimal or scientific notation."""
+    if is_blank(value):
+        return None
+    if isinstance(value, bool) or not isinstance(value, (str, int, float, Decimal)):
+        raise ValueError("must be a number")  # noqa: TRY004 - the same
+    found = str(value).strip()
+    if len(found) > LONGEST_NUMBER or not NUMBER.fullmatch(found):
+        raise ValueError("must be a number")
+    return Decimal(found)
+
+
+def rounded(value: Decimal) -> int:
+    """The nearest whole number, halves away from zero."""
+    return int(value.to_integral_value(ROUND_HALF_UP))
+
+
+def whole(value: Any, lowest: int, highest: int) -> int | None:
+    """A number that is rounded to a whole one, and lies within bounds."""
+    found = number(value)
+    if found is None:
+        return None
+    if not lowest <= found <= highest:
+        raise ValueError(f"must be between {lowest:,} and {highest:,}")
+    return rounded(found)
+
+
+def day(value: Any) -> Day | None:
+    """A real date; of a year or a month, its first day."""
+    if is_blank(value):
+        return None
+    found = value.isoformat()[:10] if isinstance(value, date) else str(value).strip()
+    match = DATE.fullmatch(found)
+    if isinstance(value, bool) or match is None:
+        raise ValueError("must be a date: YYYY-MM-DD, YYYY-MM or YYYY")
+    year, month, of_month = match.groups()
+    try:
+        made = date(int(year), int(month or 1), int(of_month or 1))
+    except ValueError:
+        raise ValueError("must be a real date") from None
+    return Day(made.isoformat(), None if of_month else "day" if month else "month")
+
+
+def key(value: Any) -> str | None:
+    """The note of a musical key, from its name or from 0 (C) to 11 (B); -1 stands for none."""
+    if is_blank(value):
+        return None
+    found = str(value).strip()
+    if match := NOTE.fullmatch(found):
+        step = {"#": 1, "♯": 1, "b": -1, "♭": -1, "": 0}[match[2]]
+        return NOTES[(NOTES.index(match[1].upper()) + step) % len(NOTES)]
+    place = _integer(value)
+    if place is None or not -1 <= place < len(NOTES):
+        raise ValueError("must be a note (C, C#, … B) or a number from 0 to 11")
+    return None if place == -1 else NOTES[place]
+
+
+def scale(value: Any) -> str | None:
+    """Major or Minor, from its name or from 1 and 0."""
+    if is_blank(value):
+        return None
+    mode = _integer(value)
+    found = SCALES.get(str(value).strip().lower() if mode is None else str(mode))
+    if found is None or isinstance(value, bool):
+        raise ValueError("must be Major or Minor, or 1 or 0")
+    return found
+
+
+def _integer(value: Any) -> int | None:
+    """The whole number that the cell holds, `7.0` included; None where it is none."""
+    try:
+        found = number(value)
+    except ValueError:
+        return None
+    return int(found) if found is not None and found == found.to_integral_value() else None
+
+
+def url(value: Any) -> str | None:
+    """An absolute http or https address."""
+    found = text(value, URL_LENGTH)
+    if found is None:
+        return None
+    try:
+        parts = urlsplit(found)
+        sound = parts.scheme in {"http", "https"} and bool(parts.hostname) and not HIDDEN.search(found)
+        _ = parts.port
+    except ValueError:
+        sound = False
+    if not sound:
+        raise ValueError("must be an absolute http or https URL")
+    return found
