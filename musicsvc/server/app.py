@@ -7,8 +7,6 @@ import logging
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from aiohttp.web import ServerRunner, SockSite
-
 from musicsvc.errors import Failure
 from musicsvc.server.dispatch import Dispatcher
 from musicsvc.server.executors import Executors
@@ -25,7 +23,9 @@ if TYPE_CHECKING:
     from musicsvc.store.database import Store
 
 log = logging.getLogger("musicsvc")
+BACKLOG = 1024
 BATCH_SECONDS = 1.0
+HANDSHAKE_SECONDS = 5.0
 
 
 class App:
@@ -37,21 +37,24 @@ class App:
         self._executors = Executors()
         self._gatekeeper = Gatekeeper(store, clock, settings)
         self._dispatcher = Dispatcher(settings, store, clock, Site(root), self._gatekeeper, self._executors)
-        self._runner: ServerRunner | None = None
+        self._server: JsonServer | None = None
+        self._listening: asyncio.Server | None = None
         self._batches: asyncio.Task[None] | None = None
 
     async def start(self, listener: socket.socket, tls: ssl.SSLContext | None = None) -> None:
         """Answer on a socket that listens."""
-        server = JsonServer(self._dispatcher, **LIMITS)
-        self._runner = ServerRunner(server, shutdown_timeout=self._settings.server.shutdown_timeout)
-        await self._runner.setup()
-        await SockSite(self._runner, listener, ssl_context=tls, backlog=1024).start()
+        self._server = JsonServer(self._dispatcher, **LIMITS)
+        handshake = HANDSHAKE_SECONDS if tls is not None else None
+        self._listening = await asyncio.get_running_loop().create_server(
+            self._server, sock=listener, ssl=tls, backlog=BACKLOG, ssl_handshake_timeout=handshake
+        )
         self._batches = asyncio.create_task(self._write_batches())
 
     async def stop(self) -> None:
         """Close the listener, finish requests in flight, write what is batched."""
-        if self._runner is not None:
-            await self._runner.cleanup()
+        if self._listening is not None and self._server is not None:
+            self._listening.close()
+            await self._server.finish(self._settings.server.shutdown_timeout)
         if self._batches is not None:
             self._batches.cancel()
             with suppress(asyncio.CancelledError):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import TYPE_CHECKING, Any
 
-from aiohttp import hdrs
+from aiohttp import HttpVersion11, hdrs
 from aiohttp.web import RequestPayloadError
 
 from musicsvc.errors import Malformed, TooLarge, TooSlow, UnsupportedMedia
@@ -16,14 +17,16 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 MAX_BODY = 1024 * 1024
+JSON_KIND = re.compile(r"application/(json|[a-z0-9.-]+\+json)", re.IGNORECASE)
+CHARSETS = {"utf-8", "utf8", "us-ascii"}  # where one is named at all
 
 
 async def read_json(request: BaseRequest, schema: type[BaseModel], timeout: float) -> Any:  # noqa: ASYNC109 - a setting
     """The JSON value that was sent; raises UnsupportedMedia, TooLarge, TooSlow and Malformed, in this order."""
     if request.headers.get(hdrs.CONTENT_ENCODING, "identity").lower() != "identity":
         raise UnsupportedMedia("Send the body without Content-Encoding.")
-    if request.body_exists and request.content_length != 0 and not _is_json(request.headers.get(hdrs.CONTENT_TYPE, "")):
-        raise UnsupportedMedia("Send JSON, with Content-Type: application/json.")
+    if request.body_exists and request.content_length != 0:
+        _require_json(request)
     raw = await _read(request, timeout)
     if raw:
         return parse_json(raw)
@@ -32,9 +35,11 @@ async def read_json(request: BaseRequest, schema: type[BaseModel], timeout: floa
     return {}
 
 
-def _is_json(content_type: str) -> bool:
-    kind = content_type.partition(";")[0].strip().lower()
-    return kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))
+def _require_json(request: BaseRequest) -> None:
+    if not JSON_KIND.fullmatch(request.content_type):
+        raise UnsupportedMedia("Send JSON, with Content-Type: application/json.")
+    if request.charset is not None and request.charset.lower() not in CHARSETS:
+        raise Malformed("Send JSON in UTF-8.")
 
 
 async def _read(request: BaseRequest, timeout: float) -> bytes:  # noqa: ASYNC109
@@ -50,12 +55,13 @@ async def _read(request: BaseRequest, timeout: float) -> bytes:  # noqa: ASYNC10
                     raise TooLarge("The body is larger than 1 MiB.")
     except TimeoutError:
         raise TooSlow("The body did not arrive in time.") from None
-    except RequestPayloadError:
+    except (RequestPayloadError, ConnectionError):
         raise Malformed("The body is not framed as HTTP asks for.") from None
     return bytes(chunks)
 
 
 async def _continue(request: BaseRequest) -> None:
     """Ask for the body where the client waits to be asked (RFC 9110, section 10.1.1)."""
-    if request.headers.get(hdrs.EXPECT, "").lower() == "100-continue" and request.transport is not None:
+    waits = request.headers.get(hdrs.EXPECT, "").lower() == "100-continue" and request.version >= HttpVersion11
+    if waits and request.transport is not None:
         request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")

@@ -5,17 +5,15 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-import os
-import re
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import hdrs
 
 from musicsvc.errors import Failure, Invalid, NotFound
 from musicsvc.server import bodies, failures, transport
-from musicsvc.server.replies import Reply, answer
-from musicsvc.server.route import Access, Family, Route, Router
-from musicsvc.server.routes import INSIGHTS, ROUTES, V1
+from musicsvc.server.replies import Reply, answer, sane_request_id
+from musicsvc.server.route import SAFE, Access, Family, Route, Router
+from musicsvc.server.routes import INSIGHTS, ROUTES
 from musicsvc.server.schemas.fields import parse_id
 from musicsvc.server.schemas.reading import check, check_query
 
@@ -32,7 +30,6 @@ if TYPE_CHECKING:
     from musicsvc.store.database import Store
 
 log = logging.getLogger("musicsvc")
-REQUEST_ID = re.compile(r"[A-Za-z0-9._~-]{1,128}")
 
 
 class Dispatcher:
@@ -68,7 +65,7 @@ class Dispatcher:
         except Exception:
             log.exception("request %s failed: %s", request_id, request.method)
             reply = refusal(Failure(f"Something went wrong here. Name request {request_id} to the operator."), path)
-        return answer(request, reply, request_id)
+        return await answer(request, reply, request_id)
 
     async def _reply(self, request: BaseRequest, path: str) -> Reply:
         peer = self._transport.judge(
@@ -97,7 +94,11 @@ class Dispatcher:
 
     async def _run(self, route: Route, values: dict[str, str], request: BaseRequest, caller: Any, sent: Any) -> Any:
         """Check body and query, then find the subject, raise what is faulty and run the handler, all in one unit."""
-        body, faults = check(route.body, sent, self._context) if route.body is not None else (None, {})
+        body, faults = (
+            check(route.body, sent, self._context | {"caller_id": caller and caller.user_id})
+            if route.body is not None
+            else (None, {})
+        )
         query, more = check_query(route.query, request.query.items()) if route.query is not None else (None, {})
         sources = {
             "body": body,
@@ -111,7 +112,8 @@ class Dispatcher:
             sources["prepared"] = await self._executors.hashing(_call(route.prepare, sources))
         unit = _unit(route, values, sources, sent, faults | more)
         if route.storeless:
-            return unit()
+            # It may read files, which the event loop never does.
+            return await asyncio.to_thread(unit)
         run = self._store.write if route.writes else self._store.read
         return await asyncio.wrap_future(run(unit))
 
@@ -159,14 +161,9 @@ def refusal(failure: Failure, path: str) -> Reply:
     return Reply(failures.body_of(failure, family), failures.status_of(failure), headers=failures.headers_of(failure))
 
 
-def sane_request_id(given: str | None) -> str:
-    """The client's request id where it is a sane token, else one of our own."""
-    return given if given and REQUEST_ID.fullmatch(given) else os.urandom(12).hex()
-
-
 def _caching(request: BaseRequest, route: Route, caller: Any) -> str | None:
     """The Cache-Control of a sound answer; None for what may not be kept."""
-    if request.method not in {"GET", "HEAD"} or not route.path.startswith(V1):
+    if request.method not in SAFE:
         return None
     public = route.access is Access.OPEN or (route.access is Access.PUBLIC and caller is None)
     return "public, no-cache" if public else "private, no-cache"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+import os
+import re
 import zlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -15,14 +18,17 @@ from multidict import CIMultiDict
 from musicsvc.server.shapes.envelope import Download
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from aiohttp.web import BaseRequest
 
 SERVER = "musicsvc"
 WORTH_COMPRESSING = 1400
+PACKED_ASIDE = 64 * 1024  # bytes from which on compressing would hold the event loop up
+TEXT = re.compile(r"text/|application/(json|javascript)|image/svg")
 JSON_TYPE = "application/json; charset=utf-8"
 VARY = "Authorization, Accept-Encoding"
+REQUEST_ID = re.compile(r"[A-Za-z0-9._~-]{1,128}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,51 +41,77 @@ class Reply:
     caching: str | None = None
 
 
-def answer(request: BaseRequest, reply: Reply, request_id: str) -> Response:
+async def answer(request: BaseRequest, reply: Reply, request_id: str) -> Response:
     """The response to send."""
     headers: CIMultiDict[str] = CIMultiDict(reply.headers)
     headers[hdrs.SERVER] = SERVER
     headers["X-Request-Id"] = request_id
     headers["X-Content-Type-Options"] = "nosniff"
+    caching = reply.caching
     if isinstance(reply.result, Download):
         headers.update(reply.result.headers)
         headers[hdrs.CONTENT_TYPE] = reply.result.content_type
         body = reply.result.content
+        caching = caching and headers.get(hdrs.CACHE_CONTROL)  # a file says itself that it may be kept
     else:
         headers[hdrs.CONTENT_TYPE] = JSON_TYPE
         body = orjson.dumps(reply.result)
-    if reply.caching is None or reply.status != 200:  # noqa: PLR2004 - OK
+    if caching is None or reply.status != 200:  # noqa: PLR2004 - OK
         headers.setdefault(hdrs.CACHE_CONTROL, "no-store")
         return Response(status=reply.status, body=body, headers=headers)
-    return _cacheable(request, body, headers, reply.caching)
+    return await _cacheable(request, body, headers, caching)
 
 
-def _cacheable(request: BaseRequest, body: bytes, headers: CIMultiDict[str], caching: str) -> Response:
+def sane_request_id(given: str | None) -> str:
+    """The client's request id where it is a sane token, else one of our own."""
+    return given if given and REQUEST_ID.fullmatch(given) else new_request_id()
+
+
+def new_request_id() -> str:
+    """A request id that nobody has had."""
+    return os.urandom(12).hex()
+
+
+async def _cacheable(request: BaseRequest, body: bytes, headers: CIMultiDict[str], caching: str) -> Response:
     """A 200 with a strong ETag, one per encoding, or the 304 that it allows (RFC 9110, section 13)."""
-    compress = len(body) >= WORTH_COMPRESSING and _takes_gzip(request.headers.get(hdrs.ACCEPT_ENCODING, ""))
+    worth = len(body) >= WORTH_COMPRESSING and TEXT.match(headers[hdrs.CONTENT_TYPE])
+    compress = worth and _takes_gzip(request.headers.getall(hdrs.ACCEPT_ENCODING, ()))
     tag = f'"{hashlib.blake2b(body, digest_size=16).hexdigest()}{"-gzip" if compress else ""}"'
     headers[hdrs.ETAG] = tag
     headers[hdrs.CACHE_CONTROL] = caching
     headers[hdrs.VARY] = VARY
-    if _matches(request.headers.get(hdrs.IF_NONE_MATCH), tag):
+    if _matches(request.headers.getall(hdrs.IF_NONE_MATCH, ()), tag):
         del headers[hdrs.CONTENT_TYPE]
         return Response(status=304, headers=headers)
     if compress:
         headers[hdrs.CONTENT_ENCODING] = "gzip"
-        packer = zlib.compressobj(level=5, wbits=31)
-        body = packer.compress(body) + packer.flush()
+        body = _pack(body) if len(body) < PACKED_ASIDE else await asyncio.to_thread(_pack, body)
     return Response(status=200, body=body, headers=headers)
 
 
-def _matches(header: str | None, tag: str) -> bool:
-    if header is None:
-        return False
-    return header.strip() == "*" or tag in {part.strip().removeprefix("W/") for part in header.split(",")}
+def _pack(body: bytes) -> bytes:
+    packer = zlib.compressobj(level=5, wbits=31)
+    return packer.compress(body) + packer.flush()
 
 
-def _takes_gzip(header: str) -> bool:
-    for part in header.lower().split(","):
-        coding, _, weight = part.partition(";")
-        if coding.strip() in {"gzip", "*"}:
-            return weight.replace(" ", "") not in {"q=0", "q=0.0", "q=0.00", "q=0.000"}
-    return False
+def _matches(given: Sequence[str], tag: str) -> bool:
+    """Whether the If-None-Match of a request names the tag, by the weak comparison."""
+    parts = {part.strip().removeprefix("W/") for line in given for part in line.split(",")}
+    return tag in parts or "*" in parts
+
+
+def _takes_gzip(given: Sequence[str]) -> bool:
+    """Whether the Accept-Encoding of a request allows gzip, by its own name before the star's."""
+    weights: dict[str, float] = {}
+    for part in ",".join(given).lower().split(","):
+        coding, _, parameter = part.partition(";")
+        weights[coding.strip()] = _weight(parameter)
+    return weights.get("gzip", weights.get("*", 0.0)) > 0
+
+
+def _weight(parameter: str) -> float:
+    name, _, value = parameter.partition("=")
+    try:
+        return float(value) if name.strip() == "q" else 1.0
+    except ValueError:
+        return 0.0

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from musicsvc.config import Server
 from musicsvc.errors import Failure
 from musicsvc.server import supervisor
-from musicsvc.server.app import App
+from musicsvc.server.app import BACKLOG, App
 from musicsvc.store import database
 
 if TYPE_CHECKING:
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from musicsvc.clock import Clock
     from musicsvc.config import Settings
-
-BACKLOG = 1024
 
 
 def serve(settings: Settings, clock: Clock, ready: Callable[[str], None]) -> None:

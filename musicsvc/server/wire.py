@@ -1,9 +1,10 @@
-"""The HTTP server below the table: its limits, and JSON answers to what is no HTTP at all."""
+"""The HTTP server below the table: its limits, JSON answers to what is no HTTP at all, and its orderly end."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -11,7 +12,7 @@ from aiohttp import hdrs
 from aiohttp.web import Response, Server
 from aiohttp.web_protocol import RequestHandler
 
-from musicsvc.server.replies import JSON_TYPE, SERVER
+from musicsvc.server.replies import JSON_TYPE, SERVER, new_request_id
 
 if TYPE_CHECKING:
     from aiohttp.web import BaseRequest, StreamResponse
@@ -24,13 +25,45 @@ LIMITS: dict[str, Any] = {
     "access_log": None,
     "logger": log,
 }
-MESSAGES = {400: "The request is not valid HTTP.", 500: "Something went wrong here."}
+INTERNAL = 500
+POLL_SECONDS = 0.02
 
 
 class JsonHandler(RequestHandler):
     """A connection; what cannot be parsed is answered with the general error body, and nothing of it is echoed."""
 
-    __slots__ = ()
+    __slots__ = ("_last",)
+
+    def __init__(self, server: JsonServer, **options: Any) -> None:
+        super().__init__(server, **options)
+        self._last = False
+
+    @property
+    def busy(self) -> bool:
+        """Whether it is more than waiting for a request."""
+        return self._waiter is None or self._waiter.done()
+
+    def finish_and_close(self) -> None:
+        """Answer what has come, tell that this was all, and close."""
+        self._last = True
+        if not self.busy:
+            self.close()
+
+    def eof_received(self) -> bool:  # type: ignore[override]  # aiohttp's own always closes
+        """Keep the way back open for a client that has sent all it wants and waits for its answers."""
+        self._last = True
+        under_way = [self._current_request.content] if self._current_request is not None else []
+        payloads = [*under_way, *(payload for _, payload in self._messages)]
+        # asyncio cannot keep TLS half open.
+        return self.ssl_context is None and self.busy and all(payload.is_eof() for payload in payloads)
+
+    async def finish_response(
+        self, request: BaseRequest, resp: StreamResponse, start_time: float | None
+    ) -> tuple[StreamResponse, bool]:
+        """Send the answer; the last one of a connection says so."""
+        if self._last and not self._messages:
+            resp.force_close()
+        return await super().finish_response(request, resp, start_time)
 
     def handle_error(
         self,
@@ -40,12 +73,18 @@ class JsonHandler(RequestHandler):
         message: str | None = None,  # noqa: ARG002 - it may echo what was sent
     ) -> StreamResponse:
         """The answer to a request that never became one; the connection is closed after it."""
-        log.debug("refused on the wire: %s %s", status, type(exc).__name__)
+        if status >= INTERNAL:
+            log.error("a request failed while it was answered", exc_info=exc)
         if request.writer.output_size > 0:
             raise ConnectionError("an answer is on its way already")
-        text = MESSAGES.get(status, MESSAGES[400 if status < 500 else 500])  # noqa: PLR2004 - the first server error
+        text = "The request is not valid HTTP." if status < INTERNAL else "Something went wrong here."
         body = orjson.dumps({"status": "error", "message": text, "errors": {}})
-        headers = {hdrs.SERVER: SERVER, hdrs.CONTENT_TYPE: JSON_TYPE, hdrs.CACHE_CONTROL: "no-store"}
+        headers = {
+            hdrs.SERVER: SERVER,
+            hdrs.CONTENT_TYPE: JSON_TYPE,
+            hdrs.CACHE_CONTROL: "no-store",
+            "X-Request-Id": new_request_id(),
+        }
         response = Response(status=status, body=body, headers=headers)
         response.force_close()
         return response
@@ -57,3 +96,18 @@ class JsonServer(Server):
     def __call__(self) -> RequestHandler:
         """A new connection's handler."""
         return JsonHandler(self, loop=asyncio.get_running_loop(), **self._kwargs)
+
+    async def finish(self, timeout: float) -> None:  # noqa: ASYNC109 - a setting
+        """Close idle connections at once and the others after their requests; what takes longer is cut off."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout):
+                while any(self._asked_to_finish()):  # noqa: ASYNC110 - aiohttp tells nobody that a request is done
+                    await asyncio.sleep(POLL_SECONDS)
+        await self.shutdown(POLL_SECONDS)
+
+    def _asked_to_finish(self) -> list[bool]:
+        """Ask every connection to end; which of them are still busy."""
+        handlers = [handler for handler in self.connections if isinstance(handler, JsonHandler)]
+        for handler in handlers:
+            handler.finish_and_close()
+        return [handler.busy for handler in handlers]
