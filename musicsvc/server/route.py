@@ -40,9 +40,9 @@ class Family(Enum):
 class Route:
     """One endpoint: everything that router, checks, OpenAPI, documentation and tests need to know of it.
 
-    `find` is the store function that looks the subject of the path up, with the right that is asked for. `misses`:
-    the body may name what is not there. `example` holds what the OpenAPI document's example says otherwise than the
-    schemas do: parameters of the path and fields of the body, by name.
+    `find` is the store function that looks the subject of the path up, with the right that is asked for. `example`
+    holds what the OpenAPI document's example says otherwise than the schemas do: parameters of the path and fields of
+    the body, by name.
     """
 
     method: str
@@ -67,7 +67,6 @@ class Route:
     forbids: bool = False
     names: bool = False  # the body names something that can be unknown: 404 after the 422s
     conflicts: bool = False
-    misses: bool = False
     example: Mapping[str, Any] = field(default_factory=dict)
 
     @property

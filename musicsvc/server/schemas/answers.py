@@ -26,11 +26,6 @@ class Answer(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    @classmethod
-    def model_parametrized_name(cls, params: tuple[type[object], ...]) -> str:
-        """A name that the OpenAPI document can bear as it stands: `PagedTrack` for `Paged[Track]`."""
-        return cls.__name__ + "".join(param.__name__ for param in params)
-
 
 class Success(Answer):
     """Done."""

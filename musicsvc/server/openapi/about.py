@@ -1,0 +1,33 @@
+"""What the document says of the whole API: the rules and limits that hold for every endpoint."""
+
+from musicsvc.server.schemas.fields import MAX_ID
+
+TOKENS = """\
+A personal access token. Access is by invitation: once an account has it, a token is made in Account Settings,
+Developers, or by the operator. Its value is shown once; it expires after 90 days.
+"""
+
+ADDITIONS = "Beside the documented endpoints, so that the documented reads have data to read."
+
+TEXT = f"""\
+Every request carries `Authorization: Bearer <token>`, over HTTPS. Some endpoints answer without a token too, with
+the public fields only; a token that is sent and not valid is refused there as well.
+
+**Bodies** are JSON objects in UTF-8, at most 1 MiB. Unknown fields are ignored. Strings are
+trimmed (passwords and tokens are not) and lengths count code points after that; NUL characters are refused. Integers
+are JSON integers; ids run from 1 to {MAX_ID}.
+
+**Queries**: integers are plain digits, a parameter is given once, unknown parameters are ignored.
+
+**Lists** come in pages: `page` from 1, and the size under `perPage` or `per_page`, 1 to 100, 20 by default. Past the
+end `data` is empty.
+
+**Answers** are JSON. Times are UTC, as `2026-01-31T12:00:00.000000Z`; lengths of tracks are milliseconds. What has
+no value is null; keys are always there. A 200 to a GET has an `ETag`: sent back in `If-None-Match` it saves the body
+(304). HEAD is answered as GET, without a body. Another method of a known path is 405 with `Allow`. Every answer has
+an `X-Request-Id`, taken over from the request where it is up to 128 of `A-Z a-z 0-9 . _ ~ -`; name it to the operator
+when something goes wrong.
+
+**Errors** name every faulty field at once, in `errors`, by its place: `name`, `artists.0`. An address that does not
+exist is 404; what belongs to somebody else is 403, or 404 where it is private.
+"""

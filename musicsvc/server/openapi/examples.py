@@ -1,0 +1,39 @@
+"""Examples: put together from those of the parts of a schema, so that none is written twice."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from musicsvc.server.shapes.envelope import JSON
+
+
+def example(schema: JSON, definitions: Mapping[str, JSON], name: str = "text") -> Any:
+    """A value of the schema: its first example, else one made of its parts'; a text without any is the field's name."""
+    if "examples" in schema:
+        return schema["examples"][0]
+    for keyword in ("const", "default"):
+        if keyword in schema:
+            return schema[keyword]
+    if "enum" in schema:
+        return schema["enum"][0]
+    if "$ref" in schema:
+        return example(definitions[schema["$ref"].rpartition("/")[2]], definitions, name)
+    if "anyOf" in schema:
+        return example(schema["anyOf"][0], definitions, name)
+    return _of_type(schema, definitions, name)
+
+
+def _of_type(schema: JSON, definitions: Mapping[str, JSON], name: str) -> Any:
+    kind = schema.get("type", "object")
+    if kind == "object":
+        return {key: example(part, definitions, key) for key, part in schema.get("properties", {}).items()}
+    if kind == "array":
+        return [example(schema["items"], definitions, name)]
+    if kind in {"integer", "number"}:
+        return max(1, schema.get("minimum", 1))
+    if kind == "boolean":
+        return False
+    return name.ljust(schema.get("minLength", 0), "…")

@@ -1,0 +1,72 @@
+"""The schemas of bodies and answers, under `#/components/schemas`."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic.json_schema import GenerateJsonSchema, models_json_schema
+
+from musicsvc.server.openapi.examples import example
+from musicsvc.server.schemas import errors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from pydantic import BaseModel
+    from pydantic_core import core_schema
+
+    from musicsvc.server.route import Route
+    from musicsvc.server.shapes.envelope import JSON
+
+REF = "#/components/schemas/{model}"
+Mode = Literal["validation", "serialization"]
+
+
+class Plain(GenerateJsonSchema):
+    """Schemas without pydantic's titles, and without defaults that only say that a field may be absent."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - the library's hook
+        """No titles of fields."""
+        return False
+
+    def normalize_name(self, name: str) -> str:
+        """`PagedTrack` for `Paged[Track]`."""
+        return re.sub("[^A-Za-z0-9]", "", name)
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> dict[str, Any]:
+        """The schema with its default, where that is something that a client could send."""
+        made = super().default_schema(schema)
+        if self.mode == "serialization" or made.get("default") in (None, []):
+            made.pop("default", None)
+        return made
+
+
+class Models:
+    """The schemas of these routes and of the failures, each under the name of its model."""
+
+    def __init__(self, routes: Iterable[Route]) -> None:
+        wanted: dict[tuple[type[BaseModel], Mode], None] = {}
+        for route in routes:
+            if route.body is not None:
+                wanted[route.body, "validation"] = None
+            wanted |= {(model, "serialization"): None for model in answers(route)}
+        wanted |= {(model, "serialization"): None for model in errors.ALL}
+        self._refs, made = models_json_schema(list(wanted), ref_template=REF, schema_generator=Plain)
+        self.definitions: Mapping[str, JSON] = made["$defs"]
+        for definition in self.definitions.values():
+            definition.pop("title", None)
+
+    def of(self, model: type[BaseModel], mode: Mode = "serialization") -> JSON:
+        """A reference to the model's schema."""
+        return self._refs[model, mode]
+
+    def example(self, schema: JSON) -> Any:
+        """A value of the schema, made of the examples of its parts."""
+        return example(schema, self.definitions)
+
+
+def answers(route: Route) -> list[type[BaseModel]]:
+    """The models of a sound answer: with a token, then without one where that is another."""
+    both = dict.fromkeys((route.answer, route.public_answer))
+    return [model for model in both if model is not None]

@@ -1,0 +1,72 @@
+"""One endpoint as the document has it, and the tags that endpoints go by."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from typing import TYPE_CHECKING, Any
+
+from musicsvc.server.openapi import about
+from musicsvc.server.openapi.parameters import parameters
+from musicsvc.server.openapi.responses import responses
+from musicsvc.server.route import JSON_MEDIA, Access
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from musicsvc.server.openapi.models import Models
+    from musicsvc.server.route import Route
+    from musicsvc.server.shapes.envelope import JSON
+
+ADDITIONS = "additions"
+BEARER: JSON = {"bearer": []}
+SECURITY: dict[Access, list[JSON]] = {Access.OPEN: [], Access.PUBLIC: [{}, BEARER], Access.TOKEN: [BEARER]}
+CALLERS = {
+    Access.OPEN: "Needs no token.",
+    Access.PUBLIC: "Without a token the answer holds the public fields only.",
+    Access.TOKEN: "Needs a token.",
+}
+
+
+def operation(route: Route, models: Models) -> JSON:
+    """The Operation Object of a row of the table."""
+    made: JSON = {
+        "operationId": route.operation,
+        "summary": summary(route),
+        "description": CALLERS[route.access],
+        "tags": [_noun(route), *([ADDITIONS] if route.addition else [])],
+        "security": SECURITY[route.access],
+        "parameters": parameters(route),
+    }
+    if route.body is not None:
+        made["requestBody"] = {
+            "required": any(field.is_required() for field in route.body.model_fields.values()),
+            "content": {
+                JSON_MEDIA: {"schema": models.of(route.body, "validation"), "example": body_example(route, models)}
+            },
+        }
+    made["responses"] = responses(route, models)
+    return made
+
+
+def body_example(route: Route, models: Models) -> Any:
+    """A body that can be sent as it stands; what the row says goes before what the schema says."""
+    assert route.body is not None  # noqa: S101 - the caller has looked
+    made = models.example(models.of(route.body, "validation"))
+    return {name: route.example.get(name, part) for name, part in made.items()}
+
+
+def summary(route: Route) -> str:
+    """What the endpoint does: the first line of its handler's docstring."""
+    return (inspect.getdoc(route.handler) or "").partition("\n")[0].removesuffix(".")
+
+
+def tags(routes: Iterable[Route]) -> list[JSON]:
+    """The tags in the table's order, each described by its handlers' module."""
+    modules = dict.fromkeys(route.handler.__module__ for route in routes)
+    nouns = [{"name": name.rpartition(".")[2], "description": sys.modules[name].__doc__} for name in modules]
+    return [*nouns, {"name": ADDITIONS, "description": about.ADDITIONS}]
+
+
+def _noun(route: Route) -> str:
+    return route.handler.__module__.rpartition(".")[2]

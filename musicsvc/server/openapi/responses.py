@@ -1,0 +1,146 @@
+"""Which statuses an endpoint can give, and what each of them holds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from musicsvc import errors as words
+from musicsvc.server.failures import CODES, body_of, headers_of, status_of
+from musicsvc.server.openapi.models import answers
+from musicsvc.server.route import JSON_MEDIA, Access, Family
+from musicsvc.server.routes.paths import V1
+from musicsvc.server.schemas import errors
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from musicsvc.errors import Failure
+    from musicsvc.server.openapi.models import Models
+    from musicsvc.server.route import Route
+    from musicsvc.server.shapes.envelope import JSON
+
+UNCHANGED = 304
+HEADERS = {
+    name: {"description": text, "required": True, "schema": {"type": "string"} | more}
+    for name, text, more in (
+        ("X-Request-Id", "The request's own name.", {"pattern": "^[A-Za-z0-9._~-]{1,128}$"}),
+        ("ETag", "What this answer is, to be sent back in `If-None-Match`.", {"pattern": '^"[0-9a-z-]+"$'}),
+        ("Cache-Control", "Who may keep the answer, to ask again with its `ETag`.", {}),
+        ("Vary", "The request headers that the answer depends on.", {}),
+        ("WWW-Authenticate", "How to authenticate.", {"const": "Bearer"}),
+        ("Retry-After", "Seconds to wait before the next try.", {"type": "integer", "minimum": 0}),
+        ("Allow", "The methods that the path takes.", {}),
+    )
+}
+ALWAYS = ("X-Request-Id",)
+CACHING = ("ETag", "Cache-Control", "Vary")
+# What each failure means to a client, and one that is as the service tells it.
+FAILURES: tuple[tuple[str, Failure], ...] = (
+    (
+        "The request is no sound HTTP, or its body no sound JSON.",
+        words.Malformed("The body is not valid JSON in UTF-8."),
+    ),
+    ("The token is missing, invalid, expired or revoked.", words.Unauthenticated()),
+    (
+        "Plain HTTP, an account without API access or suspended, or something that is not the caller's.",
+        words.Forbidden("The account has no API access."),
+    ),
+    ("There is no such thing, or it is private to somebody else.", words.NotFound("There is nothing at this path.")),
+    ("The path is there, the method is not.", words.MethodNotAllowed(["GET", "HEAD"])),
+    ("The body took too long to arrive.", words.TooSlow("The body did not arrive in time.")),
+    ("At odds with what is there already.", words.Conflict("The account is a collaborator already.")),
+    ("The body is too large.", words.TooLarge("The body is larger than 1 MiB.")),
+    (
+        "The body is of a kind that is not read here.",
+        words.UnsupportedMedia("Send JSON, with Content-Type: application/json."),
+    ),
+    ("Faulty fields or parameters, all of them named.", words.Invalid({"name": "This field is required."})),
+    ("A limit is spent; the message names it.", words.TooMany("Too many requests at once. Try again in a second.", 1)),
+    (
+        "A fault of the service.",
+        words.Failure("Something went wrong here. Name request 5d41402abc4b2a76 to the operator."),
+    ),
+    ("The database cannot be used just now; nothing was changed.", words.Unavailable()),
+)
+
+
+def statuses(route: Route) -> list[int]:
+    """Every status that the endpoint can give, in order; framing, plain HTTP, limits and faults can meet any."""
+    given = {route.status, 400, 403, 429, 500}
+    if route.method == "GET" and route.path.startswith(V1):
+        given.add(UNCHANGED)
+    if route.access is not Access.OPEN:
+        given.add(401)
+    if route.parameters or route.names:
+        given.add(404)
+    if route.conflicts:
+        given.add(409)
+    if route.body is not None:
+        given |= {408, 413, 415}
+    if route.body is not None or route.query is not None:
+        given.add(422)
+    if not (route.storeless and route.access is Access.OPEN):
+        given.add(503)
+    return sorted(given)
+
+
+def responses(route: Route, models: Models) -> JSON:
+    """The answers of the endpoint, by status."""
+    others = (status for status in statuses(route) if status != route.status)
+    found = {str(status): {"$ref": f"#/components/responses/{_name(status, route.family)}"} for status in others}
+    return {str(route.status): _success(route, models), **found}
+
+
+def shared(models: Models) -> JSON:
+    """The answers that endpoints share, by name."""
+    made = {_name(UNCHANGED): {"description": "Unchanged since that `ETag`.", "headers": _headers(*ALWAYS, *CACHING)}}
+    for family in (Family.GENERAL, Family.INSIGHTS):
+        for meaning, failure in FAILURES:
+            model = models.of(_model(failure, family))
+            made[_name(status_of(failure), family)] = {
+                "description": meaning,
+                "headers": _headers(*ALWAYS, *headers_of(failure)),
+                "content": {JSON_MEDIA: {"schema": model, "example": body_of(failure, family)}},
+            }
+    return made
+
+
+def _success(route: Route, models: Models) -> JSON:
+    caching = CACHING if UNCHANGED in statuses(route) else ()
+    return {
+        "description": "Created." if route.status == 201 else "Done.",  # noqa: PLR2004 - CREATED
+        "headers": _headers(*ALWAYS, *caching),
+        "content": {route.media: _content(route, models)},
+    }
+
+
+def _content(route: Route, models: Models) -> JSON:
+    """The schema of what is answered, with an example of each tier."""
+    if route.media != JSON_MEDIA:
+        return {}
+    schemas = [models.of(model) for model in answers(route)]
+    if not schemas:
+        return {"schema": {"type": "object"}}
+    if len(schemas) == 1:
+        return {"schema": schemas[0], "example": models.example(schemas[0])}
+    tiers = zip(("with a token", "without a token"), schemas, strict=True)
+    return {
+        "schema": {"anyOf": schemas},
+        "examples": {name: {"summary": name, "value": models.example(schema)} for name, schema in tiers},
+    }
+
+
+def _headers(*names: str) -> JSON:
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
+
+
+def _model(failure: Failure, family: Family) -> type[BaseModel]:
+    if family is Family.INSIGHTS:
+        return errors.InsightsError
+    return errors.Unauthenticated if isinstance(failure, words.Unauthenticated) else errors.Error
+
+
+def _name(status: int, family: Family = Family.GENERAL) -> str:
+    word = "not_modified" if status == UNCHANGED else CODES[status]
+    name = "".join(part.capitalize() for part in word.split("_"))
+    return f"Insights{name}" if family is Family.INSIGHTS and status != UNCHANGED else name
