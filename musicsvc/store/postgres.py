@@ -147,15 +147,17 @@ def driver_error(error: BaseException) -> psycopg.Error | None:
     """The error of psycopg behind one of Peewee's, None where there is none."""
     if isinstance(error, psycopg.Error):
         return error
-    inner = error.args[0] if isinstance(error, peewee.PeeweeException) and error.args else None
+    inner = getattr(error, "orig", None)
     return inner if isinstance(inner, psycopg.Error) else None
 
 
 def translate(error: BaseException) -> BaseException:
-    """Unavailable for what a lock, the disk or the connection did, else the error as it came."""
+    """Unavailable for what a lock, the disk or the connection did, Peewee's error for a constraint."""
     inner = driver_error(error)
     if isinstance(inner, (psycopg.OperationalError, psycopg.InterfaceError, pg.ReadOnlySqlTransaction)):
         return Unavailable()
+    if isinstance(error, psycopg.IntegrityError):
+        return peewee.IntegrityError(error, str(error))
     return error
 
 

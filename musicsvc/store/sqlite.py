@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import apsw
 from playhouse.apsw_ext import APSWDatabase
 
+from musicsvc.errors import Unavailable
 from musicsvc.store import sqlite_files
 from musicsvc.store.database import Store, bind, enqueue, perform
 from musicsvc.store.group_commit import GroupWriter
@@ -40,6 +41,13 @@ class SqliteDatabase(APSWDatabase):
         connection.convert_binding = lambda _cursor, _index, value: str(value)
         self._opened.append(connection)
         return connection
+
+    def execute_sql(self, sql: str, params: object = None) -> apsw.Cursor:
+        """Run a statement; Unavailable in a unit that went on after SQLite had undone its transaction."""
+        if self.in_transaction() and not self.connection().in_transaction:
+            raise Unavailable
+        cursor: apsw.Cursor = super().execute_sql(sql, params)
+        return cursor
 
     def close_all(self) -> None:
         """Close the connections of every thread; none may be in use."""

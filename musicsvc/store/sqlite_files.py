@@ -108,7 +108,7 @@ def driver_error(error: BaseException) -> apsw.Error | None:
     """The error of SQLite behind one of Peewee's, None where there is none."""
     if isinstance(error, apsw.Error):
         return error
-    inner = error.args[0] if isinstance(error, peewee.PeeweeException) and error.args else None
+    inner = getattr(error, "orig", None)
     return inner if isinstance(inner, apsw.Error) else None
 
 
@@ -119,10 +119,12 @@ def refused_by_query_only(error: BaseException) -> bool:
 
 
 def translate(error: BaseException) -> BaseException:
-    """Unavailable for what a lock or the disk did, a Failure for a damaged file, else the error as it came."""
+    """Unavailable for what a lock or the disk did, a Failure for a damaged file, Peewee's error for a constraint."""
     inner = driver_error(error)
     if isinstance(inner, PASSING):
         return Unavailable()
     if isinstance(inner, (apsw.CorruptError, apsw.NotADBError)):
         return Failure("The database is damaged. Run: musicsvc db check")
+    if isinstance(error, apsw.ConstraintError):
+        return peewee.IntegrityError(error, str(error))
     return error

@@ -1,10 +1,207 @@
 """What holds for units on either store."""
 
-from musicsvc.store.database import Store
-from musicsvc.store.models import Genre
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, wait
+from typing import Any
+
+import peewee
+import pytest
+
+from musicsvc.errors import NotFound, Unavailable
+from musicsvc.store import database
+from musicsvc.store.database import Store, savepoint
+from musicsvc.store.models import Genre, Tag
+
+WRITERS = 4  # as many units as run at once on any store
+
+
+def _genre(name: str) -> Callable[[], None]:
+    """A unit that adds a genre."""
+    return lambda: Genre.insert(name=name, display_name=name).execute() and None
+
+
+def _names() -> list[str]:
+    return [genre.name for genre in Genre.select().order_by(Genre.id)]
+
+
+def _tags() -> list[str]:
+    return [tag.name for tag in Tag.select().order_by(Tag.id)]
 
 
 def test_what_a_unit_writes_is_there_for_the_next_reader(store: Store) -> None:
-    store.write(lambda: Genre.create(name="hip-hop", display_name="Hip-Hop")).result()
+    store.write(_genre("hip-hop")).result()
 
-    assert store.read(lambda: [genre.name for genre in Genre.select()]).result() == ["hip-hop"]
+    assert store.read(_names).result() == ["hip-hop"]
+
+
+def test_a_unit_that_fails_leaves_nothing_and_its_failure_arrives_as_it_was_raised(store: Store) -> None:
+    failure = NotFound("There is no such track.")
+
+    def unit() -> None:
+        Tag.create(name="calm")
+        raise failure
+
+    assert store.write(unit).exception() is failure
+    assert store.read(_tags).result() == []
+
+
+def test_a_broken_constraint_stays_an_integrity_error(store: Store) -> None:
+    store.write(_genre("folk")).result()
+
+    with pytest.raises(peewee.IntegrityError):
+        store.write(_genre("folk")).result()
+    assert store.read(_names).result() == ["folk"]
+
+
+def test_a_broken_constraint_is_an_integrity_error_also_past_peewee(store: Store) -> None:
+    def unit() -> None:
+        statement = "INSERT INTO tag (name) VALUES ('calm'), ('calm')"
+        database.current().connection().cursor().execute(statement)
+
+    with pytest.raises(peewee.IntegrityError):
+        store.write(unit).result()
+    assert store.read(_tags).result() == []
+
+
+def test_a_savepoint_undoes_its_own_statements_alone(store: Store) -> None:
+    def both(*names: str) -> None:
+        with savepoint():
+            for name in names:
+                Tag.create(name=name)
+
+    def unit() -> None:
+        Tag.create(name="calm")
+        with pytest.raises(peewee.IntegrityError):
+            both("loud", "calm")
+        Tag.create(name="slow")
+
+    store.write(unit).result()
+
+    assert store.read(_tags).result() == ["calm", "slow"]
+
+
+def test_peewees_own_transactions_are_savepoints_in_a_unit(store: Store) -> None:
+    def unit() -> list[bool]:
+        with database.current().atomic():
+            return [Tag.get_or_create(name="calm")[1] for _ in range(2)]
+
+    assert store.write(unit).result() == [True, False]
+    assert store.read(_tags).result() == ["calm"]
+
+
+def test_a_reading_unit_sees_one_moment(store: Store) -> None:
+    first, written = threading.Event(), threading.Event()
+
+    def unit() -> tuple[list[str], list[str]]:
+        before = _names()
+        first.set()
+        written.wait(10)
+        return before, _names()
+
+    reading = store.read(unit)
+    assert first.wait(10)
+    store.write(_genre("folk")).result()
+    written.set()
+
+    assert reading.result() == ([], [])
+    assert store.read(_names).result() == ["folk"]
+
+
+def test_a_reading_unit_cannot_write_and_is_told_so_as_the_mistake_it_is(store: Store) -> None:
+    with pytest.raises(peewee.PeeweeException):
+        store.read(_genre("folk")).result()
+
+    store.write(_genre("rock")).result()
+    assert store.read(_names).result() == ["rock"]
+
+
+def test_a_unit_returns_values_and_no_query(store: Store) -> None:
+    with pytest.raises(TypeError, match="not a query"):
+        store.read(Genre.select).result()
+
+
+def test_models_are_of_no_use_outside_a_unit(store: Store) -> None:
+    store.write(_genre("folk")).result()
+
+    with pytest.raises(AttributeError, match="uninitialized Proxy"):
+        list(Genre.select())
+
+
+def test_a_cancelled_unit_is_not_run(store: Store) -> None:
+    release = threading.Event()
+    busy = [store.write(lambda: release.wait(10)) for _ in range(WRITERS)]
+
+    waiting = store.write(_genre("folk"))
+    cancelled = waiting.cancel()
+    release.set()
+    wait(busy)
+
+    assert cancelled
+    assert store.read(_names).result() == []
+
+
+def test_closing_finishes_the_units_that_wait_and_takes_no_more(store_url: str) -> None:
+    store = database.connect(store_url)
+    release = threading.Event()
+    busy = [store.write(lambda: release.wait(10)) for _ in range(WRITERS)]
+    waiting = [store.write(_genre(f"genre-{number}")) for number in range(20)]
+    reading = store.read(_names)
+    closing = threading.Thread(target=store.close)
+    closing.start()
+    release.set()
+    closing.join(10)
+
+    every: list[Future[Any]] = [*busy, *waiting, reading]
+    assert not wait(every, timeout=0).not_done
+    assert {future.exception() for future in waiting} == {None}
+    for take in (store.read, store.write):
+        with pytest.raises(Unavailable):
+            take(_names)
+    store.close()
+    with database.connect(store_url) as again:
+        assert len(again.read(_names).result()) == 20
+
+
+def test_no_unit_is_left_without_an_answer_when_a_store_closes_under_its_callers(store_url: str) -> None:
+    store = database.connect(store_url)
+    answered: list[int] = []
+    started = threading.Barrier(5)
+
+    def write(thread: int) -> None:
+        started.wait()
+        for number in range(10_000):
+            try:
+                store.write(_genre(f"{thread}-{number}")).result(10)
+            except Unavailable:
+                return
+            answered.append(1)
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    started.wait()
+    while len(answered) < 20:
+        pass
+    store.close()
+    for thread in threads:
+        thread.join(10)
+
+    assert not any(thread.is_alive() for thread in threads)
+    with database.connect(store_url) as again:
+        assert len(again.read(_names).result()) == len(answered)
+
+
+def test_many_callers_lose_nothing(store: Store) -> None:
+    def callers(thread: int) -> None:
+        for number in range(25):
+            store.write(_genre(f"{thread}-{number}")).result(10)
+            assert f"{thread}-{number}" in store.read(_names).result(10)
+
+    threads = [threading.Thread(target=callers, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+
+    assert len(store.read(_names).result()) == 200

@@ -1,0 +1,237 @@
+"""The writer thread of SQLite: many units in one commit, and no unit pays for another."""
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import apsw
+import peewee
+import pytest
+
+from musicsvc.errors import Failure, Unavailable
+from musicsvc.store import database, schema
+from musicsvc.store.database import Store, current, savepoint
+from musicsvc.store.models import Tag
+from musicsvc.store.sqlite import SqliteStore
+
+pytestmark = pytest.mark.only_on("sqlite")
+
+LOCK = """
+import sys, apsw
+connection = apsw.Connection(sys.argv[1])
+connection.execute("BEGIN IMMEDIATE; INSERT INTO tag (name) VALUES ('theirs')")
+print("locked", flush=True)
+sys.stdin.readline()
+connection.execute("COMMIT")
+"""
+
+
+def _tag(name: str) -> Callable[[], None]:
+    """A unit that adds a tag."""
+    return lambda: Tag.insert(name=name).execute() and None
+
+
+def _tags() -> set[str]:
+    return {tag.name for tag in Tag.select()}
+
+
+def _together(store: Store, units: list[Callable[[], Any]]) -> list[Future[Any]]:
+    """Have the units wait in the queue, so that they make one group."""
+    release = threading.Event()
+    first = store.write(lambda: release.wait(10) and None)
+    futures = [store.write(unit) for unit in units]
+    release.set()
+    first.result(10)
+    return futures
+
+
+@contextmanager
+def _locked(file: Path) -> Iterator[Callable[[], None]]:
+    """Another process holds the writer's lock, until the function is called or the block ends."""
+    command = [sys.executable, "-c", LOCK, str(file)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "locked\n"
+
+        def release() -> None:
+            process.communicate("\n", timeout=10)
+
+        yield release
+        if process.poll() is None:
+            release()
+
+
+@pytest.fixture
+def file(store_url: str) -> Path:
+    return Path(store_url.removeprefix("sqlite:///"))
+
+
+@pytest.fixture
+def statements(store: Store) -> list[str]:
+    """What the writer sends to the database from now on."""
+    assert isinstance(store, SqliteStore)
+    sent: list[str] = []
+    store._writer._database.query_hooks.append(lambda event: sent.append(event.sql))
+    return sent
+
+
+def test_units_that_wait_share_one_commit(store: Store, statements: list[str]) -> None:
+    futures = _together(store, [_tag(f"tag-{number}") for number in range(50)])
+
+    assert [future.result(10) for future in futures] == [None] * 50
+    assert statements.count("COMMIT") <= 2
+    assert len(store.read(_tags).result()) == 50
+
+
+def test_a_unit_that_fails_does_not_undo_its_neighbours(store: Store) -> None:
+    def failing() -> None:
+        Tag.create(name="half")
+        raise Failure("No.")
+
+    futures = _together(store, [_tag("a"), failing, _tag("b"), _tag("a"), _tag("c")])
+
+    errors = [future.exception(10) for future in futures]
+    assert [type(error) for error in errors] == [type(None), Failure, type(None), peewee.IntegrityError, type(None)]
+    assert store.read(_tags).result() == {"a", "b", "c"}
+
+
+def _limit(pages: int) -> None:
+    """Let the database grow by so many pages, as if the disk were full then."""
+    (now,) = current().execute_sql("PRAGMA page_count").fetchone()
+    current().execute_sql(f"PRAGMA max_page_count = {now + pages}").fetchone()
+
+
+def _flood() -> None:
+    for number in range(10_000):
+        Tag.create(name=f"{number}" + "x" * 4000)
+
+
+def _careful_flood() -> None:
+    with savepoint():
+        _flood()
+
+
+def _reckless_flood() -> None:
+    """Goes on after the error, in a transaction that is gone."""
+    try:
+        _flood()
+    except peewee.OperationalError:
+        Tag.create(name="stray")
+
+
+@pytest.mark.parametrize("flood", [_flood, _careful_flood, _reckless_flood])
+def test_a_unit_that_meets_a_full_database_loses_nobody_elses_write(
+    store: Store, flood: Callable[[], None], statements: list[str]
+) -> None:
+    store.write(lambda: _limit(40)).result()
+    units = [_tag("a"), _tag("b"), flood, _tag("c"), lambda: Tag.create(name="b"), _tag("d")]
+
+    errors = [future.exception(30) for future in _together(store, units)]
+
+    assert [type(error) for error in errors] == [
+        type(None),
+        type(None),
+        Unavailable,
+        type(None),
+        peewee.IntegrityError,
+        type(None),
+    ]
+    assert statements.count("BEGIN IMMEDIATE") > len(units), "the trap was not met: SQLite kept the transaction"
+    assert store.read(_tags).result() == {"a", "b", "c", "d"}
+    assert store.read(schema.problems).result() == []
+    store.write(lambda: _limit(10_000)).result()
+    store.write(_tag("later")).result()
+    assert "later" in store.read(_tags).result()
+
+
+def test_a_full_database_still_answers_everyone(store: Store) -> None:
+    store.write(lambda: _limit(3)).result()
+    units = [_tag("x" * 3000 + str(number)) for number in range(40)]
+
+    errors = [future.exception(30) for future in _together(store, units)]
+
+    acknowledged = {"x" * 3000 + str(number) for number, error in enumerate(errors) if error is None}
+    assert {type(error) for error in errors} == {type(None), Unavailable}
+    assert store.read(_tags).result() == acknowledged
+
+
+def test_a_lock_of_another_process_is_waited_for(store: Store, file: Path) -> None:
+    with _locked(file) as release:
+        waiting = store.write(_tag("ours"))
+        time.sleep(1)
+        assert not waiting.done()
+        release()
+        waiting.result(2)
+
+    assert store.read(_tags).result() == {"theirs", "ours"}
+
+
+def test_a_lock_held_too_long_is_unavailable_after_five_seconds_and_then_all_is_well(store: Store, file: Path) -> None:
+    with _locked(file) as release:
+        began = time.monotonic()
+        first = store.write(_tag("first"))
+        time.sleep(2)
+        second = store.write(_tag("second"))
+        assert store.read(_tags).result(1) == set()
+        with pytest.raises(Unavailable):
+            first.result(10)
+        assert 4.5 < time.monotonic() - began < 6
+        release()
+        second.result(1)
+
+    assert store.read(_tags).result() == {"theirs", "second"}
+
+
+def test_another_process_that_checkpoints_all_the_time_disturbs_nobody(store: Store, file: Path) -> None:
+    over = threading.Event()
+
+    def checkpoint() -> None:
+        connection = apsw.Connection(str(file))
+        while not over.is_set():
+            for mode in ("TRUNCATE", "RESTART"):
+                try:
+                    connection.execute(f"PRAGMA wal_checkpoint({mode})").fetchall()
+                except apsw.BusyError:
+                    continue
+        connection.close()
+
+    other = threading.Thread(target=checkpoint)
+    other.start()
+    try:
+        for number in range(200):
+            reading, writing = store.read(_tags), store.write(_tag(f"tag-{number}"))
+            writing.result(10)
+            assert len(reading.result(10)) in {number, number + 1}
+    finally:
+        over.set()
+        other.join()
+
+    assert len(store.read(_tags).result()) == 200
+
+
+def test_every_commit_moves_the_change_counter_also_one_of_another_process(store: Store, file: Path) -> None:
+    seen = [store.changes()]
+    store.write(_tag("ours")).result()
+    seen.append(store.changes())
+    with _locked(file):
+        seen.append(store.changes())
+    seen.append(store.changes())
+
+    assert seen[0] != seen[1]
+    assert seen[1] == seen[2]
+    assert seen[2] != seen[3]
+
+
+def test_the_last_to_close_leaves_one_file(store_url: str, file: Path) -> None:
+    with database.connect(store_url) as store:
+        store.write(_tag("calm")).result()
+        store.read(_tags).result()
+        store.changes()
+
+    assert [path.name for path in file.parent.iterdir()] == ["musicsvc.db"]

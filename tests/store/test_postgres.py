@@ -1,0 +1,194 @@
+"""PostgreSQL: connections that die, transactions that must be run again, addresses."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import peewee
+import pytest
+
+from musicsvc.errors import Failure, Unavailable
+from musicsvc.store import database, schema
+from musicsvc.store.database import Store, current, locked
+from musicsvc.store.models import Tag
+
+psycopg = pytest.importorskip("psycopg")
+pytestmark = pytest.mark.only_on("postgres")
+
+BEGIN_ANEW = "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE"
+
+
+@pytest.fixture
+def admin(store_url: str) -> Iterator[Any]:
+    """A connection of somebody else's."""
+    with psycopg.connect(store_url, autocommit=True) as connection:
+        yield connection
+
+
+def _tags() -> list[str]:
+    return [tag.name for tag in Tag.select().order_by(Tag.id)]
+
+
+def _tag(name: str) -> Callable[[], None]:
+    """A unit that adds a tag."""
+    return lambda: Tag.insert(name=name).execute() and None
+
+
+def _cut(admin: Any) -> int:
+    """End every other connection to the database; how many."""
+    query = (
+        "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
+    return len(admin.execute(query).fetchall())
+
+
+def test_connections_cut_between_two_units_fail_no_unit(store: Store, admin: Any) -> None:
+    for round_ in range(3):
+        for number in range(8):
+            store.write(_tag(f"{round_}-{number}")).result()
+            store.read(_tags).result()
+        assert _cut(admin) >= 2
+
+    assert len(store.read(_tags).result()) == 24
+
+
+def test_a_unit_whose_connection_is_cut_is_run_again_whole(store: Store, admin: Any) -> None:
+    attempts: list[int] = []
+
+    def unit() -> None:
+        Tag.create(name="one")
+        attempts.append(1)
+        if len(attempts) == 1:
+            _cut(admin)
+        Tag.create(name="two")
+
+    store.write(unit).result(10)
+
+    assert len(attempts) == 2
+    assert store.read(_tags).result() == ["one", "two"]
+
+
+def test_a_deadlock_is_settled_by_running_a_unit_again(store: Store) -> None:
+    for name in ("a", "b"):
+        store.write(_tag(name)).result()
+    meet = threading.Barrier(2)
+
+    def unit(*names: str) -> None:
+        for name in names:
+            list(locked(Tag.select().where(Tag.name == name)))
+            with suppress(threading.BrokenBarrierError):
+                meet.wait(0.5)
+        Tag.create(name="-".join(names))
+
+    futures = [store.write(lambda: unit("a", "b")), store.write(lambda: unit("b", "a"))]
+
+    assert [future.result(30) for future in futures] == [None, None]
+    assert set(store.read(_tags).result()) == {"a", "b", "a-b", "b-a"}
+
+
+def test_a_unit_that_cannot_be_serialized_is_run_again(store: Store, admin: Any) -> None:
+    store.write(_tag("calm")).result()
+    attempts: list[str] = []
+
+    def unit() -> None:
+        current().execute_sql(BEGIN_ANEW)
+        attempts.append(Tag.get().name)
+        if len(attempts) == 1:
+            admin.execute("UPDATE tag SET name = 'theirs'")
+        Tag.update(name=Tag.name + "!").execute()
+
+    store.write(unit).result(10)
+
+    assert attempts == ["calm", "theirs"]
+    assert store.read(_tags).result() == ["theirs!"]
+
+
+def test_a_unit_that_goes_on_after_a_failed_statement_is_no_success(store: Store) -> None:
+    def unit() -> None:
+        Tag.create(name="calm")
+        with suppress(peewee.IntegrityError):
+            Tag.create(name="calm")
+
+    with pytest.raises(RuntimeError, match="needs a savepoint"):
+        store.write(unit).result()
+    assert store.read(_tags).result() == []
+
+
+def test_a_lock_held_too_long_is_unavailable_after_five_seconds(store: Store, admin: Any) -> None:
+    with admin.transaction():
+        admin.execute("LOCK TABLE tag IN EXCLUSIVE MODE")
+        began = time.monotonic()
+        waiting = store.write(_tag("calm"))
+        assert store.read(_tags).result(1) == []
+        with pytest.raises(Unavailable):
+            waiting.result(10)
+        assert 4.5 < time.monotonic() - began < 6
+
+    store.write(_tag("calm")).result()
+
+
+def test_a_server_that_was_read_only_is_written_to_again_without_a_restart(store: Store, admin: Any) -> None:
+    store.write(_tag("calm")).result()
+    admin.execute(
+        "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on',"
+        " current_database()); END $$"
+    )
+    _cut(admin)
+    with pytest.raises(Unavailable):
+        store.write(_tag("loud")).result()
+    admin.execute("SET default_transaction_read_only = off")
+    admin.execute(
+        "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I RESET default_transaction_read_only',"
+        " current_database()); END $$"
+    )
+
+    store.write(_tag("slow")).result()
+
+    assert store.read(_tags).result() == ["calm", "slow"]
+
+
+def test_a_server_that_is_not_there_is_told_in_one_line_without_the_address(tmp_path: Path) -> None:
+    with pytest.raises(Unavailable) as refusal:
+        database.connect(f"postgresql://ada:secret@/none?host={quote(str(tmp_path), safe='')}")
+
+    assert refusal.value.message == "The PostgreSQL server of database_url does not let us in just now."
+
+
+def test_an_address_that_cannot_be_read_is_told_without_its_password() -> None:
+    with pytest.raises(Failure, match="cannot be read") as refusal:
+        database.connect("postgresql://ada:secret@[localhost/x")
+
+    assert "secret" not in refusal.value.message
+
+
+def test_the_schema_of_the_address_is_the_one_that_is_used(new_database: Callable[..., str]) -> None:
+    url = new_database(migrated=False)
+    with psycopg.connect(url) as connection:
+        connection.execute("CREATE SCHEMA app")
+    inside = f"{url}&options={quote('-c search_path=app')}"
+
+    assert schema.upgrade(inside) == schema.known()
+
+    with database.connect(inside) as store:
+        assert store.read(schema.problems).result() == []
+    with pytest.raises(Failure, match="no tables yet"):
+        database.connect(url)
+
+
+def test_a_migration_waits_for_another_longer_than_for_any_lock(new_database: Callable[..., str]) -> None:
+    url = new_database(migrated=False)
+    done: list[list[str]] = []
+    with psycopg.connect(url) as other:
+        other.execute(f"SELECT pg_advisory_lock({schema.ADVISORY_LOCK})")
+        thread = threading.Thread(target=lambda: done.append(schema.upgrade(url)))
+        thread.start()
+        thread.join(6)
+        assert thread.is_alive()
+    thread.join(10)
+
+    assert done == [schema.known()]
