@@ -24,6 +24,7 @@ from musicsvc.store.models import (
     User,
 )
 
+DEMO_EMAIL = "demo@musicsvc.test"
 PREFIX = "fixture:"
 TRACK_COLUMNS = (
     "name",

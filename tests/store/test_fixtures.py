@@ -77,6 +77,7 @@ def test_no_account_has_a_password_and_every_email_is_nobodys(store: Store) -> N
     accounts = store.read(users.list).result()
     assert all(account.password_hash is None and account.email.endswith(".test") for account in accounts)
     assert [account.email for account in accounts if account.admin] == ["admin@musicsvc.test"]
+    assert accounts[0].email == fixtures.DEMO_EMAIL
 
 
 def test_token_values_do_not_show_in_a_summary(made: fixtures.Summary) -> None:

@@ -1,0 +1,124 @@
+"""`musicsvc import`: files of others' data into the store."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from musicsvc.cli import output, progress
+from musicsvc.cli.output import JSON, Json
+from musicsvc.cli.session import Session
+from musicsvc.errors import Invalid
+
+if TYPE_CHECKING:
+    from musicsvc.store.importing.summary import Refusal, Summary
+
+app = typer.Typer(help="Import files: CSV (plain or gzip), JSON Lines, Parquet.", no_args_is_help=True)
+
+File = Annotated[Path, typer.Argument(metavar="FILE", help="The file to read.", show_default=False)]
+Pairs = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="COLUMN=FIELD", help="More pairs, as after --map.", show_default=False),
+]
+Format = Annotated[
+    Literal["csv", "jsonl", "parquet"] | None,
+    typer.Option("--format", help="What the file is, where its name does not tell.", show_default=False),
+]
+Map = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--map",
+        metavar="COLUMN=FIELD",
+        help="Which column fills which field; repeat it for more. COLUMN= leaves a column out.",
+        show_default=False,
+    ),
+]
+Blank = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--blank", metavar="TEXT", help="A cell that holds just this is empty, such as NA.", show_default=False
+    ),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would happen, and write nothing.")]
+Manager = Annotated[
+    str | None,
+    typer.Option(metavar="EMAIL", help="The account that manages what is imported.", show_default=False),
+]
+
+
+@app.callback()
+def _group() -> None:
+    """Keep `catalog` a command of a group, however few there are."""
+
+
+@app.command()
+def catalog(  # noqa: PLR0917 - a parameter for each option
+    context: typer.Context,
+    file: File,
+    more: Pairs = None,
+    map_: Map = None,
+    form: Format = None,
+    blank: Blank = None,
+    manager: Manager = None,
+    dry_run: DryRun = False,
+    json: Json = False,
+) -> None:
+    """Import artists, albums and tracks. Refused rows are listed, the rest goes in; a second run changes nothing."""
+    from musicsvc.store.importing import catalog as importing
+    from musicsvc.store.importing import readers
+
+    session = Session.of(context)
+    options = importing.Options((*(map_ or ()), *(more or ())), tuple(blank or ()), manager, dry_run)
+    shown = 0
+    with session.store() as store, readers.open_file(file, form) as reader, progress.bar(session, file.name) as told:
+
+        def hear(summary: "Summary") -> None:
+            nonlocal shown
+            told(reader.position, reader.size)
+            if not json:
+                _refuse(summary.refused[shown:])
+                shown = len(summary.refused)
+
+        try:
+            summary = importing.run(store, reader, options, now=session.clock.now(), told=hear)
+        except Invalid as wrong:
+            raise typer.BadParameter(next(iter(wrong.errors.values())), param_hint="--map") from None
+    if json:
+        output.value(_shown(file, summary))
+    else:
+        _draw(session, summary)
+
+
+def _refuse(refused: "list[Refusal]") -> None:
+    for line, reason in refused:
+        typer.echo(f"line {line}: {output.plain(reason)}", err=True)
+
+
+def _draw(session: Session, summary: "Summary") -> None:
+    columns = ("new", "changed", "repeated", "refused")
+    found = [
+        {"kind": kind} | {name: getattr(counts, name) for name in columns} for kind, counts in summary.counts.items()
+    ]
+    output.rows(found, ("kind", *columns), json=False)
+    from musicsvc.store.importing.summary import NOTES
+
+    for note, sentence in NOTES.items():
+        if count := summary.notes[note]:
+            session.say(f"{count:,} {sentence}.")
+    if summary.unused:
+        session.say(f"Columns that were not used: {', '.join(map(output.plain, summary.unused))}.")
+    read = f"{summary.rows:,} rows read, {len(summary.refused):,} of them refused."
+    session.say(f"{read} Nothing was written (--dry-run)." if summary.dry_run else read)
+
+
+def _shown(file: Path, summary: "Summary") -> JSON:
+    return {
+        "file": str(file),
+        "dry_run": summary.dry_run,
+        "rows": summary.rows,
+        **{kind: asdict(counts) for kind, counts in summary.counts.items()},
+        "refused": [{"line": line, "reason": reason} for line, reason in summary.refused],
+        "notes": {note: count for note, count in summary.notes.items() if count},
+        "unused_columns": summary.unused,
+    }

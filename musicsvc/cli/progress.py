@@ -1,0 +1,21 @@
+"""How far long work has come: a bar on a terminal's stderr, nothing elsewhere."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from musicsvc.cli.session import Session
+
+
+@contextmanager
+def bar(session: Session, title: str) -> Iterator[Callable[[float, float], None]]:
+    """Gives a function that is told how much of how much is done."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    if session.quiet or not console.is_terminal:
+        yield lambda _done, _total: None
+        return
+    with Progress(console=console, transient=True) as progress:
+        task = progress.add_task(title, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
