@@ -1,5 +1,6 @@
 """Settings: defaults < TOML file < MUSICSVC_* variables < options; read once, frozen, passed down."""
 
+import ipaddress
 import os
 import tomllib
 from collections.abc import Mapping
@@ -8,7 +9,7 @@ from typing import Annotated, Any
 
 import platformdirs
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
 
 from musicsvc.errors import Failure
 
@@ -20,6 +21,14 @@ def _root_url(value: str | None) -> str | None:
     if value is not None and not value.startswith(("http://", "https://")):
         raise ValueError("must start with http:// or https://")
     return value.rstrip("/") if value else None
+
+
+def _network(value: str) -> str:
+    try:
+        ipaddress.ip_network(value, strict=False)
+    except ValueError:
+        raise ValueError(f"{value!r} is no address and no network such as 10.1.2.0/24") from None
+    return value
 
 
 class Section(BaseModel):
@@ -35,7 +44,7 @@ class Server(Section):
     port: Port = 8080
     workers: Annotated[int, Field(ge=1, le=64)] = 1
     public_url: Annotated[str | None, AfterValidator(_root_url)] = None
-    trusted_proxies: tuple[str, ...] = ("127.0.0.0/8", "::1/128")
+    trusted_proxies: tuple[Annotated[str, AfterValidator(_network)], ...] = ("127.0.0.0/8", "::1/128")
     local_http: bool = False
     tls_cert: Path | None = None
     tls_key: Path | None = None
@@ -104,7 +113,9 @@ def load(config: Path | None = None, options: Mapping[str, Any] | None = None) -
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
-        raise Failure(f"Setting {name}: {first['msg']}.") from None
+        raise Failure(f"Setting {name}: {first['msg'].removeprefix('Value error, ')}.") from None
+    except SettingsError:
+        raise Failure("A MUSICSVC_ variable cannot be read; a list is written as JSON.") from None
     return settings
 
 

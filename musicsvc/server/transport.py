@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
     from musicsvc.config import Settings
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 FORWARDING = ("Forwarded", "X-Real-IP", "Via")
+PROTO = re.compile(r"(?:^|[;,\s])proto=\"?([^\s;,\"]*)", re.IGNORECASE)  # of the Forwarded header
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class Transport:
     """Judges each request by the settings."""
 
     def __init__(self, settings: Settings) -> None:
-        self._trusted = networks(settings.server.trusted_proxies)
+        self._trusted = [ipaddress.ip_network(name, strict=False) for name in settings.server.trusted_proxies]
         self._local_http = settings.server.local_http or not settings.hosted
 
     def judge(self, remote: str, headers: CIMultiDictProxy[str], *, tls: bool) -> Peer:
@@ -44,9 +45,10 @@ class Transport:
             name.lower().startswith("x-forwarded-") for name in headers
         )
         trusted = peer is not None and self._trusts(peer)
-        says_https = _last(headers, "X-Forwarded-Proto").lower() == "https"
-        secure = tls or (trusted and says_https)
+        protocols = _listed(headers, "X-Forwarded-Proto")
+        secure = tls or (trusted and _all_https(protocols))
         loopback = peer is not None and peer.is_loopback
+        says_https = _all_https(protocols or PROTO.findall(",".join(headers.getall("Forwarded", ()))))
         local = loopback and self._local_http and (not forwarded or says_https)
         address = self._client(peer, headers) if trusted else str(peer or remote)
         return Peer(address, secure or local, local, forwarded)
@@ -56,10 +58,9 @@ class Transport:
 
     def _client(self, peer: Address | None, headers: CIMultiDictProxy[str]) -> str:
         """The right-most address of X-Forwarded-For that is no trusted proxy's."""
-        chain = [part.strip() for line in headers.getall("X-Forwarded-For", ()) for part in line.split(",")]
         client = peer
-        for part in reversed(chain):
-            hop = _address(part)
+        for part in reversed(_listed(headers, "X-Forwarded-For")):
+            hop = _hop(part)
             if hop is None:
                 break
             client = hop
@@ -74,13 +75,19 @@ def require_https(peer: Peer) -> None:
         raise Forbidden("HTTPS is required.")
 
 
-def networks(names: Sequence[str]) -> list[Network]:
-    """The networks of a setting such as `10.1.2.0/24`; raises ValueError."""
-    return [ipaddress.ip_network(name, strict=False) for name in names]
+def _listed(headers: CIMultiDictProxy[str], name: str) -> list[str]:
+    """The members of a header that holds a list, left to right, over all its lines."""
+    return [part.strip() for line in headers.getall(name, ()) for part in line.split(",")]
 
 
-def _last(headers: CIMultiDictProxy[str], name: str) -> str:
-    return ",".join(headers.getall(name, ())).rpartition(",")[2].strip()
+def _all_https(protocols: Sequence[str]) -> bool:
+    """Whether every proxy on the way was spoken to over TLS; a client can add to the list, not take away from it."""
+    return bool(protocols) and all(protocol.lower() == "https" for protocol in protocols)
+
+
+def _hop(text: str) -> Address | None:
+    """An address of X-Forwarded-For, which some proxies write with a port."""
+    return _address(text.strip("[]")) or _address(text.rpartition(":")[0].strip("[]"))
 
 
 def _address(text: str) -> Address | None:
