@@ -10,6 +10,7 @@ import pytest
 from typer.core import TyperCommand, TyperGroup
 
 from musicsvc.cli.main import command
+from musicsvc.cli.reference import markdown
 from tests.cli.conftest import Run
 
 HEAVY = ("pydantic", "pydantic_settings", "peewee", "apsw", "psycopg", "aiohttp", "rich.table", "argon2", "zxcvbn")
@@ -121,8 +122,17 @@ def test_nothing_is_folded_and_no_colour_is_sent_into_a_pipe(run: Run) -> None:
     assert "\x1b" not in out
 
 
-def test_completion_is_there(bare: Run) -> None:
-    assert "musicsvc" in bare("--show-completion", "bash").stdout
+def test_the_shell_completes_commands_and_their_options(bare: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("_MUSICSVC_COMPLETE", "complete_bash")
+    for typed, offered in (("musicsvc us", "user"), ("musicsvc user create --pass", "--password-stdin")):
+        monkeypatch.setenv("COMP_WORDS", typed)
+        monkeypatch.setenv("COMP_CWORD", str(typed.count(" ")))
+        assert bare().stdout.split() == [offered]
+
+
+def test_the_reference_in_the_documentation_is_that_of_the_program() -> None:
+    page = Path(__file__).parents[2] / "docs" / "cli.md"
+    assert page.read_text("utf-8") == markdown(), "run: python -m musicsvc.cli.reference > docs/cli.md"
 
 
 def test_the_version_is_one_line(bare: Run) -> None:

@@ -1,0 +1,77 @@
+"""What a person at a terminal sees: prompts that show nothing, a hint beside the token, tables in bold."""
+
+import os
+import pty
+import select
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+
+import pytest
+
+from musicsvc.store import passwords, tokens, users
+from musicsvc.store.database import Store
+from tests.cli.conftest import Run
+
+EMAIL = "ada@example.test"
+
+
+class Terminal:
+    """A terminal of its own for one run of the program; stderr goes there too."""
+
+    def __init__(self) -> None:
+        self._ours, self._theirs = pty.openpty()
+
+    def run(self, *arguments: str, answers: Mapping[str, str] | None = None) -> str:
+        """All that the screen shows, once the program has ended well; each prompt is answered when it stands there."""
+        line = [sys.executable, "-m", "musicsvc", *arguments]
+        screen = self._theirs
+        with subprocess.Popen(line, stdin=screen, stdout=screen, stderr=screen, start_new_session=True) as program:
+            shown = ""
+            for prompt, answer in (answers or {}).items():
+                while not shown.endswith(prompt):
+                    shown += self._read()
+                os.write(self._ours, answer.encode())
+            assert program.wait(30) == 0
+        return (shown + self._read()).replace("\r\n", "\n")
+
+    def _read(self) -> str:
+        assert select.select([self._ours], [], [], 30)[0], "nothing came"
+        return os.read(self._ours, 65_536).decode()
+
+    def close(self) -> None:
+        os.close(self._ours)
+        os.close(self._theirs)
+
+
+@pytest.fixture
+def terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
+    """A terminal with an account of which `run` has the store."""
+    run("user", "create", EMAIL)
+    monkeypatch.setenv("TERM", "xterm")
+    opened = Terminal()
+    yield opened
+    opened.close()
+
+
+def test_a_password_is_asked_for_twice(terminal: Terminal, store: Store) -> None:
+    answers = {"New password: ": "a good phrase\n", "Repeat for confirmation: ": "a good phrase\n"}
+    assert "good" not in terminal.run("user", "password", EMAIL, answers=answers)
+    hashed = store.read(lambda: users.by_email(EMAIL).password_hash).result()
+    assert hashed
+    assert passwords.verify(hashed, "a good phrase")
+
+
+def test_a_token_stands_on_a_line_of_its_own_below_a_hint(terminal: Terminal, run: Run) -> None:
+    run("access", "grant", EMAIL)
+    hint, value, rest = terminal.run("token", "create", EMAIL, "--name", "laptop").split("\n")
+    assert "not shown again" in hint
+    assert tokens.well_formed(value)
+    assert rest == ""
+
+
+def test_headings_are_bold_unless_colour_is_not_wanted(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "\x1b[1m" in terminal.run("user", "list")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("TERM", "dumb")
+    assert "\x1b" not in terminal.run("user", "list")
