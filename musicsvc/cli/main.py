@@ -1,5 +1,6 @@
 """The entry point: the table of command groups, and the one place where failures become lines and exit codes."""
 
+import io
 import os
 import sys
 import traceback
@@ -90,18 +91,21 @@ def _share(group: TyperGroup, options: list[Any]) -> None:
 
 def main() -> None:
     """Run the program and exit: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
+    _open_ends()
     session = Session()
     try:
         code = _run(session)
+        _flush()
     except KeyboardInterrupt:
         code = INTERRUPTED
     except Failure as failure:
         code = _complain(_sentence(failure))
+    except OSError as error:
+        code = _complain(f"{error.filename or 'The output'}: {error.strerror or error}.")
     except Exception as error:  # noqa: BLE001 - the last resort: a user is shown a line, never a trace
         if session.traceback:
             traceback.print_exc()
         code = _complain(f"Unexpected {type(error).__name__}: {error} (--traceback shows where)")
-    _settle_stdout()
     sys.exit(code)
 
 
@@ -130,11 +134,22 @@ def _complain(message: str) -> int:
     return FAILED
 
 
-def _settle_stdout() -> None:
-    """Write what is left; a reader that has gone is no error worth a message."""
+def _open_ends() -> None:
+    """What was closed by the caller becomes the null device; letters that a terminal lacks are spelled out."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode))  # noqa: SIM115 - open as long as the program
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def _flush() -> None:
+    """Write what is left. A reader that has gone is no failure; another fault is, and is not met again at the end."""
     try:
         sys.stdout.flush()
         if sys.__stdout__ is not None:
             sys.__stdout__.flush()
-    except OSError:
+    except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        if not isinstance(error, BrokenPipeError):
+            raise

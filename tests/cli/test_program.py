@@ -113,6 +113,21 @@ main()
         assert (program.returncode, program.stdout.read(), program.stderr.read()) == (130, b"", b"")
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is full")
+def test_an_output_that_cannot_be_written_is_a_failure(run: Run) -> None:
+    run("user", "create", "ada@example.test")
+    line = [sys.executable, "-m", "musicsvc", "user", "list"]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(line, stdout=full, stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr) == (1, b"Error: The output: No space left on device.\n")
+
+
+def test_a_folder_that_cannot_be_made_is_one_line(bare: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("MUSICSVC_DATABASE_URL", f"sqlite:///{tmp_path}/file/below/musicsvc.db")
+    assert "Not a directory" in bare("init", expect=1).stderr
+
+
 def test_nothing_is_folded_and_no_colour_is_sent_into_a_pipe(run: Run) -> None:
     name = "A name that is far too long for a terminal of eighty columns, but not for a pipe \x1b[31m"
     run("user", "create", "ada@example.test", "--display-name", name)
