@@ -7,6 +7,7 @@ SECOND = 1_000_000
 MINUTE = 60 * SECOND
 DAY = 86_400 * SECOND
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+LAST = (datetime(9999, 1, 1, tzinfo=UTC) - EPOCH) // timedelta(microseconds=1)
 
 
 class Clock:
@@ -30,8 +31,12 @@ class MovableClock(Clock):
         self._began = time.monotonic()
 
     def now(self) -> int:
-        """The present instant of this clock."""
-        return self._start + int((time.monotonic() - self._began) * self._speed * SECOND)
+        """The present instant of this clock, which stops before the calendar ends."""
+        return min(self._start + int((time.monotonic() - self._began) * self._speed * SECOND), LAST)
+
+    def restart(self) -> None:
+        """Run from its start, from this moment on."""
+        self._began = time.monotonic()
 
     def advance(self, microseconds: int) -> None:
         """Move the clock by so many microseconds; a negative number sets it back."""

@@ -11,33 +11,41 @@ import typer
 from musicsvc import config
 from musicsvc.clock import Clock, MovableClock, parse
 from musicsvc.server import serving
-from musicsvc.store import database, fixtures, schema, sqlite_files, tokens, users
+from musicsvc.store import database, fixtures, schema, sqlite_files
 
 if TYPE_CHECKING:
     from musicsvc.cli.session import Session
 
-TOKEN_NAME = "demo"  # noqa: S105 - the name, not the value
+DEMO = {"registration.grants_access": True, "server.workers": 1}
 
 
 def run(session: Session, options: dict[str, object], now: str | None, speed: float) -> None:
     """Serve the demo until it is told to stop; its database goes with it."""
     if options.get("server.workers") not in {None, 1}:
         raise typer.BadParameter("--demo runs in one process.")
-    clock = _clock(now, speed)
+    start = _start(now)
+    clock = MovableClock(start, speed)
     with tempfile.TemporaryDirectory(prefix="musicsvc-demo-") as folder:
         url = f"sqlite:///{Path(folder) / 'musicsvc.db'}"
-        more = {"database_url": url, "registration.grants_access": True}
-        settings = config.load(session.config, options | more)
-        token = _prepare(url, clock.now())
-        serving.serve(settings, clock, lambda root: _announce(session, root, token))
+        settings = config.load(session.config, options | DEMO | {"database_url": url})
+        token = _prepare(url, start)
+
+        def announce(root: str) -> None:
+            # From here on, so that a token does not expire while the fixtures are loaded.
+            clock.restart()
+            _announce(session, root, token)
+
+        serving.serve(settings, clock, announce)
 
 
-def _clock(now: str | None, speed: float) -> Clock:
+def _start(now: str | None) -> int:
     try:
         start = Clock().now() if now is None else parse(now)
     except ValueError:
-        raise typer.BadParameter("--now takes a time such as 2026-01-31T12:00:00Z.") from None
-    return MovableClock(start, speed)
+        start = -1
+    if start < 0:
+        raise typer.BadParameter("--now takes a time from 1970 on, such as 2026-01-31T12:00:00Z.")
+    return start
 
 
 def _prepare(url: str, now: int) -> str:
@@ -45,8 +53,7 @@ def _prepare(url: str, now: int) -> str:
     sqlite_files.create(Path(url.removeprefix("sqlite:///")))
     schema.upgrade(url)
     with database.connect(url) as store:
-        store.write(lambda: fixtures.load(now=now)).result()
-        return store.write(lambda: tokens.create(users.by_email(fixtures.DEMO_EMAIL), TOKEN_NAME, now=now)[1]).result()
+        return store.write(lambda: fixtures.load(now=now)).result().tokens["demo"]
 
 
 def _announce(session: Session, root: str, token: str) -> None:

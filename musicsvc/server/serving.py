@@ -5,23 +5,28 @@ from __future__ import annotations
 import asyncio
 import errno
 import ipaddress
+import os
 import signal
 import socket
 import ssl
-from contextlib import suppress
+import sys
+import threading
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
 from musicsvc.config import Server
 from musicsvc.errors import Failure
-from musicsvc.server import supervisor
 from musicsvc.server.app import BACKLOG, App
+from musicsvc.server.supervisor import Supervisor
 from musicsvc.store import database
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
 
     from musicsvc.clock import Clock
     from musicsvc.config import Settings
+
+HURRY_SECONDS = 0.5
 
 
 def serve(settings: Settings, clock: Clock, ready: Callable[[str], None]) -> None:
@@ -36,13 +41,13 @@ def serve(settings: Settings, clock: Clock, ready: Callable[[str], None]) -> Non
     root = root_of(settings, listener, tls=tls is not None)
     ready(root)
 
-    def work() -> None:
-        _run(_work(settings, clock, root, listener, tls))
+    def work(lifeline: int | None = None) -> None:
+        _run(_work(settings, clock, root, listener, tls, lifeline))
 
     if settings.server.workers == 1:
         work()
     else:
-        supervisor.run(work, settings.server.workers)
+        Supervisor(work, settings.server.workers, listener).run()
 
 
 def refuse_plain(server: Server, *, tls: bool) -> None:
@@ -64,16 +69,20 @@ def _is_loopback(host: str) -> bool:
 
 def listen(host: str, port: int) -> socket.socket:
     """A socket that listens. Raises Failure where the port is taken or the address is not this machine's."""
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listener = socket.socket(family, kind, protocol)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-        listener.listen(BACKLOG)
-    except OSError as error:
-        if error.errno == errno.EADDRINUSE:
-            raise Failure(f"Port {port} of {host} is taken. Choose another one with --port.") from None
-        raise Failure(f"Cannot listen on {host} port {port}: {error.strerror}.") from None
+    with ExitStack() as undo:
+        try:
+            family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+            listener = undo.enter_context(socket.socket(family, kind, protocol))
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+            listener.listen(BACKLOG)
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                raise Failure(f"Port {port} of {host} is taken. Choose another one with --port.") from None
+            raise Failure(f"Cannot listen on {host} port {port}: {error.strerror}.") from None
+        except UnicodeError:
+            raise Failure(f"{host} is no host name.") from None
+        undo.pop_all()
     listener.setblocking(False)  # noqa: FBT003 - the library's signature
     return listener
 
@@ -93,42 +102,72 @@ def _tls(server: Server) -> ssl.SSLContext | None:
         raise Failure("TLS needs both --tls-cert and --tls-key.")
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     try:
-        context.load_cert_chain(server.tls_cert, server.tls_key)
-    except (OSError, ssl.SSLError) as error:
-        raise Failure(f"The certificate {server.tls_cert} or its key cannot be used: {error}.") from None
+        for path in (server.tls_cert, server.tls_key):
+            path.open("rb").close()
+        context.load_cert_chain(
+            server.tls_cert, server.tls_key, password=""
+        )  # where one is needed: an error, no prompt
+    except ssl.SSLError:
+        raise Failure(
+            f"{server.tls_cert} and {server.tls_key} are no certificate and its key, in PEM and without a passphrase."
+        ) from None
+    except OSError as error:
+        raise Failure(f"{error.filename} cannot be read: {error.strerror}.") from None
     return context
 
 
 async def _work(
-    settings: Settings, clock: Clock, root: str, listener: socket.socket, tls: ssl.SSLContext | None
+    settings: Settings,
+    clock: Clock,
+    root: str,
+    listener: socket.socket,
+    tls: ssl.SSLContext | None,
+    lifeline: int | None,
 ) -> None:
+    """Serve until a signal, or until the supervisor's end of the lifeline is closed."""
     store = database.connect(settings.store_url)
     app = App(settings, store, clock, root)
-    stopped = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, _stop_once(stopped))
+    stopped = _until_told(lifeline)
     await app.start(listener, tls)
     await stopped.wait()
     await app.stop()
     store.close()
 
 
-def _stop_once(stopped: asyncio.Event) -> Callable[[], None]:
-    """What a signal does: the first one asks for an orderly end, the second one ends the process."""
+def _until_told(lifeline: int | None) -> asyncio.Event:
+    """An event that is set when the process is to end; a second signal ends it at once."""
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    task = asyncio.current_task()
 
     def stop() -> None:
-        if stopped.is_set():
-            raise SystemExit(1)
+        if stopped.is_set() and task is not None:
+            hurry = threading.Timer(HURRY_SECONDS, os._exit, (1,))
+            hurry.daemon = True
+            hurry.start()
+            task.cancel()
         stopped.set()
 
-    return stop
+    def lose(end: int) -> None:
+        loop.remove_reader(end)
+        stopped.set()
+
+    loop.add_signal_handler(signal.SIGTERM, stop)
+    if lifeline is None:
+        loop.add_signal_handler(signal.SIGINT, stop)
+    else:
+        loop.add_reader(lifeline, lose, lifeline)
+    return stopped
 
 
-def _run(main: object) -> None:
+def _run(main: Coroutine[None, None, None]) -> None:
+    """Run on uvloop where there is one; exits with 1 where it was cancelled by a second signal."""
     runner = asyncio.run
     with suppress(ImportError):
         import uvloop  # noqa: PLC0415 - not there on every platform
 
         runner = uvloop.run
-    runner(main)  # type: ignore[arg-type]
+    try:
+        runner(main)
+    except asyncio.CancelledError:
+        sys.exit(1)

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from musicsvc.errors import Failure
+
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable
     from types import FrameType
 
+log = logging.getLogger("musicsvc")
+SIGNALS = {signal.SIGTERM, signal.SIGINT}
 QUICK_DEATH_SECONDS = 5.0
 LONGEST_PAUSE_SECONDS = 30.0
 
@@ -19,41 +26,57 @@ LONGEST_PAUSE_SECONDS = 30.0
 class Supervisor:
     """Keeps so many workers alive until a signal ends them all."""
 
-    def __init__(self, work: Callable[[], None], workers: int) -> None:
+    def __init__(self, work: Callable[[int], None], workers: int, listener: socket.socket) -> None:
+        """`work` is given a file descriptor that comes to its end when the worker is to end."""
         self._work = work
         self._workers = workers
+        self._listener = listener
+        # Nothing is ever written: workers see the end of it when it is closed here, or when this process is killed.
+        self._lifeline, self._held = os.pipe()
         self._born: dict[int, float] = {}
         self._ending = False
         self._pause = 0.0
 
     def run(self) -> None:
-        """Fork the workers, replace those that die, pass signals on, return when all have ended."""
-        for number in (signal.SIGTERM, signal.SIGINT):
+        """Fork the workers and replace those that die; the first signal lets them finish, the second kills them."""
+        for number in SIGNALS:
             signal.signal(number, self._end)
         for _ in range(self._workers):
             self._fork()
         while self._born:
-            pid, _ = os.wait()
+            pid, status = os.wait()
             lived = time.monotonic() - self._born.pop(pid, 0.0)
             if not self._ending:
+                log.warning("worker %s ended (%s); another one takes its place", pid, _told(status))
                 self._rest(lived)
                 self._fork()
 
     def _fork(self) -> None:
-        if self._ending:
-            return
-        pid = os.fork()
-        if pid == 0:
-            status = 1
-            try:
-                for number in (signal.SIGTERM, signal.SIGINT):
-                    signal.signal(number, signal.SIG_DFL)
-                self._work()
-                status = 0
-            finally:
-                sys.stderr.flush()
-                os._exit(status)
-        self._born[pid] = time.monotonic()
+        # A worker born while a signal is handled would be missed by it.
+        signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        if not self._ending:
+            pid = os.fork()
+            if pid == 0:
+                self._be_worker()
+            self._born[pid] = time.monotonic()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+
+    def _be_worker(self) -> None:
+        status = 1
+        try:
+            os.close(self._held)
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all, the supervisor answers it
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+            self._work(self._lifeline)
+            status = 0
+        except Failure as failure:
+            log.error("%s", failure.message)  # noqa: TRY400 - a line, no trace
+        except Exception:
+            log.exception("the worker failed")
+        finally:
+            sys.stderr.flush()
+            os._exit(status)
 
     def _rest(self, lived: float) -> None:
         """Wait longer after each quick death, so that a worker that cannot start does not spin."""
@@ -62,12 +85,18 @@ class Supervisor:
         while time.monotonic() < until and not self._ending:
             time.sleep(0.05)
 
-    def _end(self, number: int, _frame: FrameType | None) -> None:
+    def _end(self, _number: int, _frame: FrameType | None) -> None:
+        if self._ending:
+            for pid in self._born:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            return
         self._ending = True
-        for pid in self._born:
-            os.kill(pid, number)
+        self._listener.close()
+        os.close(self._held)
 
 
-def run(work: Callable[[], None], workers: int) -> None:
-    """Run `work` in so many processes until SIGTERM or SIGINT."""
-    Supervisor(work, workers).run()
+def _told(status: int) -> str:
+    """How a process ended, in words."""
+    code = os.waitstatus_to_exitcode(status)
+    return f"exit {code}" if code >= 0 else signal.Signals(-code).name
