@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 import peewee
@@ -49,6 +49,8 @@ class PostgresDatabase(peewee.PostgresqlDatabase):
             raise Failure("The database address cannot be read (setting database_url).") from None
         options = f"{OPTIONS} {given.get('options', '')}"
         super().__init__(url, prefer_psycopg3=True, options=options, connect_timeout=given.get("connect_timeout", 5))
+        # Peewee opens one connection at a time; threads that wait for a server which is gone shall not wait in a row.
+        self._lock = nullcontext()
         self._opened: list[psycopg.Connection[object]] = []
         self._opening = threading.Lock()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -37,8 +38,7 @@ class SqliteDatabase(APSWDatabase):
 
     def _connect(self) -> apsw.Connection:
         connection: apsw.Connection = super()._connect()
-        # The migration history holds a datetime, which apsw does not bind by itself.
-        connection.convert_binding = lambda _cursor, _index, value: str(value)
+        connection.convert_binding = _convert
         self._opened.append(connection)
         return connection
 
@@ -53,6 +53,13 @@ class SqliteDatabase(APSWDatabase):
         """Close the connections of every thread; none may be in use."""
         while self._opened:
             self._opened.pop().close()
+
+
+def _convert(_cursor: apsw.Cursor, _index: int, value: object) -> str:
+    """What apsw binds for a value that it does not know: the migration history holds a datetime, nothing else may."""
+    if isinstance(value, datetime):
+        return str(value)
+    raise TypeError(f"a {type(value).__name__} is no value for the database")
 
 
 class SqliteStore(Store):

@@ -1,8 +1,10 @@
 """What holds for units on either store."""
 
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future, wait
+from pathlib import Path
 from typing import Any
 
 import peewee
@@ -62,6 +64,15 @@ def test_a_broken_constraint_is_an_integrity_error_also_past_peewee(store: Store
     with pytest.raises(peewee.IntegrityError):
         store.write(unit).result()
     assert store.read(_tags).result() == []
+
+
+@pytest.mark.only_on("sqlite")
+def test_a_value_that_the_database_does_not_know_is_refused_and_not_spelled_out(store: Store) -> None:
+    def unit() -> None:
+        database.current().execute_sql("INSERT INTO tag (name) VALUES (?)", (Path("calm"),))
+
+    with pytest.raises(TypeError, match="PosixPath is no value for the database"):
+        store.write(unit).result()
 
 
 def test_a_savepoint_undoes_its_own_statements_alone(store: Store) -> None:
@@ -182,7 +193,7 @@ def test_no_unit_is_left_without_an_answer_when_a_store_closes_under_its_callers
         thread.start()
     started.wait()
     while len(answered) < 20:
-        pass
+        time.sleep(0.001)
     store.close()
     for thread in threads:
         thread.join(10)
