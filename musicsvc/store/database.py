@@ -115,8 +115,12 @@ def savepoint() -> AbstractContextManager[Any]:
 
 
 def locked(query: Any) -> Any:
-    """The query with its rows locked until the unit ends; on SQLite a writing unit is alone anyway."""
-    return query.for_update() if current().for_update else query
+    """The query with its rows locked until the unit ends; on SQLite a writing unit is alone anyway.
+
+    Rows that merely refer to a locked one can still be inserted, so that units which lock in another order do not
+    wait for each other in a circle.
+    """
+    return query.for_update("FOR NO KEY UPDATE") if current().for_update else query
 
 
 def is_sqlite() -> bool:

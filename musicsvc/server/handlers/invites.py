@@ -1,0 +1,30 @@
+"""Invitations to edit a playlist."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from musicsvc.server.shapes import playlists as shapes
+from musicsvc.server.shapes.envelope import JSON, Site, ok
+from musicsvc.store import invites
+
+if TYPE_CHECKING:
+    from musicsvc.server.schemas.playlists import InviteIn
+    from musicsvc.store.invites import Invitation
+    from musicsvc.store.playlists import PlaylistRow
+
+
+def create(subject: PlaylistRow, body: InviteIn, now: int) -> JSON:
+    """Invite a user to edit the tracks of a playlist, which makes it collaborative."""
+    invites.create(subject, body.user_id, now=now)
+    return ok(message="Invitation sent successfully.")
+
+
+def accept(subject: Invitation, site: Site, now: int) -> JSON:
+    """Accept the caller's invitation to a playlist."""
+    return ok(playlist=shapes.playlist(invites.accept(subject, now=now), site))
+
+
+def decline(subject: Invitation, site: Site, now: int) -> JSON:
+    """Decline the caller's invitation to a playlist."""
+    return ok(playlist=shapes.playlist(invites.decline(subject, now=now), site))

@@ -1,0 +1,111 @@
+"""Bodies and answers of playlists (api.md, Playlist endpoints; contract.md, section 4)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, WithJsonSchema
+
+from musicsvc.server.schemas.answers import Answer, Success, Timestamp, Uri, UserSummary
+from musicsvc.server.schemas.fields import Body, Id, Url, text
+from musicsvc.store import tracks, users
+
+MAX_IDS = 500
+SPELLINGS = {"true": True, "1": True, "false": False, "0": False, "": False}
+FLAG_SCHEMA: dict[str, Any] = {
+    "anyOf": [
+        {"type": "boolean"},
+        {"type": "string", "pattern": r"^\s*(true|false|1|0)?\s*$"},
+        {"type": "null"},
+    ],
+    "description": "An empty string and null are false.",
+    "examples": [True],
+}
+
+
+def _flag(value: Any) -> bool:
+    if value is None:
+        return False
+    spelled = value.strip() if isinstance(value, str) else None
+    if isinstance(value, bool):
+        return value
+    if spelled not in SPELLINGS:
+        raise ValueError('Must be true or false, or one of "true", "false", "1", "0".')
+    return SPELLINGS[spelled]
+
+
+def _of_another(value: int, info: ValidationInfo) -> int:
+    if value == (info.context or {}).get("caller_id"):
+        raise ValueError("You cannot invite yourself.")
+    return value
+
+
+Flag = Annotated[bool, BeforeValidator(_flag), WithJsonSchema(FLAG_SCHEMA)]
+Ids = Annotated[list[Id], Field(min_length=1, max_length=MAX_IDS)]
+
+
+class PlaylistIn(Body):
+    """A whole playlist; a field that is absent has its default."""
+
+    name: text(1, 250) = Field(examples=["Rags for a rainy day"])  # type: ignore[valid-type]
+    description: text(20, 170) | None = Field(  # type: ignore[valid-type]
+        None, examples=["Slow ones first, then the ones that wake the neighbours."]
+    )
+    image: Url | None = None
+    public: Flag = False
+    collaborative: Flag = False
+
+
+class PlaylistPut(PlaylistIn):
+    """A whole playlist; `id` names the one to replace, else the caller's of this name is replaced or made."""
+
+    id: Id | None = None
+
+
+class TracksOut(Body):
+    """Tracks to take out of a playlist; those that are not in it are ignored."""
+
+    ids: Ids
+
+
+class TracksIn(Body):
+    """Tracks to put at the end of a playlist, in this order."""
+
+    references: ClassVar = {"ids": tracks.missing}
+
+    ids: Ids
+
+
+class InviteIn(Body):
+    """Whom to invite as a collaborator."""
+
+    references: ClassVar = {"user_id": users.missing}
+
+    user_id: Annotated[Id, AfterValidator(_of_another)]
+
+
+class Playlist(Answer):
+    """A playlist; its tracks are read at `/playlists/{id}/tracks`."""
+
+    id: int
+    name: str = Field(examples=["Rags for a rainy day"])
+    public: bool
+    collaborative: bool = Field(description="Whether those who accepted an invitation may edit the tracks.")
+    image: Uri | None
+    description: str | None = Field(examples=["Slow ones first, then the ones that wake the neighbours."])
+    model_type: Literal["playlist"]
+    created_at: Timestamp
+    tracks_count: int
+    owner: UserSummary
+
+
+class OnePlaylist(Success):
+    """A playlist."""
+
+    playlist: Playlist
+
+
+class Invited(Success):
+    """The invitation is made."""
+
+    message: Literal["Invitation sent successfully."]
