@@ -14,7 +14,9 @@ from musicsvc.store.models.catalog import (
     TrackGenre,
     TrackTag,
 )
+from musicsvc.store.models.installation import Secret
 from musicsvc.store.models.messaging import Conversation, Device, Message, NotificationChoice, Participant
+from musicsvc.store.models.plays import Listener, Play, PlayDay, PlayTotal
 from musicsvc.store.models.social import (
     Collection,
     CollectionTrack,
@@ -29,9 +31,9 @@ from musicsvc.store.models.table import Table
 
 __all__ = [
     "AccessRequest", "Album", "AlbumArtist", "AlbumTag", "Artist", "Collection", "CollectionTrack", "Comment",
-    "Conversation", "Device", "Follow", "Genre", "Message", "NotificationChoice", "Participant", "Playlist",
-    "PlaylistInvite", "PlaylistTrack", "Table", "Tag", "Token", "Track", "TrackArtist", "TrackGenre", "TrackLike",
-    "TrackRepost", "TrackTag", "User", "tables",
+    "Conversation", "Device", "Follow", "Genre", "Listener", "Message", "NotificationChoice", "Participant",
+    "Play", "PlayDay", "PlayTotal", "Playlist", "PlaylistInvite", "PlaylistTrack", "Secret", "Table", "Tag",
+    "Token", "Track", "TrackArtist", "TrackGenre", "TrackLike", "TrackRepost", "TrackTag", "User", "tables",
 ]  # fmt: skip
 
 

@@ -1,0 +1,61 @@
+"""Windows of whole UTC days: the one place that says which days a period means (contract.md, section 5)."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from typing import NamedTuple
+
+from musicsvc.clock import DAY
+
+EPOCH = date(1970, 1, 1)
+DAYS = {"7-days": 7, "30-days": 30, "90-days": 90, "1-year": 365}
+TIMEFRAMES = {"7d": "7-days", "30d": "30-days", "90d": "90-days", "1y": "1-year"}
+DEFAULT = "30-days"
+
+
+class Window(NamedTuple):
+    """The days `first` … `end - 1`, counted from 1970-01-01."""
+
+    name: str
+    first: int
+    end: int
+
+    @property
+    def days(self) -> int:
+        """How many days it has."""
+        return self.end - self.first
+
+    @property
+    def before(self) -> Window:
+        """The window of equal length that ends where this one begins."""
+        return Window(self.name, self.first - self.days, self.first)
+
+    @property
+    def starts(self) -> int:
+        """The instant at which it begins."""
+        return self.first * DAY
+
+    @property
+    def ends(self) -> int:
+        """The instant just after it."""
+        return self.end * DAY
+
+    def holds(self, day: int) -> bool:
+        """Whether the day is one of its days."""
+        return self.first <= day < self.end
+
+
+def window(period: str, now: int) -> Window:
+    """The window of a period such as `30-days` at this instant: today and the days before it."""
+    end = day_of(now) + 1
+    return Window(period, end - DAYS[period], end)
+
+
+def day_of(instant: int) -> int:
+    """The UTC day of an instant, counted from 1970-01-01."""
+    return instant // DAY
+
+
+def to_date(day: int) -> date:
+    """The day as a date."""
+    return EPOCH + timedelta(days=day)
