@@ -9,7 +9,7 @@ import hypothesis
 import pytest
 
 from musicsvc.clock import MovableClock, parse
-from musicsvc.store import database
+from musicsvc.store import database, fixtures
 from tests import databases, postgres
 from tests.serving import Client, person, running
 
@@ -109,6 +109,12 @@ def store(store_url: str) -> Iterator[database.Store]:
 def clock() -> MovableClock:
     """A clock that stands still until the test moves it."""
     return MovableClock(NOW, speed=0)
+
+
+@pytest.fixture
+def world(store: database.Store, clock: MovableClock) -> dict[str, str]:
+    """The small world of `fixtures/` in the store: the tokens' values by their keys in accounts.toml."""
+    return store.write(lambda: fixtures.load(now=clock.now())).result().tokens
 
 
 @pytest.fixture

@@ -58,7 +58,7 @@ def body_example(route: Route, models: Models) -> Any:
 
 def summary(route: Route) -> str:
     """What the endpoint does: the first line of its handler's docstring."""
-    return (inspect.getdoc(route.handler) or "").partition("\n")[0].removesuffix(".")
+    return (inspect.getdoc(route.handler) or "").partition("\n")[0].removesuffix(".").replace("`", "")
 
 
 def tags(routes: Iterable[Route]) -> list[JSON]:
