@@ -60,7 +60,7 @@ class App:
             with suppress(asyncio.CancelledError):
                 await self._batches
             with suppress(Failure):
-                await self._gatekeeper.write_last_used()
+                await self._gatekeeper.write_last_used(all_of_them=True)
         self._executors.close()
 
     async def _write_batches(self) -> None:
@@ -70,3 +70,5 @@ class App:
                 await self._gatekeeper.write_last_used()
             except Failure as failure:
                 log.warning("last uses of tokens were not written: %s", failure.message)
+            except Exception:
+                log.exception("last uses of tokens were not written")

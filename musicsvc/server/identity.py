@@ -71,10 +71,12 @@ class Gatekeeper:
                 self._checked.popitem(last=False)
         return caller
 
-    async def write_last_used(self) -> None:
+    async def write_last_used(self, *, all_of_them: bool = False) -> None:
         """Persist when tokens were last used, at most once a minute a token; off the path of any request."""
-        used, self._used = self._used, {}
-        due = {token: at for token, at in used.items() if abs(at - self._written.get(token, -MINUTE)) >= MINUTE}
+        now = self._clock.now()
+        self._written = {token: at for token, at in self._written.items() if abs(now - at) < MINUTE}
+        due = {token: at for token, at in self._used.items() if all_of_them or token not in self._written}
         if due:
             await asyncio.wrap_future(self._store.write(lambda: tokens.touch(due)))
-            self._written |= due
+            self._written |= dict.fromkeys(due, now)
+            self._used = {token: at for token, at in self._used.items() if due.get(token) != at}

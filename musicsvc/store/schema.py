@@ -43,14 +43,25 @@ def applied() -> list[str]:
 
 def require_current(store: Store) -> None:
     """Raises Failure that names the command to run, where the database is of another schema."""
-    have, want = store.read(applied).result(), known()
+    if problem := store.read(fault).result():
+        raise Failure(problem)
+
+
+def fault() -> str | None:
+    """What keeps this program from working on the database, None where nothing does; inside a unit."""
+    if is_sqlite():
+        from musicsvc.store import sqlite_files  # noqa: PLC0415 - the driver of the other store may be missing
+
+        if sqlite_files.has_moved(current().connection()):
+            return "The database file was moved, replaced or deleted. Put it back and restart."
+    have, want = applied(), known()
     if have == want:
-        return
+        return None
     if set(have) - set(want):
-        raise Failure("The database was made by a newer musicsvc. Install that version, or restore an older backup.")
+        return "The database was made by a newer musicsvc. Install that version, or restore an older backup."
     if not have:
-        raise Failure("The database has no tables yet. Run: musicsvc init")
-    raise Failure(f"The database is of an older schema ({have[-1]}). Run: musicsvc db upgrade")
+        return "The database has no tables yet. Run: musicsvc init"
+    return f"The database is of an older schema ({have[-1]}). Run: musicsvc db upgrade"
 
 
 def upgrade(url: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import tempfile
 from pathlib import Path
@@ -102,6 +103,13 @@ def _probe(path: Path, header: bytes) -> None:
             raise Failure(f"The database {path} is damaged. {DAMAGED}")
     finally:
         connection.close()
+
+
+def has_moved(connection: apsw.Connection) -> bool:
+    """Whether the file of the connection is no longer the one at its path, so that what is written is lost."""
+    moved = ctypes.c_int()
+    connection.file_control("main", apsw.SQLITE_FCNTL_HAS_MOVED, ctypes.addressof(moved))
+    return bool(moved.value)
 
 
 def driver_error(error: BaseException) -> apsw.Error | None:

@@ -17,7 +17,7 @@ def alive() -> JSON:
 
 
 def ready() -> JSON:
-    """Tell that the database answers and is of the right schema."""
-    if schema.applied() != schema.known():
-        raise Unavailable("The database is of another schema. Run: musicsvc db upgrade")
+    """Tell that the database is there and of the right schema."""
+    if problem := schema.fault():
+        raise Unavailable(problem)
     return {"status": "ok"}
