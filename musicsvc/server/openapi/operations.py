@@ -32,9 +32,9 @@ def operation(route: Route, models: Models) -> JSON:
     """The Operation Object of a row of the table."""
     made: JSON = {
         "operationId": route.operation,
-        "summary": summary(route),
+        "summary": summary(route).replace("`", ""),
         "description": CALLERS[route.access],
-        "tags": [_noun(route), *([ADDITIONS] if route.addition else [])],
+        "tags": [noun(route), *([ADDITIONS] if route.addition else [])],
         "security": SECURITY[route.access],
         "parameters": parameters(route),
     }
@@ -58,7 +58,7 @@ def body_example(route: Route, models: Models) -> Any:
 
 def summary(route: Route) -> str:
     """What the endpoint does: the first line of its handler's docstring."""
-    return (inspect.getdoc(route.handler) or "").partition("\n")[0].removesuffix(".").replace("`", "")
+    return (inspect.getdoc(route.handler) or "").partition("\n")[0].removesuffix(".")
 
 
 def tags(routes: Iterable[Route]) -> list[JSON]:
@@ -68,5 +68,6 @@ def tags(routes: Iterable[Route]) -> list[JSON]:
     return [*nouns, {"name": ADDITIONS, "description": about.ADDITIONS}]
 
 
-def _noun(route: Route) -> str:
+def noun(route: Route) -> str:
+    """The tag that the endpoint goes by: the name of its handler's module."""
     return route.handler.__module__.rpartition(".")[2]

@@ -1,0 +1,44 @@
+"""Every endpoint, for docs/endpoints.md: `python -m musicsvc.server.openapi.listing > docs/endpoints.md`."""
+
+import sys
+from collections.abc import Iterable, Iterator
+
+from musicsvc.server.openapi.operations import noun, summary
+from musicsvc.server.route import Access, Route
+from musicsvc.server.routes import ROUTES
+
+HEAD = """# Endpoints
+
+Made from the table of endpoints by `python -m musicsvc.server.openapi.listing > docs/endpoints.md`; a test holds the
+two together. Bodies, answers and errors stand in the OpenAPI document: `/api/v1/openapi.json`, to be read at `/docs`.
+
+Callers: *all*, without a token; *public*, without a token the public fields only; *token*, an account with API access.
+The status is that of success. A + marks what is beside the documented endpoints.
+"""
+CALLERS = {Access.OPEN: "all", Access.PUBLIC: "public", Access.TOKEN: "token"}
+
+
+def markdown() -> str:
+    """The whole page."""
+    sections: dict[str, list[Route]] = {}
+    for route in ROUTES:
+        if not route.hidden:
+            sections.setdefault(noun(route), []).append(route)
+    return "\n".join([HEAD, *(_section(name, routes) for name, routes in sections.items())])
+
+
+def _section(name: str, routes: Iterable[Route]) -> str:
+    rows = "".join(f"| {' | '.join(_cells(route))} |\n" for route in routes)
+    return f"## {name}\n\n| method | path | callers | status | |\n|---|---|---|---|---|\n{rows}"
+
+
+def _cells(route: Route) -> Iterator[str]:
+    yield route.method
+    yield f"`{route.path}`{' +' if route.addition else ''}"
+    yield CALLERS[route.access]
+    yield str(route.status)
+    yield summary(route)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(markdown())
