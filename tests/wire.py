@@ -35,7 +35,8 @@ class Wire:
         """The next answer; `head`: it answers a HEAD request and has no body."""
         async with asyncio.timeout(PATIENCE):
             first, *lines = (await self._reader.readuntil(b"\r\n\r\n")).decode().splitlines()
-            headers = CIMultiDict(line.split(": ", 1) for line in lines if line)
+            parts = (line.partition(": ") for line in lines if line)
+            headers = CIMultiDict([(name, value) for name, _, value in parts])
             status = int(first.split()[1])
             length = 0 if head or status in {100, 304} else int(headers["Content-Length"])
             return Answer(status, headers, await self._reader.readexactly(length))
