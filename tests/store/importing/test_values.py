@@ -1,0 +1,165 @@
+"""What a cell may hold: dates, keys, scales, numbers, texts, addresses."""
+
+import calendar
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from musicsvc.store.importing import values
+
+
+@given(some.dates())
+def test_a_whole_date_is_taken_as_it_stands(day: date) -> None:
+    assert values.day(day.isoformat()) == (day.isoformat(), None)
+    assert values.day(day) == (day.isoformat(), None)
+
+
+@given(some.integers(1, 9999), some.integers(1, 12))
+def test_a_year_and_a_month_are_padded_to_their_first_day(year: int, month: int) -> None:
+    assert values.day(f" {year:04} ") == (f"{year:04}-01-01", "month")
+    assert values.day(f"{year:04}-{month:02}") == (f"{year:04}-{month:02}-01", "day")
+
+
+@given(some.integers(1, 9999), some.integers(1, 12), some.integers(1, 31))
+def test_only_real_dates_are_taken(year: int, month: int, day: int) -> None:
+    text = f"{year:04}-{month:02}-{day:02}"
+    if day <= calendar.monthrange(year, month)[1]:
+        assert values.day(text) == (text, None)
+    else:
+        with pytest.raises(ValueError, match="real date"):
+            values.day(text)
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["20240101", "2024-W01-1", "2024-1-1", "0000", "2024-13", "2024-00-10", "٢٠٢٤", "2024-01-01T00:00", "NA", -5, True],
+)
+def test_other_spellings_of_dates_are_refused(value: object) -> None:
+    with pytest.raises(ValueError, match="date"):
+        values.day(value)
+
+
+def test_dates_come_as_numbers_and_moments_too() -> None:
+    assert values.day(1999) == ("1999-01-01", "month")
+    assert values.day(datetime(2020, 2, 29, 23, 59)) == ("2020-02-29", None)  # noqa: DTZ001 - Parquet gives such
+
+
+@given(some.sampled_from(values.NOTES))
+def test_a_key_is_its_name_and_its_number(note: str) -> None:
+    place = values.NOTES.index(note)
+    for spelling in (
+        note,
+        note.lower(),
+        f" {note} ",
+        note.replace("#", "♯"),
+        str(place),
+        place,
+        float(place),
+        f"{place}.0",
+    ):
+        assert values.key(spelling) == note
+
+
+def test_flats_are_the_sharps_below() -> None:
+    assert [values.key(name) for name in ("Db", "Eb", "g♭", "A♭", "bb", "Cb", "Fb", "E#", "B#")] == [
+        *("C#", "D#", "F#", "G#", "A#", "B", "E", "F", "C")
+    ]
+
+
+@pytest.mark.parametrize("value", ["H", "12", "C##", "1.5", "-2", "Am", True, [1], "１"])
+def test_what_is_no_key_is_refused(value: object) -> None:
+    with pytest.raises(ValueError, match="note"):
+        values.key(value)
+
+
+def test_minus_one_is_no_key() -> None:
+    assert values.key("-1") is None
+
+
+@pytest.mark.parametrize(
+    ("value", "scale"), [("major", "Major"), (" MINOR ", "Minor"), ("1", "Major"), (0, "Minor"), (1.0, "Major")]
+)
+def test_a_scale_is_its_name_or_its_mode(value: object, scale: str) -> None:
+    assert values.scale(value) == scale
+
+
+@pytest.mark.parametrize("value", ["dorian", "2", True, -1, "0.5"])
+def test_what_is_no_scale_is_refused(value: object) -> None:
+    with pytest.raises(ValueError, match="Major or Minor"):
+        values.scale(value)
+
+
+@pytest.mark.parametrize("blank", [None, "", " \t", float("nan")])
+def test_a_blank_cell_is_nothing_for_every_kind(blank: object) -> None:
+    kinds: list[Any] = [
+        values.day,
+        values.key,
+        values.scale,
+        values.number,
+        values.url,
+        lambda cell: values.text(cell, 9),
+    ]
+    assert [kind(blank) for kind in kinds] == [None] * 6
+    assert values.several(blank, 9) == []
+
+
+@given(some.decimals(min_value=0, max_value=86_400_000, allow_nan=False, places=3))
+def test_numbers_are_rounded_to_the_nearest_whole(number: Decimal) -> None:
+    found = values.whole(str(number), 0, 86_400_000)
+    assert found is not None
+    assert abs(found - number) <= Decimal("0.5")
+
+
+def test_halves_go_up_and_every_notation_is_read() -> None:
+    cells = ["0.5", "1.5", "2.50", "2.33e-5", "1e3", "+7", "7.", ".5"]
+    assert [values.whole(cell, 0, 1000) for cell in cells] == [1, 2, 3, 0, 1000, 7, 7, 1]
+
+
+@pytest.mark.parametrize("value", ["1e1000", "inf", "nan", "1,5", "0x10", "1_0", "٣", "--1", "1e", True, [], "9" * 41])
+def test_what_is_no_number_is_refused(value: object) -> None:
+    with pytest.raises(ValueError, match="number"):
+        values.number(value)
+
+
+def test_numbers_outside_their_bounds_are_refused_before_rounding() -> None:
+    for value in ("-0.1", "86400000.1", "1e300"):
+        with pytest.raises(ValueError, match="between"):
+            values.whole(value, 0, 86_400_000)
+
+
+def test_texts_are_trimmed_and_counted_in_code_points() -> None:
+    assert values.text(" 𝄞𝄞 ", 2) == "𝄞𝄞"
+    assert values.text(1979, 9) == "1979"
+    with pytest.raises(ValueError, match="longer than 2"):
+        values.text("𝄞𝄞𝄞", 2)
+    with pytest.raises(ValueError, match="NUL"):
+        values.text("a\0b", 9)
+    for other in (True, 1.5, {"a": 1}, b"x"):
+        with pytest.raises(ValueError, match="text"):
+            values.text(other, 9)
+
+
+def test_several_are_parted_by_semicolons_or_come_as_a_list() -> None:
+    assert values.several("A; B;;A ;", 9) == ["A", "B"]
+    assert values.several(["A; B", None, "C"], 9) == ["A; B", "C"]
+
+
+@pytest.mark.parametrize("url", ["http://a", "https://exämple.test/a?b#c", "HTTPS://a.test:8443/x"])
+def test_absolute_addresses_are_taken(url: str) -> None:
+    assert values.url(f" {url} ") == url
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("ftp://a", "//a", "a.test", "http://", "http:///x", "http://a b", "http://a:99999", "javascript:x"),
+        *("http://[", "http://a/" + "x" * 2048),
+    ],
+)
+def test_other_addresses_are_refused(url: str) -> None:
+    with pytest.raises(ValueError, match=r"URL|longer"):
+        values.url(url)
