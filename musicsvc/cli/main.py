@@ -6,7 +6,6 @@ import sys
 import traceback
 from functools import partial
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -71,8 +70,7 @@ def command() -> TyperGroup:
     )
     app.callback()(_root)
     for module, name in GROUPS:
-        if find_spec(f"musicsvc.cli.{module}"):
-            app.add_typer(import_module(f"musicsvc.cli.{module}").app, name=name)
+        app.add_typer(import_module(f"musicsvc.cli.{module}").app, name=name)
     group = get_command(app)
     if not isinstance(group, TyperGroup):
         raise TypeError("a program with several commands is a group")
