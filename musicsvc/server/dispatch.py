@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import hdrs
@@ -111,6 +112,10 @@ class Dispatcher:
         if route.prepare is not None and body is not None:
             sources["prepared"] = await self._executors.hashing(_call(route.prepare, sources))
         unit = _unit(route, values, sources, sent, faults | more)
+        result = await self._work(route, unit)
+        return result if route.render is None else await self._executors.drawing(partial(route.render, result))
+
+    async def _work(self, route: Route, unit: Callable[[], Any]) -> Any:
         if route.storeless:
             # It may read files, which the event loop never does.
             return await asyncio.to_thread(unit)

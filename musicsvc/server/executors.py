@@ -11,27 +11,49 @@ from musicsvc.errors import TooMany
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-HASHING_AT_ONCE = 2
-HASHING_WAITING = 32
+HASHING = ("hashing", 2, 32)
+DRAWING = ("drawing", 1, 64)
 
 
-class Executors:
-    """The threads for heavy computing of one process."""
+class Line:
+    """Threads for one kind of work, and how many may wait for them."""
 
-    def __init__(self) -> None:
-        self._hashing = ThreadPoolExecutor(HASHING_AT_ONCE, "hashing")
-        self._waiting = 0
+    def __init__(self, name: str, at_once: int, waiting: int) -> None:
+        self._threads = ThreadPoolExecutor(at_once, name)
+        self._most = at_once + waiting
+        self._now = 0
 
-    async def hashing(self, work: Callable[[], Any]) -> Any:
-        """Run a password hash, at most two at once. Raises TooMany where the line is long."""
-        if self._waiting >= HASHING_WAITING:
-            raise TooMany("Too many registrations at once. Try again in a second.", retry_after=1)
-        self._waiting += 1
+    async def run(self, work: Callable[[], Any]) -> Any:
+        """Run the work when its turn comes. Raises TooMany where the line is long."""
+        if self._now >= self._most:
+            raise TooMany("Too many requests of this kind at once. Try again in a second.", retry_after=1)
+        self._now += 1
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._hashing, work)
+            return await asyncio.get_running_loop().run_in_executor(self._threads, work)
         finally:
-            self._waiting -= 1
+            self._now -= 1
 
     def close(self) -> None:
         """Finish what is under way."""
-        self._hashing.shutdown(wait=True)
+        self._threads.shutdown(wait=True)
+
+
+class Executors:
+    """The lines of one process."""
+
+    def __init__(self) -> None:
+        self._hashing = Line(*HASHING)
+        self._drawing = Line(*DRAWING)
+
+    async def hashing(self, work: Callable[[], Any]) -> Any:
+        """Hash a password, at most two at once."""
+        return await self._hashing.run(work)
+
+    async def drawing(self, work: Callable[[], Any]) -> Any:
+        """Draw a picture or a report, one at a time, so that answering goes on beside it."""
+        return await self._drawing.run(work)
+
+    def close(self) -> None:
+        """Finish what is under way."""
+        self._hashing.close()
+        self._drawing.close()

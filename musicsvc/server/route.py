@@ -59,6 +59,7 @@ class Route:
     media: str = JSON_MEDIA
     gate: Callable[[Settings], None] | None = None
     prepare: Callable[..., Any] | None = None
+    render: Callable[..., Any] | None = None  # heavy work on the result, off the store thread
     reads: bool = False
     storeless: bool = False
     addition: bool = False
