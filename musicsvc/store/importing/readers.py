@@ -57,7 +57,7 @@ class Reader(ABC):
 
 def open_file(path: Path, form: str | None = None) -> Reader:
     """A reader of the file's format: as told, else by its name, else by its first bytes. Raises Failure."""
-    kind = form or _format(path)
+    kind = form or format_of(path)
     if kind not in FORMATS:
         raise Failure(f"There is no format {kind}. The formats are {', '.join(FORMATS)}.")
     if kind == "parquet":
@@ -69,7 +69,8 @@ def open_file(path: Path, form: str | None = None) -> Reader:
     return CsvReader(path) if kind == "csv" else JsonLinesReader(path)
 
 
-def _format(path: Path) -> str:
+def format_of(path: Path) -> str:
+    """The format that the name tells, or else the first bytes; Failure where neither does."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     last = suffixes[-2:-1] if suffixes[-1:] == [".gz"] else suffixes[-1:]
     for suffix in last:
@@ -124,37 +125,37 @@ class CsvReader(TextReader):
             raise
 
     def _header(self) -> list[str]:
-        names = [name.strip() for name in self._next() or ()]
-        if not names:
+        found = self._next()
+        if found is None:
             raise Failure(f"{self._lines.path} is empty.")
+        names = [name.strip() for name in found[1]]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise self._lines.broken(f"names the column {twice[0]!r} twice")
         return names
 
-    def _next(self) -> list[str] | None:
-        """The next row that is not blank, None at the end."""
-        begins = self._lines.number + 1
-        try:
-            while True:
+    def _next(self) -> tuple[int, list[str]] | None:
+        """The line on which the next row that is not blank begins, and the row; None at the end."""
+        while True:
+            begins = self._lines.number + 1
+            try:
                 row = next(self._rows)
-                if row:
-                    return row
-        except StopIteration:
-            return None
-        except csv.Error as error:
-            raise self._lines.broken(f"cannot be read as CSV: {error}", begins) from None
+            except StopIteration:
+                return None
+            except csv.Error as error:
+                raise self._lines.broken(f"cannot be read as CSV: {error}", begins) from None
+            if row:
+                return begins, row
 
     def __iter__(self) -> Iterator[Record]:
         """The rows; one of another length than the header is a fault of its own."""
         names = self.columns or []
-        begins = self._lines.number + 1
-        while (row := self._next()) is not None:
+        while (found := self._next()) is not None:
+            begins, row = found
             if len(row) == len(names):
                 yield Record(begins, dict(zip(names, row, strict=True)))
             else:
                 yield Record(begins, {}, f"the row has {len(row)} cells, the header {len(names)}")
-            begins = self._lines.number + 1
 
 
 class JsonLinesReader(TextReader):

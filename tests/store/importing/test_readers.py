@@ -1,0 +1,142 @@
+"""Files as records: formats, damage, line numbers."""
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from musicsvc.errors import Failure
+from musicsvc.store.importing import readers
+
+Written = Callable[..., Path]
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Written:
+    def write(content: str | bytes, name: str = "file.csv") -> Path:
+        file = tmp_path / name
+        file.write_bytes(content.encode() if isinstance(content, str) else content)
+        return file
+
+    return write
+
+
+def records(file: Path, form: str | None = None) -> list[tuple[Any, ...]]:
+    with readers.open_file(file, form) as reader:
+        found = [tuple(record) for record in reader]
+        assert reader.position == reader.size
+        return found
+
+
+def failure(file: Path, form: str | None = None) -> str:
+    with pytest.raises(Failure) as failed:
+        records(file, form)
+    assert "\n" not in failed.value.message
+    return failed.value.message
+
+
+def test_csv_rows_bear_the_line_on_which_they_begin(written: Written) -> None:
+    file = written('\ufeffa,b\r\n1,"x\ny"\r\n\r\n2,"say ""hi"""\r\n')
+    assert records(file) == [(2, {"a": "1", "b": "x\ny"}, None), (5, {"a": "2", "b": 'say "hi"'}, None)]
+
+
+def test_gzip_is_told_by_its_first_bytes_whatever_the_name(written: Written) -> None:
+    packed = gzip.compress(b"a,b\n1,2\n")
+    for name in ("file.csv.gz", "file.csv", "file"):
+        assert records(written(packed, name)) == [(2, {"a": "1", "b": "2"}, None)]
+
+
+def test_json_lines_are_objects_a_line_and_faults_stand_alone(written: Written) -> None:
+    file = written('{"a": [1, null]}\n\n[1]\n{"a": \n{"a": "\\ud800"}\n{"a": "last"}', "file.jsonl")
+    assert records(file) == [
+        (1, {"a": [1, None]}, None),
+        (3, {}, "the line is not a JSON object"),
+        (4, {}, "the line is not valid JSON"),
+        (5, {}, "the line is not valid JSON"),
+        (6, {"a": "last"}, None),
+    ]
+
+
+def test_parquet_rows_are_numbered_and_keep_their_types(tmp_path: Path) -> None:
+    file = tmp_path / "it's [1]*.parquet"
+    made = str(file).replace("'", "''")
+    with duckdb.connect() as connection:
+        connection.execute(f"COPY (SELECT i AS a, ['x', 'y'] AS b FROM range(2500) t(i)) TO '{made}' (FORMAT parquet)")
+    found = records(file)
+    assert len(found) == 2500
+    assert found[-1] == (2500, {"a": 2499, "b": ["x", "y"]}, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "form"),
+    [
+        ("x.CSV", b"{", "csv"),
+        ("x.jsonl.gz", b"", "jsonl"),
+        ("x.ndjson", b"", "jsonl"),
+        ("x.parquet", b"", "parquet"),
+        ("x", b'{"a": 1}\n', "jsonl"),
+        ("x.txt", b"a,b\n", "csv"),
+        ("x", b"PAR1....", "parquet"),
+        ("x", gzip.compress(b'{"a": 1}\n'), "jsonl"),
+    ],
+)
+def test_the_format_is_told_by_the_name_else_by_the_beginning(
+    written: Written, name: str, content: bytes, form: str
+) -> None:
+    assert readers.format_of(written(content, name)) == form
+
+
+def test_a_format_that_cannot_be_told_is_asked_for(written: Written) -> None:
+    assert "--format" in failure(written("hello\n", "x.txt"))
+
+
+def test_a_row_of_another_length_is_a_fault_of_its_own(written: Written) -> None:
+    file = written("a,b\n1,2\n1\n1,2,3\n3,4\n")
+    assert [(line, fault) for line, _, fault in records(file)] == [
+        (2, None),
+        (3, "the row has 1 cells, the header 2"),
+        (4, "the row has 3 cells, the header 2"),
+        (5, None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"", "is empty"),
+        (b"a,b,a\n", "line 1 names the column 'a' twice"),
+        (b"a,b\n1,2\n\xff,2\n", "line 3 is not UTF-8"),
+        ("a,b\n1,2\n".encode("utf-16"), "line 1 is not UTF-8"),
+        (b"a,b\n" + b"1,2\n" * 3 + b"x" * 10_000_000 + b"\n", "line 5 is longer than 1,048,576 bytes"),
+        (b'a,b\n1,"2\n1,2\n1,2\n', "line 2 cannot be read as CSV"),
+        (b'a,b\n1,"2\n' + b"1,2\n" * 100_000, "line 2 cannot be read as CSV"),
+        (b'a,b\n1,2\n1,"2"x\n', "line 3 cannot be read as CSV"),
+        (gzip.compress(b"a,b\n" + b"1,2\n" * 9)[:-12], "the gzip data break off"),
+        (gzip.compress(b"a,b\n1,2\n") + b"trailing rubbish", "the gzip data break off after line 2"),
+    ],
+)
+def test_a_broken_file_is_one_clear_line(written: Written, content: bytes, told: str) -> None:
+    assert told in failure(written(content))
+
+
+def test_a_gzip_file_with_a_bit_turned_is_one_clear_line(written: Written) -> None:
+    packed = bytearray(gzip.compress(b"a,b\n" + bytes(range(97, 110)) * 500 + b",2\n"))
+    packed[len(packed) // 2] ^= 1
+    assert "is damaged: the gzip data break off" in failure(written(bytes(packed)))
+
+
+def test_a_damaged_parquet_file_is_one_clear_line(written: Written) -> None:
+    assert "cannot be read as Parquet" in failure(written(b"PAR1 and nothing", "x.parquet"))
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    for name in ("none.csv", "none.parquet", "none"):
+        assert failure(tmp_path / name) == f"{tmp_path / name} cannot be read: No such file or directory."
+    assert "Is a directory" in failure(tmp_path, "csv")
+
+
+def test_a_format_that_there_is_not_is_refused(written: Written) -> None:
+    assert "csv, jsonl, parquet" in failure(written("a,b\n"), "xml")
