@@ -42,7 +42,7 @@ def test_a_killed_writer_has_lost_nothing_that_it_acknowledged(store_url: str, *
     moments = cycle((0.05, 0.21, 0.33, 0.12, 0.4))
     for _ in range(50 if slow else 3):
         names = _crash(store_url, next(moments))
-        assert len(names) > 5
+        assert names
         acknowledged.update(names)
 
         with database.connect(store_url) as store:

@@ -167,7 +167,7 @@ def test_a_lock_of_another_process_is_waited_for(store: Store, file: Path) -> No
         time.sleep(1)
         assert not waiting.done()
         release()
-        waiting.result(2)
+        waiting.result(10)
 
     assert store.read(_tags).result() == {"theirs", "ours"}
 
@@ -178,12 +178,12 @@ def test_a_lock_held_too_long_is_unavailable_after_five_seconds_and_then_all_is_
         first = store.write(_tag("first"))
         time.sleep(2)
         second = store.write(_tag("second"))
-        assert store.read(_tags).result(1) == set()
+        assert store.read(_tags).result(3) == set()
         with pytest.raises(Unavailable):
             first.result(10)
-        assert 4.5 < time.monotonic() - began < 6
+        assert 4.5 < time.monotonic() - began < 10
         release()
-        second.result(1)
+        second.result(10)
 
     assert store.read(_tags).result() == {"theirs", "second"}
 
