@@ -5,11 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from musicsvc.store.models import Track
-from tests.serving import Client, person
+from tests.contract import conforms
+from tests.serving import Answer, Client, person
 
 if TYPE_CHECKING:
     from musicsvc.clock import Clock
     from musicsvc.store.database import Store
+
+
+class CheckedClient(Client):
+    """Takes no answer that the OpenAPI document does not promise."""
+
+    async def __call__(self, method: str, path: str, body: Any = None, **more: Any) -> Answer:
+        answer = await super().__call__(method, path, body, **more)
+        conforms(answer, method, path)
+        return answer
 
 
 class Person(NamedTuple):
@@ -52,7 +62,7 @@ class People(NamedTuple):
 def join(client: Client, store: Store, clock: Clock, name: str) -> Person:
     """A new account that speaks to the same server."""
     user_id, token = person(store, clock, f"{name}@label.test")
-    return Person(user_id, client.holding(token))
+    return Person(user_id, CheckedClient(client._session, client.root, token))
 
 
 def people(client: Client, store: Store, clock: Clock) -> People:

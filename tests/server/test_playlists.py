@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from musicsvc.clock import MovableClock
-from musicsvc.server.schemas.playlists import SPELLINGS, OnePlaylist, PlaylistIn
+from musicsvc.server.schemas.playlists import SPELLINGS, PlaylistIn
 from musicsvc.server.schemas.reading import check
 from musicsvc.store.database import Store
 from tests.playlisting import People, make_tracks
@@ -46,7 +46,6 @@ async def test_a_playlist_comes_back_as_it_was_sent_and_shows_booleans(people: P
     assert playlist["description"] == DESCRIPTION
     assert playlist["owner"]["id"] == people.ann.id
     assert (await people.ann.ask.get(f"playlists/{playlist['id']}")).body == made.body
-    OnePlaylist.model_validate_json(made.body)
 
 
 async def test_a_name_is_enough_and_nothing_else_is_taken_from_the_body(people: People) -> None:

@@ -1,0 +1,149 @@
+"""Who may do what: an expectation for every endpoint, by how the endpoint finds its subject.
+
+A new endpoint needs a row here. One with a `find` goes by that function, which most often stands here already; one
+without goes by its method and path. What sends a body needs one in BODIES.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from musicsvc.server.route import Access
+from musicsvc.server.routes import V1
+from musicsvc.store import albums, artists, collections, invites, messages, notifications, playlists, tracks
+from tests.rights import world as make
+from tests.rights.world import OTHERS, OWNER, REFUSED, WHO
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from musicsvc.server.route import Route
+    from tests.rights.world import World
+
+SERVED = 0  # the status that stands on the endpoint's row
+
+
+@dataclass(frozen=True)
+class Right:
+    """How each kind of caller that has access is answered.
+
+    `make` gives the subject, in a unit. `body` is what is sent, where that is not what BODIES says.
+    """
+
+    make: Callable[[World, str], Any] = make.nothing
+    body: Callable[[World, str, Any], Any] | None = None
+    owner: int = SERVED
+    stranger: int = SERVED
+    collaborator: int = SERVED
+    invited: int = SERVED
+    former: int = SERVED
+
+
+def owner_only(
+    maker: Callable[[World, str], Any], refusal: int, body: Callable[[World, str, Any], Any] | None = None
+) -> Right:
+    """All others are refused alike."""
+    return Right(maker, body, stranger=refusal, collaborator=refusal, invited=refusal, former=refusal)
+
+
+def _on_album(world: World, who: str, album: Any) -> dict[str, Any]:
+    """A track of the caller's own artist, to be put on the album, which only its manager may."""
+    return {"name": "Fireflies", "duration": 1, "artists": [world.own_artist(who)], "album_id": album}
+
+
+PRIVATE, PUBLIC = make.playlist(public=False), make.playlist(public=True)
+ANYBODY = {"": Right()}
+OWNED = {
+    "private": Right(PRIVATE, stranger=404, collaborator=403, invited=404, former=404),
+    "public": owner_only(PUBLIC, 403),
+}
+ADDRESSED = {
+    "private": Right(PRIVATE, owner=404, stranger=404, collaborator=409, former=409),
+    "public": Right(PUBLIC, owner=404, stranger=404, collaborator=409, former=409),
+}
+RIGHTS: Mapping[Callable[..., Any] | str, Mapping[str, Right]] = {
+    albums.get: {"": Right(make.album)},
+    artists.get: {"": Right(make.artist)},
+    tracks.get: {"": Right(make.track)},
+    collections.get: {"": owner_only(make.collection, 404)},
+    messages.get: {"": owner_only(make.conversation, 404)},
+    notifications.owner: {"by id": owner_only(make.account, 403), "as me": Right(lambda _world, _who: "me")},
+    playlists.readable: {
+        "private": Right(PRIVATE, stranger=404, invited=404, former=404),
+        "public": Right(PUBLIC),
+    },
+    playlists.editable: {
+        "private": Right(PRIVATE, stranger=404, invited=404, former=404),
+        "public": Right(PUBLIC, stranger=403, invited=403, former=403),
+    },
+    playlists.owned: OWNED,
+    invites.addressed: ADDRESSED,
+    f"POST {V1}/auth/register": ANYBODY,
+    f"GET {V1}/albums": ANYBODY,
+    f"POST {V1}/albums": {"": owner_only(make.artist, 403)},
+    f"POST {V1}/tracks": {"": owner_only(make.artist, 403), "on an album": owner_only(make.album, 403, _on_album)},
+    f"GET {V1}/artists": ANYBODY,
+    f"POST {V1}/artists": ANYBODY,
+    f"GET {V1}/genres": ANYBODY,
+    f"GET {V1}/playlists": ANYBODY,
+    f"POST {V1}/playlists": ANYBODY,
+    f"PUT {V1}/playlists": {**OWNED, "by name": Right()},
+    f"GET {V1}/collections": ANYBODY,
+    f"POST {V1}/collections": ANYBODY,
+    f"POST {V1}/messaging/messages": {"": owner_only(make.conversation, 404)},
+    f"GET {V1}/messaging/conversations": ANYBODY,
+    f"POST {V1}/messaging/conversations": ANYBODY,
+    f"POST {V1}/fcm-tokens": ANYBODY,
+    f"DELETE {V1}/fcm-tokens": ANYBODY,
+    f"GET {V1}/openapi.json": ANYBODY,
+    "GET /docs": ANYBODY,
+    "GET /docs/{name}": {"": Right(lambda _world, _who: "page.css")},
+    "GET /healthz": ANYBODY,
+    "GET /readyz": ANYBODY,
+}
+
+
+BODIES: Mapping[str, Callable[[World, str, Any], dict[str, Any]]] = {
+    f"POST {V1}/auth/register": lambda _, who, __: {
+        "email": f"{who.replace(' ', '-')}@new.test",
+        "password": "three romances",
+    },
+    f"POST {V1}/albums": lambda _, __, artist: {"name": "Sketches", "artist_id": artist},
+    f"POST {V1}/tracks": lambda _, __, artist: {"name": "Fireflies", "duration": 1, "artists": [artist]},
+    f"POST {V1}/artists": lambda *_: {"name": "Amy Beach"},
+    f"POST {V1}/playlists": lambda *_: {"name": "Rags"},
+    f"PUT {V1}/playlists": lambda _, __, playlist: {"name": "Rags", "id": playlist},
+    f"PUT {V1}/playlists/{{id}}": lambda *_: {"name": "Rags"},
+    f"POST {V1}/playlists/{{id}}/tracks/add": lambda world, who, _: {"ids": [world.do(lambda: make.track(world, who))]},
+    f"POST {V1}/playlists/{{id}}/tracks/remove": lambda *_: {"ids": [1]},
+    f"POST {V1}/playlists/{{id}}/invite": lambda world, *_: {"user_id": world.ids["no token"]},
+    f"POST {V1}/collections": lambda *_: {"name": "Piano"},
+    f"POST {V1}/messaging/messages": lambda _, __, talk: {"conversation_id": talk, "message_text": "Hello"},
+    f"POST {V1}/messaging/conversations": lambda world, *_: {"user_ids": [world.ids["no token"]]},
+    f"POST {V1}/fcm-tokens": lambda *_: {"token": "abc"},
+    f"DELETE {V1}/fcm-tokens": lambda *_: {"token": "abc"},
+    f"PUT {V1}/notifications/{{user}}/subscriptions": lambda *_: {"selections": []},
+}
+GATES: Mapping[Access, Mapping[str, int]] = {
+    Access.OPEN: dict.fromkeys(REFUSED, SERVED),
+    Access.PUBLIC: dict(zip(REFUSED, (SERVED, 401, 401, 401, 403, 403), strict=True)),
+    Access.TOKEN: dict(zip(REFUSED, (401, 401, 401, 401, 403, 403), strict=True)),
+}
+
+
+def endpoint(route: Route) -> str:
+    """The endpoint's method and path."""
+    return f"{route.method} {route.path}"
+
+
+def key(route: Route) -> Callable[..., Any] | str:
+    """Under which the expectations of the endpoint stand in RIGHTS."""
+    return route.find or endpoint(route)
+
+
+def expected(route: Route, right: Right) -> dict[str, int]:
+    """The status for each kind of caller."""
+    others = (right.stranger, right.collaborator, right.invited, right.former)
+    told = {**GATES[route.access], OWNER: right.owner, **dict(zip(OTHERS, others, strict=True))}
+    return {who: told[who] or route.status for who in WHO}

@@ -1,0 +1,123 @@
+"""Everybody who may call, and things of theirs to be called for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from musicsvc.clock import DAY
+from musicsvc.store import tokens, users
+from musicsvc.store.models import (
+    Album,
+    AlbumArtist,
+    Artist,
+    Collection,
+    Conversation,
+    Participant,
+    Playlist,
+    PlaylistInvite,
+    Track,
+    TrackArtist,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from musicsvc.clock import Clock
+    from musicsvc.store.database import Store
+
+T = TypeVar("T")
+OWNER = "owner"
+# These ask for what is the owner's, all others for what is their own.
+OTHERS = ("stranger", "collaborator", "invited only", "former collaborator")
+REFUSED = ("no token", "bad token", "expired token", "revoked token", "without access", "suspended")
+WHO = (*REFUSED, OWNER, *OTHERS)
+
+
+class World:
+    """An account for each kind of caller, and its token."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self.now = clock.now()
+        accounts = self.do(lambda: [self._account(who) for who in WHO])
+        self.ids = {who: user_id for who, (user_id, _) in zip(WHO, accounts, strict=True)}
+        self.tokens = {who: token for who, (_, token) in zip(WHO, accounts, strict=True)}
+
+    def do(self, unit: Callable[[], T]) -> T:
+        """What a writing unit gives."""
+        return self._store.write(unit).result()
+
+    def owner(self, who: str) -> int:
+        """The account whose things this caller asks for."""
+        return self.ids[OWNER if who in OTHERS else who]
+
+    def own_artist(self, who: str) -> int:
+        """An artist that the caller manages, whosever the subject is."""
+        return self.do(lambda: int(Artist.create(name="Own", manager=self.ids[who], created_at=self.now).id))
+
+    def _account(self, who: str) -> tuple[int, str | None]:
+        name = who.replace(" ", "-")
+        user = users.create(f"{name}@label.test", api_access=who != "without access", now=self.now)
+        made = self.now - (tokens.LIFETIME if who == "expired token" else DAY)
+        token, value = tokens.create(user, "test", now=made, without_access=True)
+        if who == "revoked token":
+            tokens.revoke(token.id, "a test", now=self.now)
+        if who == "suspended":
+            users.suspend(user, now=self.now)
+        return user.id, {"no token": None, "bad token": tokens.generate()}.get(who, value)
+
+
+def nothing(world: World, who: str) -> None:
+    """For what asks for nothing in particular."""
+
+
+def account(world: World, who: str) -> int:
+    """The owner's own account."""
+    return world.owner(who)
+
+
+def artist(world: World, who: str) -> int:
+    """An artist that the owner manages."""
+    return int(Artist.create(name="Amy Beach", manager=world.owner(who), created_at=world.now).id)
+
+
+def album(world: World, who: str) -> int:
+    """An album of such an artist."""
+    made = int(Album.create(name="Sketches", created_at=world.now).id)
+    AlbumArtist.create(album=made, artist=artist(world, who), position=0)
+    return made
+
+
+def track(world: World, who: str) -> int:
+    """A track of such an artist."""
+    made = int(Track.create(name="Fireflies", duration=1_000, created_at=world.now).id)
+    TrackArtist.create(track=made, artist=artist(world, who), position=0)
+    return made
+
+
+def conversation(world: World, who: str) -> int:
+    """A conversation in which the owner takes part alone."""
+    made = int(Conversation.create(created_at=world.now, last_at=world.now).id)
+    Participant.create(conversation=made, user=world.owner(who))
+    return made
+
+
+def collection(world: World, who: str) -> int:
+    """A collection of the owner."""
+    return int(Collection.create(user=world.owner(who), name="Piano", created_at=world.now).id)
+
+
+def playlist(**more: Any) -> Callable[[World, str], int]:
+    """Makes a playlist of the owner; that of a former collaborator is collaborative no more."""
+
+    def make(world: World, who: str) -> int:
+        collaborative = who != "former collaborator"
+        values = {"name": f"Of {who}", "owner": world.owner(who), "created_at": world.now}
+        made = int(Playlist.create(**values, collaborative=collaborative, **more).id)
+        state = {"collaborator": "accepted", "former collaborator": "accepted", "invited only": "pending"}.get(who)
+        if state is not None:
+            times = {"created_at": world.now, "expires_at": world.now + DAY}
+            PlaylistInvite.create(playlist=made, user=world.ids[who], state=state, **times)
+        return made
+
+    return make
