@@ -9,6 +9,7 @@ from email_validator import EmailNotValidError, validate_email
 from peewee import IntegrityError
 
 from musicsvc.errors import Invalid, NotFound
+from musicsvc.store import search
 from musicsvc.store.database import savepoint
 from musicsvc.store.models import User
 
@@ -65,6 +66,7 @@ def create(
             )
     except IntegrityError:
         raise Invalid({"email": TAKEN}) from None
+    search.add([(user.id, name)])
     return user
 
 
@@ -123,6 +125,9 @@ def reinstate(user: User) -> None:
 def _save_suspension(user: User) -> None:
     changed = {User.suspended_at: user.suspended_at, User.suspended_reason: user.suspended_reason}
     User.update(changed).where(User.id == user.id).execute()
+    search.remove(user.id, user.display_name)
+    if user.suspended_at is None:
+        search.add([(user.id, user.display_name)])
 
 
 def _name_problem(name: str) -> str | None:

@@ -22,6 +22,7 @@ class User(Table):
     suspended_at = BigIntegerField(null=True)
     suspended_reason = TextField(null=True)
     created_at = BigIntegerField()
+    external_id = TextField(null=True, unique=True)
 
     class Meta:
         table_name = "account"

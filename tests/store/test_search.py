@@ -1,0 +1,220 @@
+"""Accounts are found by their names: what matches, which is best, and that the index keeps up."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from musicsvc.clock import Clock
+from musicsvc.errors import Failure
+from musicsvc.store import database, schema, search, users
+from musicsvc.store.database import Store, current
+from musicsvc.store.models import User
+
+
+class UndoError(Failure):
+    """Ends a unit of which nothing is to stay."""
+
+
+def _people(*names: str) -> dict[int, str]:
+    made: dict[int, str] = {}
+    for name in names:
+        number = len(made)
+        values = {"email": f"{number}@x.test", "email_key": f"{number}@x.test", "display_name": name, "created_at": 0}
+        made[User.insert(**values).execute()] = name
+    search.add(made.items())
+    return made
+
+
+def _found(store: Store, names: list[str], query: str, limit: int = 10) -> list[str]:
+    """The display names that the query finds among these, best first."""
+
+    def unit() -> None:
+        _people(*names)
+        raise UndoError("\n".join(person.display_name for person in search.find(query, limit)))
+
+    error = store.write(unit).exception()
+    assert isinstance(error, UndoError), error
+    return error.message.split("\n") if error.message else []
+
+
+def _tier(name: str, query: str) -> int | None:
+    """How well the name matches, by the rule and not by an index."""
+    name, query = search.fold(name), search.fold(query)
+    if not query:
+        return None
+    if name.startswith(query):
+        return 0
+    places = [at for at in range(1, len(name)) if name.startswith(query, at)]
+    if any(name[at].isalnum() and not name[at - 1].isalnum() for at in places):
+        return 1
+    return 2 if places and len(query) >= 3 else None
+
+
+SIGNS = st.sampled_from(
+    [*"aAbBnoß1 -'%_\"\\*ªº.", "é", "e\u0301", "Å", "ﬁ", "太", "郎", "한", "и", "й", "क्ष", "\u200d", "🎵"]
+)
+TEXT = st.lists(SIGNS, min_size=1, max_size=9).map("".join)
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(names=st.lists(TEXT, min_size=1, max_size=8), query=TEXT, limit=st.integers(1, 5), part=st.data())
+def test_a_search_finds_what_the_rule_says_and_in_its_order(
+    store: Store, names: list[str], query: str, limit: int, part: st.DataObject
+) -> None:
+    name = part.draw(st.sampled_from(names))
+    start = part.draw(st.integers(0, len(name) - 1))
+    for text in (query, name[start : start + part.draw(st.integers(1, 4))]):
+
+        def unit(text: str = text) -> None:
+            tiers = [(_tier(name, text), len(search.fold(name)), key) for key, name in _people(*names).items()]
+            expected = [key for tier, _, key in sorted(row for row in tiers if row[0] is not None)]
+            assert [person.id for person in search.find(text, limit)] == expected[:limit]
+            raise UndoError("")
+
+        error = store.write(unit).exception()
+        assert isinstance(error, UndoError), error
+
+
+@given(st.text(max_size=20))
+def test_a_folded_text_is_its_own_folding_and_holds_no_mark(text: str) -> None:
+    folded = search.fold(text)
+    assert search.fold(folded) == folded
+    assert not set(folded) & set(search.NAME_BEGINS + search.WORD_BEGINS)
+
+
+@pytest.mark.parametrize(
+    ("name", "query"),
+    [
+        ("Zoë Müller", "zoe mull"),
+        ("ZOE MULLER", "zoë"),
+        ("Søren Łuk", "soren luk"),
+        ("Straße", "STRASSE"),
+        ("İpek Işık", "ipek isik"),
+        ("Ελένη Γιώργος", "ελενη"),
+        ("Ёлка Иванова", "елка"),
+        ("مُحَمَّد", "محمد"),
+        ("山田太郎", "田太郎"),
+        ("김민준", "김민"),
+        ("Anna\u00a0 Maria", "anna maria"),
+        ("An\u00adna", "anna"),
+        ("❤️ beats", "❤ be"),
+    ],
+)
+def test_neither_case_nor_accents_keep_a_name_from_being_found(store: Store, name: str, query: str) -> None:
+    assert _found(store, [name, "Somebody Else"], query) == [name]
+
+
+def test_the_best_match_comes_first(store: Store) -> None:
+    names = ["Joanna", "Mary Ann", "Annabel", "Annals of Jazz", "Ann", "Hannah", "Bo Anna", "ÁNN", "Xann Yann Zann"]
+    assert _found(store, names, "ann") == [
+        "Ann",
+        "ÁNN",
+        "Annabel",
+        "Annals of Jazz",
+        "Bo Anna",
+        "Mary Ann",
+        "Joanna",
+        "Hannah",
+        "Xann Yann Zann",
+    ]
+    assert _found(store, names, "ann", 3) == ["Ann", "ÁNN", "Annabel"]
+
+
+@pytest.mark.parametrize(
+    ("query", "names"), [("n", ["Nina"]), ("ni", ["Nina"]), ("br", ["Brit", "O'Brien"]), ("🎵", ["🎵 x"])]
+)
+def test_one_or_two_characters_match_at_the_start_of_a_word(store: Store, query: str, names: list[str]) -> None:
+    assert _found(store, ["Nina", "Anni", "O'Brien", "Brit", "🎵 x", "y🎵"], query) == names
+
+
+@pytest.mark.parametrize("query", ["100%", "%_%", "a_b", "*", '"', "\\", "ann*", "NEAR(", "ªªa", "- ' -"])
+def test_signs_that_searches_know_stand_for_themselves(store: Store, query: str) -> None:
+    names = ["1000", "aXb", "annals", "NEAR", "a", "-- '' --", "anything"]
+    assert _found(store, names, query) == []
+    if search.fold(query) == query.lower():
+        assert _found(store, [*names, f"x {query} y"], f"x {query}") == [f"x {query} y"]
+
+
+@pytest.mark.parametrize("query", ["\u0301", "\u200d", "zzz"])
+def test_what_nobody_has_or_nobody_can_see_finds_nobody(store: Store, query: str) -> None:
+    assert _found(store, ["Ann", "\u0301"], query) == []
+
+
+def test_an_account_is_found_as_soon_as_it_is_made_and_not_while_it_is_suspended(store: Store, clock: Clock) -> None:
+    def found() -> list[int]:
+        return store.read(lambda: [person.id for person in search.find("ada", 10)]).result()
+
+    made = store.write(lambda: users.create("ada.l@example.test", now=clock.now())).result()
+    assert found() == [made.id]
+    for _ in range(2):
+        store.write(lambda: users.suspend(users.get(made.id), now=clock.now())).result()
+        assert found() == []
+    for _ in range(2):
+        store.write(lambda: users.reinstate(users.get(made.id))).result()
+        assert found() == [made.id]
+    assert store.read(schema.problems).result() == []
+
+
+def test_an_account_that_was_not_made_after_all_is_not_found(store: Store, clock: Clock) -> None:
+    def unit() -> None:
+        users.create("ada@example.test", now=clock.now())
+        raise UndoError("")
+
+    with pytest.raises(UndoError):
+        store.write(unit).result()
+    assert store.read(lambda: search.find("ada", 10)).result() == []
+
+
+def test_the_index_can_be_made_anew(store: Store, clock: Clock) -> None:
+    made = store.write(lambda: users.create("ada@example.test", now=clock.now())).result()
+    store.write(lambda: User.update(display_name="Grace").where(User.id == made.id).execute()).result()
+    store.write(search.rebuild).result()
+    assert store.read(lambda: search.find("ada", 10)).result() == []
+    assert store.read(lambda: search.find("grace", 10)).result() == [(made.id, "Grace", None)]
+
+
+def test_accounts_of_an_older_database_are_found_after_its_upgrade(
+    new_database: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = new_database(migrated=False)
+    newer = [name for name in schema.known() if name >= "0003"]
+    folder = tmp_path / "older"
+    shutil.copytree(
+        schema.MIGRATIONS, folder, ignore=shutil.ignore_patterns("__pycache__", *(f"{n}.py" for n in newer))
+    )
+    with monkeypatch.context() as patch:
+        patch.setattr(schema, "MIGRATIONS", folder)
+        schema.upgrade(url)
+
+    def fill() -> None:
+        sql = (
+            "INSERT INTO account (email, email_key, display_name, suspended_at, created_at) VALUES ({0},{0},{0},{0},0)"
+        )
+        for row in [("a@x.test", "a@x.test", "Ada Lovelace", None), ("b@x.test", "b@x.test", "Adam", 1)]:
+            current().execute_sql(sql.format(current().param), row)
+
+    with database.open_unchecked(url) as store:
+        store.write(fill).result()
+
+    assert schema.upgrade(url) == newer
+
+    with database.connect(url) as store:
+        assert store.read(lambda: search.find("ada", 10)).result() == [(1, "Ada Lovelace", None)]
+        assert store.read(schema.problems).result() == []
+
+
+@pytest.mark.only_on("postgres")
+def test_names_are_found_without_the_trigram_extension_too(store: Store) -> None:
+    store.write(lambda: current().execute_sql("DROP INDEX IF EXISTS account_search_name") and None).result()
+    assert _found(store, ["Anna", "Joanna"], "ann") == ["Anna", "Joanna"]
+
+
+@pytest.mark.only_on("sqlite")
+def test_a_damaged_index_is_a_problem(store: Store, clock: Clock) -> None:
+    store.write(lambda: users.create("ada@example.test", now=clock.now()) and None).result()
+    store.write(lambda: current().execute_sql("DELETE FROM account_search_data WHERE id > 10") and None).result()
+    assert any(line.startswith("integrity: ") for line in store.read(schema.problems).result())
