@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -11,9 +12,11 @@ from multidict import CIMultiDict
 from tests.serving import Answer
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import AsyncIterator
 
 PATIENCE = 5.0  # seconds
+BODYLESS = {100, 204, 304}
 
 
 class Wire:
@@ -31,34 +34,36 @@ class Wire:
         """Send nothing more; answers can still come."""
         self._writer.write_eof()
 
+    def reset(self) -> None:
+        """Break the connection off."""
+        self._writer.transport.abort()
+
     async def answer(self, *, head: bool = False) -> Answer:
         """The next answer; `head`: it answers a HEAD request and has no body."""
         async with asyncio.timeout(PATIENCE):
             first, *lines = (await self._reader.readuntil(b"\r\n\r\n")).decode().splitlines()
-            parts = (line.partition(": ") for line in lines if line)
-            headers = CIMultiDict([(name, value) for name, _, value in parts])
+            headers: CIMultiDict[str] = CIMultiDict()
+            for line in filter(None, lines):
+                name, _, value = line.partition(": ")
+                headers.add(name, value)
             status = int(first.split()[1])
-            length = 0 if head or status in {100, 304} else int(headers["Content-Length"])
+            length = 0 if head or status in BODYLESS else int(headers["Content-Length"])
             return Answer(status, headers, await self._reader.readexactly(length))
 
     async def rest(self) -> bytes:
         """What comes until the server closes."""
         async with asyncio.timeout(PATIENCE):
-            return await self._reader.read()
-
-    async def is_closed(self) -> bool:
-        """Whether the server closes without another byte."""
-        try:
-            return await self.rest() == b""
-        except ConnectionError:
-            return True
+            try:
+                return await self._reader.read()
+            except ConnectionError:
+                return b""
 
 
 @asynccontextmanager
-async def connected(root: str) -> AsyncIterator[Wire]:
+async def connected(root: str, tls: ssl.SSLContext | None = None) -> AsyncIterator[Wire]:
     """A connection to the server at this address."""
-    host, _, port = root.removeprefix("http://").rpartition(":")
-    reader, writer = await asyncio.open_connection(host.strip("[]"), int(port))
+    host, port = re.fullmatch(r"https?://\[?([^\]]*?)\]?:(\d+)", root).groups()  # type: ignore[union-attr]
+    reader, writer = await asyncio.open_connection(host, int(port), ssl=tls)
     try:
         yield Wire(reader, writer)
     finally:
@@ -71,3 +76,8 @@ def request(method: str, target: str, *headers: str, body: bytes = b"") -> bytes
     if body and not any(line.lower().startswith(("content-length:", "transfer-encoding:")) for line in headers):
         lines.append(f"Content-Length: {len(body)}")
     return "\r\n".join([*lines, "", ""]).encode("utf-8", "surrogateescape") + body
+
+
+def chunked(*chunks: bytes) -> bytes:
+    """A body in chunks."""
+    return b"".join(b"%x\r\n%s\r\n" % (len(chunk), chunk) for chunk in (*chunks, b""))

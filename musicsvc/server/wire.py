@@ -32,21 +32,22 @@ POLL_SECONDS = 0.02
 class JsonHandler(RequestHandler):
     """A connection; what cannot be parsed is answered with the general error body, and nothing of it is echoed."""
 
-    __slots__ = ("_last",)
+    __slots__ = ("_answered", "_last")
 
     def __init__(self, server: JsonServer, **options: Any) -> None:
         super().__init__(server, **options)
+        self._answered = 0
         self._last = False
 
     @property
-    def busy(self) -> bool:
-        """Whether it is more than waiting for a request."""
-        return self._waiter is None or self._waiter.done()
+    def unanswered(self) -> int:
+        """How many requests have come and are not answered yet."""
+        return self._request_count - self._answered
 
     def finish_and_close(self) -> None:
         """Answer what has come, tell that this was all, and close."""
         self._last = True
-        if not self.busy:
+        if not self.unanswered:
             self.close()
 
     def eof_received(self) -> bool:  # type: ignore[override]  # aiohttp's own always closes
@@ -55,15 +56,25 @@ class JsonHandler(RequestHandler):
         under_way = [self._current_request.content] if self._current_request is not None else []
         payloads = [*under_way, *(payload for _, payload in self._messages)]
         # asyncio cannot keep TLS half open.
-        return self.ssl_context is None and self.busy and all(payload.is_eof() for payload in payloads)
+        return self.ssl_context is None and self.unanswered > 0 and all(payload.is_eof() for payload in payloads)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """Stop waiting for the rest of a body that nobody sends any more."""
+        task = self._task_handler
+        super().connection_lost(exc)
+        if task is not None and not self.unanswered:
+            task.cancel()
 
     async def finish_response(
         self, request: BaseRequest, resp: StreamResponse, start_time: float | None
     ) -> tuple[StreamResponse, bool]:
         """Send the answer; the last one of a connection says so."""
-        if self._last and not self._messages:
+        if self._last and self.unanswered == 1:
             resp.force_close()
-        return await super().finish_response(request, resp, start_time)
+        try:
+            return await super().finish_response(request, resp, start_time)
+        finally:
+            self._answered += 1
 
     def handle_error(
         self,
@@ -110,4 +121,4 @@ class JsonServer(Server):
         handlers = [handler for handler in self.connections if isinstance(handler, JsonHandler)]
         for handler in handlers:
             handler.finish_and_close()
-        return [handler.busy for handler in handlers]
+        return [handler.unanswered > 0 for handler in handlers]
