@@ -3,13 +3,15 @@
 import typer
 
 from musicsvc.cli import output
+from musicsvc.cli.session import Session
 
 app = typer.Typer()
 
 
 @app.command()
-def openapi() -> None:
+def openapi(context: typer.Context) -> None:
     """Print the OpenAPI 3.1 document."""
     from musicsvc.server import openapi
 
-    output.value(openapi.document())
+    root = Session.of(context).settings().server.public_url
+    output.value(openapi.document(root or openapi.DEFAULT_ROOT))

@@ -1,0 +1,50 @@
+"""Whatever can be made from the OpenAPI document, sent to a real server: every check of schemathesis, every phase."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.serving import Client
+
+# 422 counts as expected for sound data: what it refers to may not exist, or be taken.
+SETTINGS = """
+[checks]
+enabled = true
+
+[checks.positive_data_acceptance]
+expected-statuses = ["2xx", "401", "403", "404", "409", "422"]
+
+# A playlist that was just made has no invitation that its owner could answer.
+[[operations]]
+include-operation-id = ["invites_accept", "invites_decline"]
+checks.ensure_resource_availability.enabled = false
+"""
+
+
+@pytest.mark.parametrize("key", ["demo", None], ids=["with-a-token", "without-a-token"])
+async def test_nothing_that_can_be_made_from_the_document_is_answered_otherwise_than_it_says(
+    anonymous: Client, world: dict[str, str], key: str | None, tmp_path: Path, slow: bool
+) -> None:
+    header = "" if key is None else f'headers = {{ Authorization = "Bearer {world[key]}" }}\n'
+    (tmp_path / "schemathesis.toml").write_text(header + SETTINGS, "utf-8")
+    # The same requests in every ordinary run; others in each long one, which tells its seed.
+    effort = ("--max-examples", "250") if slow else ("--max-examples", "10", "--seed", "1")
+    run = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "schemathesis.cli", "run", f"{anonymous.root}/api/v1/openapi.json"),
+        *("--warnings", "off", "--suppress-health-check", "all", "--request-timeout", "30", *effort),
+        cwd=tmp_path,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    output = (await run.communicate())[0].decode()
+    assert run.returncode == 0, output
+    for phase in ("Examples", "Coverage", "Fuzzing", "Stateful"):
+        assert f"✅ {phase}\n" in output, output
