@@ -109,8 +109,10 @@ def _accepted(by: Identity) -> Any:
 
 def listing(page: Page, *, by: Identity) -> Listing[PlaylistRow]:
     """The caller's playlists and those that the caller may edit with others, newest first."""
-    shared = PlaylistInvite.select(PlaylistInvite.playlist).where(_accepted(by))
-    mine = (Playlist.owner == by.user_id) | (Playlist.collaborative & Playlist.id.in_(shared))
+    # A union, because PostgreSQL reads the whole table for "mine or shared with me".
+    own = Playlist.select(Playlist.id).where(Playlist.owner == by.user_id)
+    shared = Playlist.select(Playlist.id).join(PlaylistInvite).where(Playlist.collaborative, _accepted(by))
+    mine = Playlist.id.in_(own | shared)
     total = Playlist.select().where(mine).count()
     return paginate(_select().where(mine).order_by(Playlist.id.desc()), page, PlaylistRow, total)
 
