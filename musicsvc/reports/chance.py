@@ -1,0 +1,49 @@
+"""A stream of numbers that the same words give on every machine and every Python."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+Item = TypeVar("Item")
+
+
+class Chance:
+    """SHA-256 of the words and a counter; no library's generator, whose sequence may change with its version."""
+
+    def __init__(self, *words: str) -> None:
+        self._seed = hashlib.sha256(
+            "".join(f"{len(word)}:{word}" for word in words).encode("utf-8", "replace")
+        ).digest()
+        self._numbers = self._stream()
+
+    def _stream(self) -> Iterator[float]:
+        counter = 0
+        while True:
+            block = hashlib.sha256(self._seed + counter.to_bytes(8)).digest()
+            yield from (int.from_bytes(block[place : place + 4]) / 2**32 for place in range(0, 32, 4))
+            counter += 1
+
+    def unit(self) -> float:
+        """A number from 0 up to 1, 1 left out."""
+        return next(self._numbers)
+
+    def between(self, low: float, high: float) -> float:
+        """A number of the range."""
+        return low + (high - low) * self.unit()
+
+    def below(self, count: int) -> int:
+        """A whole number from 0 to `count` - 1."""
+        return int(self.unit() * count)
+
+    def pick(self, items: Sequence[Item]) -> Item:
+        """One of the items."""
+        return items[self.below(len(items))]
+
+    def shuffled(self, items: Sequence[Item]) -> list[Item]:
+        """The items in another order."""
+        rest = list(items)
+        return [rest.pop(self.below(len(rest))) for _ in items]

@@ -1,0 +1,130 @@
+"""Cover art: a template, a title and an artist in, a PNG out; the same input always gives the same picture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from musicsvc.reports import typesetting, wrapping, writing
+from musicsvc.reports.chance import Chance
+from musicsvc.reports.designs import arcs, aurora, blocks, cutouts, horizon, monogram, pulse, rings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from musicsvc.reports.designs.canvas import Area, Giant, Picture, Style
+
+SIDE = 1000  # pixels of a cover
+THUMBNAIL_SIDES = range(16, SIDE + 1)
+
+
+@dataclass(frozen=True)
+class Template:
+    """One of the designs; its id never changes its meaning, for preview addresses carry it."""
+
+    id: int
+    name: str
+    description: str
+    draw: Callable[[Chance], Picture]
+    sample: tuple[str, str]  # title and artist on its thumbnail
+
+
+_TEMPLATES = (
+    Template(1, "Horizon", "A sun behind ridges of hills.", horizon.draw, ("Last Light", "Mara Quint")),
+    Template(2, "Blocks", "Plain figures above a calm field.", blocks.draw, ("Square One", "The Lathe Club")),
+    Template(3, "Aurora", "Soft lights in a fine frame.", aurora.draw, ("Polar Night", "Ilse Brandt")),
+    Template(4, "Pulse", "A sound wave bent to a ring.", pulse.draw, ("Heartbeat", "Kilo Volt")),
+    Template(5, "Rings", "Lines as in wood, the text on a plate.", rings.draw, ("Slow Growth", "Elder & Ash")),
+    Template(6, "Cut-outs", "Paper shapes in bright inks.", cutouts.draw, ("Paper Summer", "Lou Vance")),
+    Template(7, "Arcs", "A band of stripes around the text.", arcs.draw, ("Long Drive", "The Amber Set")),
+    Template(8, "Monogram", "The title's first sign as a shape.", monogram.draw, ("Quiet", "Noor Sahl")),
+)
+
+
+def templates() -> list[Template]:
+    """All templates, by id from 1."""
+    return list(_TEMPLATES)
+
+
+def cover(template_id: int, title: str, artist: str) -> bytes:
+    """The cover as PNG, 1000 by 1000 pixels. Raises KeyError for an unknown template."""
+    return _drawn(_template(template_id), title, artist, 1.0)
+
+
+def thumbnail(template_id: int, size: int = 250) -> bytes:
+    """The template with its sample text as PNG, `size` by `size` pixels. Raises KeyError, ValueError."""
+    if size not in THUMBNAIL_SIDES:
+        raise ValueError(f"a thumbnail has {THUMBNAIL_SIDES.start} to {SIDE} pixels a side, not {size}")
+    template = _template(template_id)
+    return _drawn(template, *template.sample, size / SIDE)
+
+
+def _template(template_id: int) -> Template:
+    return {template.id: template for template in _TEMPLATES}[template_id]
+
+
+def _drawn(template: Template, title: str, artist: str, scale: float) -> bytes:
+    title, artist = writing.drawable(title), writing.drawable(artist)
+    picture = template.draw(Chance(template.name, title, artist))
+    data = {
+        "svg": picture.svg,
+        "giant": _giant(picture.giant, title) if picture.giant else None,
+        "areas": [_area(area, title, artist) for area in picture.areas],
+    }
+    return typesetting.png("cover.typ", data, scale)
+
+
+def _giant(giant: Giant, title: str) -> dict[str, object]:
+    return {
+        "text": writing.graphemes(title)[0],
+        "x": giant.x,
+        "y": giant.y,
+        "size": giant.size,
+        "fill": giant.fill,
+        "ground": giant.ground,
+    }
+
+
+def _area(area: Area, title: str, artist: str) -> dict[str, object]:
+    """The box as the template takes it, its first text the larger; both stand at the side where the title begins."""
+    texts = [_text(style, text) for style, text in ((area.title, title), (area.artist, artist)) if style]
+    start = "right" if writing.is_rtl(title) else "left"
+    return {
+        "x": area.x,
+        "y": area.y,
+        "width": area.width,
+        "height": area.height,
+        "title": texts[0],
+        "artist": texts[1] if len(texts) > 1 else None,
+        "across": "center" if area.across == "center" else start,
+        "down": area.down,
+        "share": area.share,
+        "gap": area.gap,
+        "flipped": area.flipped,
+        "rule": area.rule,
+        "plate": area.plate,
+        "inset": area.inset,
+    }
+
+
+def _text(style: Style, text: str) -> dict[str, object]:
+    """The text with its style; scripts that reach high and low get more room between their lines."""
+    lines = wrapping.wrapping(text)
+    above, below, leading = (1.02, 0.40, 0.06) if writing.is_tall(text) else (0.78, 0.22, 0.12)
+    return {
+        "text": lines.text,
+        "words": lines.words,
+        "broken": lines.broken,
+        "kept": lines.kept,
+        "most": style.most,
+        "comfort": style.comfort,
+        "weight": style.weight,
+        "fill": style.fill,
+        "tracking": style.tracking if writing.may_be_spaced(text) else 0,
+        "rtl": writing.is_rtl(text),
+        "language": writing.language(text),
+        "thai": writing.language(text) == "th",
+        "above": above,
+        "below": below,
+        "leading": leading,
+    }

@@ -1,0 +1,128 @@
+"""What a cover is made of: an SVG picture on a page of 1000 by 1000, and boxes into which text is fitted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+SIDE = 1000
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Style:
+    """How a text is set: its largest size in points, the size under which long words are broken, weight, colour."""
+
+    most: int
+    comfort: int
+    weight: int
+    fill: str
+    tracking: float = 0.0
+
+
+@dataclass(frozen=True)
+class Area:
+    """A box for the title, the artist or both; `start` is left, and right where the title runs from right to left."""
+
+    x: int
+    y: int
+    width: int
+    height: int
+    title: Style | None = None
+    artist: Style | None = None
+    across: Literal["start", "center"] = "start"
+    down: Literal["top", "middle", "bottom"] = "top"
+    share: float = 0.36  # of the height, that the artist may take
+    gap: int = 22
+    flipped: bool = False  # the artist above the title
+    rule: str | None = None  # colour of a short line between the two
+    plate: str | None = None  # colour of a ground that grows with the text
+    inset: int = 0
+
+
+@dataclass(frozen=True)
+class Giant:
+    """The title's first sign behind the drawing: its centre, its longer side, its colour, the page's colour."""
+
+    x: int
+    y: int
+    size: int
+    fill: str
+    ground: str
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A finished design."""
+
+    svg: str
+    areas: tuple[Area, ...]
+    giant: Giant | None = None
+
+
+def svg(*parts: str) -> str:
+    """The whole drawing."""
+    return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {SIDE} {SIDE}">{"".join(parts)}</svg>'
+
+
+def ground(fill: str) -> str:
+    """The whole page in one colour or gradient."""
+    return f'<rect width="{SIDE}" height="{SIDE}" fill="{fill}"/>'
+
+
+def gradient(name: str, *colours: str, slope: Point = (0, 1)) -> str:
+    """A linear gradient, used as `url(#name)`; `slope` is where it ends in its box, from the upper left corner."""
+    return (
+        f'<linearGradient id="{name}" x1="0" y1="0" x2="{slope[0]}" y2="{slope[1]}">{_stops(colours)}</linearGradient>'
+    )
+
+
+def glow(name: str, colour: str, *, strength: float = 1) -> str:
+    """A radial gradient that fades out, used as `url(#name)`."""
+    stops = "".join(
+        f'<stop offset="{place / 8}" stop-color="{colour}" stop-opacity="{strength * (1 - place / 8) ** 2:.3f}"/>'
+        for place in range(9)
+    )
+    return f'<radialGradient id="{name}">{stops}</radialGradient>'
+
+
+def _stops(colours: Iterable[str]) -> str:
+    listed = list(colours)
+    last = max(len(listed) - 1, 1)
+    return "".join(f'<stop offset="{place / last:.3f}" stop-color="{one}"/>' for place, one in enumerate(listed))
+
+
+def circle(x: float, y: float, radius: float, paint: str) -> str:
+    """A circle; `paint` holds the attributes of fill and stroke."""
+    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" {paint}/>'
+
+
+def path(data: str, paint: str) -> str:
+    """A path; `paint` holds the attributes of fill and stroke."""
+    return f'<path d="{data}" {paint}/>'
+
+
+def polyline(points: Iterable[Point]) -> str:
+    """Path data through the points by straight lines."""
+    return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+
+
+def smooth(points: list[Point]) -> str:
+    """Path data of a closed curve through the points (Catmull-Rom)."""
+    data = f"M{points[0][0]:.1f} {points[0][1]:.1f}"
+    count = len(points)
+    for place in range(count):
+        before, start, end, after = (points[(place + step) % count] for step in (-1, 0, 1, 2))
+        first = (start[0] + (end[0] - before[0]) / 6, start[1] + (end[1] - before[1]) / 6)
+        second = (end[0] - (after[0] - start[0]) / 6, end[1] - (after[1] - start[1]) / 6)
+        data += f"C{first[0]:.1f} {first[1]:.1f} {second[0]:.1f} {second[1]:.1f} {end[0]:.1f} {end[1]:.1f}"
+    return data + "Z"
+
+
+def mixed(first: str, second: str, share: float) -> str:
+    """The colour that has so much of the second in it, both as `#rrggbb`."""
+    pairs = [(int(first[at : at + 2], 16), int(second[at : at + 2], 16)) for at in (1, 3, 5)]
+    return "#" + "".join(f"{round(one + (other - one) * share):02x}" for one, other in pairs)

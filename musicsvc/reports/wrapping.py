@@ -1,0 +1,104 @@
+"""Where the lines of a title may end: between words, between phrases of Japanese and Chinese, else only in need."""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass
+
+import budoux
+import regex
+
+from musicsvc.reports.writing import graphemes, may_be_spaced
+
+BREAK = "\u200b"  # zero-width space: a line may end here
+NO_BREAK = "\u2060"  # word joiner: none may
+LONGEST_KEPT = 8  # graphemes; a longer word may be broken where there is no other way
+LONGEST_CLUSTER = 12  # code points between two breaks: a chain of conjuncts can be one grapheme as long as the text
+JOINED_STEP = 4  # graphemes; each line end tried in a script that joins is shaped anew
+THAI_RUN = 12  # graphemes; Typst ends lines between Thai words, but its dictionary can fail for a whole title
+
+_IDEOGRAPHIC = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}]")
+_KANA = regex.compile(r"[\p{Hiragana}\p{Katakana}]")
+_THAI = regex.compile(r"\p{Thai}")
+_NEVER_FIRST = regex.compile(
+    r"[\p{Pe}\p{Pf}\p{Po}\p{M}\u200c\u200dー々〻ゝゞヽヾぁぃぅぇぉっゃゅょゎァィゥェォッャュョヮヵヶ]"
+)
+# Typst would end a line between ideographs, between syllables of Hangul, and between either of them and a letter.
+_SYLLABLE = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}]"
+_LOOSE = regex.compile(rf"(?<={_SYLLABLE})(?=[^\s\p{{M}}])|(?<=[^\s\p{{M}}])(?={_SYLLABLE})")
+
+
+@dataclass(frozen=True)
+class Wrapping:
+    """A text with marks where its lines may end, in `broken` also within long words, and what each keeps whole."""
+
+    text: str
+    words: list[str]
+    broken: str
+    kept: list[str]
+
+
+def wrapping(text: str) -> Wrapping:
+    """The ways to end the lines of a text in which blanks are single."""
+    ideographs = "japanese" if _KANA.search(text) else "simplified_chinese"
+    tokens = [_parts(token, ideographs) for token in text.split(" ")]
+    whole = [_runs(parts) for parts in tokens]
+    return Wrapping(
+        text=" ".join(BREAK.join(map(_glued, runs)) for runs in whole),
+        words=list(dict.fromkeys(run for runs in whole for run in runs)),
+        broken=" ".join(BREAK.join(map(_loosened, parts)) for parts in tokens),
+        kept=list(dict.fromkeys(part for parts in tokens for part in parts if not _is_long(part))),
+    )
+
+
+@functools.cache
+def _parser(language: str) -> budoux.Parser:
+    return {
+        "japanese": budoux.load_default_japanese_parser,
+        "simplified_chinese": budoux.load_default_simplified_chinese_parser,
+        "thai": budoux.load_default_thai_parser,
+    }[language]()
+
+
+def _parts(token: str, ideographs: str) -> list[str]:
+    """The phrases of Japanese and Chinese and the words of Thai in the token, else the token itself."""
+    script = _IDEOGRAPHIC if _IDEOGRAPHIC.search(token) else _THAI
+    if not script.search(token):
+        return [token]
+    parts: list[str] = []
+    for part in _parser("thai" if script is _THAI else ideographs).parse(token):
+        if parts and (_NEVER_FIRST.match(part) or not script.search(parts[-1][-1] + part[0])):
+            parts[-1] += part
+        else:
+            parts.append(part)
+    return parts
+
+
+def _runs(parts: list[str]) -> list[str]:
+    """The parts, but words of Thai in runs: within these Typst's dictionary is the better judge."""
+    runs: list[str] = []
+    for part in parts:
+        if runs and _THAI.search(runs[-1]) and len(graphemes(runs[-1] + part)) <= THAI_RUN:
+            runs[-1] += part
+        else:
+            runs.append(part)
+    return runs
+
+
+def _glued(word: str) -> str:
+    return _LOOSE.sub(NO_BREAK, word)
+
+
+def _loosened(word: str) -> str:
+    """The word, if it is long with a possible line end after every grapheme, or every few where letters join."""
+    if not _is_long(word):
+        return _glued(word)
+    pieces = (re.findall(f"(?s).{{1,{LONGEST_CLUSTER}}}", cluster) for cluster in graphemes(word))
+    signs = [piece for cluster in pieces for piece in cluster]
+    step = 1 if may_be_spaced(word) else JOINED_STEP
+    return BREAK.join("".join(signs[place : place + step]) for place in range(0, len(signs), step))
+
+
+def _is_long(word: str) -> bool:
+    return len(graphemes(word)) > LONGEST_KEPT

@@ -1,0 +1,93 @@
+"""Text of any script made drawable with the packaged fonts, and what setting it needs to know."""
+
+from __future__ import annotations
+
+import functools
+import re
+import unicodedata
+
+import regex
+
+from musicsvc.reports.typesetting import FOLDER
+
+SIGN = "□"  # stands for whatever no font has
+
+_CLUSTER = regex.compile(r"\X")
+_JOINERS = "\u200c\u200d"  # they shape their neighbours and are drawn by no glyph of their own
+_INVISIBLE = regex.compile(rf"[[\p{{Default_Ignorable_Code_Point}}]--[{_JOINERS}]]", regex.VERSION1)
+_STACK = regex.compile(r"(\p{M}{4})\p{M}+")  # more marks than that on one letter would leave the canvas
+_PILED = regex.compile(r"[\p{Mn}--[\p{Devanagari}\p{Arabic}\p{Hebrew}\p{Thai}]]{2}", regex.VERSION1)
+_TALL = regex.compile(r"[\p{Arabic}\p{Devanagari}\p{Thai}]")
+_JOINED = regex.compile(r"[\p{Arabic}\p{Devanagari}]")
+_LANGUAGES = (("th", "\\p{Thai}"), ("ja", "[\\p{Hiragana}\\p{Katakana}]"), ("ko", "\\p{Hangul}"), ("zh", "\\p{Han}"))
+
+
+@functools.cache
+def _coverage() -> tuple[re.Pattern[str], ...]:
+    """What each family can draw, in the order of fall-back (fonts/coverage.txt)."""
+    patterns = []
+    for line in (FOLDER / "coverage.txt").read_text(encoding="ascii").splitlines():
+        spans = [span.split("-") for span in line.split(":")[1].split()]
+        marks = "".join(f"\\U{int(first, 16):08x}-\\U{int(last, 16):08x}" for first, last in spans)
+        patterns.append(re.compile(f"[{marks}]+"))
+    return tuple(patterns)
+
+
+def covered(text: str) -> bool:
+    """Whether one font has all of the text."""
+    return any(font.fullmatch(text) for font in _coverage())
+
+
+def drawable(text: str) -> str:
+    """The text as the fonts can draw it, blanks collapsed, each grapheme that none of them has as one SIGN."""
+    seen = _STACK.sub(r"\1", _INVISIBLE.sub("", unicodedata.normalize("NFC", text)))
+    drawn = "".join(map(_drawable, _CLUSTER.findall(seen)))
+    return " ".join(drawn.split()) or SIGN
+
+
+def _drawable(cluster: str) -> str:
+    """The grapheme, its compatible spelling, its letter without the marks that the letter's font lacks, or SIGN."""
+    visible = cluster.translate(dict.fromkeys(map(ord, _JOINERS)))
+    if cluster[0].isspace():
+        return " " if visible.isspace() else f" {SIGN}"
+    if not visible:
+        return ""
+    if unicodedata.category(cluster[0])[0] == "M":
+        return SIGN
+    if covered(visible):
+        return cluster
+    compatible = unicodedata.normalize("NFKC", visible)
+    return compatible if covered(compatible) else _bare(visible)
+
+
+def _bare(cluster: str) -> str:
+    font = next((font for font in _coverage() if font.fullmatch(cluster[0])), None)
+    if font is None:
+        return SIGN
+    return cluster[0] + "".join(mark for mark in cluster[1:] if font.fullmatch(mark))
+
+
+def graphemes(text: str) -> list[str]:
+    """The signs that a reader sees as one."""
+    return _CLUSTER.findall(text)
+
+
+def is_rtl(text: str) -> bool:
+    """Whether the first strong character runs from right to left."""
+    strong = (unicodedata.bidirectional(character) for character in text)
+    return next((kind for kind in strong if kind in {"L", "R", "AL"}), "L") != "L"
+
+
+def language(text: str) -> str:
+    """The language whose rules of line breaking the text asks for."""
+    return next((code for code, script in _LANGUAGES if regex.search(script, text)), "ar" if is_rtl(text) else "en")
+
+
+def is_tall(text: str) -> bool:
+    """Whether the text reaches far above its capitals or below its line."""
+    return bool(_TALL.search(text) or _PILED.search(unicodedata.normalize("NFD", text)))
+
+
+def may_be_spaced(text: str) -> bool:
+    """Whether letters may be set apart: not where they join."""
+    return not _JOINED.search(text)
