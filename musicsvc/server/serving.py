@@ -34,7 +34,7 @@ def serve(settings: Settings, clock: Clock, ready: Callable[[str], None]) -> Non
 
     Raises Failure where the address cannot be used, or would carry tokens over plain HTTP.
     """
-    tls = _tls(settings.server)
+    tls = tls_of(settings.server)
     refuse_plain(settings.server, tls=tls is not None)
     database.connect(settings.store_url).close()
     listener = listen(settings.server.host, settings.server.port)
@@ -95,7 +95,8 @@ def root_of(settings: Settings, listener: socket.socket, *, tls: bool) -> str:
     return f"{'https' if tls else 'http'}://{host}:{listener.getsockname()[1]}"
 
 
-def _tls(server: Server) -> ssl.SSLContext | None:
+def tls_of(server: Server) -> ssl.SSLContext | None:
+    """What TLS is spoken with, None without it. Raises Failure that names a faulty file."""
     if server.tls_cert is None and server.tls_key is None:
         return None
     if server.tls_cert is None or server.tls_key is None:
