@@ -59,16 +59,13 @@ class PostgresTemplate:
         self._names = (f"{worker}_{number}" for number in itertools.count(1))
         self._name = f"{worker}_template"
         self._admin = psycopg.connect(postgres.database_url(server, "postgres"), autocommit=True)
-        # Through the WAL, as is the default since 15, a copy takes five times as long.
-        self._strategy = "STRATEGY FILE_COPY" if self._admin.info.server_version >= 150000 else ""
         self._admin.execute(f'CREATE DATABASE "{self._name}" TEMPLATE template0')
         schema.upgrade(postgres.database_url(server, self._name))
 
     def make(self, folder: Path, number: int, *, migrated: bool) -> str:  # noqa: ARG002 - the other store's
         """Copy the template on the server."""
         name = next(self._names)
-        template = self._name if migrated else "template0"
-        self._admin.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}" {self._strategy}')
+        self._admin.execute(f'CREATE DATABASE "{name}" TEMPLATE "{self._name if migrated else "template0"}"')
         return postgres.database_url(self._server, name)
 
     def remove(self, url: str) -> None:

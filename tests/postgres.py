@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 USER = "musicsvc"
 NOBODY = 65534
+GIGABYTE = 2**30
 START_SECONDS = 60.0
 # Ends with whoever holds the other end of its standard input, however that one ends, and cleans up.
 KEEPER = """
@@ -42,7 +43,7 @@ class Server:
 
     def __init__(self) -> None:
         """Make the cluster and start it, in about a second; raises MissingError."""
-        self.folder = Path(tempfile.mkdtemp(prefix="msvc", dir="/tmp" if Path("/tmp").is_dir() else None))  # noqa: S108 - a socket's path has 100 characters at most
+        self.folder = Path(tempfile.mkdtemp(prefix="msvc", dir=_room()))
         try:
             self._keeper = self._start()
         except BaseException:
@@ -88,6 +89,14 @@ class Server:
 def database_url(folder: Path, name: str) -> str:
     """The address of a database of the server in this folder."""
     return f"postgresql:///{name}?host={quote(str(folder), safe='')}&user={USER}"
+
+
+def _room() -> str | None:
+    """A folder with a short path, as sockets want it; in memory a database is copied in 0.04 s, on a disk in 0.4 s."""
+    for folder, needed in (("/dev/shm", 2 * GIGABYTE), ("/tmp", 0)):  # noqa: S108 - mkdtemp makes it ours alone
+        if os.access(folder, os.W_OK) and shutil.disk_usage(folder).free >= needed:
+            return folder
+    return None
 
 
 def find_binaries() -> Path:
