@@ -46,11 +46,9 @@ def _load(rows: Iterable[Row], artists: Mapping[str, int], batch: Batch) -> None
         if state is None:
             values = dict(zip(FIELDS, fields, strict=True)) | {"artists": credit.get(album_id, {})}
             state = batch.introduce(KIND, State(album_id, values))
-        _index(state, external_id, batch)
+        batch.index(KIND, state, external_id, _name_key(state))
     for key in keys:
-        state = batch.remembered(KIND, key)
-        if state is not None:
-            batch.hold(KIND, key, state)
+        batch.remember(KIND, key)
 
 
 def _by_external_id(external_ids: Sequence[Any], batch: Batch) -> Iterable[Any]:
@@ -76,17 +74,13 @@ def _credits(album_ids: Sequence[int]) -> dict[int, dict[int, None]]:
     return found
 
 
-def _index(state: State, external_id: str | None, batch: Batch) -> None:
-    """Let rows find the album by its external id and by its first artist and name."""
-    if external_id is not None:
-        batch.hold(KIND, ("id", external_id), state)
-    for artist_id in list(state.values["artists"])[:1]:
-        batch.hold(KIND, ("name", artist_id, state.values["name"]), state)
+def _name_key(state: State) -> Key:
+    return ("name", next(iter(state.values["artists"]), None), state.values["name"])
 
 
 def _meet(row: Row, artists: Mapping[str, int], batch: Batch) -> State:
     """The row's album, with what the row adds to it."""
-    state = batch.states[KIND].get(_key(row, artists))
+    state = batch.find(KIND, _key(row, artists))
     if state is None:
         empty: dict[str, Any] = {"artists": {}, "external_id": row.album_external_id}
         state = batch.introduce(KIND, State(batch.dry_id(), empty, new=True))
@@ -95,7 +89,7 @@ def _meet(row: Row, artists: Mapping[str, int], batch: Batch) -> State:
     batch.count(KIND, state, altered=altered)
     if differs:
         batch.differing.add(row.line)
-    _index(state, row.album_external_id, batch)
+    batch.index(KIND, state, row.album_external_id, _name_key(state))
     return state
 
 

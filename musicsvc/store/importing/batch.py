@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 COUNTED = 1 << 30
-Key = tuple[Hashable, ...]
+Key = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +39,7 @@ class State:
 
     id: int
     values: dict[str, Any]
+    name_key: Key = ()  # what rows without an external id find it by, as of now
     given: int = 0
     new: bool = False
     changed: set[str] = field(default_factory=set)
@@ -70,6 +70,11 @@ class State:
         self.added.setdefault(name, {}).update(fresh)
         return bool(fresh)
 
+    @property
+    def altered(self) -> bool:
+        """Whether the batch has changed it or added to it."""
+        return bool(self.changed or any(self.added.values()))
+
     def copy(self) -> State:
         """The same state with nothing pending, free to be changed."""
         values = {name: dict(value) if isinstance(value, dict) else value for name, value in self.values.items()}
@@ -84,6 +89,7 @@ class Memory:
     artists: dict[str, int] = field(default_factory=dict)
     genres: set[str] = field(default_factory=set)
     states: dict[str, dict[Key, State]] = field(default_factory=lambda: {"albums": {}, "tracks": {}})
+    named: dict[str, dict[Key, list[int]]] = field(default_factory=lambda: {"albums": {}, "tracks": {}})
     last_id: int = 0
 
     def absorb(self, batch: Batch) -> None:
@@ -91,12 +97,18 @@ class Memory:
         for kind, states in batch.states.items():
             self.given[kind].update({state.id: state.given for state in states.values() if state.given})
             if batch.scope.dry_run:
-                kept = {key: state for key, state in states.items() if state.id < 0 or state.changed or state.added}
-                self.states[kind].update(kept)
+                self._keep(kind, {key: state for key, state in states.items() if state.id < 0 or state.altered})
         if batch.scope.dry_run:
             self.artists |= batch.new_artists
             self.genres |= batch.new_genres
             self.last_id = batch.last_id
+
+    def _keep(self, kind: str, states: Mapping[Key, State]) -> None:
+        self.states[kind] |= states
+        for key, state in states.items():
+            ids = self.named[kind].setdefault(state.name_key, [])
+            if key == ("#", state.id) and state.id not in ids:
+                ids.append(state.id)
 
 
 class Batch:
@@ -111,6 +123,7 @@ class Batch:
         self.new_artists: dict[str, int] = {}
         self.new_genres: set[str] = set()
         self.states: dict[str, dict[Key, State]] = {"albums": {}, "tracks": {}}
+        self.named: dict[str, dict[Key, list[State]]] = {"albums": {}, "tracks": {}}
         self.last_id = memory.last_id
 
     def dry_id(self) -> int:
@@ -118,16 +131,20 @@ class Batch:
         self.last_id -= 1
         return self.last_id
 
-    def hold(self, kind: str, key: Key, state: State) -> State:
-        """Keep the state under the key, unless another is kept there; the one that is kept."""
-        return self.states[kind].setdefault(key, state)
+    def find(self, kind: str, key: Key) -> State | None:
+        """The state that a row of this key means; of several that go by one name the first."""
+        if key[0] != "name":
+            return self.states[kind].get(key)
+        return next((state for state in self.named[kind].get(key, ()) if state.name_key == key), None)
 
-    def remembered(self, kind: str, key: Key) -> State | None:
-        """What the dry run has made or changed under this key, free to be changed."""
-        state = self.memory.states[kind].get(key)
-        if state is None:
-            return None
-        return self.known(kind, state.id)
+    def index(self, kind: str, state: State, external_id: str | None, name_key: Key) -> None:
+        """Let rows find the state by its external id and by its name."""
+        if external_id is not None:
+            self.states[kind].setdefault(("id", external_id), state)
+        state.name_key = name_key
+        namesakes = self.named[kind].setdefault(name_key, [])
+        if not any(state is other for other in namesakes):
+            namesakes.append(state)
 
     def known(self, kind: str, state_id: int) -> State | None:
         """The state of this id, where the batch has met it or the dry run remembers it."""
@@ -140,7 +157,17 @@ class Batch:
     def introduce(self, kind: str, state: State) -> State:
         """Keep a state that the batch has not met yet, with the fields that earlier batches gave it."""
         state.given = self.memory.given[kind].get(state.id, 0)
-        return self.hold(kind, ("#", state.id), state)
+        self.states[kind]["#", state.id] = state
+        return state
+
+    def remember(self, kind: str, key: Key) -> None:
+        """Bring in what the dry run has made or changed under this key."""
+        state = self.memory.states[kind].get(key)
+        ids = self.memory.named[kind].get(key, ()) if state is None else (state.id,)
+        for state_id in ids:
+            known = self.known(kind, state_id)
+            if known is not None:
+                self.index(kind, known, key[1] if key[0] == "id" else None, known.name_key)
 
     def count(self, kind: str, state: State, *, altered: bool) -> None:
         """Count a row's mention of the album or track: new or changed once, repeated else."""

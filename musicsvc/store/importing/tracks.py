@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 KIND = "tracks"
 FIELDS = ("name", "album", "release_date", "duration", "bpm", "key", "scale", "image", "description")
+ALBUM_GIVEN = 1 << FIELDS.index("album")
 COLUMNS = (Track.id, Track.external_id, *(getattr(Track, name) for name in FIELDS))
 
 
@@ -52,11 +53,9 @@ def _load(keys: Sequence[Key], batch: Batch) -> None:
             values["artists"] = tuple(credit.get(track_id, ()))
             values |= {"genres": words.get(track_id, {}), "tags": labels.get(track_id, {})}
             state = batch.introduce(KIND, State(track_id, values))
-        _index(state, external_id, batch)
+        batch.index(KIND, state, external_id, _name_key(state))
     for key in keys:
-        state = batch.remembered(KIND, key)
-        if state is not None:
-            batch.hold(KIND, key, state)
+        batch.remember(KIND, key)
 
 
 def _by_external_id(external_ids: Sequence[Any], batch: Batch) -> Iterable[Any]:
@@ -89,29 +88,27 @@ def _collect(link: Any, track_ids: Sequence[int]) -> dict[int, dict[Any, None]]:
     return found
 
 
-def _index(state: State, external_id: str | None, batch: Batch) -> None:
-    """Let rows find the track by its external id, and by its artists, name and album."""
-    if external_id is not None:
-        batch.hold(KIND, ("id", external_id), state)
-    values = state.values
-    batch.hold(KIND, ("name", frozenset(values["artists"]), values["name"], values["album"]), state)
+def _name_key(state: State) -> Key:
+    return ("name", frozenset(state.values["artists"]), state.values["name"], state.values["album"])
 
 
 def _meet(row: Row, key: Key, artists: Mapping[str, int], album: int | None, batch: Batch) -> State:
     """The row's track, with what the row adds to it."""
-    state = batch.states[KIND].get(key)
+    state = batch.find(KIND, key)
     if state is None:
         empty = dict.fromkeys(FIELDS) | {"artists": (), "genres": {}, "tags": {}}
         state = State(batch.dry_id(), empty | {"external_id": row.external_id}, new=True)
-        state = batch.introduce(KIND, state)
+        batch.introduce(KIND, state)
     offered = {name: getattr(row, name) for name in FIELDS} | {"album": album}
     altered, differs = state.take(offered | {"artists": tuple(artists[name] for name in row.artists)})
+    if not row.external_id:
+        state.given |= ALBUM_GIVEN  # it was found by its name, artists and album: none of them may change any more
     altered |= state.unite("genres", row.genres)
     altered |= state.unite("tags", dict.fromkeys(_room(row, state, batch)))
     batch.count(KIND, state, altered=altered)
     if differs:
         batch.differing.add(row.line)
-    _index(state, row.external_id, batch)
+    batch.index(KIND, state, row.external_id, _name_key(state))
     return state
 
 

@@ -1,0 +1,427 @@
+"""`import catalog` in the store: what becomes of rows, the first time and the second."""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as some
+
+from musicsvc.errors import Failure, Invalid, NotFound
+from musicsvc.store import database, users
+from musicsvc.store.database import Store
+from musicsvc.store.importing import catalog, readers
+from musicsvc.store.importing.summary import Summary
+from musicsvc.store.models import (
+    Album,
+    AlbumArtist,
+    Artist,
+    Genre,
+    Tag,
+    Track,
+    TrackArtist,
+    TrackGenre,
+    TrackTag,
+)
+
+Rows = Sequence[Mapping[str, object]]
+Import = Callable[..., Summary]
+
+
+def quiet(_summary: Summary) -> None:
+    """Nobody listens."""
+
+
+@pytest.fixture
+def imported(store: Store, tmp_path: Path) -> Import:
+    def run(rows: Rows, *, into: Store = store, **options: Any) -> Summary:
+        file = tmp_path / "rows.jsonl"
+        file.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
+        with readers.open_file(file) as reader:
+            return catalog.run(into, reader, catalog.Options(**options), now=7, told=quiet)
+
+    return run
+
+
+def counts(summary: Summary, kind: str = "tracks") -> tuple[int, int, int, int]:
+    found = summary.counts[kind]
+    return found.new, found.changed, found.repeated, found.refused
+
+
+def reasons(summary: Summary) -> list[tuple[int, str]]:
+    return [(refusal.line, refusal.reason) for refusal in summary.refused]
+
+
+def dump(store: Store) -> dict[str, list[tuple[Any, ...]]]:
+    tables = (Artist, Album, AlbumArtist, Track, TrackArtist, Genre, TrackGenre, Tag, TrackTag)
+    return store.read(
+        lambda: {table.__name__: sorted(table.select().tuples().iterator(), key=str) for table in tables}
+    ).result()
+
+
+def only(store: Store, table: Any) -> Any:
+    (found,) = store.read(lambda: list(table.select())).result()
+    return found
+
+
+FULL = {
+    "external_id": "t1",
+    "track": " Trio ",
+    "artist": "Clara; Robert",
+    "album": "Chamber",
+    "album_external_id": "a1",
+    "release_date": "1846",
+    "duration_ms": "1000.5",
+    "genre": "Chamber Music",
+    "tags": "piano; violin",
+    "bpm": "99.5",
+    "key": "7",
+    "scale": "0",
+    "image": "https://a.test/i.jpg",
+    "description": "Op. 17",
+}
+
+
+def test_every_field_goes_where_it_belongs(store: Store, imported: Import) -> None:
+    summary = imported([FULL])
+    assert [counts(summary, kind) for kind in summary.counts] == [
+        (2, 0, 0, 0),
+        (1, 0, 0, 0),
+        (1, 0, 0, 0),
+        (1, 0, 0, 0),
+    ]
+    track, album = only(store, Track), only(store, Album)
+    assert (track.name, track.release_date, track.duration, track.album) == ("Trio", "1846-01-01", 1001, album.id)
+    assert (track.bpm, track.key, track.scale, track.description) == (100, "G", "Minor", "Op. 17")
+    assert (track.external_id, track.imported_for, track.created_at) == ("t1", 0, 7)
+    assert (track.currency, track.licensing_type, track.fingerprint_status) == ("USD", "non_exclusive_only", "pending")
+    assert track.image == album.image == "https://a.test/i.jpg"
+    assert (album.name, album.release_date, album.external_id) == ("Chamber", "1846-01-01", "a1")
+    found = dump(store)
+    assert (
+        [(row[1], row[2]) for row in found["TrackArtist"]]
+        == [(1, 0), (2, 1)]
+        == [row[1:] for row in found["AlbumArtist"]]
+    )
+    assert [row[1] for row in found["Artist"]] == ["Clara", "Robert"]
+    assert {row[1] for row in found["Tag"]} == {"piano", "violin"}
+    assert [row[1:] for row in found["Genre"]] == [("chamber-music", "Chamber Music")]
+    assert summary.notes["month_padded"] == 1
+
+
+def test_a_second_run_changes_nothing(store: Store, imported: Import) -> None:
+    imported([FULL])
+    before = dump(store)
+    again = imported([FULL])
+    assert [counts(again, kind) for kind in again.counts] == [(0, 0, 2, 0), (0, 0, 1, 0), (0, 0, 1, 0), (0, 0, 1, 0)]
+    assert dump(store) == before
+
+
+def test_what_changed_in_the_file_changes_in_the_store(store: Store, imported: Import) -> None:
+    imported([FULL])
+    summary = imported(
+        [{**FULL, "track": "Trio in g", "artist": "Robert; Clara; Joseph", "album": "Trios", "bpm": 120}]
+    )
+    assert (counts(summary), counts(summary, "albums")) == ((0, 1, 0, 0), (0, 1, 0, 0))
+    track = only(store, Track)
+    assert (track.name, track.bpm, track.key, only(store, Album).name) == ("Trio in g", 120, "G", "Trios")
+    found = dump(store)
+    assert [row[1:] for row in found["TrackArtist"]] == [(1, 1), (2, 0), (3, 2)]
+    assert [row[1:] for row in found["AlbumArtist"]] == [(1, 0), (2, 1), (3, 2)]
+
+
+def test_blank_and_missing_cells_leave_what_is_there(store: Store, imported: Import) -> None:
+    imported([FULL])
+    before = dump(store)
+    summary = imported([{"external_id": "t1", "track": "Trio", "artist": "Clara;Robert", "bpm": "", "album": None}])
+    assert counts(summary) == (0, 0, 1, 0)
+    assert dump(store) == before
+
+
+def test_genres_and_tags_of_a_tracks_rows_are_united(store: Store, imported: Import) -> None:
+    rows = [{"external_id": "t", "track": "T", "artist": "A", "genre": genre, "tags": tag} for genre, tag in
+            [("Pop", "x"), ("ROCK; pop", "y"), ("rock", "x;z")]]  # fmt: skip
+    assert counts(imported(rows)) == (1, 0, 2, 0)
+    found = dump(store)
+    assert (len(found["TrackGenre"]), len(found["TrackTag"])) == (2, 3)
+    assert counts(imported(rows)) == (0, 0, 3, 0)
+    assert counts(imported([{**rows[0], "genre": "Jazz"}])) == (0, 1, 0, 0)
+    assert len(dump(store)["TrackGenre"]) == 3
+
+
+def test_the_first_row_that_gives_a_field_decides_it(store: Store, imported: Import) -> None:
+    row = {"external_id": "t", "artist": "A"}
+    rows = [{**row, "track": "First"}, {**row, "track": "Second", "bpm": 90}, {**row, "track": "First", "bpm": 100}]
+    summary = imported(rows)
+    assert summary.notes["differing"] == 2
+    assert (only(store, Track).name, only(store, Track).bpm) == ("First", 90)
+    assert counts(imported(rows)) == (0, 0, 3, 0)
+
+
+def test_an_albums_artists_are_those_of_all_its_rows_first_seen_first(store: Store, imported: Import) -> None:
+    rows = [
+        {"track": "1", "artist": "B", "album": "X", "album_external_id": "x"},
+        {"track": "2", "artist": "A;B", "album": "X", "album_external_id": "x"},
+        {"track": "3", "artist": "C", "album": "X", "album_external_id": "x"},
+    ]
+    imported(rows)
+    names = {row[0]: row[1] for row in dump(store)["Artist"]}
+    links = sorted(dump(store)["AlbumArtist"], key=lambda link: link[2])
+    assert [names[link[1]] for link in links] == ["B", "A", "C"]
+    assert counts(imported(rows), "albums") == (0, 0, 3, 0)
+
+
+def test_without_external_ids_albums_go_by_first_artist_and_name_and_tracks_by_artists_name_and_album(
+    imported: Import,
+) -> None:
+    rows = [
+        {"track": "T", "artist": "A;B", "album": "X"},
+        {"track": "T", "artist": "B;A", "album": "X"},
+        {"track": "T", "artist": "A;B", "album": "X"},
+        {"track": "T", "artist": "A"},
+        {"track": "T", "artist": "A", "album": "Y"},
+    ]
+    summary = imported(rows)
+    assert counts(summary) == (4, 0, 1, 0)
+    assert counts(summary, "albums") == (3, 0, 1, 0)
+    assert counts(imported(rows)) == (0, 0, 5, 0)
+    assert counts(imported([{**rows[3], "bpm": 77}])) == (0, 1, 0, 0)
+
+
+def test_a_row_without_external_id_meets_a_track_that_has_one(store: Store, imported: Import) -> None:
+    imported([{"track": "T", "artist": "A", "album": "X", "external_id": "t", "album_external_id": "x"}])
+    assert counts(imported([{"track": "T", "artist": "A", "album": "X"}])) == (0, 0, 1, 0)
+    other = imported([{"track": "T", "artist": "A", "album": "X", "external_id": "u", "album_external_id": "y"}])
+    assert (counts(other), counts(other, "albums")) == ((1, 0, 0, 0), (1, 0, 0, 0))
+    assert len(dump(store)["Track"]) == 2
+
+
+def test_tracks_made_through_the_api_are_met_by_name(store: Store, imported: Import) -> None:
+    def make() -> None:
+        artist = Artist.create(name="A", created_at=1)
+        TrackArtist.create(track=Track.create(name="T", duration=5, created_at=1), artist=artist, position=0)
+
+    store.write(make).result()
+    assert counts(imported([{"track": "T", "artist": " A "}])) == (0, 0, 1, 0)
+
+
+def test_artists_differ_by_case_and_by_manager(store: Store, imported: Import) -> None:
+    made = store.write(lambda: users.create("label@a.test", now=1).id).result()
+    row = {"external_id": "t", "track": "T", "artist": "Same", "album": "X", "album_external_id": "x"}
+    imported([row, {**row, "external_id": "u", "artist": "SAME"}])
+    summary = imported([row], manager="Label@A.test")
+    assert [counts(summary, kind)[0] for kind in ("artists", "albums", "tracks")] == [1, 1, 1]
+    found = dump(store)
+    assert [row[1:6] for row in found["Artist"]][2] == ("Same", None, None, False, made)
+    assert counts(imported([row], manager="label@a.test")) == (0, 0, 1, 0)
+    with pytest.raises(NotFound):
+        imported([row], manager="nobody@a.test")
+
+
+def test_names_that_only_look_alike_are_other_artists(imported: Import) -> None:
+    names = ["Björk", "Bjo\u0308rk", "Bjork", "Björk "]
+    summary = imported([{"track": "T", "artist": name} for name in names])
+    assert counts(summary, "artists") == (3, 0, 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("cells", "reason"),
+    [
+        ({"track": " "}, "track is missing"),
+        ({"artist": ";"}, "artist is missing"),
+        ({"track": "x" * 256}, "track must not be longer than 255 characters"),
+        ({"track": "a\0"}, "track must not contain a NUL character"),
+        ({"artist": "x" * 256}, "artist must not be longer than 255 characters"),
+        ({"artist": [f"a{n}" for n in range(51)]}, "artist names more than 50 artists"),
+        ({"album": "x" * 256}, "album must not be longer than 255 characters"),
+        ({"album_external_id": "x"}, "album is missing beside its id"),
+        ({"release_date": "2023-02-29"}, "release_date must be a real date"),
+        ({"duration_ms": 86_400_001}, "duration_ms must be between 0 and 86,400,000"),
+        ({"duration_ms": "3:12"}, "duration_ms must be a number"),
+        ({"genre": "***"}, "genre must contain a letter or a digit"),
+        ({"genre": "x" * 61}, "genre must not be longer than 60 characters"),
+        ({"tags": ["x" * 61]}, "tags must not be longer than 60 characters"),
+        ({"tags": [f"t{n}" for n in range(21)]}, "tags holds more than 20 tags"),
+        ({"bpm": "fast"}, "bpm must be a number"),
+        ({"key": "H"}, "key must be a note (C, C#, … B) or a number from 0 to 11"),
+        ({"scale": "Dorian"}, "scale must be Major or Minor, or 1 or 0"),
+        ({"image": "cover.jpg"}, "image must be an absolute http or https URL"),
+        ({"description": "x" * 10_001}, "description must not be longer than 10,000 characters"),
+        ({"external_id": True}, "external_id must be text"),
+        ({"bpm": "x", "track": None}, "track is missing; bpm must be a number"),
+    ],
+)
+def test_a_row_is_refused_by_its_line_with_the_reason_and_the_rest_goes_in(
+    store: Store, imported: Import, cells: dict[str, object], reason: str
+) -> None:
+    sound = {"track": "T", "artist": "A"}
+    summary = imported([sound, sound | cells, {**sound, "track": "U"}])
+    assert reasons(summary) == [(2, reason)]
+    assert sum(counts(summary, kind)[3] for kind in summary.counts) == 1
+    assert sorted(row[1] for row in dump(store)["Track"]) == ["T", "U"]
+
+
+def test_the_limits_themselves_are_taken(store: Store, imported: Import) -> None:
+    row = {
+        "track": "𝄞" * 255,
+        "artist": [f"a{n}" for n in range(50)],
+        "duration_ms": 86_400_000,
+        "genre": "g" * 60,
+        "tags": [f"t{n}" for n in range(20)],
+        "image": "http://a/" + "x" * 2039,
+        "description": "x" * 10_000,
+        "bpm": "400.4",
+    }
+    assert reasons(imported([row])) == []
+    assert only(store, Track).bpm == 400
+
+
+@pytest.mark.parametrize("bpm", ["0", "19.4", "400.5", "-5", "1e300"])
+def test_a_tempo_out_of_bounds_is_left_out_and_counted(store: Store, imported: Import, bpm: str) -> None:
+    summary = imported([{"track": "T", "artist": "A", "bpm": bpm}])
+    assert summary.notes["bpm_dropped"] == 1
+    assert only(store, Track).bpm is None
+
+
+def test_a_track_without_a_length_has_none(store: Store, imported: Import) -> None:
+    imported([{"track": "T", "artist": "A"}])
+    assert only(store, Track).duration == 0
+
+
+def test_a_track_holds_twenty_tags_at_most(store: Store, imported: Import) -> None:
+    rows = [{"track": "T", "artist": "A", "tags": [f"{part}{n}" for n in range(15)]} for part in "ab"]
+    assert imported(rows).notes["tags_dropped"] == 10
+    assert len(dump(store)["TrackTag"]) == 20
+    assert counts(imported(rows)) == (0, 0, 2, 0)
+
+
+def test_columns_are_mapped_and_left_out(store: Store, imported: Import) -> None:
+    row = {"song": "T", "by": "A", "and": "B", "key": "not a key", "tempo": 90, "popularity": 3}
+    imported([row], pairs=["song=track", "by=artist", "and=artist", "key=", "tempo=bpm"])
+    assert (only(store, Track).bpm, len(dump(store)["TrackArtist"])) == (90, 2)
+
+
+@pytest.mark.parametrize("pair", ["song", "=track", "song=nothing"])
+def test_a_pair_that_is_none_is_refused(imported: Import, pair: str) -> None:
+    with pytest.raises(Invalid):
+        imported([], pairs=[pair])
+
+
+def test_two_columns_cannot_fill_one_field(imported: Import) -> None:
+    with pytest.raises(Invalid, match="invalid") as refused:
+        imported([], pairs=["a=track", "b=track"])
+    assert refused.value.errors == {"--map": "The field track can be filled by one column only."}
+
+
+def test_texts_that_stand_for_blank_are_told(imported: Import) -> None:
+    row = {"track": "NA", "artist": "NA"}
+    assert reasons(imported([row], blanks=["NA"])) == [(1, "track is missing; artist is missing")]
+    assert counts(imported([row])) == (1, 0, 0, 0)
+
+
+def test_a_dry_run_says_the_same_and_writes_nothing(store: Store, imported: Import, monkeypatch: Any) -> None:
+    monkeypatch.setattr(catalog, "ROWS_A_UNIT", 2)
+    imported([{"external_id": "t1", "track": "Old", "artist": "A", "album": "X"}])
+    rows = [
+        {"external_id": "t1", "track": "New", "artist": "A", "album": "X", "genre": "Pop"},
+        {"external_id": "t2", "track": "T", "artist": "B;A", "album": "Y", "release_date": "2020-01"},
+        {"external_id": "t1", "track": "Other", "artist": "C", "album": "X", "genre": "pop"},
+        {"external_id": "t2", "track": "T", "artist": "B;A", "album": "Y", "tags": "x"},
+        {"track": "T", "artist": "B;A", "album": "Y"},
+        {"track": "", "artist": "B"},
+        {"track": "U", "artist": "B"},
+        {"track": "U", "artist": "B", "bpm": 1},
+    ]
+    before = dump(store)
+    dry = imported(rows, dry_run=True)
+    assert dump(store) == before
+    real = imported(rows)
+    dry.dry_run = False
+    assert dry == real
+    assert counts(real) == (2, 1, 4, 1)
+    assert counts(real, "albums") == (2, 0, 3, 0)
+    again = imported(rows, dry_run=True)
+    assert counts(again) == (0, 0, 7, 1)
+
+
+names = some.sampled_from(["a", "b", "c"])
+row_like = some.fixed_dictionaries(
+    {"track": names, "artist": some.lists(names, min_size=1, max_size=3)},
+    optional={
+        "external_id": names,
+        "album": names,
+        "album_external_id": names,
+        "bpm": some.sampled_from([60, 90]),
+        "release_date": some.sampled_from(["1999", "2001-02"]),
+        "genre": names,
+        "tags": some.lists(names, max_size=2),
+    },
+)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(earlier=some.lists(row_like, max_size=6), rows=some.lists(row_like, max_size=12), size=some.integers(1, 13))
+def test_whatever_the_rows_and_the_batches_a_dry_run_is_right_and_a_second_run_changes_nothing(
+    store: Store, imported: Import, earlier: Rows, rows: Rows, size: int
+) -> None:
+    def clear() -> None:
+        for table in (Track, Album, Artist, Genre, Tag):
+            table.delete().execute()
+
+    store.write(clear).result()
+    imported(earlier)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(catalog, "ROWS_A_UNIT", size)
+        dry = imported(rows, dry_run=True)
+        first = imported(rows)
+        before = dump(store)
+        again = imported(rows)
+    assert dry.counts == first.counts
+    assert dump(store) == before
+    assert [counts(again, kind)[:2] for kind in again.counts] == [(0, 0)] * 4
+
+
+def test_a_file_that_breaks_off_leaves_whole_batches(store: Store, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(catalog, "ROWS_A_UNIT", 2)
+    file = tmp_path / "broken.csv"
+    file.write_bytes(b"track,artist\n" + b"".join(b"t%d,a\n" % n for n in range(5)) + b"\xff,a\n")
+    with readers.open_file(file) as reader, pytest.raises(Failure) as failed:
+        catalog.run(store, reader, catalog.Options(), now=7, told=quiet)
+    assert failed.value.message == (
+        f"{file}: line 7 is not UTF-8; convert the file first. "
+        "The first 4 rows are in; a second run goes on from there."
+    )
+    assert len(dump(store)["Track"]) == 4
+
+
+def test_columns_that_are_missing_are_told_before_anything_is_written(store: Store, tmp_path: Path) -> None:
+    file = tmp_path / "x.csv"
+    file.write_text("title,artist\nT,A\n")
+    for pairs, told in (([], "No column gives the track."), (["name=track"], "There is no column 'name'.")):
+        with readers.open_file(file) as reader, pytest.raises(Failure) as failed:
+            catalog.run(store, reader, catalog.Options(pairs), now=7, told=quiet)
+        assert failed.value.message.startswith(told)
+        assert "title, artist" in failed.value.message
+
+
+def test_two_imports_at_once_make_nothing_twice(store: Store, store_url: str, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(catalog, "ROWS_A_UNIT", 10)
+    file = tmp_path / "both.csv"
+    file.write_text("track,artist,genre\n" + "".join(f"t{n},a{n % 7},g{n % 5}\n" for n in range(100)))
+
+    def run() -> None:
+        with database.connect(store_url) as mine, readers.open_file(file) as reader:
+            done.append(catalog.run(mine, reader, catalog.Options(), now=7, told=quiet))
+
+    done: list[Summary] = []
+    threads = [threading.Thread(target=run) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(counts(summary)[0] for summary in done) == 100
+    found = dump(store)
+    assert (len(found["Track"]), len(found["Artist"]), len(found["Genre"])) == (100, 7, 5)
