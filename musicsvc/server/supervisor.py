@@ -35,6 +35,7 @@ class Supervisor:
         self._lifeline, self._held = os.pipe()
         self._born: dict[int, float] = {}
         self._ending = False
+        self._killed = False
         self._pause = 0.0
 
     def run(self) -> None:
@@ -50,6 +51,8 @@ class Supervisor:
                 log.warning("worker %s ended (%s); another one takes its place", pid, _told(status))
                 self._rest(lived)
                 self._fork()
+        if self._killed:
+            sys.exit(1)
 
     def _fork(self) -> None:
         # A worker born while a signal is handled would be missed by it.
@@ -87,6 +90,7 @@ class Supervisor:
 
     def _end(self, _number: int, _frame: FrameType | None) -> None:
         if self._ending:
+            self._killed = True
             for pid in self._born:
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)

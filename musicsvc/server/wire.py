@@ -48,7 +48,7 @@ class JsonHandler(RequestHandler):
         """Answer what has come, tell that this was all, and close."""
         self._last = True
         if not self.unanswered:
-            self.close()
+            self.force_close()
 
     def eof_received(self) -> bool:  # type: ignore[override]  # aiohttp's own always closes
         """Keep the way back open for a client that has sent all it wants and waits for its answers."""

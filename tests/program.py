@@ -1,0 +1,87 @@
+"""The real program as a process of its own, which is gone when the test is."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PATIENCE = 30.0  # seconds; a busy machine is slow to start a process
+
+
+class Program:
+    """`musicsvc` with these arguments; what it prints goes into files of the folder."""
+
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        self._out, self._err = folder / "out", folder / "err"
+        with self._out.open("wb") as out, self._err.open("wb") as err:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "musicsvc", *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                start_new_session=True,
+            )
+
+    @property
+    def out(self) -> str:
+        return self._out.read_text("utf-8")
+
+    @property
+    def err(self) -> str:
+        return self._err.read_text("utf-8")
+
+    @property
+    def root(self) -> str:
+        """The address that it listens on, once it does."""
+        until(lambda: re.search(r"listens on |curl ", self.err + self.out) or self.process.poll() is not None)
+        found = re.search(r"https?://[^/\s]+:\d+", self.err)
+        assert found, self.err
+        return found[0]
+
+    @property
+    def workers(self) -> list[int]:
+        """The processes below it (Linux)."""
+        pid = self.process.pid
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text("utf-8")
+        return [child for child in map(int, children.split()) if is_running(child)]
+
+    def end(self, signal: int) -> int:
+        """Send the signal; the exit code that it ends with."""
+        self.process.send_signal(signal)
+        return self.process.wait(PATIENCE)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        with suppress(subprocess.TimeoutExpired):
+            if self.process.poll() is None:
+                self.process.terminate()
+            self.process.wait(PATIENCE)
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+
+def is_running(pid: int) -> bool:
+    """Whether there is such a process that has not ended (Linux)."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[0] not in {"Z", "X"}
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def until(holds: Callable[[], object], seconds: float = PATIENCE) -> None:
+    """Wait until it holds; fails after so many seconds."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.02)
