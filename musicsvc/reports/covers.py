@@ -64,14 +64,16 @@ def _template(template_id: int) -> Template:
 
 
 def _drawn(template: Template, title: str, artist: str, scale: float) -> bytes:
-    title, artist = writing.drawable(title), writing.drawable(artist)
+    return typesetting.png("cover.typ", _page(template, writing.drawable(title), writing.drawable(artist)), scale)
+
+
+def _page(template: Template, title: str, artist: str) -> dict[str, object]:
     picture = template.draw(Chance(template.name, title, artist))
-    data = {
+    return {
         "svg": picture.svg,
         "giant": _giant(picture.giant, title) if picture.giant else None,
         "areas": [_area(area, title, artist) for area in picture.areas],
     }
-    return typesetting.png("cover.typ", data, scale)
 
 
 def _giant(giant: Giant, title: str) -> dict[str, object]:
@@ -110,7 +112,7 @@ def _area(area: Area, title: str, artist: str) -> dict[str, object]:
 def _text(style: Style, text: str) -> dict[str, object]:
     """The text with its style; scripts that reach high and low get more room between their lines."""
     lines = wrapping.wrapping(text)
-    above, below, leading = (1.02, 0.40, 0.06) if writing.is_tall(text) else (0.78, 0.22, 0.12)
+    above, below, leading = (1.0, 0.37, 0.04) if writing.is_tall(text) else (0.78, 0.22, 0.12)
     return {
         "text": lines.text,
         "words": lines.words,

@@ -16,8 +16,10 @@ NO_BREAK = "\u2060"  # word joiner: none may
 LONGEST_KEPT = 8  # graphemes; a longer word may be broken where there is no other way
 LONGEST_CLUSTER = 12  # code points between two breaks: a chain of conjuncts can be one grapheme as long as the text
 JOINED_STEP = 4  # graphemes; each line end tried in a script that joins is shaped anew
+UNBROKEN_BLANK = "\u00a0"
 THAI_RUN = 12  # graphemes; Typst ends lines between Thai words, but its dictionary can fail for a whole title
 
+_DASH = regex.compile(r" ([\u2013\u2014]) ")  # stays at the end of a line
 _IDEOGRAPHIC = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}]")
 _KANA = regex.compile(r"[\p{Hiragana}\p{Katakana}]")
 _THAI = regex.compile(r"\p{Thai}")
@@ -42,7 +44,7 @@ class Wrapping:
 def wrapping(text: str) -> Wrapping:
     """The ways to end the lines of a text in which blanks are single."""
     ideographs = "japanese" if _KANA.search(text) else "simplified_chinese"
-    tokens = [_parts(token, ideographs) for token in text.split(" ")]
+    tokens = [_parts(token, ideographs) for token in _DASH.sub(f"{UNBROKEN_BLANK}\\1 ", text).split(" ")]
     whole = [_runs(parts) for parts in tokens]
     return Wrapping(
         text=" ".join(BREAK.join(map(_glued, runs)) for runs in whole),

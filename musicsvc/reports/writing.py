@@ -15,8 +15,9 @@ SIGN = "□"  # stands for whatever no font has
 _CLUSTER = regex.compile(r"\X")
 _JOINERS = "\u200c\u200d"  # they shape their neighbours and are drawn by no glyph of their own
 _INVISIBLE = regex.compile(rf"[[\p{{Default_Ignorable_Code_Point}}]--[{_JOINERS}]]", regex.VERSION1)
-_STACK = regex.compile(r"(\p{M}{4})\p{M}+")  # more marks than that on one letter would leave the canvas
-_PILED = regex.compile(r"[\p{Mn}--[\p{Devanagari}\p{Arabic}\p{Hebrew}\p{Thai}]]{2}", regex.VERSION1)
+_MARK = r"[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff]"
+_STACK = regex.compile(rf"({_MARK}{{3}}){_MARK}+|(\p{{M}}{{4}})\p{{M}}+")  # higher stacks would leave the canvas
+_PILED = regex.compile(rf"{_MARK}{{2}}")
 _TALL = regex.compile(r"[\p{Arabic}\p{Devanagari}\p{Thai}]")
 _JOINED = regex.compile(r"[\p{Arabic}\p{Devanagari}]")
 _LANGUAGES = (("th", "\\p{Thai}"), ("ja", "[\\p{Hiragana}\\p{Katakana}]"), ("ko", "\\p{Hangul}"), ("zh", "\\p{Han}"))
@@ -40,8 +41,8 @@ def covered(text: str) -> bool:
 
 def drawable(text: str) -> str:
     """The text as the fonts can draw it, blanks collapsed, each grapheme that none of them has as one SIGN."""
-    seen = _STACK.sub(r"\1", _INVISIBLE.sub("", unicodedata.normalize("NFC", text)))
-    drawn = "".join(map(_drawable, _CLUSTER.findall(seen)))
+    seen = _STACK.sub(r"\1\2", _INVISIBLE.sub("", unicodedata.normalize("NFD", text)))
+    drawn = "".join(map(_drawable, _CLUSTER.findall(unicodedata.normalize("NFC", seen))))
     return " ".join(drawn.split()) or SIGN
 
 

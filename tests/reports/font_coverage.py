@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 
-from fontTools.ttLib import TTCollection, TTFont
+from fontTools.ttLib import TTCollection, TTFont  # type: ignore[import-untyped]
 
 from musicsvc.reports.typesetting import FAMILIES, FOLDER
 
@@ -13,11 +13,12 @@ from musicsvc.reports.typesetting import FAMILIES, FOLDER
 def drawn_by(path: Path) -> set[int]:
     """The code points for which the font has a glyph with an outline."""
     font = TTCollection(path).fonts[0] if path.suffix == ".ttc" else TTFont(path)
-    outlines = font["glyf"]
+    outlines = font["loca"]
+    place = font.getReverseGlyphMap()
     return {
         code
         for code, name in font.getBestCmap().items()
-        if outlines[name].numberOfContours != 0 and unicodedata.category(chr(code))[0] not in "CZ"
+        if outlines[place[name]] < outlines[place[name] + 1] and unicodedata.category(chr(code))[0] not in "CZ"
     }
 
 
@@ -35,7 +36,7 @@ def table() -> str:
     lines = []
     for family in FAMILIES:
         stem = "wqy" if family.startswith("WenQuanYi") else family.replace(" ", "") + "-"
-        lines.append(f"{family}: {ranges(set.intersection(*map(drawn_by, FOLDER.glob(stem + '*.tt?'))))}\n")
+        lines.append(f"{family}: {ranges(set.intersection(*map(drawn_by, FOLDER.rglob(stem + '*.tt?'))))}\n")
     return "".join(lines)
 
 

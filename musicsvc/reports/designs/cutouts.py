@@ -41,7 +41,7 @@ def draw(chance: Chance) -> Picture:
     shapes = [_shape(chance, ink, place) for place, ink in enumerate([*inks, *chance.shuffled(inks)][:SHAPES])]
     return Picture(
         svg(ground(palette.paper), *chance.shuffled(shapes), _dots(chance, palette.ink)),
-        (Area(70, 76, 860, 350, title, artist),),
+        (Area(70, 90, 860, 336, title, artist),),
     )
 
 

@@ -49,7 +49,7 @@ def draw(chance: Chance) -> Picture:
             circle(x, y, radius, f'fill="{palette.sun}"'),
             *_ridges(chance, palette),
         ),
-        (Area(70, 72, 860, 345, title, artist),),
+        (Area(70, 90, 860, 328, title, artist),),
     )
 
 
