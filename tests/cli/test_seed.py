@@ -1,0 +1,26 @@
+"""`musicsvc seed`."""
+
+from musicsvc.store import users
+from musicsvc.store.database import Store
+from musicsvc.store.models import Track
+from tests.cli.conftest import Json, Run
+
+
+def test_the_small_world_is_put_in_once_and_no_token_is_shown(ask: Json, run: Run, store: Store) -> None:
+    made = ask("seed")
+    assert made == {"accounts": 6, "artists": 17, "albums": 13, "tracks": 18, "comments": 18, "tokens": 7}
+    assert len(store.read(users.list).result()) == 6
+    again = run("seed")
+    assert (again.stdout, again.stderr) == ("", "All of it is there already.\n")
+
+
+def test_a_catalog_of_a_scale_is_made(ask: Json, run: Run, store: Store) -> None:
+    assert ask("seed", "--scale", "0.05", "--random-seed", "3") == {"artists": 50, "albums": 200, "tracks": 1000}
+    assert store.read(Track.select().count).result() == 1000
+    assert run("seed", "--scale", "0.05", "--random-seed", "3").stderr == "All of it is there already.\n"
+    assert run("seed", "--scale", "0.05").stderr == "Made 50 artists, 200 albums, 1,000 tracks.\n"
+
+
+def test_a_scale_that_is_none_is_wrong_usage(run: Run) -> None:
+    for scale in ("0", "-1", "nan", "much"):
+        run("seed", "--scale", scale, expect=2)
