@@ -135,7 +135,7 @@ def _unit(
             own |= values
         known = dict(faults)
         if route.body is not None and isinstance(sent, dict):
-            known |= route.body.look_up(sent, known)
+            known |= route.body.look_up(sent, known, own.get("subject"))
         if known:
             raise Invalid(known)
         return _call(route.handler, own)()

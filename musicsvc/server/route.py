@@ -68,6 +68,7 @@ class Route:
     forbids: bool = False
     names: bool = False  # the body names something that can be unknown: 404 after the 422s
     conflicts: bool = False
+    refuses: bool = False  # the handler can raise Invalid, though there is neither body nor query
     example: Mapping[str, Any] = field(default_factory=dict)
 
     @property

@@ -7,10 +7,11 @@ Its key is the length of the name above the id, so that the first rows of a matc
 from __future__ import annotations
 
 import unicodedata
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from musicsvc.store.database import current, is_sqlite
 from musicsvc.store.models import User
+from musicsvc.store.summaries import COLUMNS, UserSummary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -23,17 +24,6 @@ BATCH = 10_000
 SHORTEST = 3000
 IGNORED = {"Cc", "Cf", "Me"}
 PLAIN = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ħ": "h", "ŧ": "t", "\u0131": "i", "æ": "ae", "œ": "oe"})
-
-
-class Person(NamedTuple):
-    """What others see of an account."""
-
-    id: int
-    display_name: str
-    avatar: str | None
-
-
-PERSON = (User.id, User.display_name, User.avatar)
 
 
 def fold(text: str) -> str:
@@ -50,7 +40,7 @@ def _ignored(sign: str) -> bool:
     return variant or bool(unicodedata.combining(sign)) or unicodedata.category(sign) in IGNORED
 
 
-def find(query: str, limit: int) -> list[Person]:
+def find(query: str, limit: int) -> list[UserSummary]:
     """The accounts that have the text in their display names, best first.
 
     First those whose name begins with it, then those with a word that does, then, for a text of three characters or
@@ -62,8 +52,8 @@ def find(query: str, limit: int) -> list[Person]:
             # What matched better matches again: so many more are asked for.
             ids |= dict.fromkeys(key & ((1 << ID_BITS) - 1) for key in _keys(pattern, limit + len(ids)))
     chosen = list(ids)[:limit]
-    rows = User.select(*PERSON).where(User.id.in_(chosen), User.suspended_at.is_null()).tuples()
-    found = {row[0]: Person(*row) for row in rows.iterator()} if chosen else {}
+    rows = User.select(*COLUMNS).where(User.id.in_(chosen), User.suspended_at.is_null()).tuples()
+    found = {row[0]: UserSummary(*row) for row in rows.iterator()} if chosen else {}
     return [found[user_id] for user_id in chosen if user_id in found]
 
 

@@ -84,6 +84,13 @@ def get(track_id: int) -> TrackRow:
     raise NotFound("There is no such track.")
 
 
+def known(track_id: int) -> int:
+    """The id itself, where there is such a track; raises NotFound."""
+    if not Track.select().where(Track.id == track_id).exists():
+        raise NotFound("There is no such track.")
+    return track_id
+
+
 def find(ids: Any) -> list[TrackRow]:
     """The tracks whose ids a query gives, with their artists, in no order."""
     rows = [TrackRow(*values) for values in select().where(Track.id.in_(ids)).tuples().iterator()]

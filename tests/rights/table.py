@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 from musicsvc.server.route import Access
 from musicsvc.server.routes import V1
-from musicsvc.store import albums, artists, collections, invites, messages, notifications, playlists, tracks
+from musicsvc.store import (
+    albums,
+    artists,
+    collections,
+    comments,
+    invites,
+    messages,
+    notifications,
+    playlists,
+    tracks,
+    users,
+)
 from tests.rights import world as make
 from tests.rights.world import OTHERS, OWNER, REFUSED, WHO
 
@@ -28,7 +39,8 @@ SERVED = 0  # the status that stands on the endpoint's row
 class Right:
     """How each kind of caller that has access is answered.
 
-    `make` gives the subject, in a unit. `body` is what is sent, where that is not what BODIES says.
+    `make` gives the subject, in a unit. `body` is what is sent, where that is not what BODIES says; `query` stands
+    after the path.
     """
 
     make: Callable[[World, str], Any] = make.nothing
@@ -38,6 +50,7 @@ class Right:
     collaborator: int = SERVED
     invited: int = SERVED
     former: int = SERVED
+    query: str = ""
 
 
 def owner_only(
@@ -66,6 +79,9 @@ RIGHTS: Mapping[Callable[..., Any] | str, Mapping[str, Right]] = {
     albums.get: {"": Right(make.album)},
     artists.get: {"": Right(make.artist)},
     tracks.get: {"": Right(make.track)},
+    tracks.known: {"": Right(make.track)},
+    comments.removable: {"author": owner_only(make.comment, 403), "manager": owner_only(make.comment_on_track, 403)},
+    users.get: {"": Right(make.somebody)},
     collections.get: {"": owner_only(make.collection, 404)},
     messages.get: {"": owner_only(make.conversation, 404)},
     notifications.owner: {"by id": owner_only(make.account, 403), "as me": Right(lambda _world, _who: "me")},
@@ -80,6 +96,10 @@ RIGHTS: Mapping[Callable[..., Any] | str, Mapping[str, Right]] = {
     playlists.owned: OWNED,
     invites.addressed: ADDRESSED,
     f"POST {V1}/auth/register": ANYBODY,
+    f"GET {V1}/users/me": ANYBODY,
+    f"GET {V1}/users/me/followed-users": ANYBODY,
+    f"GET {V1}/users/me/followers": ANYBODY,
+    f"GET {V1}/users/search": {"": Right(query="?query=owner")},
     f"GET {V1}/albums": ANYBODY,
     f"POST {V1}/albums": {"": owner_only(make.artist, 403)},
     f"POST {V1}/tracks": {"": owner_only(make.artist, 403), "on an album": owner_only(make.album, 403, _on_album)},
@@ -118,6 +138,7 @@ BODIES: Mapping[str, Callable[[World, str, Any], dict[str, Any]]] = {
     f"POST {V1}/playlists/{{id}}/tracks/add": lambda world, who, _: {"ids": [world.do(lambda: make.track(world, who))]},
     f"POST {V1}/playlists/{{id}}/tracks/remove": lambda *_: {"ids": [1]},
     f"POST {V1}/playlists/{{id}}/invite": lambda world, *_: {"user_id": world.ids["no token"]},
+    f"POST {V1}/tracks/{{id}}/comments": lambda *_: {"content": "That bridge!"},
     f"POST {V1}/collections": lambda *_: {"name": "Piano"},
     f"POST {V1}/messaging/messages": lambda _, __, talk: {"conversation_id": talk, "message_text": "Hello"},
     f"POST {V1}/messaging/conversations": lambda world, *_: {"user_ids": [world.ids["no token"]]},

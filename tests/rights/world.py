@@ -11,6 +11,7 @@ from musicsvc.store.models import (
     AlbumArtist,
     Artist,
     Collection,
+    Comment,
     Conversation,
     Participant,
     Playlist,
@@ -93,6 +94,23 @@ def track(world: World, who: str) -> int:
     made = int(Track.create(name="Fireflies", duration=1_000, created_at=world.now).id)
     TrackArtist.create(track=made, artist=artist(world, who), position=0)
     return made
+
+
+def comment(world: World, who: str) -> int:
+    """A comment of the owner's on a track that somebody else manages."""
+    values = {"position": 0, "depth": 0, "place": 1, "created_at": world.now}
+    return int(Comment.create(track=track(world, "no token"), user=world.owner(who), content="Hm", **values).id)
+
+
+def comment_on_track(world: World, who: str) -> int:
+    """Somebody's comment on a track that the owner manages."""
+    values = {"position": 0, "depth": 0, "place": 1, "created_at": world.now}
+    return int(Comment.create(track=track(world, who), user=somebody(world, who), content="Hm", **values).id)
+
+
+def somebody(world: World, who: str) -> int:  # noqa: ARG001 - the same for all
+    """An account that none of those with access is."""
+    return world.ids["no token"]
 
 
 def conversation(world: World, who: str) -> int:

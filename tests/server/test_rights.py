@@ -36,7 +36,7 @@ async def ask(client: Client, world: World, who: str, route: Route, right: Right
     body: Any = None
     if route.body is not None:
         body = (right.body or BODIES[endpoint(route)])(world, who, subject)
-    path = re.sub(r"\{\w+\}", str(subject), route.path)
+    path = re.sub(r"\{\w+\}", str(subject), route.path) + right.query
     return (await client.holding(world.tokens[who])(route.method, path, body)).status
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from musicsvc.clock import MovableClock
 from musicsvc.store import fixtures, tokens, users
+from musicsvc.store.comments import GAP
 from musicsvc.store.database import Store
 from musicsvc.store.models import Album, AlbumArtist, Artist, Comment, Track, TrackArtist, TrackTag, User
 
@@ -150,7 +151,7 @@ def test_comments_stand_in_thread_order_with_room_between_them(store: Store) -> 
         (12, 1, False),
     ]
     places = [row[3] for row in rows]
-    assert all(later - earlier == 2**20 for earlier, later in itertools.pairwise(places))
+    assert all(later - earlier == GAP for earlier, later in itertools.pairwise(places))
 
 
 @pytest.mark.usefixtures("made")

@@ -1,16 +1,15 @@
-"""Tracks, their comments and their fingerprints."""
+"""Tracks and their fingerprints."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from musicsvc.server.shapes import catalog as shapes
-from musicsvc.server.shapes.envelope import JSON, Site, ok, paginator
-from musicsvc.store import albums, comments, tracks
+from musicsvc.server.shapes.envelope import JSON, ok
+from musicsvc.store import albums, tracks
 
 if TYPE_CHECKING:
     from musicsvc.server.schemas.catalog import TrackIn
-    from musicsvc.server.schemas.fields import Pages
     from musicsvc.store.tokens import Identity
     from musicsvc.store.tracks import TrackRow
 
@@ -29,12 +28,6 @@ def create(body: TrackIn, caller: Identity, now: int) -> JSON:
     values = body.model_dump(exclude=LINKS, exclude_none=True)
     track = tracks.create(values, body.artists, genre=body.genre, words=body.tags or (), now=now, by=caller)
     return ok(track=shapes.track_full(track))
-
-
-def list_comments(subject: TrackRow, query: Pages, site: Site) -> JSON:
-    """List a track's comments in thread order."""
-    found = comments.of_track(subject.id, query.at())
-    return ok(pagination=paginator(found, [shapes.comment(row, site) for row in found.rows]))
 
 
 def fingerprint_status(subject: TrackRow) -> JSON:

@@ -76,7 +76,7 @@ def statuses(route: Route) -> list[int]:
         given.add(409)
     if route.body is not None:
         given |= {408, 413, 415}
-    if route.body is not None or route.query is not None:
+    if route.body is not None or route.query is not None or route.refuses:
         given.add(422)
     if not (route.storeless and route.access is Access.OPEN):
         given.add(503)

@@ -1,13 +1,15 @@
-"""Albums, tracks, artists, genres."""
+"""Albums, tracks with their comments, likes and reposts, artists, genres."""
 
-from musicsvc.server.handlers import albums, artists, genres, tracks
+from musicsvc.server.handlers import albums, artists, comments, genres, reactions, tracks
 from musicsvc.server.route import Access, Route
 from musicsvc.server.routes.paths import V1
 from musicsvc.server.schemas import answers
 from musicsvc.server.schemas.catalog import AlbumIn, AlbumPages, AlbumParts, ArtistIn, TrackIn
+from musicsvc.server.schemas.comments import CommentIn, OneComment
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.store import albums as album_store
 from musicsvc.store import artists as artist_store
+from musicsvc.store import comments as comment_store
 from musicsvc.store import tracks as track_store
 
 PUBLIC = Access.PUBLIC
@@ -22,8 +24,20 @@ ROUTES: tuple[Route, ...] = (
     Route("POST", f"{V1}/tracks", tracks.create, status=201, body=TrackIn, answer=answers.OneTrack[answers.Track]),
     Route("GET", f"{V1}/tracks/{{id}}", tracks.show, PUBLIC, find=track_store.get, addition=True,
           answer=answers.OneTrack[answers.Track], public_answer=answers.OneTrack[answers.TrackPublic]),
-    Route("GET", f"{V1}/tracks/{{id}}/comments", tracks.list_comments, find=track_store.get, query=Pages,
+    Route("GET", f"{V1}/tracks/{{id}}/comments", comments.index, find=track_store.known, query=Pages,
           answer=answers.Paged[answers.Comment]),
+    Route("POST", f"{V1}/tracks/{{id}}/comments", comments.create, status=201, find=track_store.known, body=CommentIn,
+          addition=True, answer=OneComment),
+    Route("DELETE", f"{V1}/comments/{{id}}", comments.delete, find=comment_store.removable, addition=True,
+          answer=answers.Success),
+    Route("POST", f"{V1}/tracks/{{id}}/like", reactions.like, find=track_store.known, addition=True,
+          answer=answers.Success),
+    Route("POST", f"{V1}/tracks/{{id}}/unlike", reactions.unlike, find=track_store.known, addition=True,
+          answer=answers.Success),
+    Route("POST", f"{V1}/tracks/{{id}}/repost", reactions.repost, find=track_store.known, addition=True,
+          answer=answers.Success),
+    Route("POST", f"{V1}/tracks/{{id}}/unrepost", reactions.unrepost, find=track_store.known, addition=True,
+          answer=answers.Success),
     Route("GET", f"{V1}/tracks/{{id}}/fingerprint/status", tracks.fingerprint_status, find=track_store.get,
           answer=answers.Fingerprint),
     Route("GET", f"{V1}/artists", artists.index, PUBLIC, query=AlbumPages,

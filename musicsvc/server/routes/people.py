@@ -1,14 +1,24 @@
 """Accounts and what they do to each other."""
 
-from musicsvc.server.handlers import accounts
+from musicsvc.server.handlers import accounts, users
 from musicsvc.server.route import Access, Route
 from musicsvc.server.routes.paths import V1
-from musicsvc.server.schemas import answers
 from musicsvc.server.schemas.accounts import RegisterIn
+from musicsvc.server.schemas.answers import Paged, Registered, Success, UserSummary
+from musicsvc.server.schemas.fields import Pages
+from musicsvc.server.schemas.users import FoundUsers, OneUser, SearchQuery
+from musicsvc.store import users as user_store
 
 # fmt: off
 ROUTES: tuple[Route, ...] = (
-    Route("POST", f"{V1}/auth/register", accounts.register, Access.OPEN, body=RegisterIn, answer=answers.Registered,
+    Route("POST", f"{V1}/auth/register", accounts.register, Access.OPEN, body=RegisterIn, answer=Registered,
           gate=accounts.registration_open, prepare=accounts.hash_password, forbids=True),
+    Route("GET", f"{V1}/users/me", users.me, addition=True, answer=OneUser),
+    Route("GET", f"{V1}/users/me/followed-users", users.list_followed, query=Pages, answer=Paged[UserSummary]),
+    Route("GET", f"{V1}/users/me/followers", users.list_followers, query=Pages, answer=Paged[UserSummary]),
+    Route("GET", f"{V1}/users/search", users.search, query=SearchQuery, answer=FoundUsers),
+    Route("POST", f"{V1}/users/{{id}}/follow", users.follow, find=user_store.get, addition=True, refuses=True,
+          answer=Success, example={"id": 2}),
+    Route("POST", f"{V1}/users/{{id}}/unfollow", users.unfollow, find=user_store.get, addition=True, answer=Success),
 )
 # fmt: on

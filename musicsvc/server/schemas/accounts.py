@@ -38,7 +38,7 @@ class RegisterIn(Body):
         return value
 
     @classmethod
-    def look_up(cls, sent: dict[str, Any], faults: dict[str, str]) -> dict[str, str]:
+    def look_up(cls, sent: dict[str, Any], faults: dict[str, str], subject: Any = None) -> dict[str, str]:  # noqa: ARG003
         """A taken address is told together with the other faults."""
         if "email" not in faults and users.is_taken(sent["email"]):
             return {"email": users.TAKEN}

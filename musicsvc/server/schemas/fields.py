@@ -120,8 +120,11 @@ class Body(BaseModel):
     references: ClassVar[Mapping[str, Callable[[list[int]], set[int]]]] = {}
 
     @classmethod
-    def look_up(cls, sent: dict[str, Any], faults: dict[str, str]) -> dict[str, str]:
-        """The faults that only the database knows, for the fields that are sound so far; inside a unit."""
+    def look_up(cls, sent: dict[str, Any], faults: dict[str, str], subject: Any = None) -> dict[str, str]:  # noqa: ARG003
+        """The faults that only the database knows, for the fields that are sound so far; inside a unit.
+
+        `subject` is what the path names.
+        """
         errors: dict[str, str] = {}
         for name, missing in cls.references.items():
             places = _ids_sent(name, sent.get(name), faults)
@@ -139,18 +142,25 @@ def _ids_sent(name: str, value: Any, faults: dict[str, str]) -> dict[str, int]:
 
 
 class Query(BaseModel):
-    """The parameters of a query string; parameters that are not known are ignored."""
+    """The parameters of a query string; parameters that are not known are ignored.
+
+    `other_names` maps the second name of a parameter to the first; one of the two may be sent.
+    """
 
     model_config = ConfigDict(extra="ignore", frozen=True)
+    other_names: ClassVar[Mapping[str, str]] = {}
 
 
 class Pages(Query):
     """Page number and size; `per_page` is the same parameter under its other name."""
 
+    other_names: ClassVar = {"per_page": "perPage"}
     size_name: ClassVar[str] = "perPage"  # the name that stands first in the OpenAPI entry
 
-    page: query_integer(1, MAX_PAGE) = 1  # type: ignore[valid-type]
-    perPage: query_integer(1, 100) = 20  # type: ignore[valid-type]  # noqa: N815 - the parameter's name in api.md
+    page: query_integer(1, MAX_PAGE) = Field(1, description="Which page, from 1.")  # type: ignore[valid-type]
+    perPage: query_integer(1, 100) = Field(  # type: ignore[valid-type]  # noqa: N815 - the parameter's name in api.md
+        20, description="How many rows a page holds."
+    )
 
     def at(self) -> Page:
         """The page that is asked for."""

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from musicsvc.errors import Malformed
-from musicsvc.server.schemas.fields import MAX_ID, Pages
+from musicsvc.server.schemas.fields import MAX_ID, Query
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 M = TypeVar("M", bound=BaseModel)
+Q = TypeVar("Q", bound=Query)
 Errors = dict[str, str]
 SURROGATE = re.compile(r"[\ud800-\udfff]")
 REQUIRED = "This field is required."
-SIZE_NAMES = ("perPage", "per_page")
 DIGITS_KEPT = 400
 MESSAGES = {
     "missing": REQUIRED,
@@ -83,23 +83,22 @@ def check(schema: type[M], value: Any, context: Any = None) -> tuple[M | None, E
         return None, {_place(fault["loc"]): _message(fault) for fault in reversed(error.errors(include_url=False))}
 
 
-def check_query(schema: type[M], pairs: Iterable[tuple[str, str]]) -> tuple[M | None, Errors]:
+def check_query(schema: type[Q], pairs: Iterable[tuple[str, str]]) -> tuple[Q | None, Errors]:
     """The parameters as the schema, or None with a message for each; one given twice is faulty."""
     values: dict[str, str] = {}
     errors: Errors = {}
     names = {field.alias or name for name, field in schema.model_fields.items()}
-    paged = issubclass(schema, Pages)
-    sent = "perPage"
+    sent: dict[str, str] = {}
     for name, value in pairs:
-        known = "perPage" if paged and name in SIZE_NAMES else name
+        known = schema.other_names.get(name, name)
         if known not in names:
             continue
+        first = sent.setdefault(known, name)
         if known in values:
-            errors[name] = "Must be given once." if name == sent else "Must not be given beside perPage."
-        sent = name if known == "perPage" else sent
+            errors[name] = "Must be given once." if name == first else f"Must not be given beside {first}."
         values[known] = value
     result, faults = check(schema, values)
-    errors |= {sent if name == "perPage" else name: fault for name, fault in faults.items()}
+    errors |= {sent.get(name, name): fault for name, fault in faults.items()}
     return (None if errors else result), errors
 
 

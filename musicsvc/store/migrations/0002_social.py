@@ -160,3 +160,4 @@ def up(migrator, db):
             primary_key = CompositeKey("user", "notif_id")
 
     db.create_tables(Table.__subclasses__(), safe=False)
+    db.execute_sql("CREATE INDEX comment_root ON comment (track_id, position, place) WHERE parent_id IS NULL")

@@ -163,3 +163,9 @@ class Comment(Table):
 
     class Meta:
         indexes = ((("track", "place"), False),)
+
+
+# Where the root of a position goes is found without reading the replies.
+Comment.add_index(
+    Comment.index(Comment.track, Comment.position, Comment.place, name="comment_root", where=Comment.parent.is_null())
+)

@@ -1,0 +1,33 @@
+"""Comments on tracks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from musicsvc.server.shapes import catalog as shapes
+from musicsvc.server.shapes.envelope import JSON, Site, ok, paginator
+from musicsvc.store import comments
+
+if TYPE_CHECKING:
+    from musicsvc.server.schemas.comments import CommentIn
+    from musicsvc.server.schemas.fields import Pages
+    from musicsvc.store.models import Comment
+    from musicsvc.store.tokens import Identity
+
+
+def index(subject: int, query: Pages, site: Site) -> JSON:
+    """List a track's comments in thread order."""
+    found = comments.of_track(subject, query.at())
+    return ok(pagination=paginator(found, [shapes.comment(row, site) for row in found.rows]))
+
+
+def create(subject: int, body: CommentIn, caller: Identity, site: Site, now: int) -> JSON:
+    """Comment on a track, or reply to a comment on it."""
+    row = comments.create(subject, body.content, position=body.position, parent_id=body.parent_id, now=now, by=caller)
+    return ok(comment=shapes.comment(row, site))
+
+
+def delete(subject: Comment) -> JSON:
+    """Delete a comment; while it has replies it keeps its place without its text."""
+    comments.delete(subject)
+    return ok()

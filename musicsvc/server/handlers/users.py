@@ -1,0 +1,54 @@
+"""Accounts as others see them: search, follows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from musicsvc.server.shapes import users as shapes
+from musicsvc.server.shapes.envelope import JSON, Site, ok, paginator
+from musicsvc.store import follows
+from musicsvc.store import search as names
+
+if TYPE_CHECKING:
+    from musicsvc.server.schemas.fields import Pages
+    from musicsvc.server.schemas.users import SearchQuery
+    from musicsvc.store.models import User
+    from musicsvc.store.pagination import Listing
+    from musicsvc.store.summaries import UserSummary
+    from musicsvc.store.tokens import Identity
+
+
+def me(caller: Identity, site: Site) -> JSON:
+    """Read the caller's own account as others see it."""
+    return ok(user=shapes.summary(caller.user_id, caller.display_name, caller.avatar, site))
+
+
+def search(query: SearchQuery, site: Site) -> JSON:
+    """Search accounts by their display names, the best match first."""
+    return ok(users=[shapes.summary(*row, site) for row in names.find(query.query, query.limit)])
+
+
+def list_followed(query: Pages, caller: Identity, site: Site) -> JSON:
+    """List the accounts that the caller follows, newest follow first."""
+    return _people(follows.followed_by(caller.user_id, query.at()), site)
+
+
+def list_followers(query: Pages, caller: Identity, site: Site) -> JSON:
+    """List the accounts that follow the caller, newest follow first."""
+    return _people(follows.followers_of(caller.user_id, query.at()), site)
+
+
+def follow(subject: User, caller: Identity, now: int) -> JSON:
+    """Follow an account; harmless when repeated."""
+    follows.follow(subject.id, now=now, by=caller)
+    return ok()
+
+
+def unfollow(subject: User, caller: Identity) -> JSON:
+    """Follow an account no longer; harmless when repeated."""
+    follows.unfollow(subject.id, by=caller)
+    return ok()
+
+
+def _people(found: Listing[UserSummary], site: Site) -> JSON:
+    return ok(pagination=paginator(found, [shapes.summary(*row, site) for row in found.rows]))

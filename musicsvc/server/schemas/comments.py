@@ -1,0 +1,38 @@
+"""Bodies and answers of comments."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from musicsvc.server.schemas.answers import Comment, Success
+from musicsvc.server.schemas.fields import Body, Id, text
+from musicsvc.store import comments
+
+
+class CommentIn(Body):
+    """A comment on a track, or a reply to one."""
+
+    content: text(1, 1000) = Field(examples=["The bar before the return!"])  # type: ignore[valid-type]
+    position: Annotated[int, Field(strict=True, ge=0, le=100)] | None = Field(
+        None, description="Where in the track, in percent; without it that of the parent, else 0.", examples=[50]
+    )
+    parent_id: Id | None = Field(
+        None, description="The comment on the same track that this is a reply to.", examples=[None]
+    )
+
+    @classmethod
+    def look_up(cls, sent: dict[str, Any], faults: dict[str, str], subject: Any = None) -> dict[str, str]:
+        """A parent that takes no reply on this track is told together with the other faults."""
+        parent_id = sent.get("parent_id")
+        if parent_id is None or "parent_id" in faults:
+            return {}
+        problem = comments.parent_problem(parent_id, subject)
+        return {"parent_id": problem} if problem else {}
+
+
+class OneComment(Success):
+    """A comment."""
+
+    comment: Comment

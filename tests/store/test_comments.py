@@ -1,0 +1,235 @@
+"""Threads: the order in which comments are read, whatever was written and deleted before."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from musicsvc.errors import Failure, Invalid
+from musicsvc.store import comments, users
+from musicsvc.store.database import Store, current
+from musicsvc.store.models import Comment, Track
+from musicsvc.store.pagination import Page
+from musicsvc.store.tokens import Identity
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from musicsvc.clock import Clock
+
+MANY = 10_000
+
+
+class UndoError(Failure):
+    """Ends a unit of which nothing is to stay."""
+
+
+@dataclass
+class Node:
+    """A comment of the model; `id` is that of the comment that it stands for."""
+
+    id: int
+    depth: int = -1
+    position: int = 0
+    parent: Node | None = None
+    deleted: bool = False
+    replies: list[Node] = field(default_factory=list)
+
+    def read(self) -> Iterator[Node]:
+        """Everything below, in the order in which it is read."""
+        order = self.replies if self.parent else sorted(self.replies, key=lambda node: node.position)
+        for node in order:
+            yield node
+            yield from node.read()
+
+    def delete(self) -> None:
+        """Mark it while it has replies, else take it away, and what was kept for it alone."""
+        self.deleted = True
+        node = self
+        while node.parent and node.deleted and not node.replies:
+            node.parent.replies.remove(node)
+            node = node.parent
+
+
+def _identity(user_id: int) -> Identity:
+    return Identity._make((user_id, "ann", None, *[None] * (len(Identity._fields) - 3)))
+
+
+def _world(clock: Clock) -> tuple[int, Identity]:
+    """A track and somebody to comment on it."""
+    track = int(Track.create(name="Air", duration=1, created_at=0).id)
+    return track, _identity(users.create("ann@label.test", now=clock.now()).id)
+
+
+@pytest.fixture
+def thread(store: Store, clock: Clock) -> tuple[int, Identity]:
+    return store.write(lambda: _world(clock)).result()
+
+
+def _rows(track: int) -> list[Any]:
+    found, number = [], 1
+    while rows := comments.of_track(track, Page(number, 7)).rows:
+        found += rows
+        number += 1
+    return found
+
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["root", "reply", "reply", "reply", "last", "delete"]), st.integers(0, 50)), max_size=40
+)
+
+
+@pytest.mark.parametrize("gap", [2, 7, comments.GAP])
+def test_a_thread_is_read_as_a_tree_whatever_was_written_and_deleted(
+    store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch, gap: int
+) -> None:
+    monkeypatch.setattr(comments, "GAP", gap)
+    monkeypatch.setattr(comments, "LAST", 1 << (62 if gap > 7 else 12))
+
+    @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @given(STEPS)
+    def run(steps: list[tuple[str, int]]) -> None:
+        error = store.write(lambda: _play(steps, clock)).exception()
+        assert isinstance(error, UndoError), error
+
+    run()
+
+
+def _play(steps: list[tuple[str, int]], clock: Clock) -> None:
+    """Do the same to the store and to the model, and hold the two together."""
+    track, ann = _world(clock)
+    top = Node(0)
+    for step, number in steps:
+        nodes = list(top.read())
+        alive = [node for node in nodes if not node.deleted]
+        if step == "delete" and nodes:
+            node = nodes[number % len(nodes)]
+            comments.delete(Comment.get_by_id(node.id))
+            if not node.deleted:
+                node.delete()
+        elif step in {"reply", "last"} and alive:
+            parent = alive[-1] if step == "last" else alive[number % len(alive)]
+            row = comments.create(track, "x", parent_id=parent.id, now=0, by=ann)
+            parent.replies.append(Node(row.id, parent.depth + 1, parent.position, parent))
+        elif step == "root":
+            row = comments.create(track, "x", position=number % 5, now=0, by=ann)
+            top.replies.append(Node(row.id, 0, number % 5, top))
+        expected = [(node.id, node.depth, node.position, node.deleted) for node in top.read()]
+        assert [(row.id, row.depth, row.position, row.deleted) for row in _rows(track)] == expected
+        places = [place for (place,) in Comment.select(Comment.place).where(Comment.track == track).tuples().iterator()]
+        assert len(set(places)) == len(places)
+    raise UndoError("")
+
+
+def _create(track: int, ann: Identity, parent: int | None = None, **more: Any) -> Callable[[], int]:
+    """A unit that writes a comment and gives its id."""
+    return lambda: comments.create(track, **{"content": "x", "parent_id": parent, "now": 0, "by": ann} | more).id
+
+
+def _delete(comment_id: int) -> Callable[[], None]:
+    """A unit that deletes the comment, where it is still there."""
+
+    def unit() -> None:
+        if (comment := Comment.get_or_none(Comment.id == comment_id)) is not None:
+            comments.delete(comment)
+
+    return unit
+
+
+def test_comments_of_many_at_once_all_stand_in_their_thread(
+    store: Store, thread: tuple[int, Identity], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(comments, "GAP", 4)
+    monkeypatch.setattr(comments, "LAST", 1 << 12)
+    root = store.write(_create(*thread, position=50)).result()
+
+    def write() -> None:
+        for number in range(10):
+            store.write(_create(*thread, root if number % 2 else None, position=50)).result()
+
+    threads = [threading.Thread(target=write) for _ in range(8)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+
+    rows = store.read(lambda: _rows(thread[0])).result()
+    assert [row.depth for row in rows] == [0] + [1] * 40 + [0] * 40
+
+
+def test_a_reply_to_what_is_deleted_meanwhile_is_refused_or_keeps_its_parent(
+    store: Store, thread: tuple[int, Identity]
+) -> None:
+    for _ in range(20):
+        root = store.write(_create(*thread)).result()
+        deleted = store.write(_delete(root))
+        reply = store.write(_create(*thread, root))
+        deleted.result()
+        if isinstance(error := reply.exception(), Invalid):
+            assert error.errors["parent_id"] in {f"There is no {root}.", "That comment was deleted."}
+        else:
+            assert [row.deleted for row in store.read(lambda: _rows(thread[0])).result()] == [True, False]
+            store.write(_delete(reply.result())).result()
+        assert store.read(lambda: _rows(thread[0])).result() == []
+
+
+def _fill(track: int, ann: Identity, shape: str) -> None:
+    """A root with a chain of replies below it, or with as many side by side, and a root behind them."""
+    rows, first = [], int(comments.create(track, "first", position=10, now=0, by=ann).id)
+    for number in range(1, MANY - 1):
+        parent = first if shape == "wide" else first + number - 1
+        depth = 1 if shape == "wide" else number
+        rows.append((first + number, track, ann.user_id, parent, "x", 10, depth, False, (number + 1) << 40, 0))
+    columns = "id, track_id, user_id, parent_id, content, position, depth, deleted, place, created_at"
+    signs = ", ".join([current().param] * 10)
+    connection = current().connection()
+    with_many = connection if hasattr(connection, "executemany") else connection.cursor()
+    with_many.executemany(f"INSERT INTO comment ({columns}) VALUES ({signs})", rows)
+    if current().for_update:
+        current().execute_sql("SELECT setval(pg_get_serial_sequence('comment', 'id'), %s)", (first + MANY,))
+    comments.create(track, "last", position=90, now=0, by=ann)
+
+
+@pytest.mark.parametrize("shape", ["deep", "wide"])
+def test_a_thread_of_ten_thousand_is_written_read_and_emptied_in_time(
+    store: Store, thread: tuple[int, Identity], shape: str
+) -> None:
+    track, ann = thread
+    store.write(lambda: _fill(track, ann, shape)).result()
+
+    def page(number: int, size: int = 100) -> Any:
+        return store.read(lambda: comments.of_track(track, Page(number, size))).result()
+
+    first, bottom = page(1).rows[0].id, page(100).rows[-2]
+    began = time.process_time()
+    for _ in range(20):
+        store.write(_create(track, ann, first, content="top")).result()
+        store.write(_create(track, ann, bottom.id, content="low")).result()
+        store.write(_create(track, ann, content="root", position=50)).result()
+    assert (time.process_time() - began) / 60 < 0.05
+
+    assert page(1).total == MANY + 60
+    tail = [row.content for number in range(100, 102) for row in page(number).rows][-61:]
+    assert tail == ["low"] * 20 + ["top"] * 20 + ["root"] * 20 + ["last"]
+    seen = [row.id for number in range(1, 104) for row in page(number).rows]
+    assert len(seen) == len(set(seen)) == MANY + 60
+
+    replies = [row.id for row in page(100).rows + page(101).rows if row.content in {"low", "top"}]
+    store.write(lambda: _delete_at_once(first, bottom.id, shape)).result()
+    for comment_id in [first, bottom.id, *replies]:
+        assert page(1).total > 21
+        store.write(_delete(comment_id)).result()
+    assert [row.content for row in page(1).rows] == ["root"] * 20 + ["last"]
+
+
+def _delete_at_once(first: int, bottom: int, shape: str) -> None:
+    """What deleting each reply between the two would do: a chain keeps its places, the others go."""
+    between = (Comment.content == "x") & Comment.id.not_in([first, bottom])
+    change = Comment.update(deleted=True, content="") if shape == "deep" else Comment.delete()
+    change.where(between).execute()
