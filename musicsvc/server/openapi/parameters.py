@@ -5,8 +5,6 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING
 
-from pydantic.json_schema import DEFAULT_REF_TEMPLATE
-
 from musicsvc.server.openapi.models import Plain
 from musicsvc.server.schemas.fields import MAX_ID, Pages
 
@@ -18,8 +16,6 @@ if TYPE_CHECKING:
     from musicsvc.server.shapes.envelope import JSON
 
 SIZE = "perPage"
-SIZE_NAMES = (SIZE, "per_page")
-SHOWN = ("description", "examples", "default")
 
 
 def parameters(route: Route) -> list[JSON]:
@@ -51,20 +47,22 @@ def _takes_id(route: Route) -> bool:
 
 
 def _of_query(query: type[Query]) -> Iterator[JSON]:
-    schema = query.model_json_schema(schema_generator=Plain, ref_template=DEFAULT_REF_TEMPLATE)
+    schema = query.model_json_schema(schema_generator=Plain)
     for name, part in schema["properties"].items():
+        names = [name, *(other for other, first in query.other_names.items() if first == name)]
         if issubclass(query, Pages) and name == SIZE:
-            yield from _sizes(part, query.size_name)
-        else:
-            yield _in_query(name, part, required=name in schema.get("required", ()))
+            names.sort(key=lambda each: each != query.size_name)
+        needed = name in schema.get("required", ())
+        yield _in_query(names[0], part, required=needed and len(names) == 1)
+        for other in names[1:]:
+            yield _other_name(other, names[0], part, needed=needed)
 
 
-def _sizes(schema: JSON, first: str) -> Iterator[JSON]:
-    """The size of a page under both its names, the endpoint's own first."""
-    (second,) = (name for name in SIZE_NAMES if name != first)
-    yield _in_query(first, {**schema, "description": "How many rows a page holds."})
-    other = {key: value for key, value in schema.items() if key != "default"}
-    yield _in_query(second, {**other, "description": f"Another name of `{first}`; give one of the two."})
+def _other_name(name: str, first: str, schema: JSON, *, needed: bool) -> JSON:
+    """A parameter under another name: whoever fills in defaults and examples fills in the first one alone."""
+    bounds = {key: value for key, value in schema.items() if key not in {"default", "examples"}}
+    rule = f"Another name of `{first}`; give {'one' if needed else 'at most one'} of the two."
+    return _in_query(name, {**bounds, "description": rule})
 
 
 def _in_query(name: str, schema: JSON, *, required: bool = False) -> JSON:
