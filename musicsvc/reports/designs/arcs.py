@@ -38,7 +38,7 @@ def draw(chance: Chance) -> Picture:
     bend = chance.between(330, 470)
     stripes = [_stripe(colour, place, bend) for place, colour in enumerate(palette.stripes)]
     sun = circle(912, 96, 42, f'fill="{chance.pick(palette.stripes[1:])}"')
-    title = Style(112, 50, 700, palette.ink, -0.02)
+    title = Style(112, 46, 700, palette.ink, -0.02)
     artist = Style(44, 25, 400, palette.soft)
     area = Area(64, 424, 548, 516, title, artist, down="bottom", gap=22, share=0.36)
     return Picture(svg(ground(palette.ground), *stripes, sun), (area,))
