@@ -36,8 +36,8 @@ ROUTES: tuple[Route, ...] = (
     Route("POST", f"{ONE}/tracks/remove", playlists.remove_tracks, find=editable, body=TracksOut, answer=OnePlaylist),
     Route("POST", f"{ONE}/invite", invites.create, find=owned, body=InviteIn, answer=Invited, conflicts=True),
     Route("POST", f"{ONE}/accept-invite", invites.accept, find=addressed, addition=True, answer=OnePlaylist,
-          conflicts=True),
+          conflicts=True, example={"id": 2}),
     Route("POST", f"{ONE}/decline-invite", invites.decline, find=addressed, addition=True, answer=OnePlaylist,
-          conflicts=True),
+          conflicts=True, example={"id": 2}),
 )
 # fmt: on

@@ -18,8 +18,10 @@ class CollectionIn(Body):
 
     references: ClassVar = {"track_ids": tracks.missing}
 
-    name: Name
-    description: text(0, 1000) | None = None  # type: ignore[valid-type]
+    name: Name = Field(examples=["Left hand alone"])
+    description: text(0, 1000) | None = Field(  # type: ignore[valid-type]
+        None, examples=["For the week the right one rests."]
+    )
     track_ids: Annotated[list[Id], Field(max_length=MAX_TRACKS)] | None = None
 
 
@@ -27,8 +29,8 @@ class Collection(Answer):
     """A collection with its tracks, in order."""
 
     id: int
-    name: str
-    description: str | None
+    name: str = Field(examples=["Left hand alone"])
+    description: str | None = Field(examples=["For the week the right one rests."])
     tracks_count: int
     tracks: list[TrackNested]
     user: UserSummary

@@ -23,7 +23,7 @@ class MessageIn(Body):
     """A message; the caller must take part in the conversation."""
 
     conversation_id: Id
-    message_text: text(1, 2000)  # type: ignore[valid-type]
+    message_text: text(1, 2000) = Field(examples=["Shall we try it a tone lower?"])  # type: ignore[valid-type]
 
 
 class ConversationIn(Body):
@@ -32,7 +32,10 @@ class ConversationIn(Body):
     references: ClassVar = {"user_ids": users.missing}
 
     user_ids: Annotated[
-        list[Id], Field(min_length=1, max_length=MAX_OTHERS), AfterValidator(unrepeated), AfterValidator(_others)
+        list[Id],
+        Field(min_length=1, max_length=MAX_OTHERS, examples=[[3]]),
+        AfterValidator(unrepeated),
+        AfterValidator(_others),
     ]
 
 
@@ -41,7 +44,7 @@ class Message(Answer):
 
     id: int
     conversation_id: int
-    message_text: str
+    message_text: str = Field(examples=["Shall we try it a tone lower?"])
     user: UserSummary
     created_at: Timestamp
 

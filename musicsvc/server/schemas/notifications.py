@@ -24,9 +24,9 @@ def _not_blank(value: str) -> str:
 class DeviceIn(Body):
     """A push token of the caller's device."""
 
-    token: PushToken
+    token: PushToken = Field(examples=["fcm:a-token-of-this-device"])
     platform: Literal["web", "android", "ios"] = "web"
-    device_name: text(0, 200) | None = None  # type: ignore[valid-type]
+    device_name: text(0, 200) | None = Field(None, examples=["Clara's phone"])  # type: ignore[valid-type]
 
     _token = field_validator("token")(_not_blank)
 
@@ -34,7 +34,7 @@ class DeviceIn(Body):
 class DeviceOut(Body):
     """A push token to be forgotten."""
 
-    token: PushToken
+    token: PushToken = Field(examples=["fcm:a-token-of-this-device"])
 
     _token = field_validator("token")(_not_blank)
 
@@ -52,7 +52,7 @@ class Channels(Body):
 class Selection(Body):
     """One kind of notification and its channels."""
 
-    notif_id: NotifId
+    notif_id: NotifId = Field(examples=["new_follower"])
     channels: Channels
 
 
@@ -79,7 +79,7 @@ class ChannelsChosen(Answer):
 class Subscription(Answer):
     """One kind of notification."""
 
-    notif_id: str
+    notif_id: str = Field(examples=["new_follower"])
     channels: ChannelsChosen
 
 

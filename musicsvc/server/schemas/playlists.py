@@ -81,7 +81,7 @@ class InviteIn(Body):
 
     references: ClassVar = {"user_id": users.missing}
 
-    user_id: Annotated[Id, AfterValidator(_of_another)]
+    user_id: Annotated[Id, AfterValidator(_of_another)] = Field(examples=[3])
 
 
 class Playlist(Answer):
