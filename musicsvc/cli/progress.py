@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from musicsvc.cli.output import plain
 from musicsvc.cli.session import Session
 
 
@@ -10,6 +11,7 @@ from musicsvc.cli.session import Session
 def bar(session: Session, title: str) -> Iterator[Callable[[float, float], None]]:
     """Gives a function that is told how much of how much is done."""
     from rich.console import Console
+    from rich.markup import escape
     from rich.progress import Progress
 
     console = Console(stderr=True)
@@ -17,5 +19,5 @@ def bar(session: Session, title: str) -> Iterator[Callable[[float, float], None]
         yield lambda _done, _total: None
         return
     with Progress(console=console, transient=True) as progress:
-        task = progress.add_task(title, total=None)
+        task = progress.add_task(escape(plain(title)), total=None)
         yield lambda done, total: progress.update(task, completed=done, total=total)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from musicsvc.store.database import Store
 
 ARTISTS, ALBUMS, TRACKS = 1_000, 4_000, 20_000  # at scale 1
-LARGEST = 10_000
+LARGEST = 1_000
 ARTISTS_A_UNIT = 40  # with their albums, tracks and links some 4,000 rows
 BEGIN = parse("2025-01-01T00:00:00Z")
 EARLIEST = date(1960, 1, 1)

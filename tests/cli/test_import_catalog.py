@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from musicsvc.store import users
@@ -126,6 +127,38 @@ def test_control_characters_of_a_file_do_not_reach_the_terminal(run: Run, tmp_pa
     done = run("import", "catalog", str(file))
     assert "\x1b" not in done.stdout + done.stderr
     assert "line 3: track must not contain a NUL character" in done.stderr
+
+
+def test_a_bar_is_drawn_on_a_terminal_alone_and_never_on_stdout(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "[bold] songs.csv"
+    file.write_text(SONGS)
+    assert "━" not in run("import", "catalog", str(file)).stderr
+    monkeypatch.setenv("FORCE_COLOR", "1")  # what Rich takes for a terminal
+    done = run("import", "catalog", str(file), "--json")
+    assert "[bold] songs.csv" in done.stderr
+    assert "━" in done.stderr
+    assert json.loads(done.stdout)["rows"] == 4
+    assert "━" not in run("import", "catalog", str(file), "--quiet").stderr
+
+
+def test_parquet_goes_in_as_csv_does(ask: Json, tmp_path: Path) -> None:
+    file = tmp_path / "songs.parquet"
+    with duckdb.connect() as connection:
+        rows_ = "SELECT 'T' AS track, ['A', 'B; C'] AS artist, DATE '1999-12-31' AS release_date, 90.4::DOUBLE AS bpm"
+        connection.execute(f"COPY ({rows_} UNION ALL SELECT NULL, ['A'], NULL, NULL) TO '{file}' (FORMAT parquet)")
+    done = ask("import", "catalog", str(file))
+    assert (done["tracks"]["new"], done["artists"]["new"]) == (1, 2)
+    assert done["refused"] == [{"line": 2, "reason": "track is missing"}]
+
+
+def test_parquet_without_its_extra_names_the_extra(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "duckdb.py").write_text("raise ImportError\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    (tmp_path / "songs.parquet").write_bytes(b"PAR1")
+    done = run("import", "catalog", str(tmp_path / "songs.parquet"), expect=1)
+    assert done.stderr == "Error: Parquet files need an extra: install musicsvc[parquet].\n"
 
 
 def recipe(file: Path) -> list[str]:

@@ -102,9 +102,9 @@ class Cells:
             return []
         return list(dict.fromkeys(found))
 
-    def require(self, field: str, *, missing: bool, reason: str = "is missing") -> None:
+    def refuse(self, field: str, reason: str, *, when: bool) -> None:
         """Note the fault, unless the field has one already."""
-        if missing:
+        if when:
             self.faults.setdefault(field, reason)
 
 
@@ -130,11 +130,11 @@ def parse(line: int, cells: Mapping[str, list[Any]]) -> Row:
         description=row.text("description", DESCRIPTION_LENGTH),
         notes=tuple(notes),
     )
-    row.require("track", missing=not found.name)
-    row.require("artist", missing=not found.artists)
-    row.require("artist", missing=len(found.artists) > MOST_ARTISTS, reason=f"names more than {MOST_ARTISTS} artists")
-    row.require("tags", missing=len(found.tags) > MOST_TAGS, reason=f"holds more than {MOST_TAGS} tags")
-    row.require("album", missing=bool(found.album_external_id) and not found.album, reason="is missing beside its id")
+    row.refuse("track", "is missing", when=not found.name)
+    row.refuse("artist", "is missing", when=not found.artists)
+    row.refuse("artist", f"names more than {MOST_ARTISTS} artists", when=len(found.artists) > MOST_ARTISTS)
+    row.refuse("tags", f"holds more than {MOST_TAGS} tags", when=len(found.tags) > MOST_TAGS)
+    row.refuse("album", "is missing beside its id", when=found.album_external_id is not None and found.album is None)
     if row.faults:
         raise RefusedError({field: row.faults[field] for field in FIELDS if field in row.faults})
     return found
@@ -163,6 +163,6 @@ def _genres(row: Cells) -> dict[str, str]:
     found: dict[str, str] = {}
     for name in row.several("genre", WORD_LENGTH):
         slug = genres.slug(name)
-        row.require("genre", missing=not slug, reason="must contain a letter or a digit")
+        row.refuse("genre", "must contain a letter or a digit", when=not slug)
         found.setdefault(slug, name)
     return found
