@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.serving import Client
 
+HOOKS = str(Path(__file__).parents[1] / "schemathesis_hooks.py")
 # 422 counts as expected for sound data: what it refers to may not exist, or be taken.
 SETTINGS = """
 [checks]
@@ -46,7 +46,8 @@ async def test_nothing_that_can_be_made_from_the_document_is_answered_otherwise_
     anonymous: Client, world: dict[str, str], known: bool, tmp_path: Path, slow: bool
 ) -> None:
     (tmp_path / "tokens.json").write_text(json.dumps({"auth": [holder(name, world) for name in ("demo", "listener")]}))
-    (tmp_path / "schemathesis.toml").write_text(SETTINGS + (TOKENS if known else ""), "utf-8")
+    settings = f"hooks = {json.dumps(HOOKS)}\n{SETTINGS}{TOKENS if known else ''}"
+    (tmp_path / "schemathesis.toml").write_text(settings, "utf-8")
     # The same requests in every ordinary run; others in each long one, which tells its seed.
     effort = ("--max-examples", "250") if slow else ("--max-examples", "10", "--seed", "1")
     run = await asyncio.create_subprocess_exec(
