@@ -16,8 +16,7 @@ class SearchQuery(Query):
     other_names: ClassVar = {"q": "query"}
 
     query: text(1, 100) = Field(  # type: ignore[valid-type]
-        description="Part of a display name, without regard to case and accents; of one or two characters: the start of"
-        " a word. `q` is another name of it.",
+        description="Part of a display name, in whatever case and accents; one or two characters: the start of a word.",
         examples=["no"],
     )
     limit: query_integer(1, 50) = Field(10, description="How many accounts at most.")  # type: ignore[valid-type]
