@@ -12,7 +12,13 @@ from musicsvc.cli.session import Session
 from musicsvc.errors import Invalid
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from musicsvc.store.database import Store
+    from musicsvc.store.importing.readers import Reader
     from musicsvc.store.importing.summary import Refusal, Summary
+
+    Work = Callable[[Store, Reader, Callable[[Summary], None]], Summary]
 
 app = typer.Typer(help="Import files: CSV (plain or gzip), JSON Lines, Parquet.", no_args_is_help=True)
 
@@ -45,11 +51,7 @@ Manager = Annotated[
     str | None,
     typer.Option(metavar="EMAIL", help="The account that manages what is imported.", show_default=False),
 ]
-
-
-@app.callback()
-def _group() -> None:
-    """Keep `catalog` a command of a group, however few there are."""
+CreateMissing = Annotated[bool, typer.Option("--create-missing", help="Make accounts that are not there yet.")]
 
 
 @app.command()
@@ -66,10 +68,41 @@ def catalog(  # noqa: PLR0917 - a parameter for each option
 ) -> None:
     """Import artists, albums and tracks. Refused rows are listed, the rest goes in; a second run changes nothing."""
     from musicsvc.store.importing import catalog as importing
+
+    now = Session.of(context).clock.now()
+    options = importing.Options((*(map_ or ()), *(more or ())), tuple(blank or ()), manager, dry_run)
+    _import(
+        context, file, form, json, lambda store, reader, told: importing.run(store, reader, options, now=now, told=told)
+    )
+
+
+@app.command()
+def follows(  # noqa: PLR0917 - a parameter for each option
+    context: typer.Context,
+    file: File,
+    more: Pairs = None,
+    map_: Map = None,
+    form: Format = None,
+    blank: Blank = None,
+    create_missing: CreateMissing = False,
+    dry_run: DryRun = False,
+    json: Json = False,
+) -> None:
+    """Import who follows whom. Refused rows are listed, the rest goes in; a second run changes nothing."""
+    from musicsvc.store.importing import follows as importing
+
+    now = Session.of(context).clock.now()
+    options = importing.Options((*(map_ or ()), *(more or ())), tuple(blank or ()), create_missing, dry_run)
+    _import(
+        context, file, form, json, lambda store, reader, told: importing.run(store, reader, options, now=now, told=told)
+    )
+
+
+def _import(context: typer.Context, file: Path, form: str | None, json: bool, work: "Work") -> None:
+    """Do the work on the file; refused rows are told as they come, the rest in the end."""
     from musicsvc.store.importing import readers
 
     session = Session.of(context)
-    options = importing.Options((*(map_ or ()), *(more or ())), tuple(blank or ()), manager, dry_run)
     shown = 0
     with session.store() as store, readers.open_file(file, form) as reader, progress.bar(session, file.name) as told:
 
@@ -81,7 +114,7 @@ def catalog(  # noqa: PLR0917 - a parameter for each option
                 shown = len(summary.refused)
 
         try:
-            summary = importing.run(store, reader, options, now=session.clock.now(), told=hear)
+            summary = work(store, reader, hear)
         except Invalid as wrong:
             raise typer.BadParameter(next(iter(wrong.errors.values())), param_hint="--map") from None
     if json:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from musicsvc.errors import Failure
 from musicsvc.store import users
-from musicsvc.store.database import current, is_sqlite
 from musicsvc.store.importing import albums, artists, rows, tracks
 from musicsvc.store.importing.batch import Batch, Memory, Scope
 from musicsvc.store.importing.columns import Columns
+from musicsvc.store.importing.pieces import cells, left_off, pieces, take_turn
 from musicsvc.store.importing.summary import Refusal, Summary
 
 if TYPE_CHECKING:
@@ -20,10 +19,6 @@ if TYPE_CHECKING:
     from musicsvc.store.database import Store
     from musicsvc.store.importing.readers import Reader, Record
     from musicsvc.store.importing.rows import Row
-
-ROWS_A_UNIT = 500  # some 50 ms, so that a running server hardly waits
-# Two imports at once would both find an artist missing and both make it; on PostgreSQL they take turns by this lock.
-TURN = 0x6D737663
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,21 +44,16 @@ def run(store: Store, reader: Reader, options: Options, *, now: int, told: Calla
     memory = Memory()
     through = 0
     try:
-        for piece in _pieces(_parsed(reader, columns, options.blanks, summary)):
+        for parsed in pieces(_parsed(reader, columns, options.blanks, summary)):
+            piece = [row for row in parsed if row is not None]
             batch = _put(store, piece, scope, memory)
             memory.absorb(batch)
             _add(summary, batch, piece)
             through = summary.rows
             told(summary)
     except Failure as failure:
-        raise Failure(failure.message + _left_off(through, options)) from None
+        raise Failure(failure.message + left_off(through, dry_run=options.dry_run)) from None
     return summary
-
-
-def _left_off(through: int, options: Options) -> str:
-    if options.dry_run or not through:
-        return " Nothing was imported."
-    return f" The first {through:,} rows are in; a second run goes on from there."
 
 
 def _manager(store: Store, email: str | None) -> int | None:
@@ -82,29 +72,21 @@ def _row(record: Record, columns: Columns, blanks: Sequence[str], summary: Summa
         summary.counts["tracks"].refused += 1
         summary.refused.append(Refusal(record.line, record.fault))
         return None
-    cells = columns.apply(record.values)
-    if blanks:
-        cells = {name: [None if cell in blanks else cell for cell in found] for name, found in cells.items()}
-    summary.notes["playlists_ignored"] += any(name in cells for name in rows.LATER)
+    held = cells(record, columns, blanks)
+    summary.notes["playlists_ignored"] += any(name in held for name in rows.LATER)
     try:
-        return rows.parse(record.line, cells)
+        return rows.parse(record.line, held)
     except rows.RefusedError as refused:
         summary.counts[refused.kind].refused += 1
         summary.refused.append(Refusal(record.line, str(refused)))
         return None
 
 
-def _pieces(found: Iterable[Row | None]) -> Iterator[list[Row]]:
-    stream = iter(found)
-    while piece := list(islice(stream, ROWS_A_UNIT)):
-        yield [row for row in piece if row is not None]
-
-
 def _put(store: Store, piece: list[Row], scope: Scope, memory: Memory) -> Batch:
     def unit() -> Batch:
         batch = Batch(scope, memory)
-        if not (scope.dry_run or is_sqlite()):
-            current().execute_sql("SELECT pg_advisory_xact_lock(%s)", (TURN,))
+        if not scope.dry_run:
+            take_turn()
         ids = artists.resolve(piece, batch)
         tracks.resolve(piece, ids, albums.resolve(piece, ids, batch), batch)
         return batch

@@ -1,0 +1,90 @@
+"""Accounts that rows name: by e-mail, or by the id that another service knows them by."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from musicsvc.store import bulk, users
+from musicsvc.store.models import User
+from musicsvc.store.users import NewUser
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+PLACEHOLDER = "import.test"  # a domain that never receives mail
+PLAIN_ID = re.compile(r"[a-z0-9]{1,60}")
+Key = tuple[str, str]  # "email" and the e-mail's key, or "id" and the external id
+
+
+@dataclass(slots=True)
+class Accounts:
+    """Who the names are: ids by key, of how many made for it, and why others can be nobody."""
+
+    ids: dict[Key, int]
+    made: int = 0
+    made_ids: dict[Key, int] = field(default_factory=dict)  # under every key by which they can be named from now on
+    problems: dict[Key, str] = field(default_factory=dict)
+
+
+def key_of(name: str) -> Key:
+    """What two spellings of one account share; an e-mail that an import made up stands for the id in it."""
+    if "@" not in name:
+        return "id", name
+    key = users.email_key(name)
+    local, _, domain = key.rpartition("@")
+    return ("id", local) if domain == PLACEHOLDER and PLAIN_ID.fullmatch(local) else ("email", key)
+
+
+def resolve(names: Iterable[str], known: Mapping[Key, int], *, create: bool, dry_run: bool, now: int) -> Accounts:
+    """The accounts of these names; those that are missing are made where `create` says so.
+
+    `known` are those that a dry run has not written; it gives them ids below 0.
+    """
+    spelled: dict[Key, str] = {}
+    for name in names:
+        spelled.setdefault(key_of(name), name)
+    found = Accounts({key: known[key] for key in spelled if key in known} | _find(list(spelled)))
+    missing = {key: name for key, name in spelled.items() if key not in found.ids}
+    if not create:
+        found.problems = dict.fromkeys(missing, "is no account; --create-missing makes one")
+        return found
+    people = _to_make(missing, found)
+    found.made = len(people)
+    unwritten = range(-1 - len(known), -1 - len(known) - len(people), -1)
+    ids = unwritten if dry_run else users.create_many(list(people.values()), now=now)
+    for (key, new), user_id in zip(people.items(), ids, strict=True):
+        found.ids[key] = found.made_ids[key] = found.made_ids["email", users.email_key(new.email)] = user_id
+    return found
+
+
+def _find(keys: list[Key]) -> dict[Key, int]:
+    found: dict[Key, int] = {}
+    for kind, column in (("email", User.email_key), ("id", User.external_id)):
+        for some in bulk.pieces([value for key_kind, value in keys if key_kind == kind]):
+            query = User.select(column, User.id).where(column.in_(some))
+            found |= {(kind, value): user_id for value, user_id in query.tuples().iterator()}
+    return found
+
+
+def _to_make(missing: Mapping[Key, str], found: Accounts) -> dict[Key, NewUser]:
+    """The accounts that can be made; why the others cannot is noted."""
+    people = {key: _new(key, name) for key, name in missing.items()}
+    taken = _find([("email", users.email_key(new.email)) for (kind, _), new in people.items() if kind == "id"])
+    for (kind, value), new in people.items():
+        if ("email", users.email_key(new.email)) in taken:
+            found.problems[kind, value] = f"cannot be made: {new.email} is an account already"
+        elif kind == "email" and (users.email_problem(new.email) or value.endswith(f"@{PLACEHOLDER}")):
+            found.problems[kind, value] = "is neither an account nor an e-mail address"
+    return {key: new for key, new in people.items() if key not in found.problems}
+
+
+def _new(key: Key, name: str) -> NewUser:
+    """The account to be made: one known by an id alone has an e-mail that nobody reads."""
+    kind, value = key
+    if kind == "email":
+        return NewUser(name, name.rpartition("@")[0][: users.NAME_LENGTH])
+    local = value if PLAIN_ID.fullmatch(value) else f"id-{hashlib.sha256(value.encode()).hexdigest()[:32]}"
+    return NewUser(f"{local}@{PLACEHOLDER}", value[: users.NAME_LENGTH], value)
