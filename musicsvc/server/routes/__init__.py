@@ -1,7 +1,7 @@
 """THE table of endpoints, by subject: what is not in it does not exist."""
 
 from musicsvc.server.route import Route
-from musicsvc.server.routes import catalog, messaging, people, playlists, service
+from musicsvc.server.routes import art, catalog, messaging, people, playlists, service
 from musicsvc.server.routes.paths import INSIGHTS, V1
 
 __all__ = ["INSIGHTS", "ROUTES", "V1"]
@@ -11,5 +11,6 @@ ROUTES: tuple[Route, ...] = (
     *catalog.ROUTES,
     *playlists.ROUTES,
     *messaging.ROUTES,
+    *art.ROUTES,
     *service.ROUTES,
 )

@@ -1,0 +1,19 @@
+"""Cover art and avatars."""
+
+from musicsvc.server.handlers import art
+from musicsvc.server.route import Access, Family, Route
+from musicsvc.server.routes.paths import V1
+from musicsvc.server.schemas.art import Preview, PreviewIn, Templates
+
+OPEN, PLAIN = Access.OPEN, Family.PLAIN
+
+# fmt: off
+ROUTES: tuple[Route, ...] = (
+    Route("POST", f"{V1}/cover-art/preview", art.preview, body=PreviewIn, reads=True, answer=Preview),
+    Route("GET", f"{V1}/cover-art/templates", art.list_templates, storeless=True, addition=True, answer=Templates),
+    Route("GET", "/cover-art/previews/{name}", art.show_preview, OPEN, family=PLAIN, hidden=True, render=art.draw),
+    Route("GET", "/cover-art/templates/{name}", art.show_template, OPEN, family=PLAIN, hidden=True, storeless=True,
+          render=art.draw),
+    Route("GET", "/avatars/{id}", art.show_avatar, OPEN, family=PLAIN, hidden=True, render=art.draw),
+)
+# fmt: on

@@ -1,0 +1,46 @@
+"""Bodies and answers of cover art."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from musicsvc.reports import covers
+from musicsvc.server.schemas.answers import Answer, Success, Uri
+from musicsvc.server.schemas.fields import Body, Id, text
+
+
+def _known(template_id: int) -> int:
+    if template_id not in {template.id for template in covers.templates()}:
+        raise ValueError(f"There is no template {template_id}.")
+    return template_id
+
+
+class PreviewIn(Body):
+    """What a cover shows."""
+
+    template_id: Annotated[Id, AfterValidator(_known)] = Field(examples=[1])
+    title: text(1, 120) = Field(examples=["Maple Leaf Rag"])  # type: ignore[valid-type]
+    artist: text(1, 120) = Field(examples=["Scott Joplin"])  # type: ignore[valid-type]
+
+
+class Preview(Success):
+    """Where the picture is, for 24 hours."""
+
+    preview_url: Uri
+
+
+class Template(Answer):
+    """A design for covers."""
+
+    id: int
+    name: str
+    description: str
+    thumbnail: Uri
+
+
+class Templates(Success):
+    """All designs."""
+
+    templates: list[Template]
