@@ -27,9 +27,10 @@ expected-statuses = ["2xx", "401", "403", "404", "409", "422"]
 include-operation-id = ["invites_accept", "invites_decline"]
 checks.ensure_resource_availability.enabled = false
 
-# The catalog is everybody's, and so is a playlist that its owner makes public; who sees which is for test_rights.py.
+# The catalog is everybody's, and so is a playlist that its owner makes public; a conversation is that of all who take
+# part. Who sees which is for test_rights.py.
 [[operations]]
-include-tag = ["albums", "artists", "comments", "genres", "playlists", "tracks"]
+include-tag = ["albums", "artists", "comments", "genres", "messages", "playlists", "tracks"]
 checks.object_level_authorization.enabled = false
 """
 # Requests are demo's; what is demo's own, listener must not see.
