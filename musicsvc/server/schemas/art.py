@@ -35,8 +35,8 @@ class Template(Answer):
     """A design for covers."""
 
     id: int
-    name: str
-    description: str
+    name: str = Field(examples=["Horizon"])
+    description: str = Field(examples=["A sun behind ridges of hills, the text in the sky."])
     thumbnail: Uri
 
 
