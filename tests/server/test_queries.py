@@ -1,0 +1,60 @@
+"""However many rows an answer has, the database is asked as often."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from musicsvc.server.routes import ROUTES, V1
+from musicsvc.server.schemas.fields import Pages
+from tests.counting import queries
+from tests.world import fill
+
+if TYPE_CHECKING:
+    from musicsvc.clock import Clock
+    from musicsvc.server.route import Route
+    from musicsvc.store.database import Store
+    from tests.serving import Client
+
+MANY = 50
+LISTS = [route for route in ROUTES if route.query is not None and issubclass(route.query, Pages)]
+# A small and a large answer of those that list without pages.
+UNPAGED = [
+    ("users/search?query=person&limit=1", f"users/search?query=person&limit={MANY}"),
+    ("albums/2?with=genres,tags,artists,tracks", "albums/1?with=genres,tags,artists,tracks"),
+    ("collections/2", "collections/1"),
+]
+
+
+async def test_an_answer_of_50_rows_asks_the_database_as_often_as_one_of_1(
+    client: Client, store: Store, clock: Clock
+) -> None:
+    await fill(client, store, clock, MANY)
+    pages = [(f"{path_of(route)}?perPage=1", f"{path_of(route)}?perPage={MANY}") for route in LISTS]
+    asked: dict[tuple[bool, str], tuple[int, int]] = {}
+    for small, large in [*pages, *UNPAGED]:
+        assert rows_of((await client.get(large)).json) in {MANY, 2 * MANY}, large  # tracks have two tags each
+        for holder in (client, client.holding(None)):
+            if (await holder.get(small)).status != 401:
+                both = await count(store, holder, small), await count(store, holder, large)
+                asked[holder is client, large] = both
+    assert {place: both for place, both in asked.items() if both[0] != both[1]} == {}
+    assert max(large for _, large in asked.values()) <= 8
+
+
+def path_of(route: Route) -> str:
+    """The path within the API, about the first of whatever it names."""
+    return route.path.removeprefix(f"{V1}/").replace("{id}", "1")
+
+
+async def count(store: Store, client: Client, path: str) -> int:
+    with queries(store) as asked:
+        assert (await client.get(path)).status == 200
+    # BEGIN, and what a batch beside the request writes, are no questions.
+    return sum(event.sql.lstrip().startswith(("SELECT", "WITH")) for event in asked)
+
+
+def rows_of(value: Any) -> int:
+    """The length of the longest list in the answer."""
+    if isinstance(value, list):
+        return max([len(value), *map(rows_of, value)])
+    return max(map(rows_of, value.values()), default=0) if isinstance(value, dict) else 0
