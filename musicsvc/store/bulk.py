@@ -1,8 +1,11 @@
-"""Many rows at once: their ids ahead of them, then one statement: executemany on SQLite, COPY on PostgreSQL."""
+"""Many rows at once: their ids ahead of them, then one statement for all of them."""
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
+
+import orjson
 
 from musicsvc.store.database import current, is_sqlite
 
@@ -20,6 +23,48 @@ PIECE = 500  # values in one query; the stores take some ten thousand
 def pieces(values: Sequence[T]) -> Iterator[Sequence[T]]:
     """The values in runs that one query can take."""
     return (values[start : start + PIECE] for start in range(0, len(values), PIECE))
+
+
+def among(values: Collection[int] | Collection[str]) -> tuple[str, Any]:
+    """A condition for a column that any number of values meet, and its one parameter."""
+    if is_sqlite():
+        return "IN (SELECT value FROM json_each(?))", orjson.dumps(list(values)).decode()
+    return "= ANY(%s)", list(values)
+
+
+def run(statement: str, types: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Run an INSERT for each of the rows, which go where the statement says `{rows}`.
+
+    `types` are those of the columns, in PostgreSQL's words. No row of the table may be changed by two of the rows.
+    """
+    if not rows:
+        return
+    if is_sqlite():
+        signs = ", ".join("?" * len(types))
+        current().cursor().executemany(statement.format(rows=f"VALUES ({signs})"), rows)
+    else:
+        _run_arrays(statement, types, rows)
+
+
+def returning(statement: str, types: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
+    """The same for an INSERT … RETURNING: what it gives, in no order."""
+    if not rows:
+        return []
+    if not is_sqlite():
+        return list(_run_arrays(statement, types, rows).fetchall())
+    signs = f"({', '.join('?' * len(types))})"
+    answers: list[tuple[Any, ...]] = []
+    for some in pieces(rows):
+        values = f"VALUES {', '.join([signs] * len(some))}"
+        answers += current().execute_sql(statement.format(rows=values), tuple(chain.from_iterable(some))).fetchall()
+    return answers
+
+
+def _run_arrays(statement: str, types: Sequence[str], rows: Sequence[Sequence[Any]]) -> Any:
+    """Run the statement on PostgreSQL with an array for each column."""
+    arrays = ", ".join(f"%s::{kind}[]" for kind in types)
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    return current().execute_sql(statement.format(rows=f"SELECT * FROM unnest({arrays})"), columns)  # noqa: S608
 
 
 def ids(table: type[Table], count: int) -> list[int]:

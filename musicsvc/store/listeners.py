@@ -1,22 +1,27 @@
-"""Sets of listeners, exact and small: packed integers up to 16 of them, a roaring bitmap beyond."""
+"""Sets of listeners, exact and small, to which more are added by appending bytes: `packed + pack(more)` is the union.
+
+A set is any number of 4-byte integers as they came, repeats among them; from some size on they follow a roaring bitmap.
+"""
 
 from __future__ import annotations
 
-import struct
+import sys
+from array import array
 from typing import TYPE_CHECKING
 
 from pyroaring import BitMap
 
+from musicsvc.store import bulk
 from musicsvc.store.database import current
-from musicsvc.store.models import Listener
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-FEW = 16
-PACKED = [struct.Struct(f"<{count}I") for count in range(FEW + 1)]
-PADDING = b"\0"
+INTEGERS = "I" if array("I").itemsize == 4 else "L"  # noqa: PLR2004 - bytes
+WIDTH = 4
+FEW = 32  # so many integers are smaller than their bitmap
 NAMES_A_QUERY = 5000
+INSERT = "INSERT INTO listener (key) {rows} ON CONFLICT DO NOTHING RETURNING key, id"
 
 
 def account_key(user_id: int) -> str:
@@ -29,52 +34,45 @@ def opaque_key(name: str) -> str:
     return f"opaque:{name}"
 
 
-def pack(listeners: Iterable[int]) -> bytes:
-    """The set as bytes: 4 a listener up to 16, which no bitmap undercuts, else a bitmap of a length that tells it."""
-    found = listeners if isinstance(listeners, (set, BitMap)) else set(listeners)
+def pack(some: Iterable[int]) -> bytes:
+    """The listeners as bytes, repeats and all."""
+    return b"".join(listener.to_bytes(WIDTH, "little") for listener in some)
+
+
+def merge(sets: Iterable[bytes]) -> bytes:
+    """The union of the sets in few bytes."""
+    some = list(sets)
+    joined = b"".join(some)
+    if len(joined) <= FEW * WIDTH and not any(len(packed) & 1 for packed in some):
+        return joined
+    found = union(some)
     if len(found) <= FEW:
-        return PACKED[len(found)].pack(*sorted(found))
-    return _serialized(found if isinstance(found, BitMap) else BitMap(found))
-
-
-def _serialized(bitmap: BitMap) -> bytes:
-    """The bitmap in a length that is no multiple of 4; the reader stops at its end by itself."""
-    packed: bytes = bitmap.serialize()
-    return packed if len(packed) % 4 else packed + PADDING
-
-
-def unpack(packed: bytes) -> Sequence[int] | BitMap:
-    """The set again, without repeats."""
-    if len(packed) % 4 == 0:
-        return PACKED[len(packed) // 4].unpack(packed)
-    return BitMap.deserialize(packed)
+        return pack(found)
+    # The length of the bitmap goes before it, and the whole is of odd length, which no row of integers is.
+    bitmap: bytes = found.serialize()
+    return len(bitmap).to_bytes(WIDTH, "little") + bitmap + bytes((1 - len(bitmap)) % WIDTH)
 
 
 def count(packed: bytes) -> int:
     """How many listeners the set has."""
-    return len(packed) // 4 if len(packed) % 4 == 0 else len(BitMap.deserialize(packed))
-
-
-def add(packed: bytes, more: Iterable[int]) -> bytes:
-    """The set with more listeners in it."""
-    before = unpack(packed)
-    if isinstance(before, BitMap):
-        before.update(more)
-        return _serialized(before)
-    return pack({*before, *more})
+    return len(union([packed]))
 
 
 def union(many: Iterable[bytes]) -> BitMap:
     """Everybody who is in any of the sets."""
-    few: list[int] = []
-    large: list[BitMap] = []
+    integers = bytearray()
+    bitmaps: list[BitMap] = []
     for packed in many:
-        some = unpack(packed)
-        if isinstance(some, BitMap):
-            large.append(some)
-        else:
-            few.extend(some)
-    return BitMap.union(BitMap(few), *large)
+        end = 0
+        if len(packed) & 1:
+            length = int.from_bytes(packed[:WIDTH], "little")
+            end = WIDTH + length + (1 - length) % WIDTH
+            bitmaps.append(BitMap.deserialize(packed[WIDTH : WIDTH + length]))
+        integers += packed[end:]
+    read = array(INTEGERS, bytes(integers))
+    if sys.byteorder == "big":
+        read.byteswap()
+    return BitMap.union(BitMap(read), *bitmaps)
 
 
 def ensure(keys: Iterable[str]) -> dict[str, int]:
@@ -84,14 +82,13 @@ def ensure(keys: Iterable[str]) -> dict[str, int]:
     for start in range(0, len(wanted), NAMES_A_QUERY):
         some = wanted[start : start + NAMES_A_QUERY]
         found |= _find(some)
-        missing = [(key,) for key in some if key not in found]
-        if missing:
-            sign = current().param
-            statement = f"INSERT INTO listener (key) VALUES ({sign}) ON CONFLICT DO NOTHING"  # noqa: S608 - a constant
-            current().cursor().executemany(statement, missing)
-            found |= _find([key for (key,) in missing])
+        if missing := [(key,) for key in some if key not in found]:
+            found |= dict(bulk.returning(INSERT, ("text",), missing))
+        if others := [key for key in some if key not in found]:  # made by somebody else just now
+            found |= _find(others)
     return found
 
 
 def _find(keys: Sequence[str]) -> dict[str, int]:
-    return dict(Listener.select(Listener.key, Listener.id).where(Listener.key.in_(keys)).tuples().iterator())
+    condition, values = bulk.among(keys)
+    return dict(current().execute_sql(f"SELECT key, id FROM listener WHERE key {condition}", (values,)).fetchall())  # noqa: S608

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.clock import DAY, MINUTE, SECOND
-from musicsvc.store import listeners, rollups, tracks
-from musicsvc.store.database import current
-from musicsvc.store.rollups import Counted
+from musicsvc.store import blocks, bulk, listeners, rollups, tracks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -19,7 +18,13 @@ if TYPE_CHECKING:
 SLOT = 30 * SECOND
 OLDEST = 400 * DAY
 AHEAD = 5 * MINUTE
-ROWS_A_STATEMENT = 500
+INSERT = """
+    INSERT INTO play (slot, track_id, listener_id, client_key, played_at, duration_ms, reporter) {rows}
+    ON CONFLICT DO NOTHING RETURNING track_id, slot, listener_id
+"""
+KEY = itemgetter(0, 1, 2, 3, 4)  # of a row, its time at last: of two that are one play the earlier is kept
+TYPES = ("bigint", "bigint", "bigint", "bytea", "bigint", "bigint", "bigint")
+FOLDED = 4  # subjects put into blocks for each new play, more than it can bring
 WITHOUT_ID = b""
 UNKNOWN_TRACK = "There is no such track."
 FUTURE = "The time is more than 5 minutes in the future."
@@ -40,8 +45,8 @@ class Heard(NamedTuple):
 class Row(NamedTuple):
     """A play as it is stored; `client_key` is empty where the reporter gave no id."""
 
-    track: int
     slot: int
+    track: int
     listener: int
     client_key: bytes
     played_at: int
@@ -73,6 +78,7 @@ def report(heard: Sequence[Heard], *, now: int, by: Identity) -> Outcome:
     rows = [_row(play, ids[keys[play.listener]], by) for play in sound]
     outcome.accepted = record(rows)
     outcome.repeated = len(rows) - outcome.accepted
+    blocks.fold(FOLDED * outcome.accepted)
     return outcome
 
 
@@ -92,7 +98,7 @@ def _key(play: Heard, by: Identity) -> str:
 
 def _row(play: Heard, listener: int, by: Identity) -> Row:
     key = WITHOUT_ID if play.client_id is None else client_key(f"account:{by.user_id}", play.client_id)
-    return Row(play.track_id, play.played_at // SLOT, listener, key, play.played_at, play.duration_ms, by.user_id)
+    return Row(play.played_at // SLOT, play.track_id, listener, key, play.played_at, play.duration_ms, by.user_id)
 
 
 def client_key(source: str, client_id: str) -> bytes:
@@ -103,21 +109,7 @@ def client_key(source: str, client_id: str) -> bytes:
 def record(rows: Iterable[Row]) -> int:
     """Store the plays that are new and count them; how many were new. Their tracks and listeners exist."""
     rollups.lock()
-    taken: list[Counted] = []
-    # In the order of the key, so that the pages of the table are visited once each.
-    ordered = sorted(rows)
-    for start in range(0, len(ordered), ROWS_A_STATEMENT):
-        taken += _insert(ordered[start : start + ROWS_A_STATEMENT])
+    taken = bulk.returning(INSERT, TYPES, sorted(rows, key=KEY))
     if taken:
         rollups.add(taken)
     return len(taken)
-
-
-def _insert(rows: Sequence[Row]) -> list[Counted]:
-    signs = f"({', '.join([current().param] * len(Row._fields))})"
-    statement = (
-        "INSERT INTO play (track_id, slot, listener_id, client_key, played_at, duration_ms, reporter)"  # noqa: S608
-        f" VALUES {', '.join([signs] * len(rows))} ON CONFLICT DO NOTHING RETURNING track_id, slot, listener_id"
-    )
-    cursor = current().execute_sql(statement, [value for row in rows for value in row])
-    return [Counted(*found) for found in cursor.fetchall()]

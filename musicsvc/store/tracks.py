@@ -9,7 +9,7 @@ from peewee import JOIN, fn
 
 from musicsvc.errors import Forbidden, NotFound
 from musicsvc.store import artists, genres, tags
-from musicsvc.store.models import Album, Genre, Tag, Track, TrackArtist, TrackGenre, TrackTag
+from musicsvc.store.models import Album, Genre, Tag, Track, TrackArtist, TrackGenre, TrackPlays, TrackTag
 from musicsvc.store.pagination import Listing, Page, paginate
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ COLUMNS = (
     Track.licensing_type,
     Track.exclusive_status,
     Track.exclusive_price,
-    Track.plays,
+    fn.COALESCE(TrackPlays.plays, 0),
     Track.likes_count,
     Track.reposts_count,
     Track.fingerprint_status,
@@ -74,7 +74,8 @@ COLUMNS = (
 
 def select() -> Any:
     """The query of track rows, to be narrowed."""
-    return Track.select(*COLUMNS).join(Album, JOIN.LEFT_OUTER, on=(Track.album == Album.id))
+    query = Track.select(*COLUMNS).join(Album, JOIN.LEFT_OUTER, on=(Track.album == Album.id))
+    return query.join_from(Track, TrackPlays, JOIN.LEFT_OUTER, on=(TrackPlays.track == Track.id))
 
 
 def get(track_id: int) -> TrackRow:
@@ -104,7 +105,8 @@ def of_artist(artist_id: int, page: Page) -> Listing[TrackRow]:
     """The artist's tracks, most played first."""
     query = select().join(TrackArtist, on=(TrackArtist.track == Track.id)).where(TrackArtist.artist == artist_id)
     total = TrackArtist.select().where(TrackArtist.artist == artist_id).count()
-    return paginate(query.order_by(Track.plays.desc(), Track.id.desc()), page, TrackRow, total)
+    most_played = fn.COALESCE(TrackPlays.plays, 0).desc()
+    return paginate(query.order_by(most_played, Track.id.desc()), page, TrackRow, total)
 
 
 def of_albums(album_ids: Iterable[int]) -> dict[int, list[TrackRow]]:

@@ -127,7 +127,6 @@ def up(migrator, db):
         exclusive_status = one_of("exclusive_status", ["available", "not_available", "sold"], "not_available")
         exclusive_price = DoubleField(null=True, constraints=[Check("exclusive_price >= 0")])
         fingerprint_status = one_of("fingerprint_status", ["pending", "processing", "completed", "failed"], "pending")
-        plays = counter()
         likes_count = counter()
         reposts_count = counter()
         external_id = TextField(null=True)

@@ -1,4 +1,4 @@
-"""Plays, listeners, and the plays per day and of all time."""
+"""Plays, listeners, and the plays per day, per block of days and of all time."""
 
 from peewee import *
 
@@ -12,52 +12,55 @@ def up(migrator, db):
             database = db
             legacy_table_names = False
             strict_tables = sqlite
-            without_rowid = sqlite
-
-    class Track(Model):
-        id = BigAutoField()
-
-        class Meta:
-            database = db
-            table_name = "track"
 
     class Listener(Table):
         id = BigAutoField(constraints=[*own_id, Check("id < 4294967296")])
         key = TextField(unique=True)
 
-        class Meta:
-            without_rowid = False
-
     class Play(Table):
-        track = ForeignKeyField(Track, index=False, on_delete="CASCADE")
         slot = BigIntegerField()
-        listener = ForeignKeyField(Listener, index=False)
+        track = BigIntegerField(column_name="track_id")
+        listener = BigIntegerField(column_name="listener_id")
         client_key = BlobField()
         played_at = BigIntegerField()
         duration_ms = BigIntegerField(null=True)
         reporter = BigIntegerField(constraints=[SQL("DEFAULT 0")])
 
         class Meta:
-            primary_key = CompositeKey("track", "slot", "listener", "client_key")
+            primary_key = CompositeKey("slot", "track", "listener", "client_key")
+            without_rowid = sqlite
 
     class PlayDay(Table):
-        kind = IntegerField(constraints=[Check("kind IN (1, 2, 3)")])
-        subject = BigIntegerField()
         day = IntegerField()
-        plays = BigIntegerField()
-        listeners = BlobField()
-
-        class Meta:
-            primary_key = CompositeKey("kind", "subject", "day")
-
-    class PlayTotal(Table):
         kind = IntegerField(constraints=[Check("kind IN (1, 2, 3)")])
         subject = BigIntegerField()
         plays = BigIntegerField()
         listeners = BlobField()
 
         class Meta:
-            primary_key = CompositeKey("kind", "subject")
+            primary_key = CompositeKey("day", "kind", "subject")
+
+    class PlayBlock(Table):
+        kind = IntegerField(constraints=[Check("kind IN (1, 2, 3)")])
+        subject = BigIntegerField()
+        block = IntegerField()
+        plays = BigIntegerField()
+        listeners = BlobField()
+
+        class Meta:
+            primary_key = CompositeKey("kind", "subject", "block")
+
+    class PlayMark(Table):
+        id = IntegerField(primary_key=True, constraints=[Check("id = 1")])
+        block = IntegerField()
+        kind = IntegerField()
+        subject = BigIntegerField()
+        kept_from = IntegerField()
+
+    class TrackPlays(Table):
+        track = BigIntegerField(primary_key=True, column_name="track_id")
+        plays = BigIntegerField()
 
     db.create_tables(Table.__subclasses__(), safe=False)
+    PlayMark.insert(id=1, block=0, kind=1, subject=0, kept_from=0).execute()
     db.execute_sql("CREATE UNIQUE INDEX play_client_key ON play (client_key) WHERE length(client_key) > 0")

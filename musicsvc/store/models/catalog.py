@@ -79,7 +79,6 @@ class Track(Table):
     exclusive_status = TextField(default="not_available")
     exclusive_price = DoubleField(null=True)
     fingerprint_status = TextField(default="pending")
-    plays = BigIntegerField(default=0)
     likes_count = BigIntegerField(default=0)
     reposts_count = BigIntegerField(default=0)
     external_id = TextField(null=True)

@@ -1,11 +1,14 @@
-"""Plays as they came, and what is kept up from them: per day and of all time, for tracks, albums and artists."""
+"""Plays as they came, and what is kept up from them: per day, per block of days, and how often each track was played.
+
+Keys begin with the time, so that what is written together lies together. Sets of listeners are packed (listeners.py).
+There are no foreign keys here: nothing that plays name is ever deleted, and checking costs as much as the play itself.
+"""
 
 from __future__ import annotations
 
 from peewee import BigAutoField, BigIntegerField, BlobField, CompositeKey, IntegerField, TextField, fn
 
-from musicsvc.store.models.catalog import Track
-from musicsvc.store.models.table import Table, link
+from musicsvc.store.models.table import Table
 
 
 class Listener(Table):
@@ -21,16 +24,16 @@ class Play(Table):
     The primary key is the rule for repeats: without a client's id one play per track, listener and slot.
     """
 
-    track = link(Track, index=False)
     slot = BigIntegerField()
-    listener = link(Listener, index=False)
+    track = BigIntegerField(column_name="track_id")
+    listener = BigIntegerField(column_name="listener_id")
     client_key = BlobField()
     played_at = BigIntegerField()
     duration_ms = BigIntegerField(null=True)
     reporter = BigIntegerField(default=0)
 
     class Meta:
-        primary_key = CompositeKey("track", "slot", "listener", "client_key")
+        primary_key = CompositeKey("slot", "track", "listener", "client_key")
 
 
 # Partial, hence not in Meta: a client's id is taken once, and plays without one are many.
@@ -38,25 +41,43 @@ Play.add_index(Play.client_key, unique=True, name="play_client_key", where=fn.LE
 
 
 class PlayDay(Table):
-    """The plays of a subject on a day, and its listeners as a packed set (listeners.py)."""
+    """The plays of a track, album or artist on a day, and its listeners."""
 
-    kind = IntegerField()
-    subject = BigIntegerField()
     day = IntegerField()
-    plays = BigIntegerField()
-    listeners = BlobField()
-
-    class Meta:
-        primary_key = CompositeKey("kind", "subject", "day")
-
-
-class PlayTotal(Table):
-    """The plays of a subject of all time, and its listeners as a packed set."""
-
     kind = IntegerField()
     subject = BigIntegerField()
     plays = BigIntegerField()
     listeners = BlobField()
 
     class Meta:
-        primary_key = CompositeKey("kind", "subject")
+        primary_key = CompositeKey("day", "kind", "subject")
+
+
+class PlayBlock(Table):
+    """The same of a block of days that are over (blocks.py)."""
+
+    kind = IntegerField()
+    subject = BigIntegerField()
+    block = IntegerField()
+    plays = BigIntegerField()
+    listeners = BlobField()
+
+    class Meta:
+        primary_key = CompositeKey("kind", "subject", "block")
+
+
+class PlayMark(Table):
+    """How far the blocks are made: those of smaller (block, kind, subject); and the first day whose plays are kept."""
+
+    id = IntegerField(primary_key=True)
+    block = IntegerField()
+    kind = IntegerField()
+    subject = BigIntegerField()
+    kept_from = IntegerField()
+
+
+class TrackPlays(Table):
+    """The plays of a track of all time."""
+
+    track = BigIntegerField(primary_key=True, column_name="track_id")
+    plays = BigIntegerField()

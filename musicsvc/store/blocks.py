@@ -1,0 +1,107 @@
+"""Blocks of days that are over: a row in the place of many, so that a year and all time are read as fast as a month.
+
+The rows of days come first and stay; blocks are made of them a few subjects at a time, up to a mark. Plays that come in
+late are added on both sides of it, so that what is below the mark is always whole.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, NamedTuple
+
+from musicsvc.store import bulk, listeners, tallies
+from musicsvc.store.database import current
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from musicsvc.store.tallies import Key
+
+DAYS = 32
+KINDS = 3
+MARK = "SELECT block, kind, subject, kept_from FROM play_mark"
+ROWS = "SELECT subject, plays, listeners FROM play_day WHERE day {days} AND kind = {sign} AND subject >= {sign}"
+# The least of the subjects that stand at some place in each day: below it, a slice of bounded size.
+BOUND = """
+    SELECT min(bound) FROM (SELECT (
+        SELECT subject FROM play_day WHERE day = column1 AND kind = {sign} AND subject >= {sign}
+        ORDER BY subject LIMIT 1 OFFSET {sign}
+    ) AS bound FROM (VALUES {days}) AS each_day) AS bounds
+"""
+
+
+class Mark(NamedTuple):
+    """Blocks are made for each smaller (block, kind, subject); raw plays are kept from this day on."""
+
+    block: int
+    kind: int
+    subject: int
+    kept_from: int
+
+    def passed(self, block: int, kind: int, subject: int) -> bool:
+        """Whether the block of this subject is made."""
+        return (block, kind, subject) < self[:3]
+
+    @property
+    def day(self) -> int:
+        """The first day that is not in a block of every subject."""
+        return self.block * DAYS
+
+
+def mark() -> Mark:
+    """How far blocks are made."""
+    return Mark(*current().execute_sql(MARK).fetchone())
+
+
+def append(heard: Mapping[Key, bytes]) -> None:
+    """Add what came in late, as (day, kind, subject), to the blocks that are made already."""
+    made = mark()
+    late: dict[Key, bytes] = defaultdict(bytes)
+    for (day, kind, subject), packed in heard.items():
+        if day < made.day + DAYS and made.passed(day // DAYS, kind, subject):
+            late[kind, subject, day // DAYS] += packed
+    if late:
+        tallies.append(tallies.BLOCKS, late)
+
+
+def fold(most: int) -> bool:
+    """Make blocks of days that are over, of some `most` subjects; whether there were any to be made."""
+    made = mark()
+    oldest, newest = _span(made.day)
+    if not most or oldest is None or oldest // DAYS == newest // DAYS:
+        return False
+    block = oldest // DAYS
+    kind, subject = (made.kind, made.subject) if block == made.block else (1, 0)
+    end = _slice(block, kind, subject, most)
+    step = (block, kind, end) if end else (block, kind + 1, 0) if kind < KINDS else (block + 1, 1, 0)
+    sign = current().param
+    current().execute_sql(f"UPDATE play_mark SET block = {sign}, kind = {sign}, subject = {sign}", step)  # noqa: S608
+    return True
+
+
+def _span(first: int) -> tuple[int | None, int]:
+    """The oldest day from the first on, and the newest."""
+    sign = current().param
+    query = f"SELECT min(day), (SELECT max(day) FROM play_day) FROM play_day WHERE day >= {sign}"  # noqa: S608
+    oldest, newest = current().execute_sql(query, (first,)).fetchone()
+    return oldest, newest
+
+
+def _slice(block: int, kind: int, subject: int, most: int) -> int | None:
+    """Make the block of the next subjects; the first one that is left, None where none is."""
+    days = range(block * DAYS, (block + 1) * DAYS)
+    sign = current().param
+    bound = BOUND.format(sign=sign, days=", ".join(f"({day})" for day in days))
+    end: int | None = current().execute_sql(bound, (kind, subject, most)).fetchone()[0]
+    condition, values = bulk.among(days)
+    rows = ROWS.format(sign=sign, days=condition) + ("" if end is None else f" AND subject < {sign}")
+    plays: dict[int, int] = defaultdict(int)
+    sets: dict[int, list[bytes]] = defaultdict(list)
+    parameters = (values, kind, subject) if end is None else (values, kind, subject, end)
+    for each, count, packed in current().execute_sql(rows, parameters).fetchall():
+        plays[each] += count
+        sets[each].append(packed)
+    tallies.put(
+        tallies.BLOCKS, [(kind, each, block, plays[each], listeners.merge(some)) for each, some in sets.items()]
+    )
+    return end
