@@ -3,7 +3,6 @@
 import csv
 import gzip
 import json
-import os
 import re
 import shlex
 import subprocess
@@ -170,17 +169,22 @@ def recipe(file: Path) -> list[str]:
     ]
 
 
+# A process counts the memory of the one that it was forked from as its own, hence a small one in between.
+MEASURING = """
+import os, subprocess, sys
+process = subprocess.Popen(sys.argv[1:])
+_, code, usage = os.wait4(process.pid, 0)
+print(usage.ru_maxrss // 1024, file=sys.stderr)
+sys.exit(os.waitstatus_to_exitcode(code))
+"""
+
+
 def measured(arguments: list[str]) -> tuple[Any, float, int]:
     """The JSON that a command answers, its seconds and its peak of memory in MB."""
     began = time.monotonic()
-    line = [sys.executable, "-m", "musicsvc", *arguments, "--json"]
-    with subprocess.Popen(line, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        answer = process.stdout.read()
-        _, code, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(code)
-    assert process.returncode == 0
-    return json.loads(answer), time.monotonic() - began, usage.ru_maxrss // 1024
+    line = [sys.executable, "-S", "-c", MEASURING, sys.executable, "-m", "musicsvc", *arguments, "--json"]
+    done = subprocess.run(line, capture_output=True, encoding="utf-8", check=True)
+    return json.loads(done.stdout), time.monotonic() - began, int(done.stderr.split()[-1])
 
 
 def rows(store: Store) -> list[Any]:
