@@ -53,6 +53,12 @@ def mark() -> Mark:
     return Mark(*current().execute_sql(MARK).fetchone())
 
 
+def open_days(made: Mark) -> range:
+    """The days with plays that are not in a block of every subject."""
+    oldest, newest = _span(made.day)
+    return range(0) if oldest is None else range(oldest, newest + 1)
+
+
 def append(heard: Mapping[Key, bytes]) -> None:
     """Add what came in late, as (day, kind, subject), to the blocks that are made already."""
     made = mark()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from musicsvc.store import bulk, genres, tags
+from musicsvc.store import bulk, genres, regrouping, tags
 from musicsvc.store.importing.batch import Batch, Key, State
 from musicsvc.store.importing.rows import MOST_TAGS
 from musicsvc.store.models import Genre, Tag, Track, TrackArtist, TrackGenre, TrackTag
@@ -134,13 +134,8 @@ def _save(states: Sequence[State], batch: Batch) -> None:
         state.id = track_id
     fields = ("id", "external_id", "imported_for", "created_at", *FIELDS)
     bulk.insert(Track, fields, [_columns(state, batch) for state in new])
-    for state in states:
-        if state.changed and not state.new:
-            _update(state)
-    artists = [
-        (s.id, artist, at) for s in states if "artists" in s.changed for at, artist in enumerate(s.values["artists"])
-    ]
-    bulk.insert(TrackArtist, ("track", "artist", "position"), artists)
+    with regrouping.following([s.id for s in states if not s.new and s.changed & {"album", "artists"}]):
+        _update(states)
     genre_ids = genres.ensure(name for s in states for name in s.added["genres"].values())
     bulk.insert(TrackGenre, ("track", "genre"), [(s.id, genre_ids[slug]) for s in states for slug in s.added["genres"]])
     tag_ids = tags.ensure(name for s in states for name in s.added["tags"])
@@ -153,9 +148,15 @@ def _columns(state: State, batch: Batch) -> tuple[Any, ...]:
     return (*common, *(values[name] for name in FIELDS))
 
 
-def _update(state: State) -> None:
-    changes = {name: state.values[name] for name in state.changed if name != "artists"}
-    if changes:
-        Track.update(**changes).where(Track.id == state.id).execute()
-    if "artists" in state.changed:
-        TrackArtist.delete().where(TrackArtist.track == state.id).execute()
+def _update(states: Sequence[State]) -> None:
+    """Write what changed of tracks that were there, and everybody's artists."""
+    for state in states:
+        changes = {name: state.values[name] for name in state.changed if name != "artists"}
+        if changes and not state.new:
+            Track.update(**changes).where(Track.id == state.id).execute()
+        if "artists" in state.changed and not state.new:
+            TrackArtist.delete().where(TrackArtist.track == state.id).execute()
+    artists = [
+        (s.id, artist, at) for s in states if "artists" in s.changed for at, artist in enumerate(s.values["artists"])
+    ]
+    bulk.insert(TrackArtist, ("track", "artist", "position"), artists)

@@ -1,0 +1,106 @@
+"""A track that moves to another album or other artists takes its plays along."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from musicsvc.clock import DAY
+from musicsvc.store import blocks, counts, listeners, plays
+from musicsvc.store.database import Store
+from musicsvc.store.importing import catalog, readers
+from musicsvc.store.models import Album, Artist, Track
+from musicsvc.store.rollups import ALBUM, ARTIST
+from tests.conftest import NOW
+
+ROWS = [
+    {"external_id": "a", "track": "First", "artist": "Ann", "album": "One"},
+    {"external_id": "b", "track": "Second", "artist": "Ann;Bea", "album": "One"},
+    {"external_id": "c", "track": "Third", "artist": "Bea", "album": "Two"},
+]
+DAYS_AGO = (0, 1, 33, 70)
+
+
+@pytest.fixture
+def imported(store: Store, tmp_path: Path) -> Callable[[list[dict[str, str]]], None]:
+    def run(rows: list[dict[str, str]]) -> None:
+        file = tmp_path / "rows.jsonl"
+        file.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
+        with readers.open_file(file) as reader:
+            catalog.run(store, reader, catalog.Options(), now=NOW, told=lambda _: None)
+
+    return run
+
+
+def listen() -> None:
+    """Listener n of three hears track n and the one before it on each of the days."""
+    people = list(listeners.ensure(["opaque:x", "opaque:y", "opaque:z"]).values())
+    tracks = [row.id for row in Track.select().order_by(Track.external_id)]
+    plays.record(
+        plays.Row((NOW - back * DAY) // plays.SLOT, track, person, b"", NOW - back * DAY, None, 0)
+        for back in DAYS_AGO
+        for at, person in enumerate(people)
+        for track in tracks[max(0, at - 1) : at + 1]
+    )
+
+
+def figures(store: Store) -> dict[str, list[tuple[int, int]]]:
+    """By name: plays and listeners of all time, of the last 60 days, and of each day."""
+
+    def read() -> dict[str, list[tuple[int, int]]]:
+        found: dict[str, list[tuple[int, int]]] = {}
+        named: list[tuple[int, Any]] = [(ALBUM, row) for row in Album.select()] + [(ARTIST, r) for r in Artist.select()]
+        today = NOW // DAY
+        spans = [
+            (0, counts.ALL_TIME),
+            (today - 59, today + 1),
+            *((today - back, today - back + 1) for back in DAYS_AGO),
+        ]
+        for kind, row in named:
+            heard = [counts.over(kind, row.id, *span) for span in spans]
+            found[row.name] = [(each.plays, len(each.listeners)) for each in heard]
+        return found
+
+    return store.read(read).result()
+
+
+def every_day(**found: tuple[int, int]) -> dict[str, list[tuple[int, int]]]:
+    """The figures where each day has these plays and listeners, the same people each day."""
+    return {
+        name: [(count * 4, people), (count * 3, people), *[(count, people)] * 4]
+        for name, (count, people) in found.items()
+    }
+
+
+@pytest.mark.parametrize("slices", [0, 2, 4, 99])
+def test_plays_follow_their_track_wherever_blocks_are_made(
+    store: Store, imported: Callable[..., None], slices: int
+) -> None:
+    imported(ROWS)
+    store.write(listen).result()
+    for _ in range(slices):
+        store.write(lambda: blocks.fold(1)).result()
+    # Track a is heard by x and y, b by y and z, c by z.
+    assert figures(store) == every_day(One=(4, 3), Two=(1, 1), Ann=(4, 3), Bea=(3, 2))
+    imported([ROWS[1] | {"album": "Two", "artist": "Bea;Cleo"}])
+    assert figures(store) == every_day(One=(2, 2), Two=(3, 2), Ann=(2, 2), Bea=(3, 2), Cleo=(2, 2))
+
+
+def test_an_album_left_by_its_last_track_has_no_rows(store: Store, imported: Callable[..., None]) -> None:
+    imported(ROWS)
+    store.write(listen).result()
+    imported([ROWS[2] | {"album": "One", "artist": "Ann;Bea"}])
+    assert figures(store)["Two"] == [(0, 0)] * 6
+    assert figures(store)["One"][0] == (20, 3)
+
+
+def test_a_second_import_leaves_every_row_alone(store: Store, imported: Callable[..., None]) -> None:
+    imported(ROWS)
+    store.write(listen).result()
+    before = figures(store)
+    imported(ROWS)
+    assert figures(store) == before
