@@ -49,7 +49,7 @@ def path_of(route: Route) -> str:
 async def count(store: Store, client: Client, path: str) -> int:
     with queries(store) as asked:
         assert (await client.get(path)).status == 200
-    # BEGIN and what a batch beside the request writes are no questions; a token is asked for when something was written.
+    # BEGIN is no question, nor what a batch writes beside the request; after that the token is asked for once more.
     questions = [event.sql for event in asked if event.sql.lstrip().startswith(("SELECT", "WITH"))]
     return sum("t.digest =" not in sql for sql in questions)
 
