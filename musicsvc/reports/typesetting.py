@@ -37,15 +37,32 @@ def _source(name: str) -> bytes:
     return (TEMPLATES / name).read_bytes()
 
 
-def png(template: str, data: Mapping[str, object], pixels_per_point: float = 1.0) -> bytes:
-    """The one page of the template as PNG, drawn outside the interpreter's lock."""
-    compiler = typst.Compiler(
+def _compiler(template: str, data: Mapping[str, object]) -> typst.Compiler:
+    return typst.Compiler(
         _source(template),
         root=TEMPLATES,
         font_paths=fonts(),
         sys_inputs={"data": orjson.dumps({**data, "fonts": FAMILIES}).decode()},
     )
-    picture = compiler.compile(format="png", ppi=POINTS_PER_INCH * pixels_per_point)
+
+
+def pages(template: str, data: Mapping[str, object], pixels_per_point: float = 1.0) -> list[bytes]:
+    """Every page of the template as PNG."""
+    drawn = _compiler(template, data).compile(format="png", ppi=POINTS_PER_INCH * pixels_per_point)
+    return drawn if isinstance(drawn, list) else [drawn] if drawn else []
+
+
+def pdf(template: str, data: Mapping[str, object]) -> bytes:
+    """The template as a PDF document, drawn outside the interpreter's lock."""
+    drawn = _compiler(template, data).compile(format="pdf")
+    if not isinstance(drawn, bytes):
+        raise TypeError(f"{template} is no single document")
+    return drawn
+
+
+def png(template: str, data: Mapping[str, object], pixels_per_point: float = 1.0) -> bytes:
+    """The one page of the template as PNG, drawn outside the interpreter's lock."""
+    picture = _compiler(template, data).compile(format="png", ppi=POINTS_PER_INCH * pixels_per_point)
     if not isinstance(picture, bytes):
         raise TypeError(f"{template} has drawn more than one page")
     return picture

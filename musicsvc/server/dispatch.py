@@ -120,6 +120,8 @@ class Dispatcher:
             # It may read files, which the event loop never does.
             return await asyncio.to_thread(unit)
         run = self._store.write if route.writes else self._store.read
+        if route.lengthy:
+            return await self._executors.exporting(lambda: run(unit).result())
         return await asyncio.wrap_future(run(unit))
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from musicsvc.errors import TooMany
@@ -12,14 +15,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 HASHING = ("hashing", 2, 32)
+NICENESS = 10
 DRAWING = ("drawing", 1, 64)
+EXPORTING = ("exporting", 2, 32)  # fewer than the readers of a store, so that answering goes on beside it
 
 
 class Line:
     """Threads for one kind of work, and how many may wait for them."""
 
     def __init__(self, name: str, at_once: int, waiting: int) -> None:
-        self._threads = ThreadPoolExecutor(at_once, name)
+        self._threads = ThreadPoolExecutor(at_once, name, initializer=_stand_back)
         self._most = at_once + waiting
         self._now = 0
 
@@ -38,12 +43,19 @@ class Line:
         self._threads.shutdown(wait=True)
 
 
+def _stand_back() -> None:
+    """Let the threads that answer go first; a system without such priorities does without."""
+    with suppress(OSError, AttributeError):
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
+
+
 class Executors:
     """The lines of one process."""
 
     def __init__(self) -> None:
         self._hashing = Line(*HASHING)
         self._drawing = Line(*DRAWING)
+        self._exporting = Line(*EXPORTING)
 
     async def hashing(self, work: Callable[[], Any]) -> Any:
         """Hash a password, at most two at once."""
@@ -53,7 +65,12 @@ class Executors:
         """Draw a picture or a report, one at a time, so that answering goes on beside it."""
         return await self._drawing.run(work)
 
+    async def exporting(self, work: Callable[[], Any]) -> Any:
+        """Wait for a unit that may take long, at most two at once."""
+        return await self._exporting.run(work)
+
     def close(self) -> None:
         """Finish what is under way."""
         self._hashing.close()
         self._drawing.close()
+        self._exporting.close()

@@ -15,12 +15,14 @@ from aiohttp import hdrs
 from aiohttp.web import Response
 from multidict import CIMultiDict
 
+from musicsvc.server.sending import send
 from musicsvc.server.shapes.envelope import Download
+from musicsvc.server.shapes.spooled import Spooled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from aiohttp.web import BaseRequest
+    from aiohttp.web import BaseRequest, StreamResponse
 
 SERVER = "musicsvc"
 WORTH_COMPRESSING = 1400
@@ -41,13 +43,18 @@ class Reply:
     caching: str | None = None
 
 
-async def answer(request: BaseRequest, reply: Reply, request_id: str) -> Response:
+async def answer(request: BaseRequest, reply: Reply, request_id: str) -> StreamResponse:
     """The response to send."""
     headers: CIMultiDict[str] = CIMultiDict(reply.headers)
     headers[hdrs.SERVER] = SERVER
     headers["X-Request-Id"] = request_id
     headers["X-Content-Type-Options"] = "nosniff"
     caching = reply.caching
+    if isinstance(reply.result, Spooled):
+        headers.update(reply.result.headers)
+        headers[hdrs.CONTENT_TYPE] = reply.result.content_type
+        headers[hdrs.CACHE_CONTROL] = "no-store"
+        return await send(request, reply.result, reply.status, headers)
     if isinstance(reply.result, Download):
         headers.update(reply.result.headers)
         headers[hdrs.CONTENT_TYPE] = reply.result.content_type

@@ -61,6 +61,7 @@ class Route:
     prepare: Callable[..., Any] | None = None
     render: Callable[..., Any] | None = None  # heavy work on the result, off the store thread
     reads: bool = False
+    lengthy: bool = False  # may take long, so that few are under way at once
     storeless: bool = False
     addition: bool = False
     hidden: bool = False

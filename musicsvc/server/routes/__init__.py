@@ -1,7 +1,7 @@
 """THE table of endpoints, by subject: what is not in it does not exist."""
 
 from musicsvc.server.route import Route
-from musicsvc.server.routes import art, catalog, messaging, people, playlists, service
+from musicsvc.server.routes import art, catalog, exports, insights, messaging, people, playlists, plays, service
 from musicsvc.server.routes.paths import INSIGHTS, V1
 
 __all__ = ["INSIGHTS", "ROUTES", "V1"]
@@ -12,5 +12,8 @@ ROUTES: tuple[Route, ...] = (
     *playlists.ROUTES,
     *messaging.ROUTES,
     *art.ROUTES,
+    *plays.ROUTES,
+    *insights.ROUTES,
+    *exports.ROUTES,
     *service.ROUTES,
 )

@@ -1,0 +1,23 @@
+"""Figures as files: for everything that the caller manages."""
+
+from functools import partial
+
+from musicsvc.server.handlers import exports
+from musicsvc.server.route import Family, Route
+from musicsvc.server.routes.paths import INSIGHTS
+from musicsvc.server.schemas.exports import Export, ExportIn, Formats, PeriodIn, Report, ReportIn
+from musicsvc.server.schemas.insights import Found
+
+EXPORT = f"{INSIGHTS}/export"
+Exporting = partial(Route, family=Family.INSIGHTS, reads=True, lengthy=True)
+
+# fmt: off
+ROUTES: tuple[Route, ...] = (
+    Route("GET", f"{EXPORT}/formats", exports.list_formats, family=Family.INSIGHTS, storeless=True, answer=Formats),
+    Exporting("POST", f"{EXPORT}/csv", exports.export_csv, body=ExportIn, media="text/csv"),
+    Exporting("POST", f"{EXPORT}/json", exports.export_json, body=ExportIn, answer=Found[Export]),
+    Exporting("POST", f"{EXPORT}/report", exports.export_report, body=ReportIn, answer=Found[Report]),
+    Exporting("POST", f"{EXPORT}/pdf", exports.export_pdf, body=PeriodIn, media="application/pdf",
+              render=exports.draw),
+)
+# fmt: on

@@ -1,0 +1,97 @@
+"""How often many tracks, albums or artists were played, and by whom: audience.py for some hundreds at once."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from musicsvc.store import blocks, listeners, scopes, streams
+from musicsvc.store.audience import Audience
+from musicsvc.store.database import current
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from musicsvc.store.windows import Window
+
+FROM_BLOCKS = """
+    SELECT subject, block, plays, listeners FROM play_block
+    WHERE kind = {sign} AND subject {subjects} AND block < {sign}
+"""
+FROM_DAYS = """
+    SELECT subject, day, plays, listeners FROM play_day
+    WHERE day IN ({days}) AND kind = {sign} AND subject {subjects}
+"""
+SPAN = "SELECT min(day), max(day) FROM play_day WHERE day >= {sign}"
+
+
+@dataclass(slots=True)
+class _Part:
+    """Some of the rows of a subject."""
+
+    plays: int = 0
+    sets: list[bytes] = field(default_factory=list)
+
+    def add(self, plays: int, packed: bytes) -> None:
+        self.plays += plays
+        self.sets.append(packed)
+
+    @property
+    def audience(self) -> Audience:
+        return Audience(self.plays, listeners.union(self.sets))
+
+
+class Reader:
+    """Reads the audiences in these windows, none of which has a day of another, and of all time."""
+
+    def __init__(self, *windows: Window) -> None:
+        """Takes a few queries; within a unit."""
+        self._windows = windows
+        self._mark = blocks.mark().block
+        oldest, newest = (
+            current().execute_sql(SPAN.format(sign=current().param), (self._mark * blocks.DAYS,)).fetchone()
+        )
+        kept = [] if oldest is None else range(oldest, newest + 1)
+        self._days = sorted({*kept, *self._loose()})
+
+    def _loose(self) -> Iterator[int]:
+        """The days of the windows that are in no block which lies in the same window."""
+        for window in self._windows:
+            for day in range(window.first, window.end):
+                first = day // blocks.DAYS * blocks.DAYS
+                whole = window.first <= first and first + blocks.DAYS <= window.end
+                if not whole or day // blocks.DAYS >= self._mark:
+                    yield day
+
+    def read(self, kind: int, ids: Sequence[int]) -> dict[int, list[Audience]]:
+        """Of each subject that was ever played: the audience of each window, and last that of all time."""
+        parts: dict[int, list[_Part]] = defaultdict(lambda: [_Part() for _ in (*self._windows, None)])
+        ever: dict[int, int] = defaultdict(int)
+        for subject, block, plays, packed in self._rows(FROM_BLOCKS, kind, ids, self._mark):
+            ever[subject] += plays
+            first = block * blocks.DAYS
+            parts[subject][self._home(first, first + blocks.DAYS)].add(plays, packed)
+        for subject, day, plays, packed in self._rows(FROM_DAYS, kind, ids) if self._days else ():
+            if day >= self._mark * blocks.DAYS:  # what is older is counted with its block
+                ever[subject] += plays
+            parts[subject][self._home(day, day + 1)].add(plays, packed)
+        wanted = set(ids)
+        return {each: _audiences(some, ever[each]) for each, some in parts.items() if each in wanted}
+
+    def _home(self, first: int, end: int) -> int:
+        """The place of the window that has all of these days; past the windows where none has."""
+        places = (place for place, each in enumerate(self._windows) if each.first <= first and end <= each.end)
+        return next(places, len(self._windows))
+
+    def _rows(self, query: str, kind: int, ids: Sequence[int], *last: int) -> Iterator[tuple[int, int, int, bytes]]:
+        condition, values = scopes.among(ids)
+        days = ", ".join(map(str, self._days))
+        statement = query.format(sign=current().param, subjects=condition, days=days)
+        return streams.rows(statement, [kind, *values, *last])
+
+
+def _audiences(parts: Sequence[_Part], plays: int) -> list[Audience]:
+    heard = [part.audience for part in parts]
+    everybody = heard[0].listeners.union(*(each.listeners for each in heard))
+    return [*heard[:-1], Audience(plays, everybody)]

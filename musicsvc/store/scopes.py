@@ -1,0 +1,72 @@
+"""What an export covers: everything that an account manages, that an artist is on, or all there is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from pyroaring import BitMap64
+
+from musicsvc.errors import NotFound
+from musicsvc.store import artists, bulk, streams
+from musicsvc.store.database import current
+from musicsvc.store.rollups import ALBUM, ARTIST, TRACK
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+EVERY = {TRACK: "SELECT id FROM track", ALBUM: "SELECT id FROM album", ARTIST: "SELECT id FROM artist"}
+SOME = {
+    TRACK: "SELECT l.track_id FROM track_artist l JOIN artist a ON a.id = l.artist_id WHERE {which}",
+    ALBUM: "SELECT l.album_id FROM album_artist l JOIN artist a ON a.id = l.artist_id WHERE {which}",
+    ARTIST: "SELECT a.id FROM artist a WHERE {which}",
+}
+CLOSE = 4  # ids of which so large a part is wanted are read as one range
+
+
+class Scope(NamedTuple):
+    """What is covered; `manager` is an account, `artist` an artist, None sets no bound."""
+
+    manager: int | None = None
+    artist: int | None = None
+
+    def ids(self, kind: int) -> BitMap64:
+        """The ids of the tracks, albums or artists that are covered, in their order."""
+        if self.artist is not None:
+            artists.get(self.artist)
+        sign = current().param
+        bounds = {f"a.manager_id = {sign}": self.manager, f"a.id = {sign}": self.artist}
+        given = {condition: value for condition, value in bounds.items() if value is not None}
+        query = SOME[kind].format(which=" AND ".join(given)) if given else EVERY[kind]
+        return BitMap64(row[0] for row in streams.rows(query, list(given.values())))
+
+
+def name(scope: Scope) -> str | None:
+    """What a reader knows the scope by: the artist or the account; None for everything."""
+    if scope.artist is not None:
+        return artists.get(scope.artist).name
+    if scope.manager is None:
+        return None
+    query = f'SELECT display_name FROM "user" WHERE id = {current().param}'  # noqa: S608 - a sign
+    for (found,) in current().execute_sql(query, (scope.manager,)).fetchall():
+        return str(found)
+    raise NotFound("There is no such account.")
+
+
+def pieces(ids: BitMap64, size: int) -> Iterator[list[int]]:
+    """The ids in runs of so many."""
+    piece: list[int] = []
+    for each in ids:
+        piece.append(each)
+        if len(piece) == size:
+            yield piece
+            piece = []
+    if piece:
+        yield piece
+
+
+def among(ids: Sequence[int]) -> tuple[str, list[object]]:
+    """A condition that these ascending ids meet, and perhaps a few between them; and its parameters."""
+    if ids[-1] - ids[0] < CLOSE * len(ids):
+        return f"BETWEEN {current().param} AND {current().param}", [ids[0], ids[-1]]
+    condition, value = bulk.among(ids)
+    return condition, [value]

@@ -1,0 +1,26 @@
+"""Rows of any number, one after the other, in memory that does not grow with them; within one unit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from musicsvc.store.database import current, is_sqlite
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+ROWS_A_FETCH = 1000
+
+
+def rows(statement: str, values: Sequence[Any]) -> Iterator[Any]:
+    """The rows of a statement in the words of the store that is open."""
+    if is_sqlite():
+        yield from current().execute_sql(statement, values)
+        return
+    # A cursor without a name would take all rows at once.
+    connection: Any = current().connection()
+    with connection.cursor(name=f"stream_{uuid4().hex}") as cursor:
+        cursor.itersize = ROWS_A_FETCH
+        cursor.execute(statement, values)
+        yield from cursor
