@@ -51,6 +51,11 @@ Manager = Annotated[
     str | None,
     typer.Option(metavar="EMAIL", help="The account that manages what is imported.", show_default=False),
 ]
+Owner = Annotated[
+    str | None,
+    typer.Option("--manager", metavar="EMAIL", help="The account that owns the playlists.", show_default=False),
+]
+Public = Annotated[bool, typer.Option("--public", help="Show everybody the playlists that are made.")]
 CreateMissing = Annotated[bool, typer.Option("--create-missing", help="Make accounts that are not there yet.")]
 
 
@@ -93,6 +98,31 @@ def follows(  # noqa: PLR0917 - a parameter for each option
 
     now = Session.of(context).clock.now()
     options = importing.Options((*(map_ or ()), *(more or ())), tuple(blank or ()), create_missing, dry_run)
+    _import(
+        context, file, form, json, lambda store, reader, told: importing.run(store, reader, options, now=now, told=told)
+    )
+
+
+@app.command()
+def playlists(  # noqa: PLR0917 - a parameter for each option
+    context: typer.Context,
+    file: File,
+    more: Pairs = None,
+    map_: Map = None,
+    form: Format = None,
+    blank: Blank = None,
+    owner: Owner = None,
+    public: Public = False,
+    dry_run: DryRun = False,
+    json: Json = False,
+) -> None:
+    """Import playlists, a track a row. Refused rows are listed, the rest goes in; a second run changes nothing."""
+    from musicsvc.store.importing import playlists as importing
+
+    if owner is None:
+        raise typer.BadParameter("Playlists need an owner. Say whose they are: --manager EMAIL.")
+    now = Session.of(context).clock.now()
+    options = importing.Options(owner, (*(map_ or ()), *(more or ())), tuple(blank or ()), public, dry_run)
     _import(
         context, file, form, json, lambda store, reader, told: importing.run(store, reader, options, now=now, told=told)
     )

@@ -169,9 +169,9 @@ def remove(playlist_id: int, track_ids: Sequence[int]) -> None:
     PlaylistTrack.delete().where(inside, PlaylistTrack.track.in_(track_ids)).execute()
 
 
-def ensure_imported(owner_id: int, external_id: str, name: str, now: int) -> int:
+def ensure_imported(owner_id: int, external_id: str, name: str, now: int, *, public: bool = False) -> int:
     """The id of the account's playlist of this external id, made under this name where there is none yet."""
-    row = {"owner": owner_id, "external_id": external_id, "name": name, "created_at": now}
+    row = {"owner": owner_id, "external_id": external_id, "name": name, "public": public, "created_at": now}
     target = [Playlist.external_id, Playlist.owner]
     Playlist.insert(row).on_conflict(conflict_target=target, action="IGNORE").execute()
     found: Playlist = Playlist.get(Playlist.owner == owner_id, Playlist.external_id == external_id)

@@ -13,7 +13,7 @@ NOTES = {
     "bpm_dropped": "tempos outside 20 to 400 were left out",
     "differing": "rows say something else about their track or album than an earlier row, which was kept",
     "tags_dropped": "tags were left out, because a track holds 20 at most",
-    "playlists_ignored": "playlist entries were not taken; this version imports none",
+    "playlists_ignored": "playlist entries were not taken; `musicsvc import playlists` takes them",
 }
 
 

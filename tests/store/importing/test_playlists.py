@@ -1,0 +1,247 @@
+"""`import playlists` in the store: which playlist and which track a row means, their order, what is refused."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as some
+
+from musicsvc.errors import Failure, Invalid, NotFound
+from musicsvc.store import playlists as store_playlists
+from musicsvc.store import users
+from musicsvc.store.database import Store
+from musicsvc.store.importing import pieces, playlists, readers
+from musicsvc.store.importing.summary import Summary
+from musicsvc.store.models import Album, Artist, Playlist, PlaylistTrack, Track, TrackArtist
+
+Rows = Sequence[Mapping[str, object]]
+Import = Callable[..., Summary]
+ANN, BEN = "ann@a.test", "ben@a.test"
+
+
+@pytest.fixture
+def people(store: Store) -> dict[str, int]:
+    return store.write(lambda: {email: users.create(email, now=1).id for email in (ANN, BEN)}).result()
+
+
+@pytest.fixture
+def imported(store: Store, tmp_path: Path, people: dict[str, int]) -> Import:
+    assert people
+
+    def run(rows: Rows, manager: str = ANN, **options: Any) -> Summary:
+        file = tmp_path / "rows.jsonl"
+        file.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
+        with readers.open_file(file) as reader:
+            given = playlists.Options(manager, **options)
+            return playlists.run(store, reader, given, now=7, told=lambda _summary: None)
+
+    return run
+
+
+def track(store: Store, name: str, *artists: str, manager: int | None = None, **values: Any) -> int:
+    """A new track of new artists; its external id is its name in small letters."""
+
+    def make() -> int:
+        album = values.pop("album", None)
+        album_id = album and Album.create(name=album, created_at=1).id
+        given = {"external_id": name.lower(), "imported_for": manager or 0} | values
+        made = Track.create(name=name, duration=1, created_at=1, album=album_id, **given)
+        for at, artist in enumerate(artists or ("A",)):
+            by = Artist.create(name=artist, manager=manager, created_at=1)
+            TrackArtist.create(track=made.id, artist=by.id, position=at)
+        return int(made.id)
+
+    return store.write(make).result()
+
+
+def row(playlist: str, external_id: str, playlist_id: str | None = None) -> dict[str, object]:
+    return {"playlist": playlist, "external_id": external_id, "playlist_external_id": playlist_id}
+
+
+def counts(summary: Summary, kind: str = "entries") -> tuple[int, int, int, int]:
+    found = summary.counts[kind]
+    return found.new, found.changed, found.repeated, found.refused
+
+
+def kept(store: Store) -> list[tuple[str, str | None, list[int]]]:
+    """Name, external id and tracks of every playlist, the oldest first."""
+
+    def read() -> list[tuple[str, str | None, list[int]]]:
+        entries = list(PlaylistTrack.select().order_by(PlaylistTrack.id))
+        return [
+            (each.name, each.external_id, [entry.track for entry in entries if entry.playlist == each.id])
+            for each in Playlist.select().order_by(Playlist.id)
+        ]
+
+    return store.read(read).result()
+
+
+def test_tracks_stand_in_the_order_of_the_rows_and_each_once(store: Store, imported: Import) -> None:
+    first, second = track(store, "T"), track(store, "U")
+    rows = [row("P", "u"), row("Q", "t"), row("P", "t"), row("P", "u")]
+    summary = imported(rows)
+    assert (counts(summary), counts(summary, "playlists")) == ((3, 0, 1, 0), (2, 0, 2, 0))
+    assert kept(store) == [("P", None, [second, first]), ("Q", None, [first])]
+
+
+def test_a_second_run_changes_nothing_and_a_longer_file_appends(store: Store, imported: Import) -> None:
+    first, second = track(store, "T"), track(store, "U")
+    imported([row("P", "t")])
+    assert counts(imported([row("P", "t")])) == (0, 0, 1, 0)
+    summary = imported([row("P", "u"), row("P", "t")])
+    assert (counts(summary), counts(summary, "playlists")) == ((1, 0, 1, 0), (0, 1, 1, 0))
+    assert kept(store) == [("P", None, [first, second])]
+
+
+def test_playlists_are_the_same_by_id_and_only_without_one_by_name(store: Store, imported: Import) -> None:
+    first, second = track(store, "T"), track(store, "U")
+    imported([row("P", "t", "1"), row("P", "t", "2"), row("renamed", "u", "1"), row("P", "u")])
+    assert kept(store) == [("P", "1", [first, second]), ("P", "2", [first])]
+    store.write(lambda: Playlist.create(owner=1, name="P", created_at=1).id).result()
+    imported([row("P", "u")])
+    assert kept(store)[-1] == ("P", None, [second])
+
+
+def test_playlists_of_others_are_left_alone(store: Store, imported: Import) -> None:
+    track(store, "T")
+    imported([row("P", "t", "1")], manager=BEN)
+    imported([row("P", "t", "1"), row("P", "t")])
+    owners = store.read(lambda: [each.owner for each in Playlist.select().order_by(Playlist.id)]).result()
+    assert owners == [2, 1]
+
+
+def test_what_is_made_is_private_unless_told_and_what_is_there_stays_so(store: Store, imported: Import) -> None:
+    track(store, "T")
+    imported([row("P", "t"), row("Q", "t", "q")])
+    imported([row("P", "t"), row("Q", "t", "q"), row("R", "t"), row("S", "t", "s")], public=True)
+    public = store.read(lambda: {each.name: each.public for each in Playlist.select()}).result()
+    assert public == {"P": False, "Q": False, "R": True, "S": True}
+
+
+def test_an_external_id_means_first_what_is_the_managers_then_nobodys_then_the_oldest(
+    store: Store, imported: Import, people: dict[str, int]
+) -> None:
+    bens = track(store, "T", manager=people[BEN])
+    imported([row("1", "t")])
+    nobodys = track(store, "T")
+    imported([row("2", "t")])
+    anns = track(store, "T", manager=people[ANN])
+    imported([row("3", "t")])
+    assert [tracks for _, _, tracks in kept(store)] == [[bens], [nobodys], [anns]]
+
+
+def test_a_track_is_found_by_all_its_artists_its_name_and_its_album(
+    store: Store, imported: Import, people: dict[str, int]
+) -> None:
+    both = track(store, "T", "A", "B", external_id=None)
+    old = track(store, "T", "A", external_id=None)
+    live = track(store, "T", "A", external_id=None, album="Live")
+    anns = track(store, "U", "A", external_id=None, manager=people[ANN])
+    named = {"playlist": "P", "track": "T", "artist": "A"}
+    summary = imported(
+        [
+            named | {"artist": "B; A"},
+            named,
+            named | {"album": "Live"},
+            named | {"track": "U", "album": "unheard of"},
+            named | {"artist": "B"},
+            named | {"track": "t"},
+        ]
+    )
+    assert kept(store) == [("P", None, [both, old, live, anns])]
+    unknown = "is no track here; import the catalog first"
+    assert summary.refused == [(5, f"track 'T' by B {unknown}"), (6, f"track 't' by A {unknown}")]
+
+
+def test_the_managers_own_track_is_the_better_match_by_name(
+    store: Store, imported: Import, people: dict[str, int]
+) -> None:
+    track(store, "T", manager=people[BEN])
+    own = track(store, "T", manager=people[ANN])
+    imported([{"playlist": "P", "track": "T", "artist": "A"}])
+    assert kept(store) == [("P", None, [own])]
+
+
+@pytest.mark.parametrize(
+    ("faulty", "reason"),
+    [
+        ({"external_id": "t"}, "playlist is missing"),
+        ({"playlist": "P"}, "track is missing; artist is missing"),
+        (
+            {"playlist": "x" * 251},
+            "playlist must not be longer than 250 characters; track is missing; artist is missing",
+        ),
+        ({"playlist": "P", "external_id": 1.5}, "external_id must be text"),
+        ({"playlist": "P", "external_id": "no"}, "external_id 'no' is no track here; import the catalog first"),
+        ({"playlist": "P", "external_id": "t", "playlist_external_id": True}, "playlist_external_id must be text"),
+    ],
+)
+def test_a_row_that_cannot_be_is_refused_and_the_rest_goes_in(
+    store: Store, imported: Import, faulty: dict[str, object], reason: str
+) -> None:
+    first, second = track(store, "T"), track(store, "U")
+    summary = imported([row("P", "t"), faulty, row("P", "u")])
+    assert summary.refused == [(2, reason)]
+    assert kept(store) == [("P", None, [first, second])]
+
+
+def test_a_playlist_whose_every_row_is_refused_is_not_made(store: Store, imported: Import) -> None:
+    assert counts(imported([row("P", "no")]), "playlists") == (0, 0, 0, 0)
+    assert kept(store) == []
+
+
+def test_an_unknown_owner_and_missing_columns_end_the_import(store: Store, imported: Import, tmp_path: Path) -> None:
+    with pytest.raises(NotFound):
+        imported([], manager="nobody@a.test")
+    file = tmp_path / "rows.csv"
+    for header, pairs, failure in (
+        ("playlist,artist", (), "--map COLUMN=track"),
+        ("track,artist", (), "--map COLUMN=playlist"),
+        ("playlist,id", ("id=song",), "There is no field 'song'"),
+    ):
+        file.write_text(f"{header}\nP,x\n")
+        with readers.open_file(file) as reader, pytest.raises((Failure, Invalid)) as raised:
+            playlists.run(store, reader, playlists.Options(ANN, pairs), now=7, told=lambda _summary: None)
+        assert failure in str(getattr(raised.value, "errors", "")) + str(raised.value)
+
+
+SOME_ROWS = some.lists(
+    some.builds(row, some.sampled_from(["P", "Q"]), some.sampled_from("tux"), some.sampled_from([None, "1", "2"])),
+    max_size=8,
+)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(earlier=SOME_ROWS, rows=SOME_ROWS, size=some.integers(1, 5))
+def test_a_dry_run_tells_what_comes_and_a_second_run_finds_nothing_to_do(
+    store: Store, imported: Import, earlier: Rows, rows: Rows, size: int
+) -> None:
+    def begin() -> None:
+        Playlist.delete().execute()
+        Track.delete().execute()
+
+    store.write(begin).result()
+    track(store, "T"), track(store, "U")
+    with pytest.MonkeyPatch.context() as patch:
+        imported(earlier)
+        patch.setattr(pieces, "ROWS_A_UNIT", size)
+        before = kept(store)
+        told = imported(rows, dry_run=True)
+        assert kept(store) == before
+        done = imported(rows)
+        assert (told.counts, told.refused) == (done.counts, done.refused)
+        after = kept(store)
+        again = imported(rows)
+        assert kept(store) == after
+        assert counts(again)[0] == counts(again, "playlists")[0] == counts(again, "playlists")[1] == 0
+    assert all(len(set(tracks)) == len(tracks) for _, _, tracks in after)
+
+
+def test_ids_of_playlists_made_elsewhere_are_taken_up(store: Store, imported: Import, people: dict[str, int]) -> None:
+    only = track(store, "T")
+    store.write(lambda: store_playlists.ensure_imported(people[ANN], "1", "Mine", 1)).result()
+    imported([row("Theirs", "t", "1")])
+    assert kept(store) == [("Mine", "1", [only])]
