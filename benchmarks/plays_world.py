@@ -1,49 +1,54 @@
 """A made world of plays for benchmarks: tracks after Zipf, listeners at random, with the rows that plays keep up.
 
-The rows are written as they would stand had every play come in by itself, a hundred times as fast. The same size gives
-the same world. Artist 1 has the 50 most played tracks, artist 2 the next 50, and so on; albums hold ten each.
+The rows are written a day at a time, as they would stand had every play come in by itself. The same size gives the same
+world. Of the 200 most played tracks four artists have 50 each in turn, of the next 200 four others, and so on; albums
+hold ten each. Track 1 is the most played one, and artist 1 the one with the most plays.
 """
 
 from __future__ import annotations
 
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
-from math import floor
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from musicsvc.clock import parse
-from musicsvc.store import bulk, database, listeners, schema, sqlite_files, tokens, users
+from musicsvc.store import blocks, bulk, database, listeners, schema, sqlite_files, tokens, users
 from musicsvc.store.models import (
     Album,
     AlbumArtist,
     Artist,
+    Follow,
     Listener,
     Play,
     PlayDay,
-    PlayTotal,
     Track,
     TrackArtist,
+    TrackLike,
+    TrackPlays,
+    TrackRepost,
 )
 from musicsvc.store.plays import SLOT, WITHOUT_ID
 from musicsvc.store.rollups import ALBUM, ARTIST, SLOTS_A_DAY, TRACK
 from musicsvc.store.windows import day_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from musicsvc.store.database import Store
 
 NOW = parse("2026-03-01T23:59:00Z")  # at the end of a day, so that every day is whole
 MANAGER = "manager@label.test"
-TRACKS_AN_ARTIST, TRACKS_AN_ALBUM = 50, 10
-PLAYS_A_UNIT = 200_000
+PEOPLE = 2_000  # accounts that like, repost and follow
+ARTISTS_IN_TURN, TRACKS_AN_ARTIST, TRACKS_AN_ALBUM = 4, 50, 10
 ROWS_A_UNIT = 50_000
+SUBJECTS_A_UNIT = 5_000
+SUBJECTS_A_FOLD = 20_000
 
-Sets = dict[int, list[int]]  # by day, an entry for each play
+Rows = list[tuple[Any, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,147 +61,129 @@ class Size:
     days: int = 365
 
     @property
-    def first_day(self) -> int:
-        """The first day of plays; the last one is that of NOW."""
-        return day_of(NOW) + 1 - self.days
+    def end(self) -> int:
+        """The day after the last one, which is that of NOW."""
+        return day_of(NOW) + 1
 
 
-def new(folder: Path, size: Size) -> Store:
+def new(folder: Path, size: Size, tell: Callable[[str], None] = print) -> Store:
     """An open SQLite store over a world made in this folder."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     file = folder / "musicsvc.db"
     sqlite_files.create(file)
-    url = f"sqlite:///{file}"
-    schema.upgrade(url)
-    store = database.connect(url)
-    fill(store, size)
+    schema.upgrade(f"sqlite:///{file}")
+    store = database.connect(f"sqlite:///{file}")
+    fill(store, size, tell)
     return store
 
 
-def fill(store: Store, size: Size) -> None:
+def fill(store: Store, size: Size, tell: Callable[[str], None] = print) -> None:
     """Make the world in an empty store."""
-    manager, _ = store.write(_people).result()
-    store.write(partial(_catalog, size, manager)).result()
-    names = ((number, listeners.opaque_key(f"l{number}")) for number in range(1, size.listeners + 1))
-    for some in _units(names):
-        store.write(partial(bulk.insert, Listener, ("id", "key"), some)).result()
-    some_rows, waiting = _Rows(), 0
-    for first, counts in _artists(size):
-        some_rows.add(size, first, counts)
-        waiting += sum(counts)
-        if waiting >= PLAYS_A_UNIT:
-            store.write(some_rows.write).result()
-            some_rows, waiting = _Rows(), 0
-    store.write(some_rows.write).result()
+    people = store.write(_people).result()
+    for table, fields, rows in _catalog(size, people):
+        for some in _units(rows):
+            store.write(partial(bulk.insert, table, fields, some)).result()
+    stream = _Stream(size)
+    for day in range(size.end - size.days, size.end):
+        store.write(partial(stream.write_day, day)).result()
+        while store.write(partial(blocks.fold, SUBJECTS_A_FOLD)).result():
+            pass
+    store.write(stream.write_totals).result()
+    tell(f"a world of {sum(stream.totals.values()):,} plays is made")
 
 
-def _people() -> tuple[int, str]:
-    user = users.create(MANAGER, api_access=True, now=NOW)
-    return user.id, tokens.create(user, "benchmark", now=NOW)[1]
+def artist_of(track: int) -> int:
+    """The artist of a track, whose id is its rank."""
+    rank = track - 1
+    return rank // (ARTISTS_IN_TURN * TRACKS_AN_ARTIST) * ARTISTS_IN_TURN + rank % ARTISTS_IN_TURN + 1
 
 
-def _catalog(size: Size, manager: int) -> None:
-    artists, albums = -(-size.tracks // TRACKS_AN_ARTIST), -(-size.tracks // TRACKS_AN_ALBUM)
-    per_artist = TRACKS_AN_ARTIST // TRACKS_AN_ALBUM
-    rows: dict[Any, tuple[tuple[str, ...], list[tuple[Any, ...]]]] = {
-        Artist: (("id", "name", "manager", "created_at"), [(n, f"Artist {n}", manager, NOW) for n in _ids(artists)]),
-        Album: (("id", "name", "created_at"), [(n, f"Album {n}", NOW) for n in _ids(albums)]),
-        AlbumArtist: (
-            ("album", "artist", "position"),
-            [(n, 1 + (n - 1) // per_artist, 0) for n in _ids(albums)],
-        ),
-        Track: (
-            ("id", "name", "duration", "album", "plays", "created_at"),
-            [
-                (n, f"Track {n}", 200_000, 1 + (n - 1) // TRACKS_AN_ALBUM, plays, NOW)
-                for n, plays in enumerate(_counts(size), 1)
-            ],
-        ),
-        TrackArtist: (
-            ("track", "artist", "position"),
-            [(n, 1 + (n - 1) // TRACKS_AN_ARTIST, 0) for n in _ids(size.tracks)],
-        ),
-    }
-    for table, (fields, values) in rows.items():
-        bulk.insert(table, fields, values)
+def album_of(track: int) -> int:
+    """The album of a track."""
+    place = (track - 1) // ARTISTS_IN_TURN % TRACKS_AN_ARTIST
+    return (artist_of(track) - 1) * (TRACKS_AN_ARTIST // TRACKS_AN_ALBUM) + place // TRACKS_AN_ALBUM + 1
 
 
-def _ids(count: int) -> range:
-    return range(1, count + 1)
+def _people() -> list[int]:
+    """The manager's account, then the others'."""
+    manager = users.create(MANAGER, api_access=True, now=NOW)
+    tokens.create(manager, "benchmark", now=NOW)
+    return [manager.id, *(users.create(f"p{n}@label.test", now=NOW).id for n in range(PEOPLE))]
 
 
-def _counts(size: Size) -> Iterator[int]:
-    """The plays of each track: the n-th of 1/n, all of them together as many as are wanted."""
-    sums = [0.0]
-    for rank in _ids(size.tracks):
-        sums.append(sums[-1] + 1 / rank)
-    ends = [floor(size.plays * part / sums[-1] + 1e-6) for part in sums]
-    return (after - before for before, after in pairwise(ends))
+def _catalog(size: Size, people: list[int]) -> Iterator[tuple[Any, tuple[str, ...], Iterable[tuple[Any, ...]]]]:
+    tracks = range(1, size.tracks + 1)
+    manager, *others = people
+    artists = {artist_of(track): None for track in tracks}
+    albums = {album_of(track): artist_of(track) for track in tracks}
+    yield Artist, ("id", "name", "manager", "created_at"), ((n, f"Artist {n}", manager, NOW) for n in artists)
+    yield Album, ("id", "name", "created_at"), ((n, f"Album {n}", NOW) for n in albums)
+    yield AlbumArtist, ("album", "artist", "position"), ((*pair, 0) for pair in albums.items())
+    columns = ("id", "name", "duration", "album", "created_at")
+    yield Track, columns, ((n, f"Track {n}", 200_000, album_of(n), NOW) for n in tracks)
+    yield TrackArtist, ("track", "artist", "position"), ((n, artist_of(n), 0) for n in tracks)
+    names = ((n, listeners.opaque_key(f"l{n}")) for n in range(1, size.listeners + 1))
+    yield Listener, ("id", "key"), names
+    yield Follow, ("follower", "followed", "created_at"), ((each, manager, NOW) for each in others)
+    for table in (TrackLike, TrackRepost):
+        yield table, ("track", "user", "created_at"), _given(size, others)
 
 
-def _artists(size: Size) -> Iterator[tuple[int, list[int]]]:
-    """(first track, the plays of each of its tracks) of each artist."""
-    counts = list(_counts(size))
-    for start in range(0, size.tracks, TRACKS_AN_ARTIST):
-        yield start + 1, counts[start : start + TRACKS_AN_ARTIST]
+def _given(size: Size, people: list[int]) -> Iterator[tuple[Any, ...]]:
+    """Likes or reposts: of the hundred hottest tracks by half of all, at random times."""
+    chance = random.Random("given").random  # noqa: S311 - no secrets
+    for track in range(1, min(100, size.tracks) + 1):
+        for person in people[track % 2 :: 2]:
+            yield track, person, NOW - int(chance() * size.days * SLOTS_A_DAY) * SLOT
 
 
-class _Rows:
-    """The rows of some artists' plays, to be written in one unit."""
+class _Stream:
+    """The plays of one day after the other."""
 
-    def __init__(self) -> None:
-        self.plays: list[tuple[Any, ...]] = []
-        self.days: list[tuple[Any, ...]] = []
-        self.totals: list[tuple[Any, ...]] = []
+    def __init__(self, size: Size) -> None:
+        self.totals: Counter[int] = Counter()
+        self._size = size
+        self._tracks = range(1, size.tracks + 1)
+        self._weights = list(accumulate(1 / rank for rank in self._tracks))
 
-    def add(self, size: Size, first: int, counts: list[int]) -> None:
-        """The plays of one artist's tracks, and what they are counted in."""
-        artist: Sets = defaultdict(list)
-        album: Sets = defaultdict(list)
-        for track, count in enumerate(counts, first):
-            own = self._track(size, track, count)
-            for day, some in own.items():
-                artist[day] += some
-                album[day] += some
-            self._count(TRACK, track, own)
-            if track % TRACKS_AN_ALBUM == 0 or track == first + len(counts) - 1:
-                self._count(ALBUM, 1 + (track - 1) // TRACKS_AN_ALBUM, album)
-                album = defaultdict(list)
-        self._count(ARTIST, 1 + (first - 1) // TRACKS_AN_ARTIST, artist)
+    def write_day(self, day: int) -> None:
+        """Write the plays of a day and what they are counted in."""
+        drawn = self._draw(day)
+        heard: dict[tuple[int, int], list[int]] = defaultdict(list)
+        for _, track, listener in drawn:
+            for subject in ((TRACK, track), (ALBUM, album_of(track)), (ARTIST, artist_of(track))):
+                heard[subject].append(listener)
+        self.totals.update(track for _, track, _ in drawn)
+        start = day * SLOTS_A_DAY
+        columns = ("slot", "track", "listener", "client_key", "played_at", "duration_ms", "reporter")
+        plays: Rows = [
+            (start + slot, track, listener, WITHOUT_ID, (start + slot) * SLOT, None, 0)
+            for slot, track, listener in drawn
+        ]
+        days: Rows = [
+            (day, *subject, len(some), listeners.merge([listeners.pack(some)]))
+            for subject, some in sorted(heard.items())
+        ]
+        bulk.insert(Play, columns, plays)
+        bulk.insert(PlayDay, ("day", "kind", "subject", "plays", "listeners"), days)
 
-    def _track(self, size: Size, track: int, count: int) -> Sets:
-        """Take up so many plays of a track at random; its listeners by day."""
-        chance = random.Random(track).random  # noqa: S311 - times and listeners, no secrets
-        combinations = size.days * SLOTS_A_DAY * size.listeners
-        drawn: set[int] = set()
-        while len(drawn) < count:
-            drawn.update(int(chance() * combinations) for _ in range(count - len(drawn)))
-        days: Sets = defaultdict(list)
-        start = size.first_day * SLOTS_A_DAY
-        for number in sorted(drawn):
-            at, who = divmod(number, size.listeners)
-            slot, listener = start + at, who + 1
-            self.plays.append((track, slot, listener, WITHOUT_ID, slot * SLOT, None, 0))
-            days[slot // SLOTS_A_DAY].append(listener)
-        return days
+    def _draw(self, day: int) -> list[tuple[int, int, int]]:
+        """(slot of the day, track, listener) of the day's plays, in the order of the key; none twice."""
+        chance = random.Random(day)  # noqa: S311 - times and listeners, no secrets
+        first = self._size.end - self._size.days
+        wanted = self._size.plays * (day + 1 - first) // self._size.days
+        wanted -= self._size.plays * (day - first) // self._size.days
+        tracks = chance.choices(self._tracks, cum_weights=self._weights, k=wanted)
+        some, people = chance.random, self._size.listeners
+        return sorted({(int(some() * SLOTS_A_DAY), track, 1 + int(some() * people)) for track in tracks})
 
-    def _count(self, kind: int, subject: int, days: Sets) -> None:
-        packed = {day: listeners.pack(some) for day, some in days.items()}
-        self.days += ((kind, subject, day, len(days[day]), packed[day]) for day in sorted(days))
-        if days:
-            everybody = listeners.pack(listeners.union(packed.values()))
-            self.totals.append((kind, subject, sum(map(len, days.values())), everybody))
-
-    def write(self) -> None:
-        """Write them; the plays stand in the order of their key already."""
-        columns = ("track", "slot", "listener", "client_key", "played_at", "duration_ms", "reporter")
-        bulk.insert(Play, columns, self.plays)
-        bulk.insert(PlayDay, ("kind", "subject", "day", "plays", "listeners"), sorted(self.days))
-        bulk.insert(PlayTotal, ("kind", "subject", "plays", "listeners"), sorted(self.totals))
+    def write_totals(self) -> None:
+        """Write how often each track was played."""
+        bulk.insert(TrackPlays, ("track", "plays"), sorted(self.totals.items()))
 
 
-def _units(rows: Iterable[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]]:
-    some: list[tuple[Any, ...]] = []
+def _units(rows: Iterable[tuple[Any, ...]]) -> Iterator[Rows]:
+    some: Rows = []
     for row in rows:
         some.append(row)
         if len(some) == ROWS_A_UNIT:

@@ -30,6 +30,7 @@ GROUPS: tuple[tuple[str, str | None], ...] = (
     ("importing", "import"),
     ("artists", "artist"),
     ("fingerprints", "fingerprint"),
+    ("insights", "insights"),
     ("database", "db"),
     ("settings", "config"),
     ("openapi", None),

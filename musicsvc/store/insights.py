@@ -1,49 +1,56 @@
 """The figures of tracks, albums and artists: one definition of each, for endpoints, exports, pages and the terminal.
 
-Definitions: contract.md, section 5. Plays and listeners come from the daily rows, which the plays themselves keep up.
+Definitions: contract.md, section 5. Every figure is of the moment: it is read from what the events themselves keep up.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from peewee import fn
-
-from musicsvc.errors import Forbidden
-from musicsvc.store import albums, artists, listeners, tracks
-from musicsvc.store.models import (
-    Album,
-    AlbumArtist,
-    Artist,
-    Follow,
-    PlayDay,
-    PlayTotal,
-    Track,
-    TrackArtist,
-    TrackLike,
-    TrackRepost,
-)
-from musicsvc.store.rollups import ALBUM, ARTIST, TRACK
+from musicsvc.errors import Forbidden, NotFound
+from musicsvc.store import audience
+from musicsvc.store.audience import Subject
+from musicsvc.store.rollups import ALBUM, ARTIST, KINDS, TRACK
+from musicsvc.store.statements import fetch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from musicsvc.store.albums import AlbumRow
-    from musicsvc.store.artists import ArtistRow
     from musicsvc.store.tokens import Identity
-    from musicsvc.store.tracks import TrackRow
     from musicsvc.store.windows import Window
 
 NOT_YOURS = "These are another account's figures."
-TOP = 10
-
-
-class Subject(NamedTuple):
-    """What figures are asked of."""
-
-    kind: int
-    id: int
+# Whether an account manages it; no row where there is no such thing.
+MANAGED = {
+    TRACK: """
+        SELECT EXISTS (SELECT 1 FROM track_artist l JOIN artist a ON a.id = l.artist_id
+                       WHERE l.track_id = t.id AND a.manager_id = ?) FROM track t WHERE t.id = ?
+    """,
+    ALBUM: """
+        SELECT EXISTS (SELECT 1 FROM album_artist l JOIN artist a ON a.id = l.artist_id
+                       WHERE l.album_id = t.id AND a.manager_id = ?) FROM album t WHERE t.id = ?
+    """,
+    ARTIST: "SELECT manager_id = ? FROM artist WHERE id = ?",
+}
+NAMES = {kind: f"SELECT name FROM {noun} WHERE id = ?" for noun, kind in KINDS.items()}  # noqa: S608 - our own nouns
+# Which likes and reposts are a subject's: those of its tracks.
+OF_TRACKS = {
+    TRACK: "track_id = ?",
+    ALBUM: "track_id IN (SELECT id FROM track WHERE album_id = ?)",
+    ARTIST: "track_id IN (SELECT track_id FROM track_artist WHERE artist_id = ?)",
+}
+ENGAGEMENT = {
+    kind: f"""
+        SELECT (SELECT COUNT(*) FROM track_like WHERE {those} AND created_at >= ? AND created_at < ?),
+               (SELECT COUNT(*) FROM track_repost WHERE {those} AND created_at >= ? AND created_at < ?)
+    """  # noqa: S608 - constants
+    for kind, those in OF_TRACKS.items()
+}
+STANDING = """
+    SELECT (SELECT COUNT(*) FROM follow f WHERE f.followed_id = a.manager_id),
+           (SELECT COUNT(*) FROM track_artist l WHERE l.artist_id = a.id),
+           (SELECT COUNT(*) FROM album_artist l WHERE l.artist_id = a.id)
+    FROM artist a WHERE a.id = ?
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,64 +68,64 @@ class Figures:
     listeners_change: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
-    """A track or album within another subject's figures."""
+class Standing(NamedTuple):
+    """What an artist has at the moment: followers of the account that manages it, tracks, albums."""
 
-    id: int
-    name: str
-    plays_total: int
-    plays: int
-    listeners: int
+    followers: int
+    tracks: int
+    albums: int
 
 
-def track_of(track_id: int, *, by: Identity) -> TrackRow:
+def track_of(track_id: int, *, by: Identity) -> Subject:
     """The track, for who manages an artist credited on it."""
-    track = tracks.get(track_id)
-    _require(TrackArtist.select().join(Artist).where(TrackArtist.track == track_id, Artist.manager == by.user_id))
-    return track
+    return _managed(Subject(TRACK, track_id), by)
 
 
-def album_of(album_id: int, *, by: Identity) -> AlbumRow:
+def album_of(album_id: int, *, by: Identity) -> Subject:
     """The album, for who manages an artist of it."""
-    album = albums.get(album_id)
-    _require(AlbumArtist.select().join(Artist).where(AlbumArtist.album == album_id, Artist.manager == by.user_id))
-    return album
+    return _managed(Subject(ALBUM, album_id), by)
 
 
-def artist_of(artist_id: int, *, by: Identity) -> ArtistRow:
+def artist_of(artist_id: int, *, by: Identity) -> Subject:
     """The artist, for who manages it."""
-    artist = artists.get(artist_id)
-    if artist.manager_id != by.user_id:
-        raise Forbidden(NOT_YOURS)
-    return artist
+    return _managed(Subject(ARTIST, artist_id), by)
 
 
-def _require(query: Any) -> None:
-    if not query.exists():
+def _managed(subject: Subject, by: Identity) -> Subject:
+    for (managed,) in fetch(MANAGED[subject.kind], by.user_id, subject.id):
+        if managed:
+            return subject
         raise Forbidden(NOT_YOURS)
+    raise NotFound(f"There is no such {noun(subject)}.")
+
+
+def noun(subject: Subject) -> str:
+    """The word for what the subject is."""
+    return next(word for word, kind in KINDS.items() if kind == subject.kind)
+
+
+def name(subject: Subject) -> str:
+    """The subject's own name; raises NotFound."""
+    for (found,) in fetch(NAMES[subject.kind], subject.id):
+        return str(found)
+    raise NotFound(f"There is no {noun(subject)} {subject.id}.")
 
 
 def figures(subject: Subject, window: Window) -> Figures:
     """The figures of a subject in a window, with the growth against the window before."""
-    before: list[tuple[int, bytes]] = []
-    within: list[tuple[int, bytes]] = []
-    for day, plays, packed in _days(subject, window.before.first, window.end):
-        (within if window.holds(day) else before).append((plays, packed))
-    plays = sum(count for count, _ in within)
-    unique = len(listeners.union(packed for _, packed in within))
-    total_plays, total_listeners = totals(subject)
+    within, before, ever = audience.over(subject, window, window.before)
+    unique = len(within.listeners)
     likes, reposts = engagement(subject, window)
     return Figures(
         window=window,
-        plays_total=total_plays,
-        plays=plays,
-        listeners_total=total_listeners,
+        plays_total=ever.plays,
+        plays=within.plays,
+        listeners_total=len(ever.listeners),
         listeners=unique,
         likes=likes,
         reposts=reposts,
-        plays_change=change(plays, sum(count for count, _ in before)),
-        listeners_change=change(unique, len(listeners.union(packed for _, packed in before))),
+        plays_change=change(within.plays, before.plays),
+        listeners_change=change(unique, len(before.listeners)),
     )
 
 
@@ -127,85 +134,13 @@ def change(now: int, before: int) -> float | None:
     return round((now - before) * 100 / before, 1) + 0.0 if before else None  # never -0.0
 
 
-def _days(subject: Subject, first: int, end: int) -> Iterable[tuple[int, int, bytes]]:
-    """(day, plays, packed listeners) of the days from `first` up to, not including, `end`."""
-    query = PlayDay.select(PlayDay.day, PlayDay.plays, PlayDay.listeners).where(
-        PlayDay.kind == subject.kind, PlayDay.subject == subject.id, PlayDay.day >= first, PlayDay.day < end
-    )
-    rows: Iterable[tuple[int, int, bytes]] = query.order_by(PlayDay.day).tuples().iterator()
-    return rows
-
-
-def totals(subject: Subject) -> tuple[int, int]:
-    """The plays and the distinct listeners of all time."""
-    mine = (PlayTotal.kind == subject.kind) & (PlayTotal.subject == subject.id)
-    for plays, packed in PlayTotal.select(PlayTotal.plays, PlayTotal.listeners).where(mine).tuples().iterator():
-        return plays, listeners.count(packed)
-    return 0, 0
-
-
 def engagement(subject: Subject, window: Window) -> tuple[int, int]:
-    """The likes and reposts given in the window that still stand."""
-    likes, reposts = (
-        model.select().where(model.track.in_(track_ids(subject)), *_given(model, window)).count()
-        for model in (TrackLike, TrackRepost)
-    )
+    """The likes and reposts of a subject's tracks given in the window that still stand."""
+    given = (subject.id, window.starts, window.ends)
+    ((likes, reposts),) = fetch(ENGAGEMENT[subject.kind], *given, *given)
     return likes, reposts
 
 
-def track_ids(subject: Subject) -> Any:
-    """The ids of a subject's tracks, as a query or a list."""
-    if subject.kind == ALBUM:
-        return Track.select(Track.id).where(Track.album == subject.id)
-    if subject.kind == ARTIST:
-        return TrackArtist.select(TrackArtist.track).where(TrackArtist.artist == subject.id)
-    return [subject.id]
-
-
-def _given(model: Any, window: Window) -> tuple[Any, Any]:
-    return model.created_at >= window.starts, model.created_at < window.ends
-
-
-def ranked(kind: int, ids: Any, window: Window, top: int | None = None) -> list[Ranked]:
-    """The tracks or albums with these ids (a query) and their figures, most played in the window first."""
-    model = Track if kind == TRACK else Album
-    names = dict(model.select(model.id, model.name).where(model.id.in_(ids)).tuples().iterator())
-    plays = _sums(kind, ids, window)
-    all_time = _all_time(kind, ids)
-    order = sorted(names, key=lambda each: (-plays.get(each, 0), -all_time.get(each, 0), -each))[:top]
-    unique = _uniques(kind, order, window)
-    return [Ranked(each, names[each], all_time.get(each, 0), plays.get(each, 0), unique.get(each, 0)) for each in order]
-
-
-def _sums(kind: int, ids: Any, window: Window) -> dict[int, int]:
-    query = PlayDay.select(PlayDay.subject, fn.SUM(PlayDay.plays)).where(*_rows_of(kind, ids, window))
-    return {subject: int(plays) for subject, plays in query.group_by(PlayDay.subject).tuples().iterator()}
-
-
-def _all_time(kind: int, ids: Any) -> dict[int, int]:
-    query = PlayTotal.select(PlayTotal.subject, PlayTotal.plays).where(
-        PlayTotal.kind == kind, PlayTotal.subject.in_(ids)
-    )
-    return dict(query.tuples().iterator())
-
-
-def _uniques(kind: int, ids: Sequence[int], window: Window) -> dict[int, int]:
-    packed: dict[int, list[bytes]] = {}
-    query = PlayDay.select(PlayDay.subject, PlayDay.listeners).where(*_rows_of(kind, ids, window))
-    for subject, some in query.tuples().iterator():
-        packed.setdefault(subject, []).append(some)
-    return {subject: len(listeners.union(some)) for subject, some in packed.items()}
-
-
-def _rows_of(kind: int, ids: Any, window: Window) -> tuple[Any, ...]:
-    return (
-        PlayDay.kind == kind,
-        PlayDay.subject.in_(ids),
-        PlayDay.day >= window.first,
-        PlayDay.day < window.end,
-    )
-
-
-def followers(manager_id: int | None) -> int:
-    """The followers of the account that manages an artist."""
-    return 0 if manager_id is None else Follow.select().where(Follow.followed == manager_id).count()
+def standing(artist_id: int) -> Standing:
+    """What the artist has at the moment."""
+    return Standing._make(fetch(STANDING, artist_id)[0])

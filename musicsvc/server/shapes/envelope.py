@@ -34,6 +34,11 @@ def ok(**parts: Any) -> JSON:
     return {"status": "success", **parts}
 
 
+def success(data: Any) -> JSON:
+    """A successful answer of the insights endpoints."""
+    return {"success": True, "data": data}
+
+
 def paginator(listing: Listing[Any], data: list[JSON]) -> JSON:
     """The seven-key paginator of api.md; `data` are the shaped rows of the listing."""
     page, some = listing.page, bool(data)

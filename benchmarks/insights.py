@@ -1,0 +1,177 @@
+"""How long figures take, uncached, for the most played track and an artist of 50 hot tracks; and from the plays alone.
+
+    python benchmarks/insights.py [--plays 1000000 10000000] [--folder FOLDER]
+
+Makes a world for each number of plays (plays_world.py; ten million take some minutes and 2 GB) and asks them in turn,
+so that noise of the machine falls on all alike. With `--folder` worlds are kept there and found again. Times are CPU
+time of a store thread: *figures* are the four blocks with the window before; *answer* is the whole endpoint but for
+HTTP: rights, figures, lists of the most played, JSON. *Raw* counts the same plays and listeners of both windows from
+the table of plays, through a covering index that the program itself does not keep.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import orjson
+import plays_world
+
+from musicsvc.server.handlers import insights as handlers
+from musicsvc.server.schemas.insights import PeriodQuery, TimeframeQuery
+from musicsvc.store import charts, database, insights, tokens, users
+from musicsvc.store.audience import Subject
+from musicsvc.store.rollups import ARTIST, SLOTS_A_DAY, TRACK
+from musicsvc.store.statements import fetch
+from musicsvc.store.windows import TIMEFRAMES, window
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from musicsvc.store.database import Store
+    from musicsvc.store.tokens import Identity
+    from musicsvc.store.windows import Window
+
+ROUNDS, REPEATS = 9, 15
+SUBJECTS = {"track": Subject(TRACK, 1), "artist": Subject(ARTIST, 1)}
+PERIODS = ("30-days", "1-year")
+GOALS = {"30-days": 1.0, "1-year": 4.0}  # milliseconds of the figures
+INDEX = "CREATE INDEX IF NOT EXISTS raw ON play (track_id, slot, listener_id)"
+RAW = f"""
+    SELECT COUNT(*), COUNT(DISTINCT listener_id) FROM play
+    WHERE track_id IN (SELECT track_id FROM track_artist WHERE {{those}}) AND slot >= ? * {SLOTS_A_DAY}
+    AND slot < ? * {SLOTS_A_DAY}
+"""  # noqa: S608 - constants
+THOSE = {TRACK: "track_id = ?", ARTIST: "artist_id = ?"}
+Case = tuple[str, str, str]
+
+
+class World(NamedTuple):
+    """A store, and who may see its figures."""
+
+    store: Store
+    manager: Identity
+
+
+def main() -> None:
+    """Make the worlds, ask them, say what came out."""
+    wanted = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    wanted.add_argument("--plays", type=int, nargs="+", default=[1_000_000, 10_000_000])
+    wanted.add_argument("--folder", type=Path)
+    options = wanted.parse_args()
+    with ExitStack() as stack:
+        folder = options.folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        worlds = {plays: _world(stack, folder / str(plays), plays) for plays in sorted(options.plays)}
+        _tell(worlds, _measure(worlds))
+        _tell_raw(worlds[max(worlds)])
+
+
+def _world(stack: ExitStack, folder: Path, plays: int) -> World:
+    file = folder / "musicsvc.db"
+    found = database.connect(f"sqlite:///{file}") if file.exists() else plays_world.new(folder, plays_world.Size(plays))
+    store = stack.enter_context(found)
+    return World(store, store.write(_manager).result())
+
+
+def _manager() -> Identity:
+    _, value = tokens.create(users.by_email(plays_world.MANAGER), "benchmark", now=plays_world.NOW)
+    manager = tokens.identify(tokens.digest(value))
+    assert manager is not None
+    return manager
+
+
+def _measure(worlds: dict[int, World]) -> dict[Case, dict[int, list[float]]]:
+    """Milliseconds of each case in each world, a median a round."""
+    found: dict[Case, dict[int, list[float]]] = {}
+    for _ in range(ROUNDS):
+        for noun, subject in SUBJECTS.items():
+            for period in PERIODS:
+                for what, ask in (("figures", _figures), ("answer", _answer), ("chart", _chart)):
+                    for plays, world in worlds.items():
+                        unit = partial(ask, world, subject, period)
+                        times = found.setdefault((noun, period, what), {}).setdefault(plays, [])
+                        times.append(world.store.read(partial(_timed, unit, REPEATS)).result())
+    return found
+
+
+def _timed(unit: Callable[[], object], repeats: int) -> float:
+    """The median milliseconds of a unit, on a store thread."""
+    times = []
+    for _ in range(repeats):
+        began = time.thread_time()
+        unit()
+        times.append(1e3 * (time.thread_time() - began))
+    return statistics.median(times)
+
+
+def _figures(_world: World, subject: Subject, period: str) -> object:
+    return insights.figures(subject, window(period, plays_world.NOW))
+
+
+def _answer(world: World, subject: Subject, period: str) -> object:
+    query, now = PeriodQuery.model_validate({"period": period}), plays_world.NOW
+    if subject.kind == TRACK:
+        answer = handlers.show_track(insights.track_of(subject.id, by=world.manager), query, now)
+    else:
+        answer = handlers.show_artist(insights.artist_of(subject.id, by=world.manager), query, now)
+    return orjson.dumps(answer)
+
+
+def _chart(world: World, subject: Subject, period: str) -> object:
+    timeframe = next(short for short, name in TIMEFRAMES.items() if name == period)
+    query = TimeframeQuery.model_validate({"timeframe": timeframe})
+    find = insights.track_of if subject.kind == TRACK else insights.artist_of
+    return orjson.dumps(handlers.chart_track(find(subject.id, by=world.manager), query, plays_world.NOW))
+
+
+def _tell(worlds: dict[int, World], found: dict[Case, dict[int, list[float]]]) -> None:
+    least, most = min(worlds), max(worlds)
+    print(f"milliseconds of CPU, medians of {ROUNDS} rounds (least … most)")
+    for (noun, period, what), times in found.items():
+        shown = (
+            f"{plays:,} plays: {statistics.median(each):.2f} ({min(each):.2f} … {max(each):.2f})"
+            for plays, each in times.items()
+        )
+        growth = statistics.median(times[most]) / statistics.median(times[least])
+        goal = f"; goal {GOALS[period]:.0f} ms" if what == "figures" else ""
+        print(f"{noun:7}{period:8} {what:8} {'; '.join(shown)}; growth {growth:.2f}{goal}")
+
+
+def _tell_raw(world: World) -> None:
+    world.store.write(lambda: fetch(INDEX)).result()
+    for noun, subject in SUBJECTS.items():
+        for period in PERIODS:
+            days = window(period, plays_world.NOW)
+            raw, ours, figures = [], [], partial(_figures, world, subject, period)
+            for _ in range(3):
+                raw.append(world.store.read(partial(_timed, partial(_raw, subject, days), 1)).result())
+                ours.append(world.store.read(partial(_timed, figures, REPEATS)).result())
+            _agree(world, subject, days)
+            ratio = statistics.median(raw) / statistics.median(ours)
+            print(f"{noun:7}{period:8} raw {statistics.median(raw):.0f} ms: {ratio:.0f} times as long (goal 50)")
+
+
+def _raw(subject: Subject, days: Window) -> list[tuple[int, int]]:
+    statement = RAW.format(those=THOSE[subject.kind])
+    return [tuple(fetch(statement, subject.id, each.first, each.end)[0]) for each in (days, days.before)]
+
+
+def _agree(world: World, subject: Subject, days: Window) -> None:
+    """The figures, the chart and the plays say the same."""
+    figures = world.store.read(partial(insights.figures, subject, days)).result()
+    (plays, people), before = world.store.read(partial(_raw, subject, days)).result()
+    assert (figures.plays, figures.listeners) == (plays, people)
+    assert figures.plays_change == insights.change(plays, before[0])
+    assert figures.listeners_change == insights.change(people, before[1])
+    totals = world.store.read(partial(charts.of, subject, days)).result().totals
+    assert totals[:2] == (plays, people)
+
+
+if __name__ == "__main__":
+    main()

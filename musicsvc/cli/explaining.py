@@ -1,0 +1,142 @@
+"""An explanation of figures, as JSON and as a page in the terminal."""
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from musicsvc.cli import output
+from musicsvc.cli.output import JSON
+
+if TYPE_CHECKING:
+    from musicsvc.store.explain import Counted, Explanation
+    from musicsvc.store.insights import Figures
+    from musicsvc.store.windows import Window
+
+NOT_STORED = (
+    "Repeats and refused plays are told to whoever sent them and are not stored; what is stored counts, each play once."
+)
+
+
+def shown(found: "Explanation") -> JSON:
+    """The explanation as JSON holds it."""
+    from musicsvc.server.shapes import insights as shapes
+    from musicsvc.store.windows import to_date
+
+    return {
+        "window": _window(found.window),
+        "window_before": _window(found.window.before),
+        "tracks": found.tracks,
+        "plays_kept_from": to_date(found.kept_from).isoformat() if found.kept_from else None,
+        "not_stored": NOT_STORED,
+        "days": [{"date": to_date(day).isoformat()} | each._asdict() for day, each in sorted(found.days.items())],
+        "counted": {
+            "period": found.within._asdict(),
+            "before": found.before._asdict(),
+            "all_time": found.ever._asdict(),
+        },
+        "growth": _growth(found),
+        "served": shapes.figures(found.served),
+        "differences": [each._asdict() for each in found.differences],
+        "equal": not found.differences,
+    }
+
+
+def tell(title: str, found: "Explanation") -> None:
+    """The explanation on stdout, from the window to the verdict."""
+    from musicsvc.store.windows import to_date
+
+    output.record(_head(title, found), json=False)
+    rows = [{"day": to_date(day), **_spelled(each)} for day, each in sorted(found.days.items())]
+    if rows:
+        typer.echo()
+        output.rows(rows, ("day", "plays", "listeners"), json=False)
+    typer.echo()
+    output.record(_sums(found), json=False)
+    typer.echo()
+    for line in _verdict(found):
+        typer.echo(line)
+
+
+def _window(window: "Window") -> JSON:
+    return {
+        "name": window.name,
+        "days": window.days,
+        "starts_at": output.moment(window.starts),
+        "ends_at": output.moment(window.ends),
+    }
+
+
+def _growth(found: "Explanation") -> JSON:
+    """The formula with its numbers, and what comes out."""
+    return {
+        name: {"formula": _formula(getattr(found.within, name), getattr(found.before, name)), "percent": change}
+        for name, change in (("plays", found.served.plays_change), ("listeners", found.served.listeners_change))
+    }
+
+
+def _formula(now: int, before: int) -> str:
+    if before == 0:
+        return "none, for there was nothing in the window before"
+    return f"({now} - {before}) * 100 / {before}"
+
+
+def _head(title: str, found: "Explanation") -> JSON:
+    quiet = found.window.days - len(found.days)
+    return {
+        "figures of": title,
+        "window": _span(found.window, "today is its last day"),
+        "window before": _span(found.window.before, "as long, and ends where the other begins"),
+        "tracks": f"{found.tracks:,}",
+        "single plays": NOT_STORED,
+        "kept from": _kept(found),
+        "days": f"{len(found.days)} with plays, {quiet} without",
+    }
+
+
+def _span(window: "Window", note: str) -> str:
+    starts, ends = (str(output.moment(instant))[:16].replace("T", " ") for instant in (window.starts, window.ends))
+    return f"{window.days} days, {starts} up to, not including, {ends} UTC; {note}"
+
+
+def _kept(found: "Explanation") -> str:
+    from musicsvc.store.windows import to_date
+
+    if found.kept_from == 0:
+        return "the beginning"
+    return f"{to_date(found.kept_from)}; older ones are gone, and what reaches further back is not compared"
+
+
+def _sums(found: "Explanation") -> JSON:
+    plays, people = (sum(column) for column in zip(*found.days.values(), strict=True)) if found.days else (0, 0)
+    growth = _growth(found)
+    return {
+        "sum of the days": f"{plays:,} plays; {people:,} listeners, who count on each of their days",
+        "whole window": _pair(found.within),
+        "window before": _pair(found.before),
+        "all time": _pair(found.ever),
+        **{f"growth of {name}": f"{each['formula']} = {_result(each['percent'])}" for name, each in growth.items()},
+        "likes and reposts": _given(found.served),
+    }
+
+
+def _pair(counted: "Counted") -> str:
+    return f"{counted.plays:,} plays; {counted.listeners:,} listeners, each of them once"
+
+
+def _given(served: "Figures") -> str:
+    return f"{served.likes:,} and {served.reposts:,} given in the window that still stand"
+
+
+def _result(percent: float | None) -> str:
+    return "null" if percent is None else f"{percent} %"
+
+
+def _spelled(counted: "Counted") -> JSON:
+    return {"plays": f"{counted.plays:,}", "listeners": f"{counted.listeners:,}"}
+
+
+def _verdict(found: "Explanation") -> list[str]:
+    if not found.differences:
+        return ["What the API answers equals this count."]
+    differences = [f"{each.figure}: served {each.served}, counted {each.counted}" for each in found.differences]
+    return [*differences, "What the API answers does not equal this count. Make it anew with: musicsvc plays recount"]

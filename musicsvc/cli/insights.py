@@ -1,0 +1,135 @@
+"""`musicsvc insights`: figures in the terminal, and how they came about."""
+
+import sys
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from musicsvc.cli import explaining, output, sparkline
+from musicsvc.cli.output import JSON, Json
+from musicsvc.cli.session import Session
+
+if TYPE_CHECKING:
+    from musicsvc.store.audience import Subject
+    from musicsvc.store.charts import Chart
+    from musicsvc.store.explain import Explanation
+
+app = typer.Typer(help="Figures of tracks, albums and artists, and how they came about.", no_args_is_help=True)
+
+LARGEST_ID = 2**53 - 1
+WIDEST = 60
+COLUMNS = ("id", "name", "plays", "listeners", "all time")
+
+
+class Kind(StrEnum):
+    """What has figures."""
+
+    TRACK = "track"
+    ALBUM = "album"
+    ARTIST = "artist"
+
+
+class Period(StrEnum):
+    """Whole days in UTC, ending with today."""
+
+    WEEK = "7-days"
+    MONTH = "30-days"
+    QUARTER = "90-days"
+    YEAR = "1-year"
+
+
+KindOf = Annotated[Kind, typer.Argument(metavar="KIND", help="track, album or artist.")]
+Id = Annotated[int, typer.Argument(metavar="ID", min=1, max=LARGEST_ID, help="Its id.")]
+PeriodOf = Annotated[Period, typer.Option(help="Whole days in UTC, ending with today.")]
+
+
+@app.command()
+def show(context: typer.Context, kind: KindOf, number: Id, period: PeriodOf = Period.MONTH, json: Json = False) -> None:
+    """Show what the API answers, and the plays day by day."""
+    from musicsvc.store import charts, insights, windows
+
+    session = Session.of(context)
+    now = session.clock.now()
+
+    def unit() -> "tuple[str, JSON, Chart]":
+        subject = _subject(kind, number)
+        chart = charts.of(subject, windows.window(period.value, now))
+        return insights.name(subject), _answer(subject, period, now), chart
+
+    name, data, chart = session.read(unit)
+    if json:
+        output.value({"kind": kind.value, "id": number, "name": name} | data)
+        return
+    days = sparkline.draw([point.plays for point in chart.points], WIDEST, sys.stdout.encoding)
+    output.record({kind.value: f"{number}: {name}"} | _lines(data) | {"plays by day": days}, json=False)
+    for title in ("tracks", "top_tracks", "top_albums"):
+        if data.get(title):
+            typer.echo(f"\n{title.replace('_', ' ')}")
+            output.rows([_ranked(row) for row in data[title]], COLUMNS, json=False)
+
+
+@app.command()
+def explain(
+    context: typer.Context, kind: KindOf, number: Id, period: PeriodOf = Period.MONTH, json: Json = False
+) -> None:
+    """Count the figures anew from the single plays, step by step, and compare."""
+    from musicsvc.store import explain, insights, windows
+
+    session = Session.of(context)
+    now = session.clock.now()
+
+    def unit() -> "tuple[str, Explanation]":
+        subject = _subject(kind, number)
+        return insights.name(subject), explain.of(subject, windows.window(period.value, now))
+
+    name, found = session.read(unit)
+    if json:
+        output.value({"kind": kind.value, "id": number, "name": name} | explaining.shown(found))
+    else:
+        explaining.tell(f"{kind} {number}: {name}", found)
+
+
+def _subject(kind: Kind, number: int) -> "Subject":
+    """The subject, which need not be there."""
+    from musicsvc.store.audience import Subject
+    from musicsvc.store.rollups import KINDS
+
+    return Subject(KINDS[kind.value], number)
+
+
+def _answer(subject: "Subject", period: Period, now: int) -> JSON:
+    """What the endpoint answers under `data`."""
+    from musicsvc.server.handlers import insights as handlers
+    from musicsvc.server.schemas.insights import PeriodQuery
+    from musicsvc.store.rollups import ALBUM, ARTIST, TRACK
+
+    handler = {TRACK: handlers.show_track, ALBUM: handlers.show_album, ARTIST: handlers.show_artist}[subject.kind]
+    data: JSON = handler(subject, PeriodQuery.model_validate({"period": period.value}), now)["data"]
+    return data
+
+
+def _lines(data: JSON) -> JSON:
+    """The blocks, a line each."""
+    plays, people, growth, days = data["plays"], data["listeners"], data["growth"], data["period"]
+    lines = {
+        "period": f"{days['name']}: {days['start']} to {days['end']}",
+        "plays": f"{plays['period']:,} ({_percent(growth['plays_change'])}); of all time {plays['total']:,}",
+        "listeners": f"{people['unique']:,} ({_percent(growth['listeners_change'])}); of all time {people['total']:,}",
+    }
+    more = data["engagement"] | {key: data[key] for key in ("followers", "tracks_count", "albums_count") if key in data}
+    return lines | {key.removesuffix("_count"): f"{count:,}" for key, count in more.items()}
+
+
+def _percent(change: float | None) -> str:
+    return "nothing before" if change is None else f"{change:+.1f} %"
+
+
+def _ranked(row: JSON) -> JSON:
+    return {
+        "id": row["id"],
+        "name": row["name"],
+        "plays": f"{row['plays']['period']:,}",
+        "listeners": f"{row['listeners']['unique']:,}",
+        "all time": f"{row['plays']['total']:,}",
+    }

@@ -1,0 +1,61 @@
+"""Figures about tracks, albums and artists, for who manages them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from musicsvc.server.shapes import insights as shapes
+from musicsvc.server.shapes.envelope import JSON, success
+from musicsvc.store import charts, collaborations, insights, rankings, realtime
+from musicsvc.store.windows import TIMEFRAMES, window
+
+if TYPE_CHECKING:
+    from musicsvc.server.schemas.insights import PeriodQuery, TimeframeQuery
+    from musicsvc.store.audience import Subject
+
+
+def show_track(subject: Subject, query: PeriodQuery, now: int) -> JSON:
+    """Read a track's figures."""
+    return success(shapes.figures(insights.figures(subject, window(query.period, now))))
+
+
+def show_album(subject: Subject, query: PeriodQuery, now: int) -> JSON:
+    """Read an album's figures and those of its tracks."""
+    days = window(query.period, now)
+    return success(shapes.album(insights.figures(subject, days), rankings.tracks_of_album(subject.id, days)))
+
+
+def show_artist(subject: Subject, query: PeriodQuery, now: int) -> JSON:
+    """Read an artist's figures and what was played most."""
+    days = window(query.period, now)
+    most_played = rankings.tracks_of_artist(subject.id, days), rankings.albums_of_artist(subject.id, days)
+    return success(shapes.artist(insights.figures(subject, days), insights.standing(subject.id), *most_played))
+
+
+def chart_track(subject: Subject, query: TimeframeQuery, now: int) -> JSON:
+    """Read a track's plays, listeners, likes and reposts day by day."""
+    return _chart(subject, query, now)
+
+
+def chart_album(subject: Subject, query: TimeframeQuery, now: int) -> JSON:
+    """Read an album's plays, listeners, likes and reposts day by day."""
+    return _chart(subject, query, now)
+
+
+def chart_artist(subject: Subject, query: TimeframeQuery, now: int) -> JSON:
+    """Read an artist's plays, listeners, likes and reposts day by day."""
+    return _chart(subject, query, now)
+
+
+def _chart(subject: Subject, query: TimeframeQuery, now: int) -> JSON:
+    return success(shapes.chart(charts.of(subject, window(TIMEFRAMES[query.timeframe], now)), query.timeframe))
+
+
+def show_realtime(subject: Subject, now: int) -> JSON:
+    """Read who listens to a track just now."""
+    return success(shapes.realtime(subject.id, realtime.of(subject, now), now))
+
+
+def list_collaborations(subject: Subject) -> JSON:
+    """Read with whom an artist shares tracks."""
+    return success(shapes.collaborations(collaborations.of(subject.id)))

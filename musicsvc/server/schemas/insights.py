@@ -1,0 +1,175 @@
+"""Queries and answers of the insights endpoints (api.md, Insights; contract.md, section 5)."""
+
+from __future__ import annotations
+
+from typing import Generic, Literal, TypeVar
+
+from pydantic import Field
+
+from musicsvc.server.schemas.answers import Answer, Date, Timestamp, TrackNested, Uri
+from musicsvc.server.schemas.fields import Query
+
+T = TypeVar("T")
+PeriodName = Literal["7-days", "30-days", "90-days", "1-year"]
+TimeframeName = Literal["7d", "30d", "90d", "1y"]
+PERIOD = "Whole days in UTC, ending with the end of today."
+
+
+class PeriodQuery(Query):
+    """Which days are asked for."""
+
+    period: PeriodName = Field("30-days", description=PERIOD)
+
+
+class TimeframeQuery(Query):
+    """Which days a chart shows."""
+
+    timeframe: TimeframeName = Field("30d", description=PERIOD)
+
+
+class Found(Answer, Generic[T]):
+    """Figures under `data`."""
+
+    success: Literal[True]
+    data: T
+
+
+class Plays(Answer):
+    """How often it was played."""
+
+    total: int = Field(description="Of all time.", examples=[5120])
+    period: int = Field(description="In the period.", examples=[412])
+
+
+class Listeners(Answer):
+    """How many different listeners it had, exactly."""
+
+    total: int = Field(description="Of all time.", examples=[901])
+    unique: int = Field(description="In the period.", examples=[187])
+
+
+class Unique(Answer):
+    """How many different listeners it had in the period, exactly."""
+
+    unique: int = Field(examples=[187])
+
+
+class Engagement(Answer):
+    """Likes and reposts given in the period that still stand."""
+
+    likes: int = Field(examples=[31])
+    reposts: int = Field(examples=[4])
+
+
+class Growth(Answer):
+    """Percent against the period of equal length just before; null where that had none."""
+
+    plays_change: float | None = Field(examples=[12.5])
+    listeners_change: float | None = Field(examples=[-3.1])
+
+
+class Period(Answer):
+    """The period by its first and its last day."""
+
+    name: PeriodName = Field(examples=["30-days"])
+    start: Date = Field(examples=["2026-01-02"])
+    end: Date = Field(examples=["2026-01-31"])
+
+
+class Figures(Answer):
+    """The figures of a track."""
+
+    plays: Plays
+    listeners: Listeners
+    engagement: Engagement
+    growth: Growth
+    period: Period
+
+
+class Ranked(Answer):
+    """A track or album among the most played."""
+
+    id: int
+    name: str = Field(examples=["Maple Leaf Rag"])
+    plays: Plays
+    listeners: Unique
+
+
+class AlbumFigures(Figures):
+    """The figures of an album over all its tracks, and of each track."""
+
+    tracks: list[Ranked] = Field(description="Most played in the period first.")
+
+
+class ArtistFigures(Figures):
+    """The figures of an artist over all its tracks."""
+
+    followers: int = Field(description="Of the account that manages the artist.", examples=[12])
+    top_tracks: list[Ranked] = Field(max_length=10, description="Most played in the period first.")
+    top_albums: list[Ranked] = Field(max_length=10, description="Most played in the period first.")
+    tracks_count: int = Field(examples=[8])
+    albums_count: int = Field(examples=[2])
+
+
+class Totals(Answer):
+    """The whole window; listeners are counted once however many days they listened."""
+
+    plays: int = Field(examples=[412])
+    listeners: int = Field(examples=[187])
+    likes: int = Field(examples=[31])
+    reposts: int = Field(examples=[4])
+
+
+class Point(Answer):
+    """A day."""
+
+    date: Date = Field(examples=["2026-01-31"])
+    plays: int = Field(examples=[14])
+    listeners: int = Field(examples=[11])
+    likes: int = Field(examples=[1])
+    reposts: int = Field(examples=[0])
+
+
+class Chart(Answer):
+    """One point a day, days without any plays included."""
+
+    timeframe: TimeframeName = Field(examples=["30d"])
+    interval: Literal["day"]
+    points: list[Point]
+    totals: Totals
+
+
+class RecentPlay(Answer):
+    """A play; the same hash is the same listener."""
+
+    played_at: Timestamp
+    listener_hash: str = Field(examples=["9b74c9897bac770ffc029102a200c5de"], pattern="^[0-9a-f]{32}$")
+
+
+class Realtime(Answer):
+    """A track at this instant."""
+
+    track_id: int
+    active_listeners: int = Field(description="Different listeners in the last 5 minutes.", examples=[3])
+    plays_last_hour: int = Field(examples=[17])
+    recent_plays: list[RecentPlay] = Field(max_length=20, description="Newest first.")
+    updated_at: Timestamp
+
+
+class Collaborator(Answer):
+    """Another artist, and what the two share."""
+
+    id: int
+    name: str = Field(examples=["Clara Schumann"])
+    image_small: Uri | None
+    verified: bool
+    tracks_count: int = Field(description="Tracks that both are on.", examples=[3])
+    plays: int = Field(description="Of those tracks, of all time.", examples=[230])
+
+
+class Collaborations(Answer):
+    """The tracks that an artist shares, and with whom."""
+
+    total_collaborations: int = Field(description="Tracks with another artist on them.", examples=[3])
+    top_collaborators: list[Collaborator] = Field(max_length=100, description="Most tracks first.")
+    collaboration_tracks: list[TrackNested] = Field(max_length=100, description="Most played first.")

@@ -1,0 +1,119 @@
+"""Figures as their endpoints answer them (api.md, Insights; contract.md, section 5)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from musicsvc.clock import isoformat
+from musicsvc.server.shapes import catalog
+from musicsvc.store.windows import to_date
+
+if TYPE_CHECKING:
+    from musicsvc.server.shapes.envelope import JSON
+    from musicsvc.store.charts import Chart, Point
+    from musicsvc.store.collaborations import Collaborations, Collaborator
+    from musicsvc.store.insights import Figures, Standing
+    from musicsvc.store.rankings import Ranked
+    from musicsvc.store.realtime import Realtime
+    from musicsvc.store.windows import Window
+
+
+def figures(found: Figures) -> JSON:
+    """The four blocks, and the window that they are of."""
+    return {
+        "plays": {"total": found.plays_total, "period": found.plays},
+        "listeners": {"total": found.listeners_total, "unique": found.listeners},
+        "engagement": {"likes": found.likes, "reposts": found.reposts},
+        "growth": {"plays_change": found.plays_change, "listeners_change": found.listeners_change},
+        "period": period(found.window),
+    }
+
+
+def period(window: Window) -> JSON:
+    """A window by its first and its last day."""
+    return {
+        "name": window.name,
+        "start": to_date(window.first).isoformat(),
+        "end": to_date(window.end - 1).isoformat(),
+    }
+
+
+def album(found: Figures, tracks: list[Ranked]) -> JSON:
+    """An album's figures with those of its tracks."""
+    return figures(found) | {"tracks": [ranked(row) for row in tracks]}
+
+
+def artist(found: Figures, standing: Standing, tracks: list[Ranked], albums: list[Ranked]) -> JSON:
+    """An artist's figures with what was played most."""
+    return figures(found) | {
+        "followers": standing.followers,
+        "top_tracks": [ranked(row) for row in tracks],
+        "top_albums": [ranked(row) for row in albums],
+        "tracks_count": standing.tracks,
+        "albums_count": standing.albums,
+    }
+
+
+def ranked(row: Ranked) -> JSON:
+    """A track or album within another's figures."""
+    return {
+        "id": row.id,
+        "name": row.name,
+        "plays": {"total": row.plays_total, "period": row.plays},
+        "listeners": {"unique": row.listeners},
+    }
+
+
+def chart(found: Chart, timeframe: str) -> JSON:
+    """A point for each day, and the figures of the whole window."""
+    first = found.window.first
+    return {
+        "timeframe": timeframe,
+        "interval": "day",
+        "points": [{"date": to_date(day).isoformat()} | point(each) for day, each in enumerate(found.points, first)],
+        "totals": point(found.totals),
+    }
+
+
+def point(found: Point) -> JSON:
+    """Some days' figures."""
+    return {
+        "plays": found.plays,
+        "listeners": found.listeners,
+        "likes": found.likes,
+        "reposts": found.reposts,
+    }
+
+
+def realtime(track_id: int, found: Realtime, now: int) -> JSON:
+    """A track at this instant."""
+    return {
+        "track_id": track_id,
+        "active_listeners": found.active_listeners,
+        "plays_last_hour": found.plays_last_hour,
+        "recent_plays": [
+            {"played_at": isoformat(each.played_at), "listener_hash": each.listener_hash} for each in found.recent
+        ],
+        "updated_at": isoformat(now),
+    }
+
+
+def collaborations(found: Collaborations) -> JSON:
+    """The tracks that an artist shares, and with whom."""
+    return {
+        "total_collaborations": found.total,
+        "top_collaborators": [collaborator(each) for each in found.collaborators],
+        "collaboration_tracks": [catalog.track_nested(row) for row in found.tracks],
+    }
+
+
+def collaborator(found: Collaborator) -> JSON:
+    """Another artist, and what the two share."""
+    return {
+        "id": found.id,
+        "name": found.name,
+        "image_small": found.image_small,
+        "verified": bool(found.verified),
+        "tracks_count": found.tracks,
+        "plays": found.plays,
+    }

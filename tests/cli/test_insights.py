@@ -1,0 +1,165 @@
+"""`musicsvc insights`: the figures of the API in the terminal, and how they came about."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from musicsvc.cli import sparkline
+from musicsvc.clock import DAY, Clock
+from musicsvc.store.models import Play, PlayDay, PlayMark
+from tests.listening import SLOT, Catalog, catalog
+
+if TYPE_CHECKING:
+    from musicsvc.store.database import Store
+    from tests.cli.conftest import Json, Run
+
+
+@pytest.fixture
+def now() -> int:
+    return Clock().now()
+
+
+@pytest.fixture
+def made(store: Store, now: int) -> Catalog:
+    """Track 0 by five listeners on each of the last 40 days, two of them the same; it is not midnight."""
+    heard = [
+        (0, day, name) for day in range(40) for name in (f"a{day % 10}", f"b{day % 3}", "daily", "always", f"c{day}")
+    ]
+
+    def fill() -> Catalog:
+        made = catalog(now)
+        made.hear([(made.tracks[track], now - day * DAY, name) for track, day, name in heard])
+        made.give([(made.tracks[0], now - DAY), (made.tracks[1], now)], [(made.tracks[0], now - 39 * DAY)])
+        return made
+
+    return store.write(fill).result()
+
+
+@pytest.mark.parametrize(("kind", "number"), [("track", 0), ("album", 0), ("artist", 1)])
+@pytest.mark.parametrize("period", ["7-days", "1-year"])
+def test_show_prints_what_the_endpoint_answers(
+    ask: Json, made: Catalog, now: int, kind: str, number: int, period: str
+) -> None:
+    own = {"track": made.tracks, "album": made.albums, "artist": made.artists}[kind][number]
+
+    found = ask("insights", "show", kind, str(own), "--period", period)
+
+    expected: Any = {
+        "track": lambda: made.past.figures("track", own, period, now),
+        "album": lambda: made.past.album(own, period, now),
+        "artist": lambda: made.past.artist(own, period, now, followers=0),
+    }[kind]()
+    assert found == {"kind": kind, "id": own, "name": f"{kind.capitalize()} {number}"} | expected
+
+
+def test_show_draws_the_days(run: Run, made: Catalog) -> None:
+    page = run("insights", "show", "album", str(made.albums[0])).stdout
+
+    assert f"{made.albums[0]}: Album 0" in page
+    assert "30-days: " in page
+    assert "150 (+200.0 %); of all time 200" in page
+    assert "█" * 30 in page
+    assert "Track 1" in page
+
+
+def test_explain_counts_the_same_from_single_plays(ask: Json, made: Catalog, now: int) -> None:
+    for kind, own in (("track", made.tracks[0]), ("album", made.albums[0]), ("artist", made.artists[0])):
+        found = ask("insights", "explain", kind, str(own), "--period", "7-days")
+        figures = made.past.figures(kind, own, "7-days", now)
+        chart = made.past.chart(kind, own, "7d", now)
+        assert found["equal"] is True
+        assert found["differences"] == []
+        assert found["served"] == figures
+        assert found["counted"]["period"] == {
+            "plays": figures["plays"]["period"],
+            "listeners": figures["listeners"]["unique"],
+        }
+        days = [{name: point[name] for name in ("date", "plays", "listeners")} for point in chart["points"]]
+        assert found["days"] == days
+        assert found["growth"]["plays"] == {"formula": "(35 - 35) * 100 / 35", "percent": 0.0}
+        assert found["window"]["days"] == 7
+        assert found["window_before"]["ends_at"] == found["window"]["starts_at"]
+        assert found["plays_kept_from"] is None
+
+
+def test_explain_shows_every_step(run: Run, made: Catalog) -> None:
+    page = run("insights", "explain", "track", str(made.tracks[0]), "--period", "30-days").stdout
+
+    assert "30 days, " in page
+    assert "30 with plays, 0 without" in page
+    assert "150 plays; 150 listeners, who count on each of their days" in page
+    assert "(150 - 50) * 100 / 50 = 200.0 %" in page
+    assert "1 and 0 given in the window that still stand" in page
+    assert page.endswith("What the API answers equals this count.\n")
+
+
+def test_explain_of_what_was_never_played(run: Run, made: Catalog) -> None:
+    page = run("insights", "explain", "track", str(made.tracks[4])).stdout
+
+    assert "0 with plays, 30 without" in page
+    assert "none, for there was nothing in the window before = null" in page
+    assert "What the API answers equals this count." in page
+
+
+def test_explain_finds_a_figure_that_does_not_equal_the_plays(
+    run: Run, ask: Json, store: Store, made: Catalog, now: int
+) -> None:
+    wrong = PlayDay.update(plays=PlayDay.plays + 1).where(PlayDay.day == now // DAY)
+    store.write(partial(wrong.execute)).result()
+    line = ("insights", "explain", "track", str(made.tracks[0]), "--period", "7-days")
+
+    page = run(*line).stdout
+
+    assert "plays in the window: served 36, counted 35" in page
+    assert "growth of plays: served 2.9, counted 0.0" in page
+    assert "plays of all time: served 201, counted 200" in page
+    assert "musicsvc plays recount" in page
+    found = ask(*line)
+    assert found["equal"] is False
+    assert {"figure": "plays in the window", "served": 36, "counted": 35} in found["differences"]
+
+
+def test_explain_leaves_out_what_is_no_longer_kept(ask: Json, run: Run, store: Store, made: Catalog, now: int) -> None:
+    kept = now // DAY - 9
+    store.write(lambda: PlayMark.update(kept_from=kept).execute()).result()
+    store.write(lambda: Play.delete().where(Play.slot < kept * DAY // SLOT).execute()).result()
+    line = ["insights", "explain", "track", str(made.tracks[0]), "--period"]
+
+    week = ask(*line, "7-days")
+    assert week["equal"] is True
+    assert week["served"]["growth"]["plays_change"] == 0.0
+    assert week["counted"]["all_time"]["plays"] == 50
+    assert week["served"]["plays"]["total"] == 200
+    assert week["plays_kept_from"] is not None
+    assert "older ones are gone" in run(*line, "30-days").stdout
+
+
+def test_what_is_not_there_is_named(run: Run) -> None:
+    assert run("insights", "show", "track", "999", expect=1).stderr == "Error: There is no track 999.\n"
+    assert run("insights", "explain", "artist", "999", expect=1).stderr == "Error: There is no artist 999.\n"
+    run("insights", "show", "song", "1", expect=2)
+    run("insights", "show", "track", "1", "--period", "week", expect=2)
+    run("insights", "show", "track", "0", expect=2)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "width", "line"),
+    [
+        ([], 10, ""),
+        ([0, 0, 0], 10, "▁▁▁"),
+        ([5], 10, "█"),
+        ([0, 1, 2, 3, 4, 5, 6, 7], 10, "▁▃▄▅▆▇██"),
+        ([1, 1000], 10, "▂█"),
+        ([0, 0, 8, 8], 2, "▁█"),
+        ([1, 1, 1, 1, 1], 3, "███"),
+    ],
+)
+def test_a_sparkline_tells_little_from_nothing_and_fits(numbers: list[int], width: int, line: str) -> None:
+    assert sparkline.draw(numbers, width) == line
+
+
+def test_a_sparkline_is_plain_where_there_are_no_bars() -> None:
+    assert sparkline.draw([0, 1, 8], 10, "ascii") == "_.#"

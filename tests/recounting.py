@@ -1,0 +1,157 @@
+"""Figures counted anew from single plays, likes and reposts, with nothing but sets: what the endpoints must answer.
+
+It shares no code with the program but the names of the periods, which it writes down again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, NamedTuple
+
+JSON = dict[str, Any]
+LENGTHS = {"7-days": 7, "30-days": 30, "90-days": 90, "1-year": 365}
+TIMEFRAMES = {"7d": 7, "30d": 30, "90d": 90, "1y": 365}
+MICROSECONDS = 1_000_000
+
+
+class PlayOf(NamedTuple):
+    """A play that was taken; `at` in microseconds."""
+
+    track: int
+    at: int
+    listener: str
+
+
+class GivenTo(NamedTuple):
+    """A like or repost that stands."""
+
+    track: int
+    at: int
+
+
+@dataclass
+class Past:
+    """Everything that happened: albums by their tracks' ids, artists likewise."""
+
+    names: dict[int, str] = field(default_factory=dict)
+    album_names: dict[int, str] = field(default_factory=dict)
+    on_album: dict[int, list[int]] = field(default_factory=dict)
+    by_artist: dict[int, list[int]] = field(default_factory=dict)
+    albums_by_artist: dict[int, list[int]] = field(default_factory=dict)
+    plays: list[PlayOf] = field(default_factory=list)
+    likes: list[GivenTo] = field(default_factory=list)
+    reposts: list[GivenTo] = field(default_factory=list)
+
+    def tracks(self, noun: str, number: int) -> list[int]:
+        """The tracks of a subject."""
+        return {"track": [number], "album": self.on_album.get(number, []), "artist": self.by_artist.get(number, [])}[
+            noun
+        ]
+
+    def figures(self, noun: str, number: int, period: str, now: int) -> JSON:
+        """The four blocks and the period."""
+        tracks = self.tracks(noun, number)
+        last = day(now)
+        first = last - timedelta(days=LENGTHS[period] - 1)
+        earlier = first - timedelta(days=LENGTHS[period])
+        mine = [play for play in self.plays if play.track in tracks]
+        within = [play for play in mine if first <= day(play.at) <= last]
+        before = [play for play in mine if earlier <= day(play.at) < first]
+        return {
+            "plays": {"total": len(mine), "period": len(within)},
+            "listeners": {"total": people(mine), "unique": people(within)},
+            "engagement": {
+                "likes": sum(like.track in tracks and first <= day(like.at) <= last for like in self.likes),
+                "reposts": sum(given.track in tracks and first <= day(given.at) <= last for given in self.reposts),
+            },
+            "growth": {
+                "plays_change": growth(len(within), len(before)),
+                "listeners_change": growth(people(within), people(before)),
+            },
+            "period": {"name": period, "start": first.isoformat(), "end": last.isoformat()},
+        }
+
+    def album(self, number: int, period: str, now: int) -> JSON:
+        """An album's figures with its tracks' rows."""
+        rows = self._rows("track", self.on_album.get(number, []), self.names, period, now)
+        return self.figures("album", number, period, now) | {"tracks": rows}
+
+    def artist(self, number: int, period: str, now: int, followers: int) -> JSON:
+        """An artist's figures with the rows of what was played most."""
+        tracks, albums = self.by_artist.get(number, []), self.albums_by_artist.get(number, [])
+        return self.figures("artist", number, period, now) | {
+            "followers": followers,
+            "top_tracks": self._rows("track", tracks, self.names, period, now)[:10],
+            "top_albums": self._rows("album", albums, self.album_names, period, now)[:10],
+            "tracks_count": len(tracks),
+            "albums_count": len(albums),
+        }
+
+    def _rows(self, noun: str, numbers: list[int], names: dict[int, str], period: str, now: int) -> list[JSON]:
+        rows = []
+        for number in numbers:
+            figures = self.figures(noun, number, period, now)
+            unique = {"unique": figures["listeners"]["unique"]}
+            rows.append({"id": number, "name": names[number], "plays": figures["plays"], "listeners": unique})
+        return sorted(rows, key=lambda row: (-row["plays"]["period"], -row["plays"]["total"], -row["id"]))
+
+    def chart(self, noun: str, number: int, timeframe: str, now: int) -> JSON:
+        """A point a day, and the whole."""
+        last = day(now)
+        days = [last - timedelta(days=back) for back in reversed(range(TIMEFRAMES[timeframe]))]
+        points = [{"date": each.isoformat()} | self._point(noun, number, each, each) for each in days]
+        totals = self._point(noun, number, days[0], last)
+        return {"timeframe": timeframe, "interval": "day", "points": points, "totals": totals}
+
+    def _point(self, noun: str, number: int, first: date, last: date) -> JSON:
+        tracks = self.tracks(noun, number)
+        plays = [play for play in self.plays if play.track in tracks and first <= day(play.at) <= last]
+        likes, reposts = (
+            sum(given.track in tracks and first <= day(given.at) <= last for given in some)
+            for some in (self.likes, self.reposts)
+        )
+        return {"plays": len(plays), "listeners": people(plays), "likes": likes, "reposts": reposts}
+
+    def realtime(self, track: int, now: int) -> JSON:
+        """A track at this instant; hashes are left as the listeners' names."""
+        mine = sorted((play for play in self.plays if play.track == track), key=lambda play: -play.at)
+        hour = [play for play in mine if now - play.at < 3600 * MICROSECONDS]
+        return {
+            "track_id": track,
+            "active_listeners": people([play for play in hour if now - play.at < 300 * MICROSECONDS]),
+            "plays_last_hour": len(hour),
+            "recent_plays": [(play.at, play.listener) for play in mine[:20]],
+        }
+
+    def collaborations(self, artist: int) -> tuple[int, list[tuple[int, int, int]], list[int]]:
+        """How many tracks are shared; (artist, tracks, plays) of each other one; the tracks, most played first."""
+        mine = self.by_artist.get(artist, [])
+        plays = Counter(play.track for play in self.plays)
+        others = {
+            other: [track for track in tracks if track in mine]
+            for other, tracks in self.by_artist.items()
+            if other != artist
+        }
+        shared = sorted({each for tracks in others.values() for each in tracks}, key=lambda each: (-plays[each], -each))
+        partners = [
+            (other, len(tracks), sum(plays[each] for each in tracks)) for other, tracks in others.items() if tracks
+        ]
+        partners.sort(key=lambda partner: (-partner[1], -partner[2], -partner[0]))
+        return len(shared), partners, shared
+
+
+def day(instant: int) -> date:
+    """The day of an instant in UTC."""
+    return datetime.fromtimestamp(instant // MICROSECONDS, UTC).date()
+
+
+def people(plays: list[PlayOf]) -> int:
+    """How many different listeners there are."""
+    return len({play.listener for play in plays})
+
+
+def growth(now: int, before: int) -> float | None:
+    """Percent, one decimal."""
+    return None if before == 0 else round(100 * (now - before) / before, 1)

@@ -1,0 +1,310 @@
+"""The insights endpoints: figures as counted anew, the insights body throughout, realtime on every process."""
+
+from __future__ import annotations
+
+import random
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from musicsvc.clock import DAY, MINUTE, SECOND, MovableClock, isoformat
+from musicsvc.server.routes import INSIGHTS
+from musicsvc.store import blocks, database
+from musicsvc.store.models import AlbumArtist, Follow, Secret, Track, TrackArtist, TrackLike
+from tests.counting import queries
+from tests.listening import SLOT, Catalog, catalog
+from tests.playlisting import CheckedClient
+from tests.serving import Client, person, running
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from musicsvc.store.database import Store
+
+
+@pytest.fixture
+def made(store: Store, clock: MovableClock) -> Catalog:
+    """The catalog of tests/listening.py with two years of plays, some of them in blocks."""
+    chance = random.Random(7)  # noqa: S311 - no secrets
+    now = clock.now()
+    days = [min(int(chance.expovariate(1 / 60)), 799) for _ in range(1500)]
+    heard = [
+        (
+            chance.choice((0, 0, 0, 1, 2, 3)),
+            now - day * DAY - chance.randrange(1, 1400) * SLOT,
+            str(chance.randrange(60)),
+        )
+        for day in days
+    ]
+    given = [[(chance.randrange(4), now - chance.randrange(1, 400) * DAY) for _ in range(40)] for _ in range(2)]
+
+    def fill() -> Catalog:
+        made = catalog(now)
+        made.hear([(made.tracks[track], at, name) for track, at, name in heard[:1000]])
+        while blocks.fold(100):
+            pass
+        made.hear([(made.tracks[track], at, name) for track, at, name in heard[1000:]])
+        made.give(*([(made.tracks[track], at) for track, at in some] for some in given))
+        return made
+
+    return store.write(fill).result()
+
+
+@pytest.fixture
+async def ask(store: Store, clock: MovableClock, made: Catalog) -> AsyncIterator[Client]:
+    """A client of the manager's, whose every answer is held to the document."""
+    async with running(store, clock) as client:
+        yield CheckedClient(client._session, client.root, made.token)
+
+
+async def data(client: Client, path: str) -> Any:
+    """What a sound answer holds under `data`."""
+    answer = await client.get(f"{INSIGHTS}/{path}")
+    assert answer.status == 200, answer.body
+    assert answer.json["success"] is True
+    assert set(answer.json) == {"success", "data"}
+    return answer.json["data"]
+
+
+@pytest.mark.parametrize("period", ["7-days", "30-days", "90-days", "1-year"])
+async def test_figures_are_those_counted_anew(ask: Client, made: Catalog, clock: MovableClock, period: str) -> None:
+    past, now = made.past, clock.now()
+    for track in made.tracks:
+        assert await data(ask, f"tracks/{track}?period={period}") == past.figures("track", track, period, now)
+    for album in made.albums:
+        assert await data(ask, f"albums/{album}?period={period}") == past.album(album, period, now)
+    for artist in made.artists:
+        assert await data(ask, f"artists/{artist}?period={period}") == past.artist(artist, period, now, 0)
+
+
+@pytest.mark.parametrize("timeframe", ["7d", "30d", "90d", "1y"])
+async def test_charts_are_those_counted_anew_and_agree_with_the_figures(
+    ask: Client, made: Catalog, clock: MovableClock, timeframe: str
+) -> None:
+    period = {"7d": "7-days", "30d": "30-days", "90d": "90-days", "1y": "1-year"}[timeframe]
+    for noun, numbers in (("track", made.tracks), ("album", made.albums), ("artist", made.artists)):
+        for number in numbers:
+            chart = await data(ask, f"{noun}s/{number}/charts?timeframe={timeframe}")
+            figures = await data(ask, f"{noun}s/{number}?period={period}")
+            assert chart == made.past.chart(noun, number, timeframe, clock.now())
+            assert chart["totals"] == {
+                "plays": figures["plays"]["period"],
+                "listeners": figures["listeners"]["unique"],
+                **figures["engagement"],
+            }
+
+
+async def test_thirty_days_are_meant_where_nothing_is_said(ask: Client, made: Catalog) -> None:
+    for path in (f"tracks/{made.tracks[0]}", f"albums/{made.albums[0]}", f"artists/{made.artists[0]}"):
+        assert await data(ask, path) == await data(ask, f"{path}?period=30-days")
+        assert await data(ask, f"{path}/charts") == await data(ask, f"{path}/charts?timeframe=30d")
+
+
+async def test_a_figure_is_of_the_moment(ask: Client, made: Catalog, store: Store, clock: MovableClock) -> None:
+    path = f"artists/{made.artists[0]}?period=7-days"
+    before = await data(ask, path)
+    store.write(partial(made.hear, [(made.tracks[0], clock.now(), "somebody new")])).result()
+    store.write(partial(made.give, [(made.tracks[0], clock.now())], [])).result()
+    fan = person(store, clock, "fan@label.test")[0]
+    store.write(lambda: Follow.create(follower=fan, followed=made.manager.user_id, created_at=clock.now())).result()
+
+    after = await data(ask, path)
+
+    assert after["plays"]["period"] == before["plays"]["period"] + 1
+    assert after["plays"]["total"] == before["plays"]["total"] + 1
+    assert after["listeners"]["unique"] == before["listeners"]["unique"] + 1
+    assert after["engagement"]["likes"] == before["engagement"]["likes"] + 1
+    assert after["followers"] == before["followers"] + 1 == 1
+    assert after == made.past.artist(made.artists[0], "7-days", clock.now(), followers=1)
+    clock.advance(7 * DAY)
+    later = await data(ask, path)
+    assert later == made.past.artist(made.artists[0], "7-days", clock.now(), followers=1)
+    assert later["plays"]["period"] == 0
+
+
+async def test_what_is_taken_back_counts_no_more(ask: Client, made: Catalog, store: Store, clock: MovableClock) -> None:
+    track = made.tracks[0]
+    store.write(partial(made.give, [(track, clock.now())], [])).result()
+    before = await data(ask, f"tracks/{track}")
+
+    store.write(lambda: TrackLike.delete().where(TrackLike.track == track).execute()).result()
+
+    assert before["engagement"]["likes"] > 0
+    assert (await data(ask, f"tracks/{track}"))["engagement"]["likes"] == 0
+    assert sum(point["likes"] for point in (await data(ask, f"tracks/{track}/charts"))["points"]) == 0
+
+
+async def test_a_subject_that_nothing_happened_to_has_noughts_and_no_growth(ask: Client, made: Catalog) -> None:
+    found = await data(ask, f"tracks/{made.tracks[4]}?period=1-year")
+
+    assert found["plays"] == {"total": 0, "period": 0}
+    assert found["growth"] == {"plays_change": None, "listeners_change": None}
+    points = (await data(ask, f"tracks/{made.tracks[4]}/charts?timeframe=1y"))["points"]
+    assert len(points) == 365
+    assert not any(point[name] for point in points for name in ("plays", "listeners", "likes", "reposts"))
+
+
+async def test_collaborations_are_shared_tracks_with_their_artists(ask: Client, made: Catalog) -> None:
+    for artist in made.artists:
+        found = await data(ask, f"artists/{artist}/collaborations")
+        total, partners, tracks = made.past.collaborations(artist)
+        assert found["total_collaborations"] == total > 0
+        rows = [(row["id"], row["tracks_count"], row["plays"]) for row in found["top_collaborators"]]
+        assert rows == partners
+        assert [row["id"] for row in found["collaboration_tracks"]] == tracks
+    assert [row["name"] for row in found["collaboration_tracks"][0]["artists"]] == ["Artist 2", "Artist 0", "Artist 1"]
+
+
+async def test_realtime_shows_the_last_minutes(ask: Client, made: Catalog, store: Store, clock: MovableClock) -> None:
+    now, track = clock.now(), made.tracks[4]
+    heard = [(back * MINUTE, str(back % 7)) for back in range(3, 200, 2)]
+    heard += [(0, "a"), (4 * MINUTE + 59 * SECOND, "b"), (5 * MINUTE, "c"), (-4 * MINUTE, "ahead"), (60 * MINUTE, "d")]
+    store.write(partial(made.hear, [(track, now - back, name) for back, name in heard])).result()
+
+    found = await data(ask, f"tracks/{track}/realtime")
+
+    expected = made.past.realtime(track, now)
+    recent = expected.pop("recent_plays")
+    assert found | expected == found
+    assert found["active_listeners"] == 4  # a, b, the one whose clock is ahead, and the 3 of 3 minutes ago
+    assert found["updated_at"] == isoformat(now)
+    assert [play["played_at"] for play in found["recent_plays"]] == [isoformat(at) for at, _ in recent]
+    hashes = {name: play["listener_hash"] for (_, name), play in zip(recent, found["recent_plays"], strict=True)}
+    assert [hashes[name] for _, name in recent] == [play["listener_hash"] for play in found["recent_plays"]]
+    assert len(set(hashes.values())) == len(hashes)
+
+
+async def test_recent_plays_may_be_long_ago(ask: Client, made: Catalog, store: Store, clock: MovableClock) -> None:
+    now, track = clock.now(), made.tracks[4]
+    store.write(partial(made.hear, [(track, now - 9 * DAY, "x"), (track, now - 399 * DAY, "y")])).result()
+
+    found = await data(ask, f"tracks/{track}/realtime")
+
+    assert [play["played_at"] for play in found["recent_plays"]] == [isoformat(now - days * DAY) for days in (9, 399)]
+    assert (found["active_listeners"], found["plays_last_hour"]) == (0, 0)
+
+
+async def test_a_listener_is_known_by_the_installations_secret_alone(
+    ask: Client, made: Catalog, store: Store, clock: MovableClock
+) -> None:
+    track = made.tracks[4]
+    store.write(partial(made.hear, [(track, clock.now(), "x"), (made.tracks[0], clock.now(), "x")])).result()
+
+    async def hashed(number: int) -> str:
+        found: str = (await data(ask, f"tracks/{number}/realtime"))["recent_plays"][0]["listener_hash"]
+        return found
+
+    before = await hashed(track)
+    assert await hashed(made.tracks[0]) == before
+    store.write(lambda: Secret.update(value=bytes(32)).execute()).result()
+    assert await hashed(track) != before
+
+
+async def test_another_process_shows_a_play_as_soon_as_it_is_acknowledged(
+    ask: Client, made: Catalog, store: Store, clock: MovableClock
+) -> None:
+    track = made.tracks[4]
+    with database.connect(store.url) as other:
+        async with running(other, clock) as client:
+            elsewhere = client.holding(made.token)
+            for number in range(1, 6):
+                store.write(partial(made.hear, [(track, clock.now(), str(number))])).result()
+                for each in (ask, elsewhere):
+                    assert (await data(each, f"tracks/{track}/realtime"))["active_listeners"] == number
+                    assert (await data(each, f"tracks/{track}"))["plays"]["total"] == number
+
+
+async def test_refusals_have_the_insights_body(ask: Client, made: Catalog, store: Store, clock: MovableClock) -> None:
+    stranger, newcomer = (person(store, clock, f"{name}@label.test", access=name == "s")[1] for name in "sn")
+    track = f"tracks/{made.tracks[0]}"
+    for token, method, path, status, code in (
+        (None, "GET", track, 401, "unauthorized"),
+        ("msvc_nonsense", "GET", track, 401, "unauthorized"),
+        (newcomer, "GET", track, 403, "forbidden"),
+        (stranger, "GET", track, 403, "forbidden"),
+        (stranger, "GET", f"{track}?period=week", 403, "forbidden"),
+        (stranger, "GET", f"{track}/realtime", 403, "forbidden"),
+        (stranger, "GET", f"albums/{made.albums[0]}/charts", 403, "forbidden"),
+        (stranger, "GET", f"artists/{made.artists[0]}/collaborations", 403, "forbidden"),
+        (made.token, "GET", "tracks/999999", 404, "not_found"),
+        (made.token, "GET", "tracks/01", 404, "not_found"),
+        (made.token, "GET", "tracks/x/charts?timeframe=x", 404, "not_found"),
+        (made.token, "GET", "nowhere", 404, "not_found"),
+        (made.token, "GET", f"{track}/", 404, "not_found"),
+        (None, "GET", "nowhere", 404, "not_found"),
+        (None, "POST", track, 405, "method_not_allowed"),
+        (made.token, "OPTIONS", track, 405, "method_not_allowed"),
+        (made.token, "GET", f"{track}?period=week", 422, "validation_failed"),
+    ):
+        answer = await ask.holding(token)(method, f"{INSIGHTS}/{path}")
+        assert (answer.status, answer.json["error"]) == (status, code), path
+        assert answer.json["success"] is False
+        assert answer.json["message"]
+        assert ("errors" in answer.json) == (status == 422)
+
+
+@pytest.mark.parametrize(
+    ("path", "field"),
+    [
+        ("tracks/{}?period=30d", "period"),
+        ("tracks/{}?period=", "period"),
+        ("tracks/{}?period=7-days&period=7-days", "period"),
+        ("tracks/{}/charts?timeframe=30-days", "timeframe"),
+        ("tracks/{}/charts?timeframe=1Y", "timeframe"),
+    ],
+)
+async def test_a_period_that_is_none_is_named(ask: Client, made: Catalog, path: str, field: str) -> None:
+    answer = await ask.get(f"{INSIGHTS}/{path.format(made.tracks[0])}")
+
+    assert answer.status == 422
+    assert set(answer.json["errors"]) == {field}
+
+
+async def test_the_number_of_queries_does_not_grow_with_the_rows(
+    ask: Client, made: Catalog, store: Store, clock: MovableClock
+) -> None:
+    album, artist, partner = made.albums[0], made.artists[0], made.artists[1]
+    paths = [f"albums/{album}", f"artists/{artist}", f"artists/{artist}/collaborations", f"artists/{artist}/charts"]
+
+    async def asked() -> list[int]:
+        counts = []
+        for path in paths:
+            with queries(store) as statements:
+                await data(ask, path)
+            counts.append(len(statements))
+        return counts
+
+    def more() -> None:
+        for number in range(30):
+            track = Track.create(name=f"More {number}", duration=1, album=album, created_at=1).id
+            for position, each in enumerate((artist, partner)):
+                TrackArtist.create(track=track, artist=each, position=position)
+            made.hear([(track, clock.now(), str(number))])
+        AlbumArtist.create(album=made.albums[1], artist=artist, position=3)
+
+    before = await asked()
+    store.write(more).result()
+    assert await asked() == before
+
+
+async def test_an_album_shows_every_track_and_an_artist_the_ten_most_played(
+    ask: Client, made: Catalog, store: Store, clock: MovableClock
+) -> None:
+    album, artist = made.albums[0], made.artists[0]
+
+    def more() -> None:
+        for number in range(15):
+            track = int(Track.create(name=f"More {number}", duration=1, album=album, created_at=1).id)
+            TrackArtist.create(track=track, artist=artist, position=0)
+            made.past.names[track] = f"More {number}"
+            made.past.on_album[album].append(track)
+            made.past.by_artist[artist].append(track)
+            made.hear([(track, clock.now(), str(each)) for each in range(number % 4)])
+
+    store.write(more).result()
+
+    assert await data(ask, f"albums/{album}") == made.past.album(album, "30-days", clock.now())
+    found = await data(ask, f"artists/{artist}")
+    assert found == made.past.artist(artist, "30-days", clock.now(), followers=0)
+    assert len(found["top_tracks"]) == 10
