@@ -126,7 +126,7 @@ class Router:
 def _values(pattern: Sequence[str], parts: Sequence[str]) -> dict[str, str] | None:
     values: dict[str, str] = {}
     for expected, actual in zip(pattern, parts, strict=True):
-        if expected.startswith("{"):
+        if expected.startswith("{") and actual:
             values[expected[1:-1]] = actual
         elif expected != actual:
             return None
