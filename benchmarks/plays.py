@@ -24,7 +24,6 @@ from musicsvc.store.models import Album, AlbumArtist, Artist, Listener, Track, T
 from musicsvc.store.plays import SLOT, WITHOUT_ID, Row
 
 if TYPE_CHECKING:
-
     from musicsvc.store.database import Store
 
 NOW = parse("2026-03-01T12:00:00Z")

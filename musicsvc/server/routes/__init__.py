@@ -10,6 +10,7 @@ ROUTES: tuple[Route, ...] = (
     *people.ROUTES,
     *catalog.ROUTES,
     *playlists.ROUTES,
+    *plays.ROUTES,
     *messaging.ROUTES,
     *art.ROUTES,
     *plays.ROUTES,

@@ -1,0 +1,12 @@
+"""Plays as they are reported."""
+
+from musicsvc.server.handlers import plays
+from musicsvc.server.route import Route
+from musicsvc.server.routes.paths import V1
+from musicsvc.server.schemas.plays import PlaysIn, Reported
+
+# fmt: off
+ROUTES: tuple[Route, ...] = (
+    Route("POST", f"{V1}/plays", plays.report, status=201, body=PlaysIn, addition=True, answer=Reported),
+)
+# fmt: on

@@ -1,0 +1,89 @@
+"""Bodies and answers of plays."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+
+from musicsvc.clock import EPOCH, SECOND
+from musicsvc.server.schemas.answers import Answer, Success
+from musicsvc.server.schemas.fields import Body, Id, text
+
+MOST = 1000
+LONGEST = 86_400_000
+LATEST = 253_402_300_799  # the last second of the year 9999
+TIME = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,9})?)?(Z|[+-][0-9]{2}:?[0-9]{2})", re.IGNORECASE
+)
+NO_TIME = "Must be a time such as 2026-01-31T12:00:00Z, with Z or an offset, or Unix seconds."
+
+
+def _instant(value: Any) -> int:
+    """Microseconds since 1970 of an ISO 8601 time with its offset, or of Unix seconds."""
+    if isinstance(value, str) and TIME.fullmatch(value.strip()):
+        try:
+            # Far from UTC, times at the ends of the calendar have no instant.
+            return (datetime.fromisoformat(value.strip().upper()) - EPOCH) // (datetime.resolution)
+        except (ValueError, OverflowError):
+            raise ValueError(NO_TIME) from None
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        if not -LATEST <= value <= LATEST:
+            raise ValueError("Is out of range; Unix time is told in seconds here.")
+        return value * SECOND if isinstance(value, int) else round(value * SECOND)
+    raise ValueError(NO_TIME)
+
+
+Moment = Annotated[
+    int,
+    BeforeValidator(_instant),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "format": "date-time"},
+                {"type": "number", "minimum": -LATEST, "maximum": LATEST},
+            ],
+            "description": "A time with Z or an offset, or Unix seconds.",
+            "examples": ["2026-01-31T12:00:00Z"],
+        }
+    ),
+]
+
+
+class PlayIn(BaseModel):
+    """A play of a track."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    track_id: Id
+    played_at: Moment
+    listener: text(1, 64) | None = Field(  # type: ignore[valid-type]
+        None, description="Who listened, where not the caller: any text of yours.", examples=[None]
+    )
+    duration_ms: Annotated[int, Field(strict=True, ge=0, le=LONGEST)] | None = Field(None, examples=[184_250])
+    client_id: text(1, 128) | None = Field(  # type: ignore[valid-type]
+        None, description="Your own id of the play; sent again it is counted once.", examples=["b1946ac92492d234"]
+    )
+
+
+class PlaysIn(Body):
+    """Up to a thousand plays."""
+
+    plays: Annotated[list[PlayIn], Field(min_length=1, max_length=MOST)]
+
+
+class Refused(Answer):
+    """A play that was not taken."""
+
+    index: int = Field(examples=[0], description="Its place in the batch, from 0.")
+    reason: str = Field(examples=["There is no such track."])
+
+
+class Reported(Success):
+    """What became of the plays."""
+
+    accepted: int
+    repeated: int
+    refused: list[Refused]
