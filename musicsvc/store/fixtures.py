@@ -9,7 +9,7 @@ from typing import Any
 
 import musicsvc
 from musicsvc.clock import DAY
-from musicsvc.store import genres, tags, tokens, users
+from musicsvc.store import fixture_social, genres, tags, tokens, users
 from musicsvc.store.comments import GAP
 from musicsvc.store.models import (
     Album,
@@ -56,6 +56,16 @@ class Summary:
     albums: int = 0
     tracks: int = 0
     comments: int = 0
+    playlists: int = 0
+    invitations: int = 0
+    follows: int = 0
+    likes: int = 0
+    reposts: int = 0
+    collections: int = 0
+    conversations: int = 0
+    messages: int = 0
+    devices: int = 0
+    choices: int = 0
     tokens: dict[str, str] = field(default_factory=dict, repr=False)
 
 
@@ -67,7 +77,7 @@ def folder(package: Path = Path(musicsvc.__file__).parent) -> Path:
 
 def load(*, now: int) -> Summary:
     """Put the world into the store, in one unit; nothing is made twice."""
-    world = _World(now)
+    world = World(now)
     for entry in _read("accounts", "account"):
         world.accounts[entry["key"]] = _account(entry, world)
     for entry in _read("catalog", "artist"):
@@ -76,29 +86,34 @@ def load(*, now: int) -> Summary:
         world.albums[entry["key"]] = _album(entry, world)
     threads = _read("comments", "comment")
     for entry in _read("catalog", "track"):
-        track_id = _track(entry, world)
-        if track_id is not None:
-            _thread([root for root in threads if root["track"] == entry["key"]], world, track_id)
+        if _track(entry, world):
+            roots = [root for root in threads if root["track"] == entry["key"]]
+            _thread(roots, world, world.tracks[entry["key"]])
+    fixture_social.load(_file("social"), world)
     return world.made
 
 
 @dataclass(slots=True)
-class _World:
+class World:
     """What the keys of the data files stand for, and what was made."""
 
     now: int
     accounts: dict[str, User] = field(default_factory=dict)
     artists: dict[str, Artist] = field(default_factory=dict)
     albums: dict[str, int] = field(default_factory=dict)
+    tracks: dict[str, int] = field(default_factory=dict)
     made: Summary = field(default_factory=Summary)
 
 
+def _file(name: str) -> dict[str, list[Entry]]:
+    return tomllib.loads((folder() / f"{name}.toml").read_text("utf-8"))
+
+
 def _read(file: str, kind: str) -> list[Entry]:
-    entries: list[Entry] = tomllib.loads((folder() / f"{file}.toml").read_text("utf-8"))[kind]
-    return entries
+    return _file(file)[kind]
 
 
-def _account(entry: Entry, world: _World) -> User:
+def _account(entry: Entry, world: World) -> User:
     found: User | None = User.get_or_none(User.email_key == users.email_key(entry["email"]))
     if found is not None:
         return found
@@ -126,7 +141,7 @@ def _token(user: User, entry: Entry, now: int) -> str:
     return value
 
 
-def _artist(entry: Entry, world: _World) -> Artist:
+def _artist(entry: Entry, world: World) -> Artist:
     manager = world.accounts[entry["manager"]].id if "manager" in entry else None
     managed = Artist.manager.is_null() if manager is None else Artist.manager == manager
     found: Artist | None = Artist.select().where(managed, Artist.name == entry["name"]).order_by(Artist.id).first()
@@ -137,7 +152,7 @@ def _artist(entry: Entry, world: _World) -> Artist:
     return made
 
 
-def _album(entry: Entry, world: _World) -> int:
+def _album(entry: Entry, world: World) -> int:
     identity = _identity(entry, world)
     found: Album | None = Album.get_or_none(**identity)
     if found is not None:
@@ -151,11 +166,13 @@ def _album(entry: Entry, world: _World) -> int:
     return int(album_id)
 
 
-def _track(entry: Entry, world: _World) -> int | None:
-    """The id of the track that was made, None where it was there already."""
+def _track(entry: Entry, world: World) -> bool:
+    """Whether the track was made; False where it was there already."""
     identity = _identity(entry, world)
-    if Track.get_or_none(**identity) is not None:
-        return None
+    found: Track | None = Track.get_or_none(**identity)
+    if found is not None:
+        world.tracks[entry["key"]] = int(found.id)
+        return False
     world.made.tracks += 1
     links = {"key": entry.get("key_name"), "album": world.albums.get(entry.get("album", ""))}
     track_id = Track.create(**_columns(entry, TRACK_COLUMNS), **links, **identity, created_at=world.now).id
@@ -165,10 +182,11 @@ def _track(entry: Entry, world: _World) -> int | None:
         TrackGenre.create(track=track_id, genre=genre_id)
     for tag_id in tags.ensure(entry.get("tags", [])).values():
         TrackTag.create(track=track_id, tag=tag_id)
-    return int(track_id)
+    world.tracks[entry["key"]] = int(track_id)
+    return True
 
 
-def _identity(entry: Entry, world: _World) -> Entry:
+def _identity(entry: Entry, world: World) -> Entry:
     """The external id, and whose it is: that of the first artist's manager."""
     return {"external_id": PREFIX + entry["key"], "imported_for": world.artists[entry["artists"][0]].manager or 0}
 
@@ -178,7 +196,7 @@ def _columns(entry: Entry, names: tuple[str, ...]) -> Entry:
     return {name: value.strip() if isinstance(value, str) else value for name, value in values.items()}
 
 
-def _thread(entries: list[Entry], world: _World, track_id: int, parent: Comment | None = None) -> None:
+def _thread(entries: list[Entry], world: World, track_id: int, parent: Comment | None = None) -> None:
     """Write the comments, replies under their parent, in the order in which a thread is read."""
     for entry in sorted(entries, key=lambda entry: (entry.get("position", 0), -entry["days_ago"])):
         world.made.comments += 1

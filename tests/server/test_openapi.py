@@ -137,41 +137,25 @@ def test_the_examples_of_errors_are_such_errors(document: dict[str, Any]) -> Non
 
 
 async def test_the_examples_of_reading_can_be_sent_as_they_stand(
-    furnished: Client, world: dict[str, str], document: dict[str, Any]
+    anonymous: Client, world: dict[str, str], document: dict[str, Any]
 ) -> None:
     for route in SHOWN:
         if route.method != "GET":
             continue
-        answer = await send_example(caller_of(route, furnished, world), document, route)
+        answer = await send_example(caller_of(route, anonymous, world), document, route)
         assert answer.status == 200, f"{route.path}: {answer.body!r}"
         conforms(answer, "GET", route.path, public=False)
         if route.access is Access.PUBLIC:
-            conforms(await send_example(furnished, document, route), "GET", route.path, public=True)
+            conforms(await send_example(anonymous, document, route), "GET", route.path, public=True)
 
 
 @each([route for route in SHOWN if route.method != "GET"])
 async def test_the_example_of_a_change_can_be_sent_as_it_stands(
-    furnished: Client, world: dict[str, str], document: dict[str, Any], route: Route
+    anonymous: Client, world: dict[str, str], document: dict[str, Any], route: Route
 ) -> None:
-    answer = await send_example(caller_of(route, furnished, world), document, route)
+    answer = await send_example(caller_of(route, anonymous, world), document, route)
     assert answer.status == route.status, answer.body
     conforms(answer, route.method, route.path)
-
-
-@pytest.fixture
-async def furnished(anonymous: Client, world: dict[str, str]) -> Client:
-    """The small world with what examples speak of beside the catalog: demo's playlist, one shared with demo, a talk."""
-    demo, label = anonymous.holding(world["demo"]), anonymous.holding(world["valid"])
-    for client, path, body in (
-        (demo, "playlists", {"name": "Mornings"}),
-        (label, "playlists", {"name": "Evenings"}),
-        (label, "playlists/2/invite", {"user_id": 1}),
-        (demo, "collections", {"name": "Studies"}),
-        (demo, "messaging/conversations", {"user_ids": [2]}),
-    ):
-        answer = await client.post(path, body)
-        assert answer.status < 300, f"{path}: {answer.body!r}"
-    return anonymous
 
 
 def test_every_text_has_an_example(document: dict[str, Any]) -> None:

@@ -1,0 +1,109 @@
+"""What people do in the small world of `fixtures/`."""
+
+from typing import Any
+
+import pytest
+
+from musicsvc.clock import DAY, MovableClock
+from musicsvc.store import fixtures
+from musicsvc.store.database import Store
+from musicsvc.store.invites import LIFETIME
+from musicsvc.store.models import (
+    Conversation,
+    Follow,
+    Message,
+    NotificationChoice,
+    Playlist,
+    PlaylistInvite,
+    PlaylistTrack,
+    Track,
+    TrackLike,
+    TrackRepost,
+    User,
+)
+
+pytestmark = pytest.mark.usefixtures("world")
+
+
+def names(store: Store) -> dict[int, str]:
+    return store.read(lambda: dict(User.select(User.id, User.display_name).tuples().iterator())).result()
+
+
+def test_playlists_have_the_ids_that_examples_speak_of(store: Store) -> None:
+    rows: list[Any] = store.read(lambda: list(Playlist.select().order_by(Playlist.id))).result()
+    assert [row.id for row in rows] == list(range(1, 8))
+    assert [row.name for row in rows[:5]] == ["Mornings", "Evenings", "Rags for a rainy day", "Liederabend", "Not yet"]
+    assert {(row.public, row.collaborative) for row in rows} == {
+        (public, shared) for public in (True, False) for shared in (True, False)
+    }
+    assert max(len(row.name) for row in rows) == 250
+
+
+def test_a_playlist_is_empty_and_another_has_a_track_twice(store: Store) -> None:
+    entries: list[Any] = store.read(lambda: list(PlaylistTrack.select().order_by(PlaylistTrack.id))).result()
+    tracks = {number: [each.track for each in entries if each.playlist == number] for number in range(1, 8)}
+    assert tracks[5] == []
+    assert (tracks[1][0], len(tracks[1]), len(set(tracks[1]))) == (tracks[1][-1], 4, 3)
+    assert len({each.added_by for each in entries if each.playlist == 3}) == 2
+
+
+def test_invitations_are_in_every_state_and_live_seven_days(store: Store, clock: MovableClock) -> None:
+    invitations: list[Any] = store.read(lambda: list(PlaylistInvite.select())).result()
+    assert all(each.expires_at - each.created_at == LIFETIME for each in invitations)
+    assert all((each.answered_at is None) == (each.state == "pending") for each in invitations)
+    assert all(each.created_at <= each.answered_at < each.expires_at for each in invitations if each.answered_at)
+    states = {(each.state, each.expires_at <= clock.now()) for each in invitations}
+    assert states == {("accepted", True), ("declined", True), ("pending", True), ("pending", False)}
+
+
+def test_follows_go_both_ways_and_the_later_are_the_newer(store: Store) -> None:
+    rows: list[Any] = store.read(lambda: list(Follow.select().order_by(Follow.id))).result()
+    pairs = {(row.follower, row.followed) for row in rows}
+    assert any((followed, follower) in pairs for follower, followed in pairs)
+    assert [row.created_at for row in rows] == sorted(row.created_at for row in rows)
+    assert {name for key, name in names(store).items() if key not in {row.follower for row in rows}} == {"Admin"}
+
+
+def test_counts_on_the_tracks_are_those_of_the_likes_and_reposts(store: Store) -> None:
+    def look() -> None:
+        for track in Track.select():
+            assert track.likes_count == TrackLike.select().where(TrackLike.track == track.id).count()
+            assert track.reposts_count == TrackRepost.select().where(TrackRepost.track == track.id).count()
+        assert Track.get_by_id(1).likes_count == 4
+
+    store.read(look).result()
+
+
+def test_a_conversation_knows_its_newest_message_and_one_has_none(store: Store) -> None:
+    talks: list[Any] = store.read(lambda: list(Conversation.select())).result()
+    messages: list[Any] = store.read(lambda: list(Message.select().order_by(Message.id))).result()
+    assert [row.created_at for row in messages[:4]] == sorted(row.created_at for row in messages[:4])
+    for talk in talks:
+        own = [row.created_at for row in messages if row.conversation == talk.id]
+        assert talk.last_at == max([talk.created_at, *own])
+    assert {talk.id for talk in talks} - {row.conversation for row in messages} == {3}
+
+
+def test_channels_are_on_unless_told_otherwise(store: Store) -> None:
+    rows: list[Any] = store.read(lambda: list(NotificationChoice.select())).result()
+    assert {(row.notif_id, row.email, row.in_app, row.mobile) for row in rows} == {
+        ("new_follower", False, True, True),
+        ("new_comment", True, True, True),
+        ("weekly_report", True, False, False),
+        ("new_message", False, False, False),
+    }
+
+
+def test_what_is_gone_is_made_again_and_what_was_changed_stays(store: Store, clock: MovableClock) -> None:
+    def change() -> None:
+        Playlist.delete().where(Playlist.id == 5).execute()
+        PlaylistTrack.delete().where(PlaylistTrack.playlist == 1).execute()
+        Playlist.update(name="Mine").where(Playlist.id == 3).execute()
+        Conversation.delete().where(Conversation.id == 4).execute()
+        NotificationChoice.update(mobile=True).execute()
+
+    store.write(change).result()
+    again = store.write(lambda: fixtures.load(now=clock.now() + DAY)).result()
+    assert again == fixtures.Summary(playlists=1, conversations=1, messages=1)
+    assert store.read(lambda: Playlist.get_by_id(3).name).result() == "Mine"
+    assert store.read(PlaylistTrack.select().where(PlaylistTrack.playlist == 1).count).result() == 0
