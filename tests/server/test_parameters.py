@@ -1,0 +1,135 @@
+"""Ids in paths, pages, and fields, on every endpoint that takes them (contract.md, sections 1 and 2)."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from musicsvc.server.route import Access, Family, Route
+from musicsvc.server.schemas.fields import Pages
+from tests.asking import Question, each, is_error, takes_id
+from tests.rights.world import OWNER, World
+from tests.wire import connected, request
+
+if TYPE_CHECKING:
+    from musicsvc.clock import MovableClock
+    from musicsvc.store.database import Store
+    from tests.serving import Client
+
+NO_IDS = [
+    *(
+        "0",
+        "00",
+        "01",
+        "-1",
+        "+1",
+        "%2B1",
+        "1.0",
+        "1e0",
+        "0x1",
+        "1_0",
+        "%201",
+        "1%20",
+        "1%00",
+        "1%0A",
+        "%31",
+        "1;x",
+        "1,2",
+    ),
+    *("%D9%A3", "%EF%BC%91", "%C2%B2", "null", "me", "*", "..", str(2**53), str(2**63), str(2**64 + 1), "9" * 5000),
+]
+NO_NUMBERS = ["", "0", "-1", "%2B1", "+1", "01", "1.0", "1e1", "0x1", "1_0", "%201", "%D9%A1", "x", "null", "9" * 5000]
+
+
+@each(takes_id)
+async def test_what_is_no_id_names_nothing(anonymous: Client, store: Store, clock: MovableClock, route: Route) -> None:
+    world = World(store, clock)
+    question = Question(world, route)
+    headers = [f"Authorization: Bearer {world.tokens[OWNER]}", "Content-Type: application/json"]
+    body = b"" if question.body is None else json.dumps(question.body).encode()
+    async with connected(anonymous.root) as wire:
+        for text in NO_IDS:
+            await wire.send(request(route.method, question.about(text), *headers, body=body))
+            answer = await wire.answer()
+            assert answer.status == 404, text
+            assert is_error(answer, route, "not_found")
+
+
+@each(lambda route: route.query is not None and issubclass(route.query, Pages))
+async def test_pages_are_numbers_within_bounds_given_once(
+    anonymous: Client, store: Store, clock: MovableClock, route: Route
+) -> None:
+    world = World(store, clock)
+    question = Question(world, route)
+    client = anonymous.holding(None if route.access is Access.PUBLIC else world.tokens[OWNER])
+    faults = {f"page={text}": {"page"} for text in [*NO_NUMBERS, str(2**31)]}
+    for name in ("perPage", "per_page"):
+        faults |= {f"{name}={text}": {name} for text in [*NO_NUMBERS, "101"]}
+        faults |= {f"{name}=2&{name}=2": {name}, f"{name}=0&page=0": {name, "page"}}
+    faults |= {"page=1&page=1": {"page"}, "page=1&page=x": {"page"}}
+    for query, names in faults.items():
+        answer = await client.get(f"{question.path}?{query}")
+        assert (answer.status, set(answer.json["errors"])) == (422, names), query
+    for query in ("perPage=2&per_page=2", "per_page=2&perPage=3"):
+        answer = await client.get(f"{question.path}?{query}")
+        assert answer.status == 422
+        assert set(answer.json["errors"]) & {"perPage", "per_page"}, query
+
+
+@each(lambda route: route.query is not None and issubclass(route.query, Pages))
+async def test_a_page_past_the_end_is_empty(anonymous: Client, store: Store, clock: MovableClock, route: Route) -> None:
+    world = World(store, clock)
+    question = Question(world, route)
+    client = anonymous.holding(world.tokens[OWNER])
+    keys = ["current_page", "from", "to", "per_page", "last_page", "total", "data"]
+    for size in ("perPage=100", "per_page=100"):
+        answer = await client.get(f"{question.path}?page={2**31 - 1}&{size}&nonsense=1&nonsense=2")
+        (page,) = [value for name, value in answer.json.items() if name != "status"]
+        assert list(page) == keys
+        assert (page["current_page"], page["per_page"], page["from"], page["to"]) == (2**31 - 1, 100, None, None)
+        assert page["data"] == []
+    (page,) = [value for name, value in (await client.get(question.path)).json.items() if name != "status"]
+    assert (page["current_page"], page["per_page"], page["last_page"]) == (1, 20, 1)
+    whole = (1, page["total"], page["total"]) if page["total"] else (None, None, 0)
+    assert (page["from"], page["to"], page["total"]) == whole
+    assert len(page["data"]) == page["total"]
+
+
+@each(lambda route: route.body is not None)
+async def test_every_faulty_field_of_a_body_is_told_at_once(
+    anonymous: Client, store: Store, clock: MovableClock, route: Route
+) -> None:
+    assert route.body is not None
+    world = World(store, clock)
+    question = Question(world, route)
+    client = anonymous.holding(world.tokens[OWNER])
+    fields = {field.alias or name: field for name, field in route.body.model_fields.items()}
+    answer = await client(route.method, question.path, {name: {"wrong": True} for name in fields})
+    assert answer.status == 422
+    assert set(answer.json["errors"]) == set(fields)
+    assert all(isinstance(message, str) and message for message in answer.json["errors"].values())
+    required = {name for name, field in fields.items() if field.is_required()}
+    if required and route.family is not Family.INSIGHTS:
+        answer = await client(route.method, question.path, {"nonsense": 1})
+        assert answer.status == 422
+        assert answer.json["errors"] == dict.fromkeys(required, "This field is required.")
+
+
+@each(lambda route: route.body is not None and route.body.references)
+async def test_references_that_do_not_exist_are_told_with_the_other_faults(
+    anonymous: Client, store: Store, clock: MovableClock, route: Route
+) -> None:
+    assert route.body is not None
+    world = World(store, clock)
+    question = Question(world, route)
+    client = anonymous.holding(world.tokens[OWNER])
+    for name in route.body.references:
+        listed = isinstance(question.body.get(name), list)
+        value: Any = [*question.body[name], 2**53 - 1] if listed else 2**53 - 1
+        place = f"{name}.{len(value) - 1}" if listed else name
+        answer = await client(route.method, question.path, question.body | {name: value})
+        assert (answer.status, list(answer.json["errors"])) == (422, [place])
+        faulty: dict[str, Any] = {other: {"wrong": True} for other in route.body.model_fields} | {name: value}
+        answer = await client(route.method, question.path, faulty)
+        assert answer.status == 422
+        assert set(answer.json["errors"]) == {*route.body.model_fields} - {name} | {place}
