@@ -30,6 +30,7 @@ class Gatekeeper:
         self._contact = settings.access.contact_email
         self._checked: OrderedDict[bytes, Identity | None] = OrderedDict()
         self._version: int | None = None
+        self._latest = 0
         self._used: dict[int, int] = {}
         self._written: dict[int, int] = {}
 
@@ -42,7 +43,9 @@ class Gatekeeper:
                 return None
             raise Unauthenticated
         caller = await self._identify(header)
-        if caller is None or self._clock.now() >= caller.expires_at:
+        # The latest instant that was seen: a clock that is set back revives no token.
+        self._latest = max(self._latest, self._clock.now())
+        if caller is None or self._latest >= caller.expires_at:
             raise Unauthenticated
         if caller.suspended:
             raise Forbidden("The account is suspended.")
