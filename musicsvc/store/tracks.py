@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from peewee import JOIN, fn
 
 from musicsvc.errors import Forbidden, NotFound
-from musicsvc.store import artists, genres, tags
+from musicsvc.store import artists, bulk, genres, tags
+from musicsvc.store.database import current
 from musicsvc.store.models import Album, Genre, Tag, Track, TrackArtist, TrackGenre, TrackPlays, TrackTag
 from musicsvc.store.pagination import Listing, Page, paginate
 
@@ -185,5 +186,6 @@ def create(
 
 def missing(ids: Collection[int]) -> set[int]:
     """Those of the ids that are no track's."""
-    found = {row[0] for row in Track.select(Track.id).where(Track.id.in_(ids)).tuples().iterator()} if ids else set()
-    return set(ids) - found
+    condition, values = bulk.among(ids)
+    rows = current().execute_sql(f"SELECT id FROM track WHERE id {condition}", (values,)).fetchall()  # noqa: S608
+    return set(ids) - {row[0] for row in rows}
