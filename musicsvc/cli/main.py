@@ -28,6 +28,7 @@ GROUPS: tuple[tuple[str, str | None], ...] = (
     ("tokens", "token"),
     ("seed", None),
     ("importing", "import"),
+    ("exporting", "export"),
     ("artists", "artist"),
     ("fingerprints", "fingerprint"),
     ("insights", "insights"),

@@ -127,7 +127,13 @@ def _named(text: str, longest: int) -> JSON:
     length = len(writing.graphemes(shown))
     if any(len(writing.graphemes(word)) > LONG_WORD for word in shown.split(" ")):
         shown = wrapping.wrapping(shown).broken
-    return {"text": shown, "rtl": writing.is_rtl(shown), "language": writing.language(shown), "length": length}
+    return {
+        "text": shown,
+        "rtl": writing.is_rtl(shown),
+        "language": writing.language(shown),
+        "tall": writing.is_tall(shown),
+        "length": length,
+    }
 
 
 def _cut(text: str, longest: int) -> str:

@@ -96,6 +96,11 @@ def cells(type_: str, scope: Scope, window: Window) -> Iterator[tuple[Any, ...]]
     return (_cells(kind, row) for row in rows(kind, scope, window))
 
 
+def expected(type_: str, scope: Scope) -> int:
+    """How many rows there will be; 0 where only counting them would tell."""
+    return 0 if type_ == PLAYS else len(scope.ids(KINDS[type_]))
+
+
 def rows(kind: int, scope: Scope, window: Window) -> Iterator[Row]:
     """The tracks, albums or artists that are covered, by id."""
     reader = Reader(window, window.before)

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pyroaring import BitMap64
 
-from musicsvc.errors import NotFound
-from musicsvc.store import artists, bulk, streams
+from musicsvc.store import artists, bulk, streams, users
 from musicsvc.store.database import current
 from musicsvc.store.rollups import ALBUM, ARTIST, TRACK
 
@@ -46,10 +45,7 @@ def name(scope: Scope) -> str | None:
         return artists.get(scope.artist).name
     if scope.manager is None:
         return None
-    query = f'SELECT display_name FROM "user" WHERE id = {current().param}'  # noqa: S608 - a sign
-    for (found,) in current().execute_sql(query, (scope.manager,)).fetchall():
-        return str(found)
-    raise NotFound("There is no such account.")
+    return users.get(scope.manager).display_name
 
 
 def pieces(ids: BitMap64, size: int) -> Iterator[list[int]]:

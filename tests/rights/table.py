@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from musicsvc.server.route import Access
-from musicsvc.server.routes import V1
+from musicsvc.server.routes import INSIGHTS, V1
 from musicsvc.store import (
     albums,
     artists,
@@ -126,6 +126,11 @@ RIGHTS: Mapping[Callable[..., Any] | str, Mapping[str, Right]] = {
     "GET /cover-art/previews/{name}": {"": Right(make.preview)},
     "GET /cover-art/templates/{name}": {"": Right(lambda _world, _who: "1.png")},
     "GET /avatars/{id}": {"": Right(make.somebody)},
+    f"GET {INSIGHTS}/export/formats": ANYBODY,
+    f"POST {INSIGHTS}/export/csv": ANYBODY,
+    f"POST {INSIGHTS}/export/json": ANYBODY,
+    f"POST {INSIGHTS}/export/report": ANYBODY,
+    f"POST {INSIGHTS}/export/pdf": ANYBODY,
     f"GET {V1}/openapi.json": ANYBODY,
     "GET /docs": ANYBODY,
     "GET /docs/{name}": {"": Right(lambda _world, _who: "page.css")},
@@ -156,6 +161,10 @@ BODIES: Mapping[str, Callable[[World, str, Any], dict[str, Any]]] = {
     f"POST {V1}/cover-art/preview": lambda *_: {"template_id": 1, "title": "Rags", "artist": "Scott Joplin"},
     f"POST {V1}/fcm-tokens": lambda *_: {"token": "abc"},
     f"DELETE {V1}/fcm-tokens": lambda *_: {"token": "abc"},
+    f"POST {INSIGHTS}/export/csv": lambda *_: {"type": "tracks"},
+    f"POST {INSIGHTS}/export/json": lambda *_: {"type": "plays", "period": "1-year"},
+    f"POST {INSIGHTS}/export/report": lambda *_: {"include_charts": True},
+    f"POST {INSIGHTS}/export/pdf": lambda *_: {"period": "7-days"},
     f"PUT {V1}/notifications/{{user}}/subscriptions": lambda *_: {"selections": []},
 }
 GATES: Mapping[Access, Mapping[str, int]] = {

@@ -13,7 +13,6 @@ ROUTES: tuple[Route, ...] = (
     *plays.ROUTES,
     *messaging.ROUTES,
     *art.ROUTES,
-    *plays.ROUTES,
     *insights.ROUTES,
     *exports.ROUTES,
     *service.ROUTES,

@@ -39,9 +39,7 @@ class ExportIn(PeriodIn):
 class ReportIn(PeriodIn):
     """Which days are asked for, and whether day by day as well."""
 
-    include_charts: Annotated[bool, Field(strict=True)] = Field(
-        default=False, description="Add the figures of each day."
-    )
+    include_charts: Annotated[bool, Field(strict=True, description="Add the figures of each day.")] = False
 
 
 class Format(Answer):

@@ -1,0 +1,205 @@
+"""`musicsvc export`: the figures as files, without a server; the same bytes as the endpoints answer."""
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from musicsvc.cli import progress
+from musicsvc.cli.session import Session
+from musicsvc.errors import Failure
+
+if TYPE_CHECKING:
+    from musicsvc.store.scopes import Scope
+    from musicsvc.store.windows import Window
+
+app = typer.Typer(help="Export figures: CSV, JSON, Parquet, or a report as PDF.", no_args_is_help=True)
+STDOUT = Path("-")
+
+Period = Annotated[
+    Literal["7-days", "30-days", "90-days", "1-year"],
+    typer.Option(help="Whole days in UTC, ending with the end of today."),
+]
+Format = Annotated[
+    Literal["csv", "json", "parquet", "pdf"] | None,
+    typer.Option(
+        "--format", help="What is written. Without it: what the file's name ends in, else csv.", show_default=False
+    ),
+]
+Artist = Annotated[
+    int | None, typer.Option(metavar="ID", min=1, help="Only what this artist is on.", show_default=False)
+]
+User = Annotated[
+    str | None,
+    typer.Option(metavar="EMAIL", help="Only what this account manages. Without it: everything.", show_default=False),
+]
+Out = Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Where to; - is stdout.")]
+
+
+@app.command()
+def tracks(
+    context: typer.Context,
+    period: Period = "30-days",
+    artist: Artist = None,
+    user: User = None,
+    form: Format = None,
+    out: Out = STDOUT,
+) -> None:
+    """Export the figures of each track; as PDF the report on all of them."""
+    _export(context, "tracks", period, artist, user, form, out)
+
+
+@app.command()
+def albums(
+    context: typer.Context,
+    period: Period = "30-days",
+    artist: Artist = None,
+    user: User = None,
+    form: Format = None,
+    out: Out = STDOUT,
+) -> None:
+    """Export the figures of each album; as PDF the report."""
+    _export(context, "albums", period, artist, user, form, out)
+
+
+@app.command()
+def artists(
+    context: typer.Context,
+    period: Period = "30-days",
+    artist: Artist = None,
+    user: User = None,
+    form: Format = None,
+    out: Out = STDOUT,
+) -> None:
+    """Export the figures of each artist; as PDF the report."""
+    _export(context, "artists", period, artist, user, form, out)
+
+
+@app.command()
+def plays(
+    context: typer.Context,
+    period: Period = "30-days",
+    artist: Artist = None,
+    user: User = None,
+    form: Format = None,
+    out: Out = STDOUT,
+) -> None:
+    """Export the plays of each track day by day; as PDF the report."""
+    _export(context, "plays", period, artist, user, form, out)
+
+
+def _export(
+    context: typer.Context,
+    type_: str,
+    period: str,
+    artist: int | None,
+    user: str | None,
+    form: str | None,
+    out: Path,
+) -> None:
+    from musicsvc.store import users
+    from musicsvc.store.scopes import Scope
+    from musicsvc.store.windows import window
+
+    session = Session.of(context)
+    now = session.clock.now()
+    kind = _kind(form, out)
+    with session.store() as store, progress.bar(session, f"{type_} as {kind}") as told, _opened(out) as file:
+        begun = False
+
+        def unit() -> "dict[str, Any] | None":
+            nonlocal begun
+            if begun:  # a unit may run again after a fault of the connection
+                raise Failure("The database was lost while the export was written. Run it again.")
+            scope = Scope(None if user is None else users.by_email(user).id, artist)
+            days = window(period, now)
+            if kind == "pdf":
+                return _report(scope, days, now)
+            begun = True
+            _write(kind, type_, scope, days, now, file, told)
+            return None
+
+        content = store.read(unit).result()
+        if content is not None:
+            from musicsvc.reports import pdf
+
+            file.write(pdf.report(content))
+    if out != STDOUT:
+        session.say(f"Written to {out}.")
+
+
+def _kind(form: str | None, out: Path) -> str:
+    """What is to be written, and whether it can be written there."""
+    ending = out.suffix.removeprefix(".").lower()
+    kind = form or (ending if ending in {"csv", "json", "parquet", "pdf"} else "csv")
+    if kind in {"parquet", "pdf"} and out == STDOUT and sys.stdout.isatty():
+        raise typer.BadParameter("This is no text for a terminal; name a file.", param_hint="--output")
+    return kind
+
+
+def _report(scope: "Scope", days: "Window", now: int) -> dict[str, Any]:
+    from musicsvc.server.shapes import exports as shapes
+    from musicsvc.store import overviews
+
+    return shapes.printed(overviews.of(scope, days, albums_and_artists=True), now)
+
+
+def _write(
+    kind: str,
+    type_: str,
+    scope: "Scope",
+    days: "Window",
+    now: int,
+    file: IO[bytes],
+    told: Callable[[float, float], None],
+) -> None:
+    """Write the rows as they are read, in one snapshot."""
+    from musicsvc.reports import tables
+    from musicsvc.server.shapes import exports as shapes
+    from musicsvc.store import exports
+
+    columns = exports.COLUMNS[type_]
+    rows = _counted(exports.cells(type_, scope, days), exports.expected(type_, scope), told)
+    if kind == "parquet":
+        from musicsvc.reports import parquet
+
+        parquet.write(columns, rows, file)
+    elif kind == "json":
+        file.writelines(tables.json(shapes.head(type_, days, now), columns, rows))
+    else:
+        file.writelines(tables.csv(columns, rows))
+
+
+def _counted(rows: Iterable[Any], total: int, told: Callable[[float, float], None]) -> Iterator[Any]:
+    for done, row in enumerate(rows, 1):
+        if done % 1000 == 0:
+            told(done, max(done, total))
+        yield row
+
+
+@contextmanager
+def _opened(out: Path) -> Iterator[IO[bytes]]:
+    """The output: a file stands under its name only once it is whole."""
+    if out == STDOUT:
+        sys.stdout.flush()
+        yield sys.stdout.buffer
+        return
+    if out.is_dir():
+        raise Failure(f"{out} is a folder; name a file.")
+    if out.exists() and not out.is_file():  # a pipe or a device
+        with out.open("wb") as file:
+            yield file
+        return
+    part = out.with_name(f".{out.name}.{os.getpid()}.part")
+    try:
+        with part.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(out)
+    finally:
+        part.unlink(missing_ok=True)
