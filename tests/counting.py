@@ -8,18 +8,20 @@ from typing import TYPE_CHECKING, Any
 from musicsvc.store.database import current
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from musicsvc.store.database import Store
 
 
 @contextmanager
-def queries(store: Store) -> Iterator[list[Any]]:
-    """What reading units ask while the block runs, an entry a statement."""
+def queries(store: Store, told: Callable[[Any], object] | None = None) -> Iterator[list[Any]]:
+    """What reading units ask while the block runs, an entry a statement; `told` is given each on its thread."""
     database = store.read(current).result()
     asked: list[Any] = []
-    database.query_hooks.append(asked.append)
+    hooks = [asked.append, *([told] if told is not None else [])]
+    database.query_hooks.extend(hooks)
     try:
         yield asked
     finally:
-        database.query_hooks.remove(asked.append)
+        for hook in hooks:
+            database.query_hooks.remove(hook)
