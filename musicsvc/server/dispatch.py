@@ -69,9 +69,7 @@ class Dispatcher:
         return await answer(request, reply, request_id)
 
     async def _reply(self, request: BaseRequest, path: str) -> Reply:
-        peer = self._transport.judge(
-            _remote(request), request.headers, tls=request.transport is not None and request.secure
-        )
+        peer = self._transport.judge(_remote(request), request.headers, tls=request.secure)
         found = None
         try:
             found = self._router.match(request.method, path)
@@ -79,10 +77,7 @@ class Dispatcher:
             if not (found and found[0].plain_http):
                 transport.require_https(peer)
         route, values = found
-        credentials = ",".join(request.headers.getall(hdrs.AUTHORIZATION, ())) or None
-        if hdrs.AUTHORIZATION in request.headers:
-            credentials = credentials or "-"
-        caller = await self._gatekeeper.admit(route.access, credentials)
+        caller = await self._gatekeeper.admit(route.access, _credentials(request))
         if route.gate is not None:
             route.gate(self._settings)
         sent = None
@@ -95,11 +90,8 @@ class Dispatcher:
 
     async def _run(self, route: Route, values: dict[str, str], request: BaseRequest, caller: Any, sent: Any) -> Any:
         """Check body and query, then find the subject, raise what is faulty and run the handler, all in one unit."""
-        body, faults = (
-            check(route.body, sent, self._context | {"caller_id": caller and caller.user_id})
-            if route.body is not None
-            else (None, {})
-        )
+        context = self._context | {"caller_id": caller and caller.user_id}
+        body, faults = check(route.body, sent, context) if route.body is not None else (None, {})
         query, more = check_query(route.query, request.query.items()) if route.query is not None else (None, {})
         sources = {
             "body": body,
@@ -174,6 +166,12 @@ def _caching(request: BaseRequest, route: Route, caller: Any) -> str | None:
         return None
     public = route.access is Access.OPEN or (route.access is Access.PUBLIC and caller is None)
     return "public, no-cache" if public else "private, no-cache"
+
+
+def _credentials(request: BaseRequest) -> str | None:
+    """The Authorization header, None where there is none at all; two of them are one that is no token."""
+    lines = request.headers.getall(hdrs.AUTHORIZATION, None)
+    return None if lines is None else ",".join(lines)
 
 
 def _remote(request: BaseRequest) -> str:
