@@ -52,18 +52,26 @@ def _serve(session: Session, options: dict[str, object]) -> None:
     from musicsvc.server import serving
 
     settings = config.load(session.config, options)
-    _ensure_database(session, settings)
-    serving.serve(settings, session.clock, lambda root: session.say(f"musicsvc listens on {root}"))
+    made = _made_database(settings)
+
+    def announce(root: str) -> None:
+        # Not before the server listens: what keeps it from that is told in one line.
+        if made is not None:
+            session.say(f"Made the database {made}")
+        session.say(f"musicsvc listens on {root}")
+
+    serving.serve(settings, session.clock, announce)
 
 
-def _ensure_database(session: Session, settings: Settings) -> None:
-    """Make the embedded database where there is none yet; one of another schema is refused on opening."""
+def _made_database(settings: Settings) -> Path | None:
+    """The embedded database, where there was none and it is made now; one of another schema is refused on opening."""
     from musicsvc.store import schema, sqlite_files
 
     if not settings.store_url.startswith("sqlite:///"):
-        return
+        return None
     path = Path(settings.store_url.removeprefix("sqlite:///"))
-    if not path.exists():
-        sqlite_files.create(path)
-        schema.upgrade(settings.store_url)
-        session.say(f"Made the database {path}")
+    if path.exists():
+        return None
+    sqlite_files.create(path)
+    schema.upgrade(settings.store_url)
+    return path

@@ -132,6 +132,14 @@ def test_a_port_that_is_taken_is_told_in_one_line() -> None:
         assert refused("serve", "--port", str(port)) == told
 
 
+@pytest.mark.usefixtures("folder")
+@pytest.mark.only_on("sqlite")
+def test_a_port_that_is_taken_is_told_in_one_line_where_there_is_no_database_yet() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert refused("serve", "--port", str(port)).startswith(f"Error: Port {port} of 127.0.0.1 is taken.")
+
+
 @pytest.mark.usefixtures("migrated")
 def test_what_cannot_be_served_is_told_in_one_line() -> None:
     told = refused("serve", "--tls-cert", "missing.pem", "--tls-key", "missing.pem")
