@@ -3,13 +3,14 @@
 import typer
 
 from musicsvc.cli import output
+from musicsvc.cli.output import Json
 from musicsvc.cli.session import Session
 
 app = typer.Typer()
 
 
 @app.command()
-def openapi(context: typer.Context) -> None:
+def openapi(context: typer.Context, json: Json = False) -> None:  # noqa: ARG001 - the document is JSON either way
     """Print the OpenAPI 3.1 document."""
     from musicsvc.server import openapi
 
