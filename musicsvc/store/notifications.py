@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     from musicsvc.store.tokens import Identity
 
+DIGITS = 16  # of the largest id
+
 
 class Choice(NamedTuple):
     """The channels of one kind of notification."""
@@ -27,7 +29,8 @@ def owner(user: str, *, by: Identity) -> int:
     """The caller's id, spelled `me` or in digits. Forbidden for another's, NotFound for what is no id."""
     if user == "me" or user == str(by.user_id):
         return by.user_id
-    if user.isascii() and user.isdigit() and not user.startswith("0"):
+    # Lengths first: what is longer than any id is not worth reading as a number.
+    if user.isascii() and user.isdigit() and user[0] != "0" and len(user) <= DIGITS and int(user) < 1 << 53:
         raise Forbidden("These are another account's notifications.")
     raise NotFound("There is no such account.")
 

@@ -138,6 +138,15 @@ async def test_a_faulty_device_is_refused(client: Client, body: dict[str, str]) 
     assert len(answer.json["errors"]) == 1
 
 
+@pytest.mark.parametrize(("platform", "kept"), [(None, "web"), (" ios ", "ios")])
+async def test_a_platform_of_null_is_none_and_one_in_blanks_is_trimmed(
+    client: Client, store: Store, platform: str | None, kept: str
+) -> None:
+    body = {"token": "x", "platform": platform, "device_name": None}
+    assert (await client.post("fcm-tokens", body)).json == {"status": "ok"}
+    assert store.read(lambda: list(Device.select(Device.platform).tuples())).result() == [(kept,)]
+
+
 async def test_notification_choices_merge_by_channel(client: Client) -> None:
     path = "notifications/me/subscriptions"
     first = [{"notif_id": "new_follower", "channels": {"email": False}}, {"notif_id": "comment", "channels": {}}]
@@ -168,7 +177,15 @@ async def test_faulty_choices_are_named_by_their_place(client: Client) -> None:
 
 
 async def test_notifications_of_others_are_theirs(client: Client, ben: tuple[int, Client]) -> None:
-    for path, status in [(str(ben[0]), 403), ("99999", 403), ("abc", 404), ("01", 404), (str(ben[0] - 1), 200)]:
+    for path, status in [
+        (str(ben[0]), 403),
+        ("99999", 403),
+        (str(2**53), 404),
+        ("9" * 5000, 404),
+        ("abc", 404),
+        ("01", 404),
+        (str(ben[0] - 1), 200),
+    ]:
         answer = await client.put(f"notifications/{path}/subscriptions", {"selections": []})
         assert answer.status == status, path
         assert (await client.get(f"notifications/{path}/subscriptions")).status == status

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def register_device(body: DeviceIn, caller: Identity, now: int) -> JSON:
     """Store or refresh a push token of the caller's device."""
-    devices.register(body.token, body.platform, body.device_name, now=now, by=caller)
+    devices.register(body.token, body.platform or "web", body.device_name, now=now, by=caller)
     return {"status": "ok"}
 
 

@@ -7,7 +7,19 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, WithJsonSchema
 
 from musicsvc.server.schemas.currencies import CODES
-from musicsvc.server.schemas.fields import Body, Description, Id, Name, Pages, Query, ReleaseDate, Tag, Url, unrepeated
+from musicsvc.server.schemas.fields import (
+    TRIMMED,
+    Body,
+    Description,
+    Id,
+    Name,
+    Pages,
+    Query,
+    ReleaseDate,
+    Tag,
+    Url,
+    unrepeated,
+)
 from musicsvc.store import albums, artists, genres
 
 MAX_DURATION = 86_400_000
@@ -52,7 +64,10 @@ Currency = Annotated[
     Field(examples=["USD"], description="ISO 4217.", json_schema_extra={"pattern": "^[A-Z]{3}$"}),
 ]
 Price = Annotated[float, Field(strict=True, ge=0, le=MAX_PRICE, allow_inf_nan=False, examples=[12.5])]
-Key = Literal["C", "C#", "D", "D#", "E", "F", "F#", "G", "G#", "A", "A#", "B"]
+Key = Annotated[Literal["C", "C#", "D", "D#", "E", "F", "F#", "G", "G#", "A", "A#", "B"], TRIMMED]
+Scale = Annotated[Literal["Major", "Minor"], TRIMMED]
+Licensing = Annotated[Literal["non_exclusive_only", "both", "exclusive_only"], TRIMMED]
+Exclusive = Annotated[Literal["available", "not_available", "sold"], TRIMMED]
 Tags = Annotated[list[Tag], Field(max_length=20, examples=[["keyboard", "teaching"]])]
 
 
@@ -96,11 +111,11 @@ class TrackIn(Body):
     album_id: Id | None = None
     bpm: Annotated[int, Field(strict=True, ge=20, le=400)] | None = None
     key: Key | None = None
-    scale: Literal["Major", "Minor"] | None = None
+    scale: Scale | None = None
     price: Price | None = None
     currency: Currency | None = None
-    licensing_type: Literal["non_exclusive_only", "both", "exclusive_only"] | None = None
-    exclusive_status: Literal["available", "not_available", "sold"] | None = None
+    licensing_type: Licensing | None = None
+    exclusive_status: Exclusive | None = None
     exclusive_price: Price | None = None
     tags: Tags | None = None
 

@@ -61,6 +61,10 @@ def _digits(value: Any) -> Any:
     return int(value)
 
 
+def _trimmed(value: Any) -> Any:
+    return value.strip() if isinstance(value, str) else value
+
+
 def unrepeated(values: list[int]) -> list[int]:
     """The ids as they are; raises ValueError where one stands twice."""
     if len(set(values)) < len(values):
@@ -82,6 +86,7 @@ def query_integer(minimum: int, maximum: int) -> Any:
     return Annotated[int, Field(ge=minimum, le=maximum), BeforeValidator(_digits)]
 
 
+TRIMMED = BeforeValidator(_trimmed)  # for words of a fixed choice; `text` trims by itself
 Id = Annotated[int, Field(strict=True, ge=1, le=MAX_ID, examples=[1])]
 Secret = Annotated[str, Field(strict=True), AfterValidator(_no_nul)]
 Name = text(1, 255)

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field, StringConstraints, field_validator
 
 from musicsvc.server.schemas.answers import Answer, Success
-from musicsvc.server.schemas.fields import Body, Secret, text
+from musicsvc.server.schemas.fields import TRIMMED, Body, Secret, text
 
 MAX_TOKEN = 500
 Flag = Annotated[bool, Field(strict=True)]
@@ -25,7 +25,7 @@ class DeviceIn(Body):
     """A push token of the caller's device."""
 
     token: PushToken = Field(examples=["fcm:a-token-of-this-device"])
-    platform: Literal["web", "android", "ios"] = "web"
+    platform: Annotated[Literal["web", "android", "ios"], TRIMMED] | None = "web"
     device_name: text(0, 200) | None = Field(None, examples=["Clara's phone"])  # type: ignore[valid-type]
 
     _token = field_validator("token")(_not_blank)
