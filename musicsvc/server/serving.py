@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from musicsvc.clock import Clock
     from musicsvc.config import Settings
 
-HURRY_SECONDS = 0.5
+HURRY_SECONDS = 0.3
 
 
 def serve(settings: Settings, clock: Clock, ready: Callable[[str], None]) -> None:
