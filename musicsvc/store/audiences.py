@@ -6,6 +6,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from pyroaring import BitMap
+
 from musicsvc.store import blocks, listeners, scopes, streams
 from musicsvc.store.audience import Audience
 from musicsvc.store.database import current
@@ -23,6 +25,8 @@ FROM_DAYS = """
     SELECT subject, day, plays, listeners FROM play_day
     WHERE day IN ({days}) AND kind = {sign} AND subject {subjects}
 """
+NOBODY = Audience(0, BitMap())
+MUCH = 64 * 1024  # bytes of sets that are kept for one subject before they are united
 SPAN = "SELECT min(day), max(day) FROM play_day WHERE day >= {sign}"
 
 
@@ -32,10 +36,15 @@ class _Part:
 
     plays: int = 0
     sets: list[bytes] = field(default_factory=list)
+    size: int = 0
 
     def add(self, plays: int, packed: bytes) -> None:
         self.plays += plays
         self.sets.append(packed)
+        self.size += len(packed)
+        if self.size > MUCH:  # what is played much has large sets on each day
+            self.sets = [listeners.merge(self.sets)]
+            self.size = 0
 
     @property
     def audience(self) -> Audience:
@@ -81,8 +90,10 @@ class Reader:
 
     def _home(self, first: int, end: int) -> int:
         """The place of the window that has all of these days; past the windows where none has."""
-        places = (place for place, each in enumerate(self._windows) if each.first <= first and end <= each.end)
-        return next(places, len(self._windows))
+        for place, each in enumerate(self._windows):
+            if each.first <= first and end <= each.end:
+                return place
+        return len(self._windows)
 
     def _rows(self, query: str, kind: int, ids: Sequence[int], *last: int) -> Iterator[tuple[int, int, int, bytes]]:
         condition, values = scopes.among(ids)
@@ -92,6 +103,7 @@ class Reader:
 
 
 def _audiences(parts: Sequence[_Part], plays: int) -> list[Audience]:
-    heard = [part.audience for part in parts]
-    everybody = heard[0].listeners.union(*(each.listeners for each in heard))
+    heard = [part.audience if part.sets else NOBODY for part in parts]
+    some = [each.listeners for each in heard if each.listeners]
+    everybody = some[0] if len(some) == 1 else BitMap.union(NOBODY.listeners, *some)
     return [*heard[:-1], Audience(plays, everybody)]

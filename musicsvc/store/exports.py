@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from musicsvc.store import bulk, scopes, streams
-from musicsvc.store.audience import Audience
-from musicsvc.store.audiences import Reader
+from musicsvc.store.audiences import NOBODY, Reader
 from musicsvc.store.database import current
 from musicsvc.store.insights import Figures, change
-from musicsvc.store.listeners import count, union
+from musicsvc.store.listeners import count
 from musicsvc.store.rankings import Ranked
 from musicsvc.store.rollups import ALBUM, ARTIST, TRACK
 from musicsvc.store.windows import to_date
@@ -69,7 +68,6 @@ HEARD = """
     SELECT d.subject, t.name, d.plays, d.listeners FROM play_day d JOIN track t ON t.id = d.subject
     WHERE d.day = {sign} AND d.kind = {sign} AND d.subject {subjects} ORDER BY d.subject
 """
-NOBODY = Audience(0, union([]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +88,11 @@ class Row:
 
 def cells(type_: str, scope: Scope, window: Window) -> Iterator[tuple[Any, ...]]:
     """The rows of an export, whose columns are COLUMNS[type_]; within a unit, by id or by day."""
-    if type_ == PLAYS:
-        return daily(scope, window)
-    kind = KINDS[type_]
-    return (_cells(kind, row) for row in rows(kind, scope, window))
+    with streams.unmapped():
+        if type_ == PLAYS:
+            yield from daily(scope, window)
+        else:
+            yield from (_cells(KINDS[type_], row) for row in rows(KINDS[type_], scope, window))
 
 
 def expected(type_: str, scope: Scope) -> int:

@@ -66,6 +66,11 @@ class _Sum:
 
 def of(scope: Scope, window: Window, *, albums_and_artists: bool = False) -> Overview:
     """The overview of what is covered, with the most played albums and artists where asked for; within a unit."""
+    with streams.unmapped():
+        return _of(scope, window, albums_and_artists=albums_and_artists)
+
+
+def _of(scope: Scope, window: Window, *, albums_and_artists: bool) -> Overview:
     tracks = scope.ids(TRACK)
     whole = _Whole(window)
     for ids in scopes.pieces(tracks, SUBJECTS_A_PIECE):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from pyroaring import BitMap64
@@ -19,6 +20,7 @@ SOME = {
     ALBUM: "SELECT l.album_id FROM album_artist l JOIN artist a ON a.id = l.artist_id WHERE {which}",
     ARTIST: "SELECT a.id FROM artist a WHERE {which}",
 }
+IDS_AT_ONCE = 10_000
 CLOSE = 4  # ids of which so large a part is wanted are read as one range
 
 
@@ -36,7 +38,12 @@ class Scope(NamedTuple):
         bounds = {f"a.manager_id = {sign}": self.manager, f"a.id = {sign}": self.artist}
         given = {condition: value for condition, value in bounds.items() if value is not None}
         query = SOME[kind].format(which=" AND ".join(given)) if given else EVERY[kind]
-        return BitMap64(row[0] for row in streams.rows(query, list(given.values())))
+        rows = streams.rows(query, list(given.values()))
+        found = BitMap64()
+        # By itself it would make a list of all of them first.
+        while some := [row[0] for row in islice(rows, IDS_AT_ONCE)]:
+            found.update(some)
+        return found
 
 
 def name(scope: Scope) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -11,6 +12,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 ROWS_A_FETCH = 1000
+
+
+@contextmanager
+def unmapped() -> Iterator[None]:
+    """Reads within the block go past SQLite's memory map, which would grow to the size of what is read."""
+    if not is_sqlite():
+        yield
+        return
+    ((size,),) = current().execute_sql("PRAGMA mmap_size").fetchall()
+    current().execute_sql("PRAGMA mmap_size = 0").fetchall()
+    try:
+        yield
+    finally:
+        current().execute_sql(f"PRAGMA mmap_size = {size}").fetchall()
 
 
 def rows(statement: str, values: Sequence[Any]) -> Iterator[Any]:

@@ -1,0 +1,151 @@
+"""`musicsvc export`: formats, scopes, files that are whole or not there, and its complaints."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+from typing import TYPE_CHECKING
+
+import duckdb
+import pytest
+import typer
+
+from musicsvc.cli import main
+from musicsvc.cli.session import Session
+from musicsvc.clock import DAY, Clock
+from musicsvc.errors import Failure, NotFound
+from musicsvc.store import users
+from musicsvc.store.models import Artist, Track
+from tests.listening import Catalog, catalog
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from musicsvc.store.database import Store
+    from tests.cli.conftest import Run
+
+    Export = Callable[..., bytes]
+
+
+@pytest.fixture
+def made(store: Store) -> Catalog:
+    """The catalog of tests/listening.py, played in the last days, and another that nobody plays."""
+    now = Clock().now()
+
+    def fill() -> Catalog:
+        catalog(now)
+        made = catalog(now)
+        for day in range(5):
+            made.hear((track, now - day * DAY, str(track + day)) for track in made.tracks[:4])
+        Track.update(name="=1+1 Ω").where(Track.id == made.tracks[0]).execute()
+        return made
+
+    return store.write(fill).result()
+
+
+@pytest.fixture
+def export(store: Store, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> Export:
+    """Runs the command within this process, which is quicker; what it wrote to stdout."""
+    monkeypatch.setenv("MUSICSVC_DATABASE_URL", store.url)
+
+    def run(*line: str) -> bytes:
+        main.command().main(["export", *line], prog_name="musicsvc", obj=Session(), standalone_mode=False)
+        sys.stdout.flush()
+        return capfdbinary.readouterr().out
+
+    return run
+
+
+def email(store: Store, made: Catalog) -> str:
+    return store.read(lambda: users.get(made.manager.user_id).email).result()
+
+
+def test_csv_goes_to_stdout_and_covers_everything_where_nothing_is_said(run: Run, made: Catalog) -> None:
+    assert made.tracks
+    done = run("export", "tracks")
+    lines = list(csv.DictReader(io.StringIO(done.stdout, newline="")))
+
+    assert done.stderr == ""
+    assert len(lines) == 10
+    assert lines[5]["track"] == "'=1+1 Ω"
+    assert (lines[5]["plays_total"], lines[5]["listeners_total"]) == ("5", "5")
+
+
+def test_an_account_or_an_artist_narrows_what_is_covered(export: Export, made: Catalog, store: Store) -> None:
+    def ids(*line: str) -> list[int]:
+        return [int(row[0]) for row in list(csv.reader(io.StringIO(export(*line).decode(), newline="")))[1:]]
+
+    assert ids("tracks", "--user", email(store, made)) == made.tracks
+    assert ids("albums", "--artist", str(made.artists[0])) == [made.albums[0]]
+    assert ids("artists", "--artist", str(made.artists[0]), "--user", email(store, made)) == [made.artists[0]]
+
+
+def test_a_parquet_file_has_the_rows_of_the_json_file_with_types(export: Export, made: Catalog, tmp_path: Path) -> None:
+    assert made.tracks
+    for type_ in ("tracks", "albums", "artists", "plays"):
+        file = tmp_path / f"{type_}.parquet"
+        export(type_, "-o", str(file))
+        expected = json.loads(export(type_, "--format", "json"))["data"]["rows"]
+        with duckdb.connect() as connection:
+            found = connection.read_parquet(str(file))
+            rows = [
+                {name: str(part) if name == "date" else part for name, part in zip(found.columns, row, strict=True)}
+                for row in found.fetchall()
+            ]
+            kinds = dict(zip(found.columns, map(str, found.types), strict=True))
+        assert rows == expected
+        assert kinds.get("date", "DATE") == "DATE"
+        assert kinds.get("plays_total", "BIGINT") == "BIGINT"
+        assert kinds.get("plays_change", "DOUBLE") == "DOUBLE"
+
+
+def test_an_empty_parquet_file_has_its_columns(export: Export, tmp_path: Path) -> None:
+    export("plays", "-o", str(tmp_path / "none.parquet"))
+    with duckdb.connect() as connection:
+        found = connection.read_parquet(str(tmp_path / "none.parquet"))
+        assert found.columns == ["date", "track_id", "track", "plays", "listeners"]
+        assert found.fetchall() == []
+
+
+def test_the_name_of_the_file_tells_the_format_and_the_option_goes_before_it(export: Export, tmp_path: Path) -> None:
+    for name, more, begins in (
+        ("a.pdf", (), b"%PDF"),
+        ("a.json", (), b'{"success"'),
+        ("a.JSON", (), b'{"success"'),
+        ("a.txt", (), b"track_id,"),
+        ("b.txt", ("--format", "pdf"), b"%PDF"),
+        ("b.pdf", ("--format", "csv"), b"track_id,"),
+    ):
+        assert export("tracks", "-o", str(tmp_path / name), *more) == b""
+        assert (tmp_path / name).read_bytes().startswith(begins)
+
+
+def test_what_fails_leaves_the_old_file_and_nothing_beside_it(run: Run, export: Export, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    file = folder / "figures.csv"
+    file.write_text("old")
+
+    missing = run("export", "tracks", "--user", "nobody@label.test", "-o", str(file), expect=1)
+    assert "nobody@label.test" in missing.stderr
+    for failure, line in (
+        (NotFound, ("tracks", "--artist", "99", "-o", str(file))),
+        (Failure, ("tracks", "-o", str(folder))),
+        (FileNotFoundError, ("tracks", "-o", str(folder / "no" / "x.csv"))),
+        (typer.BadParameter, ("tracks", "--artist", "0")),
+        (typer.BadParameter, ("tracks", "--period", "week")),
+    ):
+        with pytest.raises(failure):
+            export(*line)
+
+    assert file.read_text() == "old"
+    assert list(folder.iterdir()) == [file]
+
+
+def test_an_artist_of_nobodys_can_be_reported_on(export: Export, store: Store, tmp_path: Path) -> None:
+    artist = store.write(lambda: int(Artist.create(name="椎名林檎", created_at=0).id)).result()
+    export("tracks", "--artist", str(artist), "--period", "1-year", "-o", str(tmp_path / "a.pdf"))
+    assert (tmp_path / "a.pdf").stat().st_size > 10_000

@@ -1,0 +1,136 @@
+"""The printed report: every script, no plays, long names, and nothing that a name says is taken for anything else."""
+
+from __future__ import annotations
+
+import io
+from datetime import date, timedelta
+from typing import Any
+
+import pypdf
+import pytest
+
+from musicsvc.reports import graphs, pdf
+
+LAST = date(2026, 3, 1)
+NAMES = {
+    "cyrillic": "Лебединое озеро",
+    "greek": "Το καλοκαίρι",
+    "han": "月光下的古老城市与海",
+    "kana": "ゆめのあとのクラッシュ",
+    "hangul": "새벽의 노래",
+    "arabic": "ليالي القاهرة",
+    "hebrew": "שיר השירים",
+    "devanagari": "रात की धुन",
+    "thai": "เพลงรักฤดูฝน",
+    "code": '#panic("x") $x$ @y *b* _i_ `c` <l> \\ // "q"',
+    "one word": "W" * 255,
+    "many words": "Concerto Grosso in D minor, " * 9,
+    "no font": "\U0001f3b5\ue000",
+}
+
+
+def content(
+    days: int = 30, *, plays: int = 9, name: str | None = "Northern Lights", tracks: int = 10
+) -> dict[str, Any]:
+    """A report on so many days, each with so many plays."""
+    rows = [
+        {
+            "name": f"Track {each}",
+            "artists": ["Amy Beach", "Clara Schumann"],
+            "plays": 1000 - each,
+            "plays_total": 20_000 - each,
+            "listeners": 700 - each,
+            "plays_change": (12.5, -3.1, None, 0.0)[each % 4],
+        }
+        for each in range(tracks if plays else 0)
+    ]
+    return {
+        "name": name,
+        "period": {"start": (LAST - timedelta(days=days - 1)).isoformat(), "end": LAST.isoformat()},
+        "generated_at": "2026-03-01T12:34:56.000000Z",
+        "summary": {
+            "plays": {"total": plays * 1000, "period": plays * days},
+            "listeners": {"total": plays * 100, "unique": plays},
+            "engagement": {"likes": 7, "reposts": 3},
+            "growth": {"plays_change": -12.5 if plays else None, "listeners_change": None},
+            "tracks_count": tracks,
+            "albums_count": 2,
+            "artists_count": 1,
+        },
+        "top_tracks": rows,
+        "top_albums": rows[:3],
+        "top_artists": [row | {"artists": []} for row in rows[:2]],
+        "days": [{"plays": plays, "listeners": plays, "likes": 1, "reposts": 0}] * days,
+    }
+
+
+def pages(document: bytes) -> list[str]:
+    """The text of each page, blanks and line ends as one blank."""
+    return [" ".join(page.extract_text().split()) for page in pypdf.PdfReader(io.BytesIO(document)).pages]
+
+
+def test_a_report_has_its_title_its_figures_and_numbered_pages() -> None:
+    found = pages(pdf.report(content()))
+
+    assert "Northern Lights" in found[0]
+    assert "31 January – 1 March 2026" in found[0]
+    assert "Plays 270 −12.5 %" in found[0]
+    assert "Made on 1 March 2026, 12:34 UTC" in found[0]
+    assert [f"Page {each} of {len(found)}" in text for each, text in enumerate(found, 1)] == [True] * len(found)
+    assert all(f"Track {each} Amy Beach, Clara Schumann {1000 - each:,}" in " ".join(found) for each in range(10))
+    assert "Growth" in found[1]
+
+
+@pytest.mark.parametrize("days", [7, 30, 90, 365])
+def test_days_without_plays_are_a_fine_report_on_one_page(days: int) -> None:
+    (text,) = pages(pdf.report(content(days, plays=0)))
+    assert f"No plays were counted in these {days} days." in text
+    assert "Most played" not in text
+
+
+@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
+def test_a_name_of_any_kind_is_drawn_as_a_name(name: str) -> None:
+    told = content(name=name)
+    for rows in (told["top_tracks"], told["top_albums"]):
+        rows[0] = rows[0] | {"name": name, "artists": [name, name]}
+
+    found = pages(pdf.report(told))
+
+    assert 2 <= len(found) <= 3
+    if len(name) < 20 and name.isprintable() and name[0] < "\u0500":
+        assert " ".join(found).count(name) >= 4
+
+
+def test_names_that_are_data_are_not_run() -> None:
+    text = " ".join(pages(pdf.report(content(name=NAMES["code"]))))
+    assert '#panic("x") $x$ @y *b* _i_ `c` <l>' in text
+
+
+def test_scripts_are_drawn_with_glyphs_and_not_with_signs_for_missing_ones() -> None:
+    for name in ("cyrillic", "greek", "han", "kana", "hangul", "arabic", "hebrew", "devanagari", "thai"):
+        assert "□" not in pdf.page_data(content(name=NAMES[name]))["title"]["text"]
+    assert "□" in pdf.page_data(content(name=NAMES["no font"]))["title"]["text"]
+
+
+def test_the_same_figures_give_the_same_bytes() -> None:
+    assert pdf.report(content()) == pdf.report(content())
+
+
+def test_everything_there_is_bears_a_name_too() -> None:
+    assert pdf.NOBODY in pages(pdf.report(content(name=None)))[0]
+
+
+@pytest.mark.parametrize(
+    ("most", "step"), [(0, 1), (1, 1), (5, 1), (6, 2), (10, 2), (11, 5), (2265, 500), (2501, 1000), (10**9, 2 * 10**8)]
+)
+def test_ticks_are_round_and_reach_the_highest_day(most: int, step: int) -> None:
+    assert graphs.nice_step(most) == step
+
+
+def test_a_graph_reaches_from_edge_to_edge_and_names_its_peak() -> None:
+    drawn = graphs.graph("Plays", [0, 10, 5], date(2026, 1, 30), date(2026, 2, 1))
+
+    assert drawn["points"] == [[0, 0], [0.5, 1], [1, 0.5]]
+    assert [tick["label"] for tick in drawn["ticks"]] == ["0", "2", "4", "6", "8", "10"]
+    assert [label["label"] for label in drawn["labels"]] == ["30 Jan", "31 Jan", "1 Feb"]
+    assert drawn["peak"]["label"] == "10 on 31 Jan"
