@@ -10,7 +10,7 @@ import stat
 import subprocess
 import sys
 import time
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -81,7 +81,11 @@ def proc(pid: int, name: str) -> Path:
 
 def sockets(pid: int) -> int:
     """How many sockets the process has."""
-    return sum(str(entry.readlink()).startswith("socket:") for entry in proc(pid, "fd").iterdir())
+    found = 0
+    for entry in proc(pid, "fd").iterdir():
+        with suppress(FileNotFoundError):  # closed meanwhile
+            found += str(entry.readlink()).startswith("socket:")
+    return found
 
 
 def token_command(*arguments: str) -> str:
