@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pyroaring import BitMap
 
-from musicsvc.store import listeners
+from musicsvc.store import listeners, stretches
 from musicsvc.store.blocks import DAYS
 from musicsvc.store.statements import fetch
 
@@ -23,7 +23,10 @@ MARK = f"""
     FROM play_mark
 """  # noqa: S608 - a constant
 FROM_BLOCKS = "SELECT block, plays, listeners FROM play_block WHERE kind = ? AND subject = ? AND block < ?"
-FROM_DAYS = "SELECT day, plays, listeners FROM play_day WHERE day IN ({days}) AND kind = ? AND subject = ?"
+FROM_STRETCHES = """
+    SELECT stretch, plays, listeners FROM play_stretch WHERE kind = ? AND subject = ? AND stretch IN ({numbers})
+"""
+FROM_DAYS = "SELECT day, plays, listeners FROM play_day WHERE kind = ? AND subject = ? AND day IN ({numbers})"
 
 
 class Subject(NamedTuple):
@@ -54,7 +57,7 @@ def over(subject: Subject, *windows: Window) -> list[Audience]:
     ((mark, oldest, newest),) = fetch(MARK)
     blocks = _blocks(subject, mark)
     open_days = [] if oldest is None else range(oldest, newest + 1)
-    days = _days(subject, sorted({*open_days, *(day for window in windows for day in _edges(window, mark))}))
+    days = _days(subject, {*open_days, *(day for window in windows for day in _edges(window, mark))}, windows)
     parts: list[list[_Row]] = [[] for _ in windows]
     rest: list[_Row] = []
     for row in (*blocks, *days):
@@ -82,12 +85,21 @@ def _edges(window: Window, mark: int) -> Sequence[int]:
     return [*range(window.first, low * DAYS), *range(high * DAYS, window.end)]
 
 
-def _days(subject: Subject, days: Sequence[int]) -> list[_Row]:
-    if not days:
-        return []
+def _days(subject: Subject, days: set[int], windows: Sequence[Window]) -> list[_Row]:
+    """The rows of these days: stretches that are no days of two windows, and the days that are in none."""
+    cuts = {bound for window in windows for bound in (window.first, window.end)}
+    whole = [each for each in stretches.within(days) if not cuts.intersection(stretches.days_of(each)[1:])]
+    rows = [
+        _Row(each * stretches.DAYS, (each + 1) * stretches.DAYS, plays, packed)
+        for each, plays, packed in _fetch(FROM_STRETCHES, whole, subject)
+    ]
+    left = sorted(days.difference(*(range(row.first, row.end) for row in rows)))
+    return rows + [_Row(day, day + 1, plays, packed) for day, plays, packed in _fetch(FROM_DAYS, left, subject)]
+
+
+def _fetch(statement: str, numbers: Sequence[int], subject: Subject) -> list[tuple[int, int, bytes]]:
     # Written out: on each day of the year the statement is the same for everybody.
-    found = fetch(FROM_DAYS.format(days=", ".join(map(str, days))), *subject)
-    return [_Row(day, day + 1, plays, packed) for day, plays, packed in found]
+    return fetch(statement.format(numbers=", ".join(map(str, numbers))), *subject) if numbers else []
 
 
 def _of(rows: Sequence[_Row]) -> Audience:

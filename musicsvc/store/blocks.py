@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
-from musicsvc.store import bulk, listeners, tallies
+from musicsvc.store import bulk, listeners, stretches, tallies
 from musicsvc.store.database import current
 
 if TYPE_CHECKING:
@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 DAYS = 32
 KINDS = 3
 MARK = "SELECT block, kind, subject, kept_from FROM play_mark"
-ROWS = "SELECT subject, plays, listeners FROM play_day WHERE day {days} AND kind = {sign} AND subject >= {sign}"
+ROWS = """
+    SELECT subject, plays, listeners FROM play_day
+    WHERE day {days} AND kind = {sign} AND subject BETWEEN {sign} AND {sign}
+"""
 # The least of the subjects that stand at some place in each day: below it, a slice of bounded size.
 BOUND = """
     SELECT min(bound) FROM (SELECT (
@@ -74,8 +77,10 @@ def fold(most: int) -> bool:
     """Make blocks of days that are over, of some `most` subjects; whether there were any to be made."""
     made = mark()
     oldest, newest = _span(made.day)
-    if not most or oldest is None or oldest // DAYS == newest // DAYS:
+    if not most or oldest is None:
         return False
+    if oldest // DAYS == newest // DAYS:
+        return stretches.fold()
     block = oldest // DAYS
     kind, subject = (made.kind, made.subject) if block == made.block else (1, 0)
     end = _slice(block, kind, subject, most)
@@ -95,19 +100,32 @@ def _span(first: int) -> tuple[int | None, int]:
 
 def _slice(block: int, kind: int, subject: int, most: int) -> int | None:
     """Make the block of the next subjects; the first one that is left, None where none is."""
-    days = range(block * DAYS, (block + 1) * DAYS)
-    sign = current().param
-    bound = BOUND.format(sign=sign, days=", ".join(f"({day})" for day in days))
-    end: int | None = current().execute_sql(bound, (kind, subject, most)).fetchone()[0]
-    condition, values = bulk.among(days)
-    rows = ROWS.format(sign=sign, days=condition) + ("" if end is None else f" AND subject < {sign}")
+    end = bound(block, kind, subject, most)
+    made = gather(block, kind, subject, end)
+    tallies.put(tallies.BLOCKS, [(kind, each, block, plays, packed) for each, (plays, packed) in made.items()])
+    return end
+
+
+def bound(block: int, kind: int, subject: int, most: int) -> int | None:
+    """Below which subject a slice from this one on ends, None where it takes all that are left."""
+    days = ", ".join(f"({day})" for day in range(block * DAYS, (block + 1) * DAYS))
+    query = BOUND.format(sign=current().param, days=days)
+    end: int | None = current().execute_sql(query, (kind, subject, most)).fetchone()[0]
+    return end
+
+
+def gather(block: int, kind: int, subject: int, end: int | None) -> dict[int, tuple[int, bytes]]:
+    """The plays and packed listeners in the days of the block, of each subject from this one on, below the end."""
+    condition, values = bulk.among(range(block * DAYS, (block + 1) * DAYS))
+    rows = ROWS.format(sign=current().param, days=condition)
     plays: dict[int, int] = defaultdict(int)
     sets: dict[int, list[bytes]] = defaultdict(list)
-    parameters = (values, kind, subject) if end is None else (values, kind, subject, end)
-    for each, count, packed in current().execute_sql(rows, parameters).fetchall():
+    for each, count, packed in current().execute_sql(rows, (values, kind, subject, last(end))).fetchall():
         plays[each] += count
         sets[each].append(packed)
-    tallies.put(
-        tallies.BLOCKS, [(kind, each, block, plays[each], listeners.merge(some)) for each, some in sets.items()]
-    )
-    return end
+    return {each: (plays[each], listeners.merge(some)) for each, some in sets.items()}
+
+
+def last(end: int | None) -> int:
+    """The last subject below the end, that of all where there is no end."""
+    return (1 << 63) - 1 if end is None else end - 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from musicsvc.store import blocks, bulk, listeners
+from musicsvc.store import blocks, bulk, listeners, stretches
 from musicsvc.store.database import current
 from musicsvc.store.rollups import ALBUM, ARTIST, TRACK
 
@@ -20,6 +20,13 @@ if TYPE_CHECKING:
 FROM_DAYS = "SELECT {columns} FROM play_day WHERE day {days} AND kind = {sign} AND subject {subjects}"
 FROM_BLOCKS = """
     SELECT {columns} FROM play_block WHERE kind = {sign} AND subject {subjects} AND block >= {sign} AND block < {sign}
+"""
+HOT = """
+    SELECT subject FROM play_stretch WHERE kind = {sign} AND subject {subjects} AND stretch {stretches}
+    GROUP BY subject HAVING COUNT(*) = {sign}
+"""
+FROM_STRETCHES = """
+    SELECT {columns} FROM play_stretch WHERE kind = {sign} AND subject {subjects} AND stretch {stretches}
 """
 # Of a track's own count; an album's and an artist's are those of their tracks.
 EVER = {
@@ -88,13 +95,13 @@ def _rows(columns: str, kind: int, subjects: Collection[int], first: int, end: i
     made = blocks.mark().block
     low, high = -(-first // blocks.DAYS), min(end // blocks.DAYS, made)
     if low >= high:
-        yield from _from_days(columns, kind, subjects, _days(first, end), grouped)
+        yield from _from_edges(columns, kind, subjects, _days(first, end), grouped)
         return
     condition, ids = bulk.among(subjects)
     query = FROM_BLOCKS.format(columns=columns, sign=current().param, subjects=condition) + grouped
     yield from current().execute_sql(query, (kind, ids, low, high)).fetchall()
     edges = [*range(first, low * blocks.DAYS), *_days(high * blocks.DAYS, end)]
-    yield from _from_days(columns, kind, subjects, edges, grouped)
+    yield from _from_edges(columns, kind, subjects, edges, grouped)
 
 
 def _days(first: int, end: int) -> range:
@@ -105,10 +112,34 @@ def _days(first: int, end: int) -> range:
     return range(first, end)
 
 
+def _from_edges(
+    columns: str, kind: int, subjects: Collection[int], days: Collection[int], grouped: str
+) -> Iterator[Any]:
+    """The rows that cover these days: for subjects that have every stretch that lies in them these, else the days."""
+    whole = stretches.within({*days})
+    hot = _with_stretches(kind, subjects, whole) if whole else set()
+    if hot:
+        among, ids = bulk.among(hot)
+        of_stretches, values = bulk.among(whole)
+        query = FROM_STRETCHES.format(columns=columns, sign=current().param, subjects=among, stretches=of_stretches)
+        yield from current().execute_sql(f"{query} {grouped}", (kind, ids, values)).fetchall()
+        covered = {day for each in whole for day in stretches.days_of(each)}
+        yield from _from_days(columns, kind, hot, [day for day in days if day not in covered], grouped)
+    yield from _from_days(columns, kind, [each for each in subjects if each not in hot], days, grouped)
+
+
+def _with_stretches(kind: int, subjects: Collection[int], whole: Collection[int]) -> set[int]:
+    """Those of the subjects that have all these stretches."""
+    among, ids = bulk.among(subjects)
+    of_stretches, values = bulk.among(whole)
+    query = HOT.format(sign=current().param, subjects=among, stretches=of_stretches)
+    return {row[0] for row in current().execute_sql(query, (kind, ids, values, len(whole))).fetchall()}
+
+
 def _from_days(
     columns: str, kind: int, subjects: Collection[int], days: Collection[int], grouped: str = ""
 ) -> list[Any]:
-    if not days:
+    if not days or not subjects:
         return []
     condition, ids = bulk.among(subjects)
     of_days, values = bulk.among(days)

@@ -6,7 +6,7 @@ from collections import defaultdict
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from musicsvc.store import blocks, bulk, counts, listeners, rollups, tallies
+from musicsvc.store import blocks, bulk, counts, listeners, rollups, stretches, tallies
 from musicsvc.store.database import current
 from musicsvc.store.rollups import ALBUM, ARTIST, TRACK
 
@@ -49,6 +49,7 @@ def _rebuild(kind: int, subject: int, mark: blocks.Mark) -> None:
     tracks = [row[0] for row in current().execute_sql(MEMBERS[kind].format(sign=sign), (subject,)).fetchall()]
     days, values = bulk.among(_days(kind, subject, tracks, mark))
     current().execute_sql(DELETE.format(span="day", which=f"day {days} AND", sign=sign), (values, kind, subject))
+    stretches.forget(kind, subject)
     current().execute_sql(DELETE.format(span="block", which="", sign=sign), (kind, subject))
     among, ids = bulk.among(tracks)
     found = current().execute_sql(FROM_TRACKS.format(days=days, tracks=among), (values, ids)).fetchall()

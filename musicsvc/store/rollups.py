@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
-from musicsvc.store import blocks, bulk, listeners, tallies
+from musicsvc.store import blocks, bulk, listeners, stretches, tallies
 from musicsvc.store.database import current, is_sqlite
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ def add(plays: Iterable[tuple[int, int, int]]) -> None:
             days[day, kind, subject] += packed
     tallies.append(tallies.DAYS, days)
     blocks.append(days)
+    stretches.append(days)
     bulk.run(COUNT, ("bigint", "bigint"), sorted(counts.items()))
 
 

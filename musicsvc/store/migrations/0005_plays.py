@@ -50,12 +50,23 @@ def up(migrator, db):
         class Meta:
             primary_key = CompositeKey("kind", "subject", "block")
 
+    class PlayStretch(Table):
+        kind = IntegerField(constraints=[Check("kind IN (1, 2, 3)")])
+        subject = BigIntegerField()
+        stretch = IntegerField()
+        plays = BigIntegerField()
+        listeners = BlobField()
+
+        class Meta:
+            primary_key = CompositeKey("kind", "subject", "stretch")
+
     class PlayMark(Table):
         id = IntegerField(primary_key=True, constraints=[Check("id = 1")])
         block = IntegerField()
         kind = IntegerField()
         subject = BigIntegerField()
         kept_from = IntegerField()
+        stretch = IntegerField(constraints=[SQL("DEFAULT 0")])
 
     class TrackPlays(Table):
         track = BigIntegerField(primary_key=True, column_name="track_id")

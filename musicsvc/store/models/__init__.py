@@ -16,7 +16,7 @@ from musicsvc.store.models.catalog import (
 )
 from musicsvc.store.models.installation import Secret
 from musicsvc.store.models.messaging import Conversation, Device, Message, NotificationChoice, Participant
-from musicsvc.store.models.plays import Listener, Play, PlayBlock, PlayDay, PlayMark, TrackPlays
+from musicsvc.store.models.plays import Listener, Play, PlayBlock, PlayDay, PlayMark, PlayStretch, TrackPlays
 from musicsvc.store.models.social import (
     Collection,
     CollectionTrack,
@@ -30,10 +30,43 @@ from musicsvc.store.models.social import (
 from musicsvc.store.models.table import Table
 
 __all__ = [
-    "AccessRequest", "Album", "AlbumArtist", "AlbumTag", "Artist", "Collection", "CollectionTrack", "Comment",
-    "Conversation", "Device", "Follow", "Genre", "Listener", "Message", "NotificationChoice", "Participant",
-    "Play", "PlayBlock", "PlayDay", "PlayMark", "Playlist", "PlaylistInvite", "PlaylistTrack", "Secret", "Table", "Tag",
-    "Token", "Track", "TrackArtist", "TrackGenre", "TrackLike", "TrackPlays", "TrackRepost", "TrackTag", "User", "tables",
+    "AccessRequest",
+    "Album",
+    "AlbumArtist",
+    "AlbumTag",
+    "Artist",
+    "Collection",
+    "CollectionTrack",
+    "Comment",
+    "Conversation",
+    "Device",
+    "Follow",
+    "Genre",
+    "Listener",
+    "Message",
+    "NotificationChoice",
+    "Participant",
+    "Play",
+    "PlayBlock",
+    "PlayDay",
+    "PlayMark",
+    "PlayStretch",
+    "Playlist",
+    "PlaylistInvite",
+    "PlaylistTrack",
+    "Secret",
+    "Table",
+    "Tag",
+    "Token",
+    "Track",
+    "TrackArtist",
+    "TrackGenre",
+    "TrackLike",
+    "TrackPlays",
+    "TrackRepost",
+    "TrackTag",
+    "User",
+    "tables",
 ]  # fmt: skip
 
 

@@ -66,14 +66,31 @@ class PlayBlock(Table):
         primary_key = CompositeKey("kind", "subject", "block")
 
 
+class PlayStretch(Table):
+    """The same of eight days of late, for what is played much (stretches.py)."""
+
+    kind = IntegerField()
+    subject = BigIntegerField()
+    stretch = IntegerField()
+    plays = BigIntegerField()
+    listeners = BlobField()
+
+    class Meta:
+        primary_key = CompositeKey("kind", "subject", "stretch")
+
+
 class PlayMark(Table):
-    """How far the blocks are made: those of smaller (block, kind, subject); and the first day whose plays are kept."""
+    """How far the blocks are made: those of smaller (block, kind, subject); and the first day whose plays are kept.
+
+    Stretches are made before the one that is named.
+    """
 
     id = IntegerField(primary_key=True)
     block = IntegerField()
     kind = IntegerField()
     subject = BigIntegerField()
     kept_from = IntegerField()
+    stretch = IntegerField(default=0)
 
 
 class TrackPlays(Table):
