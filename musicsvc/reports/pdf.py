@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 JSON = dict[str, Any]
 TEMPLATE = "report.typ"
 LONGEST_TITLE, LONGEST_NAME, LONGEST_SHORT = 120, 90, 45  # graphemes
+WORTH_KEEPING = 0.8  # of a text that is cut: so much of it may end at a whole word
 LONG_WORD = 22  # graphemes; longer ones may end a line anywhere
 STRONGEST_DAYS = 5
 NOBODY = "All artists"
@@ -138,7 +139,11 @@ def _named(text: str, longest: int) -> JSON:
 
 def _cut(text: str, longest: int) -> str:
     signs = writing.graphemes(text)
-    return text if len(signs) <= longest else "".join(signs[: longest - 1]).rstrip() + "…"
+    if len(signs) <= longest:
+        return text
+    kept = "".join(signs[: longest - 1])
+    whole = kept.rpartition(" ")[0]
+    return (whole if len(whole) > len(kept) * WORTH_KEEPING else kept).rstrip() + "…"
 
 
 def _day(day: date) -> str:

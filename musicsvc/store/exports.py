@@ -16,6 +16,7 @@ from musicsvc.store.insights import Figures, change
 from musicsvc.store.listeners import count
 from musicsvc.store.rankings import Ranked
 from musicsvc.store.rollups import ALBUM, ARTIST, TRACK
+from musicsvc.store.statements import fetch
 from musicsvc.store.windows import to_date
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 }
 BETWEEN_ARTISTS = "; "
 SUBJECTS_A_PIECE = 256
-TRACKS_A_PIECE = 2000
+TRACKS_A_PIECE = 10_000
 NAMES = {kind: f"SELECT id, name FROM {noun[:-1]} WHERE id {{among}}" for noun, kind in KINDS.items()}  # noqa: S608
 CREDITS = {
     kind: f"""
@@ -64,6 +65,7 @@ GIVEN = {
         WHERE l.artist_id {among} AND {when} GROUP BY l.artist_id
     """,
 }
+ANY = "SELECT 1 FROM play_day WHERE day = ? LIMIT 1"
 HEARD = """
     SELECT d.subject, t.name, d.plays, d.listeners FROM play_day d JOIN track t ON t.id = d.subject
     WHERE d.day = {sign} AND d.kind = {sign} AND d.subject {subjects} ORDER BY d.subject
@@ -169,6 +171,8 @@ def daily(scope: Scope, window: Window) -> Iterator[tuple[Any, ...]]:
     """(date, track id, name, plays, listeners) of each day and track that has any, in this order."""
     tracks = scope.ids(TRACK)
     for day in range(window.first, window.end):
+        if not fetch(ANY, day):
+            continue
         date = to_date(day).isoformat()
         for ids in scopes.pieces(tracks, TRACKS_A_PIECE):
             condition, values = scopes.among(ids)

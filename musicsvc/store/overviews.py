@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from musicsvc.store.scopes import Scope
     from musicsvc.store.windows import Window
 
-TOP = 10
+TOP, TOP_BESIDE = 10, 5  # tracks; albums and artists, which stand beside them
 HEARD = """
     SELECT day, subject, plays, listeners FROM play_day
     WHERE day IN ({days}) AND kind = {sign} AND subject {subjects}
@@ -91,7 +91,7 @@ def _of(scope: Scope, window: Window, *, albums_and_artists: bool) -> Overview:
 def _top(kind: int, scope: Scope, window: Window) -> list[Row]:
     """The albums or artists that were played most in the window, in the order of rankings.py."""
     played = (row for row in rows(kind, scope, window) if row.figures.plays)
-    return heapq.nlargest(TOP, played, key=lambda row: (row.figures.plays, row.figures.plays_total, row.id))
+    return heapq.nlargest(TOP_BESIDE, played, key=lambda row: (row.figures.plays, row.figures.plays_total, row.id))
 
 
 class _Whole:
