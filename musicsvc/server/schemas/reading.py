@@ -34,7 +34,7 @@ MESSAGES = {
     "finite_number": "Must be a number.",
     "string_too_long": "Must have at most {max_length} characters.",
     "too_short": "Must hold at least {min_length}.",
-    "too_long": "Must hold at most {max_length}.",
+    "too_long": "Must hold at most {max_length} {unit}.",
     "greater_than_equal": "Must be at least {ge}.",
     "less_than_equal": "Must be at most {le}.",
     "literal_error": "Must be one of: {expected}.",
@@ -80,7 +80,10 @@ def check(schema: type[M], value: Any, context: Any = None) -> tuple[M | None, E
     try:
         return schema.model_validate(value, context=context), {}
     except ValidationError as error:
-        return None, {_place(fault["loc"]): _message(fault) for fault in reversed(error.errors(include_url=False))}
+        faults: Errors = {}
+        for fault in error.errors(include_url=False):
+            faults.setdefault(_place(fault["loc"]), _message(fault))
+        return None, faults
 
 
 def check_query(schema: type[Q], pairs: Iterable[tuple[str, str]]) -> tuple[Q | None, Errors]:
@@ -106,8 +109,12 @@ def _place(location: tuple[int | str, ...]) -> str:
     return ".".join(str(part) for part in location) or "body"
 
 
+def _plain(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def _message(fault: Any) -> str:
-    kind, context = fault["type"], fault.get("ctx") or {}
+    kind, context = fault["type"], {name: _plain(value) for name, value in (fault.get("ctx") or {}).items()}
     if kind == "value_error":
         return str(context["error"])
     if kind == "string_too_short":
@@ -116,4 +123,5 @@ def _message(fault: Any) -> str:
         return "Has characters that are not allowed here."
     if kind in {"greater_than_equal", "less_than_equal"} and abs(next(iter(context.values()))) > MAX_ID:
         return "Is out of range."
-    return MESSAGES.get(kind, "Is not valid.").format(**context)
+    unit = "characters" if isinstance(fault["input"], str) else "entries"
+    return MESSAGES.get(kind, "Is not valid.").format(unit=unit, **context)

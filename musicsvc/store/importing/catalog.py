@@ -73,7 +73,7 @@ def _row(record: Record, columns: Columns, blanks: Sequence[str], summary: Summa
         summary.refused.append(Refusal(record.line, record.fault))
         return None
     held = cells(record, columns, blanks)
-    summary.notes["playlists_ignored"] += any(name in held for name in rows.LATER)
+    summary.notes["playlists_ignored"] += any(held.get(name) for name in rows.LATER)
     try:
         return rows.parse(record.line, held)
     except rows.RefusedError as refused:
