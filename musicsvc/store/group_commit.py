@@ -117,10 +117,11 @@ class GroupWriter:
         """Begin a transaction; those of the jobs that had the patience to see it begin."""
         while jobs:
             try:
+                self._database.require_in_place()
                 if self._database.connect(reuse_if_open=True):
                     self._connection.set_busy_timeout(POLL_MILLISECONDS)
                 self._database.execute_sql("BEGIN IMMEDIATE")
-            except ERRORS as error:
+            except (*ERRORS, Unavailable) as error:
                 jobs = self._refuse(jobs, error)
             else:
                 break
@@ -129,7 +130,7 @@ class GroupWriter:
     def _refuse(self, jobs: list[Job], error: Exception) -> list[Job]:
         """Settle the jobs that wait no longer, all where the fault is not a lock; those that are left."""
         locked = isinstance(driver_error(error), (apsw.BusyError, apsw.LockedError))
-        if not locked:
+        if not locked and not isinstance(error, Unavailable):
             self._disconnect()
         now = time.monotonic()
         for job in jobs:

@@ -49,11 +49,6 @@ def require_current(store: Store) -> None:
 
 def fault() -> str | None:
     """What keeps this program from working on the database, None where nothing does; inside a unit."""
-    if is_sqlite():
-        from musicsvc.store import sqlite_files  # noqa: PLC0415 - the driver of the other store may be missing
-
-        if sqlite_files.has_moved(current().connection()):
-            return "The database file was moved, replaced or deleted. Put it back and restart."
     have, want = applied(), known()
     if have == want:
         return None

@@ -43,6 +43,12 @@ class SqliteDatabase(APSWDatabase):
             str(path), pragmas={**pragmas, **PRAGMAS}, timeout=BUSY_SECONDS, lock_type="IMMEDIATE", flags=flags
         )
         self._opened: list[apsw.Connection] = []
+        self._file = sqlite_files.identity(path)
+
+    def require_in_place(self) -> None:
+        """Raises Unavailable where the file is no longer the one at its path: what is written would be lost."""
+        if sqlite_files.identity(self.database) != self._file:
+            raise Unavailable("The database file was moved, replaced or deleted. Put it back and restart.")
 
     def _connect(self) -> apsw.Connection:
         connection: apsw.Connection = super()._connect()
@@ -90,6 +96,7 @@ class SqliteStore(Store):
         return enqueue(self._pool, self._read, unit)
 
     def _read(self, unit: Callable[[], T]) -> T:
+        self._readers.require_in_place()
         try:
             self._readers.connect(reuse_if_open=True)
             self._readers.execute_sql("BEGIN")
@@ -117,6 +124,7 @@ class SqliteStore(Store):
         """SQLite's data version, read on a connection that never writes, so that every commit moves it."""
         with self._watch_lock:
             if self._watch is None:
+                self._readers.require_in_place()
                 self._watch = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READWRITE)
                 self._watch.set_busy_timeout(1000)
             try:

@@ -1,5 +1,6 @@
 """The writer thread of SQLite: many units in one commit, and no unit pays for another."""
 
+import shutil
 import subprocess
 import sys
 import threading
@@ -226,6 +227,23 @@ def test_every_commit_moves_the_change_counter_also_one_of_another_process(store
     assert seen[0] != seen[1]
     assert seen[1] == seen[2]
     assert seen[2] != seen[3]
+
+
+def test_a_file_that_is_not_in_its_place_takes_and_gives_nothing_until_it_is_back(store: Store, file: Path) -> None:
+    store.write(_tag("calm")).result()
+    aside = file.with_suffix(".aside")
+    file.rename(aside)
+    for place in (lambda: None, lambda: shutil.copy(aside, file)):
+        place()
+        answers: list[Future[Any]] = [store.write(_tag("lost")), *(store.read(_tags) for _ in range(8))]
+        for answer in answers:
+            with pytest.raises(Unavailable, match="was moved, replaced or deleted"):
+                answer.result(10)
+
+    aside.replace(file)
+
+    store.write(_tag("loud")).result(10)
+    assert {frozenset(store.read(_tags).result(10)) for _ in range(8)} == {frozenset({"calm", "loud"})}
 
 
 def test_the_last_to_close_leaves_one_file(store_url: str, file: Path) -> None:
