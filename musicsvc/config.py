@@ -65,6 +65,12 @@ class Access(Section):
     contact_email: str | None = None
 
 
+class Plays(Section):
+    """How long single plays are kept; what was counted of them stays. 0 stands for ever."""
+
+    keep_days: Annotated[int, Field(ge=0)] = 0
+
+
 class Settings(BaseSettings):
     """Everything that can be set; one frozen object, handed down."""
 
@@ -77,6 +83,7 @@ class Settings(BaseSettings):
     server: Server = Server()
     registration: Registration = Registration()
     access: Access = Access()
+    plays: Plays = Plays()
 
     @classmethod
     def settings_customise_sources(  # noqa: D102 - the library's own hook

@@ -32,6 +32,7 @@ GROUPS: tuple[tuple[str, str | None], ...] = (
     ("artists", "artist"),
     ("fingerprints", "fingerprint"),
     ("insights", "insights"),
+    ("plays", "plays"),
     ("database", "db"),
     ("settings", "config"),
     ("openapi", None),

@@ -29,6 +29,7 @@ WITHOUT_ID = b""
 UNKNOWN_TRACK = "There is no such track."
 FUTURE = "The time is more than 5 minutes in the future."
 TOO_OLD = "The time is more than 400 days ago; import older plays with: musicsvc import plays"
+PRUNED = "Plays of that day are not kept any more, so that a repeat could not be told."
 FOR_OTHERS = "The account may not report for other listeners."
 
 
@@ -67,9 +68,10 @@ def report(heard: Sequence[Heard], *, now: int, by: Identity) -> Outcome:
     """Take plays that an account reports, its own or, with the permission, others'."""
     outcome = Outcome()
     unknown = tracks.missing({play.track_id for play in heard})
+    kept_from = blocks.mark().kept_from * DAY
     sound: list[Heard] = []
     for index, play in enumerate(heard):
-        if reason := _refusal(play, play.track_id in unknown, now, by):
+        if reason := _refusal(play, play.track_id in unknown, now, by) or untimely(play.played_at, kept_from, now):
             outcome.refused.append((index, reason))
         else:
             sound.append(play)
@@ -87,9 +89,14 @@ def _refusal(play: Heard, unknown: bool, now: int, by: Identity) -> str | None: 
         return UNKNOWN_TRACK
     if play.listener is not None and not by.reports_plays:
         return FOR_OTHERS
-    if play.played_at > now + AHEAD:
-        return FUTURE
     return TOO_OLD if play.played_at < now - OLDEST else None
+
+
+def untimely(played_at: int, kept_from: int, now: int) -> str | None:
+    """Why a play of this time can never be taken, None where it can; plays are kept from `kept_from` on."""
+    if played_at > now + AHEAD:
+        return FUTURE
+    return PRUNED if played_at < kept_from else None
 
 
 def _key(play: Heard, by: Identity) -> str:

@@ -1,0 +1,80 @@
+"""`musicsvc plays`: what is kept up from plays is proved or put right, old plays are deleted."""
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from musicsvc.cli import output, progress
+from musicsvc.cli.output import Json
+from musicsvc.cli.session import Session
+
+if TYPE_CHECKING:
+    from musicsvc.store.recount import Report
+
+app = typer.Typer(help="Plays: proofs of the figures, and the end of old plays.", no_args_is_help=True)
+
+
+@app.command()
+def recount(
+    context: typer.Context,
+    check: Annotated[bool, typer.Option("--check", help="Compare only; exit 1 where something differs.")] = False,
+    json: Json = False,
+) -> None:
+    """Count every figure anew from the single plays, show what differs, and put it right."""
+    from musicsvc.store import recount as counting
+
+    session = Session.of(context)
+    with session.store() as store, progress.bar(session, "days") as told:
+        report = counting.run(store, check=check, told=told)
+    if json:
+        output.value(_shown(report, check=check))
+    else:
+        _draw(session, report, check=check)
+    if check and report.differing:
+        raise typer.Exit(1)
+
+
+def _shown(report: "Report", *, check: bool) -> dict[str, Any]:
+    from musicsvc.store.windows import to_date
+
+    kept_from = to_date(report.kept_from).isoformat() if report.kept_from else None
+    differences = [difference._asdict() for difference in report.differences]
+    return asdict(report) | {"kept_from": kept_from, "differences": differences, "mended": not check}
+
+
+def _draw(session: Session, report: "Report", *, check: bool) -> None:
+    from musicsvc.store.windows import to_date
+
+    shown = [
+        {"row": row, "stored plays": stored[0], "listeners": stored[1], "counted plays": counted[0], "of": counted[1]}
+        for row, stored, counted in report.differences
+    ]
+    if shown:
+        output.rows(shown, shown[0], json=False)
+    if report.differing > len(shown):
+        session.say(f"… and {report.differing - len(shown):,} more.")
+    if report.kept_from:
+        session.say(f"Plays before {to_date(report.kept_from)} were deleted; their days were taken as they are.")
+    state = "They differ still: run without --check." if check else "They were put right."
+    end = f"{report.differing:,} differed. {state}" if report.differing else "All are right."
+    session.say(f"{report.plays:,} plays of {report.days:,} days counted, {report.rows:,} rows compared. {end}")
+
+
+@app.command()
+def prune(context: typer.Context, json: Json = False) -> None:
+    """Delete plays that are older than the setting plays.keep_days; every figure stays as it is."""
+    from musicsvc.store import pruning
+    from musicsvc.store.windows import to_date
+
+    session = Session.of(context)
+    keep = session.settings().plays.keep_days
+    gone, first = 0, 0
+    if keep:
+        with session.store() as store, progress.bar(session, "days") as told:
+            gone, first = pruning.prune(store, keep, now=session.clock.now(), told=told)
+        session.say(f"{gone:,} plays before {to_date(first)} were deleted.")
+    else:
+        session.say("Plays are kept for ever. Set plays.keep_days to have old ones deleted.")
+    if json:
+        output.value({"deleted": gone, "kept_from": to_date(first).isoformat() if keep else None})
