@@ -57,6 +57,31 @@ Owner = Annotated[
 ]
 Public = Annotated[bool, typer.Option("--public", help="Show everybody the playlists that are made.")]
 CreateMissing = Annotated[bool, typer.Option("--create-missing", help="Make accounts that are not there yet.")]
+MakeTracks = Annotated[bool, typer.Option("--create-missing", help="Make artists and tracks that are not there yet.")]
+Listener = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Whose plays these are, where the file does not say.", show_default=False),
+]
+History = Annotated[
+    Literal[
+        "csv",
+        "jsonl",
+        "parquet",
+        "listenbrainz",
+        "maloja",
+        "spotify",
+        "spotify-account",
+        "lastfm",
+        "lastfm-csv",
+        "lastfm-to-csv",
+        "librefm",
+        "rockbox",
+        "panoscrobbler",
+        "spinitron",
+    ]
+    | None,
+    typer.Option("--format", help="What the file is, where its content does not tell.", show_default=False),
+]
 
 
 @app.command()
@@ -128,13 +153,52 @@ def playlists(  # noqa: PLR0917 - a parameter for each option
     )
 
 
-def _import(context: typer.Context, file: Path, form: str | None, json: bool, work: "Work") -> None:
+@app.command()
+def plays(  # noqa: PLR0917 - a parameter for each option
+    context: typer.Context,
+    file: File,
+    more: Pairs = None,
+    map_: Map = None,
+    form: History = None,
+    blank: Blank = None,
+    listener: Listener = None,
+    create_missing: MakeTracks = False,
+    manager: Manager = None,
+    dry_run: DryRun = False,
+    json: Json = False,
+) -> None:
+    """Import plays, tables or what other services export. Refused rows are listed; a second run changes nothing."""
+    from musicsvc.store.importing import histories
+    from musicsvc.store.importing import plays as importing
+
+    now = Session.of(context).clock.now()
+    pairs = (*(map_ or ()), *(more or ()))
+    options = importing.Options(pairs, tuple(blank or ()), listener, manager, create_missing, dry_run)
+    _import(
+        context,
+        file,
+        form,
+        json,
+        lambda store, reader, told: importing.run(store, reader, options, now=now, told=told),
+        lambda: histories.open_file(file, form, mapped=bool(pairs)),
+    )
+
+
+def _import(
+    context: typer.Context,
+    file: Path,
+    form: str | None,
+    json: bool,
+    work: "Work",
+    open_file: "Callable[[], Reader] | None" = None,
+) -> None:
     """Do the work on the file; refused rows are told as they come, the rest in the end."""
     from musicsvc.store.importing import readers
 
     session = Session.of(context)
     shown = 0
-    with session.store() as store, readers.open_file(file, form) as reader, progress.bar(session, file.name) as told:
+    opened = open_file() if open_file is not None else readers.open_file(file, form)
+    with opened as reader, session.store() as store, progress.bar(session, file.name) as told:
 
         def hear(summary: "Summary") -> None:
             nonlocal shown

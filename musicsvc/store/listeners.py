@@ -81,14 +81,15 @@ def ensure(keys: Iterable[str]) -> dict[str, int]:
     found: dict[str, int] = {}
     for start in range(0, len(wanted), NAMES_A_QUERY):
         some = wanted[start : start + NAMES_A_QUERY]
-        found |= _find(some)
+        found |= find(some)
         if missing := [(key,) for key in some if key not in found]:
             found |= dict(bulk.returning(INSERT, ("text",), missing))
         if others := [key for key in some if key not in found]:  # made by somebody else just now
-            found |= _find(others)
+            found |= find(others)
     return found
 
 
-def _find(keys: Sequence[str]) -> dict[str, int]:
+def find(keys: Sequence[str]) -> dict[str, int]:
+    """The ids of those of the listeners that are there, by key."""
     condition, values = bulk.among(keys)
     return dict(current().execute_sql(f"SELECT key, id FROM listener WHERE key {condition}", (values,)).fetchall())  # noqa: S608

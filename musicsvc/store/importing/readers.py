@@ -22,11 +22,16 @@ SUFFIXES = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "p
 
 
 class Record(NamedTuple):
-    """One row: the line on which it begins, and its values by column, or why it has none."""
+    """One row: the line on which it begins, and its values by column, or why it has none.
+
+    `note` is a key of summary.NOTES for a row that is none of what is imported; `member` the file within an archive.
+    """
 
     line: int
     values: Mapping[str, Any]
     fault: str | None = None
+    note: str | None = None
+    member: str | None = None
 
 
 class Reader(ABC):

@@ -14,6 +14,12 @@ NOTES = {
     "differing": "rows say something else about their track or album than an earlier row, which was kept",
     "tags_dropped": "tags were left out, because a track holds 20 at most",
     "playlists_ignored": "playlist entries were not taken; `musicsvc import playlists` takes them",
+    "short": "streams under 30 seconds that did not come to the track's end were left out",
+    "private": "streams of private sessions were left out",
+    "no_track": "streams of podcasts, audiobooks, or tracks that are gone were left out",
+    "skipped": "tracks that were skipped were left out",
+    "playing_now": "tracks that were playing just then were left out",
+    "no_scrobble": "entries other than scrobbles were left out",
 }
 
 

@@ -1,0 +1,55 @@
+"""Listening histories as other services export them: which format a file is of, and a reader that speaks our fields."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from musicsvc.errors import Failure
+from musicsvc.store.importing import readers
+from musicsvc.store.importing.histories import archives, detection
+from musicsvc.store.importing.histories.lastfm import LastfmCsv, LastfmPages, LastfmToCsv
+from musicsvc.store.importing.histories.listenbrainz import ListenBrainz
+from musicsvc.store.importing.histories.logs import LibreFm, PanoScrobbler, Rockbox, Spinitron
+from musicsvc.store.importing.histories.maloja import Maloja
+from musicsvc.store.importing.histories.spotify import SpotifyAccount, SpotifyExtended
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from musicsvc.store.importing.readers import Reader
+
+FORMATS: dict[str, Callable[[Path], Reader]] = {
+    "listenbrainz": ListenBrainz,
+    "maloja": Maloja,
+    "spotify": SpotifyExtended,
+    "spotify-account": SpotifyAccount,
+    "lastfm": LastfmPages,
+    "lastfm-csv": LastfmCsv,
+    "lastfm-to-csv": LastfmToCsv,
+    "librefm": LibreFm,
+    "rockbox": Rockbox,
+    "panoscrobbler": PanoScrobbler,
+    "spinitron": Spinitron,
+}
+
+
+def open_file(path: Path, form: str | None = None, *, mapped: bool = False) -> Reader:
+    """A reader of the file: of the format that is told, else of the one that its content shows.
+
+    `mapped`: columns were told, so that a table is no history but just a table. Raises Failure.
+    """
+    if form in readers.FORMATS or (form is None and mapped):
+        return readers.open_file(path, form)
+    if form is not None and form not in FORMATS:
+        raise Failure(f"There is no format {form}. The formats are {', '.join([*readers.FORMATS, *FORMATS])}.")
+    if archives.is_zip(path):
+        return archives.Archive(path, lambda member: _history(member, form))
+    found = form or detection.history_of(path)
+    return FORMATS[found](path) if found else readers.open_file(path)
+
+
+def _history(member: Path, form: str | None) -> Reader | None:
+    """A reader of a file of an archive, None where it is no history."""
+    found = form or detection.history_of(member)
+    return FORMATS[found](member) if found else None

@@ -1,0 +1,85 @@
+"""Exports that come as a zip file: its members one after the other, those that are histories."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import zipfile
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from musicsvc.errors import Failure
+from musicsvc.store.importing.files import unreadable
+from musicsvc.store.importing.readers import Reader, Record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+LARGEST = 1024 * 1024 * 1024
+KINDS = (".json", ".jsonl", ".csv", ".log", ".txt", ".gz")
+BROKEN = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError)  # RuntimeError: it wants a password
+
+
+def is_zip(path: Path) -> bool:
+    """Whether the file is a zip file."""
+    try:
+        with path.open("rb") as file:
+            return file.read(4) in {b"PK\x03\x04", b"PK\x05\x06"}  # with members, and without any
+    except OSError as error:
+        raise unreadable(path, error) from None
+
+
+class Archive(Reader):
+    """The histories in a zip file; `open_member` gives a reader of an unpacked member, None where it is no history."""
+
+    columns = None
+
+    def __init__(self, path: Path, open_member: Callable[[Path], Reader | None]) -> None:
+        """Open the file; Failure where it is damaged."""
+        self._path = path
+        self._open = open_member
+        self._read = 0
+        try:
+            self._zip = zipfile.ZipFile(path)
+        except BROKEN:
+            raise Failure(f"{path} is damaged: it cannot be read as a zip file.") from None
+        self._members = [each for each in self._zip.infolist() if Path(each.filename).suffix.lower() in KINDS]
+        self.size = sum(member.file_size for member in self._members)
+
+    @property
+    def position(self) -> int:
+        """How many bytes of the unpacked members have been read."""
+        return self._read
+
+    def __iter__(self) -> Iterator[Record]:
+        """The records of each history, by the name of its member."""
+        histories = 0
+        for member in sorted(self._members, key=lambda each: each.filename):
+            with tempfile.TemporaryDirectory(prefix="musicsvc-import-") as folder:
+                reader = self._open(self._unpack(member, Path(folder)))
+                if reader is None:
+                    continue
+                histories += 1
+                with reader:
+                    for record in reader:
+                        yield record._replace(member=member.filename)
+            self._read += member.file_size
+        if not histories:
+            raise Failure(f"{self._path} holds no listening history of a kind that is known.")
+
+    def _unpack(self, member: zipfile.ZipInfo, folder: Path) -> Path:
+        """The member as a file of its own, under its own last name."""
+        if member.file_size > LARGEST:
+            raise Failure(f"{self._path}: {member.filename} is larger than {LARGEST:,} bytes.")
+        target = folder / Path(member.filename).name
+        try:
+            with self._zip.open(member) as packed, target.open("wb") as file:
+                shutil.copyfileobj(packed, file)
+        except BROKEN:
+            raise Failure(f"{self._path} is damaged: {member.filename} cannot be unpacked.") from None
+        return target
+
+    def close(self) -> None:
+        """Close the file."""
+        self._zip.close()

@@ -1,0 +1,79 @@
+"""Which service a file comes from, told by how it begins; where that is not sure, it is none of theirs."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import re
+import zlib
+from typing import TYPE_CHECKING
+
+from musicsvc.errors import Failure
+from musicsvc.store.importing.files import GZIP, unreadable
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HEAD = 65_536  # bytes
+MINUTE = re.compile(r"[0-9]{1,2} [A-Z][a-z]{2} [0-9]{4},? [0-9]{2}:[0-9]{2}")
+COMMENTS = ("#", "+ACM-")
+# Words that all stand at the beginning of a JSON file of each kind, and the signs that it can begin with.
+JSON_KINDS = (
+    ("spotify", "[", ("master_metadata_track_name", "ms_played")),
+    ("spotify-account", "[", ("endTime", "msPlayed", "trackName")),
+    ("listenbrainz", "[{", ("track_metadata",)),
+    ("lastfm", "[{", ("#text", "artist", "track", "image")),
+    ("panoscrobbler", "{", ("timeMs", "track", "artist")),
+    ("maloja", "{", ("scrobbles",)),
+)
+LOVED = "lists loved tracks, and not when they were played. Import the listening history itself."
+
+
+def history_of(path: Path) -> str | None:
+    """The name of the format, None for what may be any table. Failure for what holds no plays at all."""
+    head = _head(path).removeprefix("\ufeff").lstrip()
+    if head.startswith("#AUDIOSCROBBLER/"):
+        return "rockbox"
+    if head[:1] in {"[", "{"}:
+        return _json(head, path)
+    return _table(head.splitlines())
+
+
+def _head(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            packed = file.read(len(GZIP)) == GZIP
+            file.seek(0)
+            return (gzip.GzipFile(fileobj=file) if packed else file).read(HEAD).decode(errors="replace")
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        return ""
+    except OSError as error:
+        raise unreadable(path, error) from None
+
+
+def _json(head: str, path: Path) -> str | None:
+    if '"lovedtracks"' in head:
+        raise Failure(f"{path} {LOVED}")
+    for name, begins, words in JSON_KINDS:
+        if head[0] in begins and all(f'"{word}"' in head for word in words):
+            return name
+    return None
+
+
+def _table(lines: list[str]) -> str | None:
+    commented = bool(lines) and lines[0].startswith(COMMENTS)
+    rows = csv.reader(line for line in lines if not line.startswith(COMMENTS))
+    try:
+        first = [cell.strip() for cell in next(rows, [])]
+    except csv.Error:
+        return None
+    names = {name.lower() for name in first}
+    if {"uts", "artist", "track"} <= names:
+        return "lastfm-csv"
+    if {"artist", "track", "time"} <= names and "played_at" not in names:
+        return "librefm"
+    if first[:1] == ["Playlist Title"] or {"date-time", "artist", "song"} <= names:
+        return "spinitron"
+    if len(first) == 4 and MINUTE.fullmatch(first[3]):  # noqa: PLR2004 - artist, album, title, time
+        return "lastfm-to-csv"
+    return "librefm" if commented else None

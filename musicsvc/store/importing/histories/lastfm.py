@@ -1,0 +1,101 @@
+"""Last.fm has no export of its own: what three tools make of its pages."""
+
+from __future__ import annotations
+
+import csv
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from musicsvc.store.importing.histories.documents import Document, record
+from musicsvc.store.importing.readers import CsvReader, Record, TextReader
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+CELLS = 4
+
+
+class LastfmPages(Document):
+    """`recenttracks-….json`: an array of pages of scrobbles."""
+
+    def entries(self, value: Any) -> list[Any]:
+        """The scrobbles of all pages."""
+        pages = value if isinstance(value, list) else [value]
+        found: list[Any] = []
+        for page in pages:
+            inner = page.get("recenttracks", page) if isinstance(page, dict) else None
+            if not isinstance(inner, dict) or not isinstance(inner.get("track"), list):
+                raise self.unlike("a list of pages of Last.fm's recent tracks")
+            found += inner["track"]
+        return found
+
+    def values(self, entry: Mapping[str, Any]) -> Mapping[str, Any] | str:
+        """A scrobble; what plays just now has no date."""
+        if entry.get("date") is None:
+            return "playing_now"
+        return {
+            "artist": [_text(entry["artist"])],
+            "track": entry["name"],
+            "album": _text(entry.get("album")),
+            "played_at": entry["date"]["uts"],
+        }
+
+
+def _text(value: Any) -> Any:
+    """The name in what the API gives as `#text`, or in its longer form as `name`."""
+    return value.get("#text") or value.get("name") if isinstance(value, dict) else value
+
+
+class LastfmCsv(CsvReader):
+    """A table with the columns `uts`, `artist`, `album`, `track`."""
+
+    def __iter__(self) -> Iterator[Record]:
+        """The scrobbles."""
+        for row in super().__iter__():
+            yield row if row.fault is not None else record(row.line, row.values, _scrobble)
+
+
+def _scrobble(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {
+        "artist": [row["artist"]],
+        "track": row["track"],
+        "album": row.get("album"),
+        "played_at": row["uts"],
+    }
+
+
+class LastfmToCsv(TextReader):
+    """A table without a header: artist, album, title, and a time to the minute in UTC."""
+
+    columns = None
+
+    def __iter__(self) -> Iterator[Record]:
+        """The scrobbles."""
+        rows = csv.reader(iter(self._lines))
+        while True:
+            begins = self._lines.number + 1
+            try:
+                row = next(rows)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                raise self._lines.broken(f"cannot be read as CSV: {error}", begins) from None
+            if len(row) == CELLS:
+                yield record(begins, row, _row)
+            elif row:
+                yield Record(begins, {}, f"the row has {len(row)} cells, not {CELLS}")
+
+
+def _row(row: list[str]) -> Mapping[str, Any]:
+    artist, album, title, time = row
+    return {"artist": [artist], "track": title, "album": album, "played_at": _instant(time.strip())}
+
+
+def _instant(text: str) -> datetime | str:
+    """The time, whatever language the machine speaks; blank stays blank."""
+    if not text:
+        return text
+    day, month, year, clock = text.replace(",", "").split()
+    hour, minute = clock.split(":")
+    return datetime(int(year), MONTHS.index(month) + 1, int(day), int(hour), int(minute), tzinfo=UTC)

@@ -1,0 +1,86 @@
+"""ListenBrainz: an object for each listen, a line each (as exported now) or in one array (as exported before)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from musicsvc.errors import Failure
+from musicsvc.store.importing.histories.documents import load, record
+from musicsvc.store.importing.readers import JsonLinesReader, Reader, Record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+SPOTIFY = "https://open.spotify.com/track/"
+
+
+class ListenBrainz(Reader):
+    """The listens of one file."""
+
+    columns = None
+
+    def __init__(self, path: Path) -> None:
+        """Open the file. Raises Failure."""
+        self._lines: JsonLinesReader | None = None
+        self._listens: list[Any] = []
+        self._read = 0
+        if _is_lines(path):
+            self._lines = JsonLinesReader(path)
+            self.size = self._lines.size
+        else:
+            self._listens = _listens(load(path), path)
+            self.size = len(self._listens)
+
+    @property
+    def position(self) -> int:
+        """How much of `size` has been read."""
+        return self._read if self._lines is None else self._lines.position
+
+    def __iter__(self) -> Iterator[Record]:
+        """The listens."""
+        if self._lines is not None:
+            for line in self._lines:
+                yield line if line.fault is not None else record(line.line, line.values, values)
+            return
+        for number, listen in enumerate(self._listens, 1):
+            self._read = number
+            yield record(number, listen, values)
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._lines is not None:
+            self._lines.close()
+
+
+def _is_lines(path: Path) -> bool:
+    """Whether the first line is an object by itself, and no document of several lines."""
+    with JsonLinesReader(path) as lines:
+        first = next(iter(lines), None)
+    return first is None or (first.fault is None and "payload" not in first.values)
+
+
+def _listens(value: Any, path: Path) -> list[Any]:
+    """The listens of an array, or of what would be submitted."""
+    if isinstance(value, dict) and isinstance(value.get("payload"), list):
+        return [] if value.get("listen_type") == "playing_now" else list(value["payload"])
+    if not isinstance(value, list):
+        raise Failure(f"{path} is not an export of ListenBrainz.")
+    return value
+
+
+def values(listen: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The fields of a listen."""
+    track = listen["track_metadata"]
+    more = track.get("additional_info") or {}
+    recording = more.get("recording_mbid") or (track.get("mbid_mapping") or {}).get("recording_mbid")
+    spotify = str(more.get("spotify_id") or "").removeprefix(SPOTIFY)
+    heard = more.get("duration_played")
+    return {
+        "external_id": [each for each in (recording, spotify) if each],
+        "artist": [track["artist_name"]],
+        "track": track["track_name"],
+        "album": track.get("release_name"),
+        "played_at": listen["listened_at"],
+        "duration_ms": None if heard is None else heard * 1000,
+    }

@@ -1,0 +1,118 @@
+"""Logs of players and stations: Rockbox, Libre.fm, Pano Scrobbler, Spinitron."""
+
+from __future__ import annotations
+
+import csv
+from typing import TYPE_CHECKING, Any
+
+from musicsvc.errors import Failure
+from musicsvc.store.importing.histories.detection import COMMENTS
+from musicsvc.store.importing.histories.documents import record
+from musicsvc.store.importing.readers import JsonLinesReader, Record, TextReader
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+UNTAGGED = "<Untagged>"
+ROCKBOX = ("artist", "album", "track", "number", "length", "rating", "played_at", "recording")
+
+
+class Rockbox(TextReader):
+    """`.scrobbler.log` (AudioScrobbler 1.1): tabs between the cells; its times are taken for UTC."""
+
+    columns = None
+
+    def __iter__(self) -> Iterator[Record]:
+        """The tracks that were listened to, and why others are no plays."""
+        for line in self._lines:
+            if line.startswith("#") or line.isspace():
+                continue
+            cells = line.rstrip("\r\n").split("\t")
+            cells += [""] * (len(ROCKBOX) - len(cells))
+            yield record(self._lines.number, dict(zip(ROCKBOX, cells, strict=False)), _rockbox)
+
+
+def _rockbox(row: Mapping[str, str]) -> Mapping[str, Any] | str:
+    if row["rating"] == "S":
+        return "skipped"
+    artist = "" if row["artist"] == UNTAGGED else row["artist"]
+    return {
+        "external_id": row["recording"],
+        "artist": [artist],
+        "track": row["track"],
+        "album": row["album"],
+        "played_at": row["played_at"],
+    }
+
+
+class Table(TextReader):
+    """A table whose header comes after something else; `names` maps its columns, in small letters, to our fields."""
+
+    columns = None
+    names: Mapping[str, str]
+    kind: str
+
+    def __iter__(self) -> Iterator[Record]:
+        """The rows below the header."""
+        rows = csv.reader(line for line in self._lines if not line.startswith(COMMENTS))
+        header: Sequence[str] = ()
+        while True:
+            begins = self._lines.number + 1
+            try:
+                row = next(rows)
+            except StopIteration:
+                break
+            except csv.Error as error:
+                raise self._lines.broken(f"cannot be read as CSV: {error}", begins) from None
+            if header and any(row):
+                yield self._record(self._lines.number, header, row)
+            elif not header:
+                header = self._header(row)
+        if not header:
+            raise Failure(f"{self._lines.path} has no row that names its columns, as {self.kind} writes it.")
+
+    def _header(self, row: Sequence[str]) -> Sequence[str]:
+        """The row's names, where it is the header."""
+        found = [cell.strip().lower() for cell in row]
+        needed = {name for name, field in self.names.items() if field != "album"}
+        return found if needed <= set(found) else ()
+
+    def _record(self, number: int, header: Sequence[str], row: Sequence[str]) -> Record:
+        if len(row) != len(header):
+            return Record(number, {}, f"the row has {len(row)} cells, the header {len(header)}")
+        found = {self.names[name]: cell for name, cell in zip(header, row, strict=True) if name in self.names}
+        return Record(number, found | {"artist": [found["artist"]]})
+
+
+class LibreFm(Table):
+    """Libre.fm's export: comments, some of them in what is left of UTF-7, before the header."""
+
+    kind = "Libre.fm"
+    names = {"artist": "artist", "track": "track", "album": "album", "time": "played_at"}  # noqa: RUF012 - a constant
+
+
+class Spinitron(Table):
+    """A station's playlist: what is said of the show stands before the header."""
+
+    kind = "Spinitron"
+    names = {"artist": "artist", "song": "track", "release": "album", "date-time": "played_at"}  # noqa: RUF012
+
+
+class PanoScrobbler(JsonLinesReader):
+    """Pano Scrobbler's log: an object a line."""
+
+    def __iter__(self) -> Iterator[Record]:
+        """The scrobbles."""
+        for line in super().__iter__():
+            yield line if line.fault is not None else record(line.line, line.values, _scrobble)
+
+
+def _scrobble(row: Mapping[str, Any]) -> Mapping[str, Any] | str:
+    if row.get("event", "scrobble") != "scrobble":
+        return "no_scrobble"
+    return {
+        "artist": [row["artist"]],
+        "track": row["track"],
+        "album": row.get("album"),
+        "played_at": row["timeMs"] / 1000,
+    }

@@ -1,0 +1,130 @@
+"""A row of a listening history: which fields there are, and what each may hold (contract.md, section 7)."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from musicsvc.clock import EPOCH, SECOND
+from musicsvc.store.importing import values
+from musicsvc.store.importing.rows import LONGEST, MOST_ARTISTS, NAME_LENGTH, Cells
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from musicsvc.store.importing.readers import Record
+
+FIELDS = (
+    "track_id",
+    "external_id",
+    "artist",
+    "track",
+    "album",
+    "listener",
+    "played_at",
+    "duration_ms",
+    "client_id",
+)
+SEVERAL = ("artist", "external_id")
+LISTENER_LENGTH = 64
+CLIENT_ID_LENGTH = 255
+MOST_IDS = 2**53 - 1
+LATEST = 253_402_300_799  # the last second of the year 9999
+TIME = re.compile(
+    r"(?P<day>[0-9]{4}-[0-9]{2}-[0-9]{2})[T ](?P<time>[0-9]{2}:[0-9]{2}(:[0-9]{2}([.,][0-9]{1,9})?)?)"
+    r" ?(?P<offset>Z|[+-][0-9]{2}:?[0-9]{2})?",
+    re.IGNORECASE,
+)
+NO_TIME = "must be a time such as 2026-01-31T12:00:00Z, or Unix seconds"
+
+
+class Listen(NamedTuple):
+    """One row, checked: a track by its id, by ids of another service, or by its artists and its name."""
+
+    line: int
+    member: str | None
+    track_id: int | None
+    external_ids: tuple[str, ...]
+    artists: tuple[str, ...]
+    track: str | None
+    album: str | None
+    listener: str
+    played_at: int
+    duration_ms: int | None
+    client_id: str | None
+
+
+class RefusedError(Exception):
+    """A row that does not go in."""
+
+
+def parse(record: Record, cells: Mapping[str, list[Any]], listener: str | None) -> Listen:
+    """The row that the cells make, by this listener where they name none. RefusedError names every faulty field."""
+    row = Cells(cells)
+    found = Listen(
+        line=record.line,
+        member=record.member,
+        track_id=row.one("track_id", _id),
+        external_ids=tuple(row.several("external_id", NAME_LENGTH)),
+        artists=tuple(row.several("artist", NAME_LENGTH)),
+        track=row.text("track"),
+        album=_album(cells),
+        listener=row.text("listener", LISTENER_LENGTH) or listener or "",
+        played_at=row.one("played_at", instant) or 0,
+        duration_ms=row.one("duration_ms", lambda value: values.whole(value, 0, LONGEST)),
+        client_id=row.text("client_id", CLIENT_ID_LENGTH),
+    )
+    row.refuse("played_at", "is missing", when=values.is_blank(cells.get("played_at", [None])[0]))
+    row.refuse("played_at", "is before 1970", when=found.played_at < 0)
+    row.refuse("listener", "is missing; --listener says whose plays these are", when=not found.listener)
+    row.refuse("artist", f"names more than {MOST_ARTISTS} artists", when=len(found.artists) > MOST_ARTISTS)
+    named = found.track_id is not None or "track_id" in row.faults or found.external_ids
+    row.refuse("track", "is missing", when=not (named or found.track))
+    row.refuse("artist", "is missing", when=not (named or found.artists))
+    if row.faults:
+        raise RefusedError("; ".join(f"{field} {row.faults[field]}" for field in FIELDS if field in row.faults))
+    return found
+
+
+def _id(value: Any) -> int | None:
+    number = values.number(value)
+    if number is not None and (number != number.to_integral_value() or not 1 <= number <= MOST_IDS):
+        raise ValueError("must be an id")
+    return None if number is None else int(number)
+
+
+def _album(cells: Mapping[str, list[Any]]) -> str | None:
+    """The album's name, which only tells tracks apart; one that is no name says nothing."""
+    try:
+        return values.text(cells.get("album", [None])[0], NAME_LENGTH)
+    except ValueError:
+        return None
+
+
+def instant(value: Any) -> int | None:
+    """Microseconds since 1970 of an ISO 8601 time, without an offset in UTC, or of Unix seconds."""
+    if values.is_blank(value):
+        return None
+    if isinstance(value, datetime):
+        aware = value if value.tzinfo else value.replace(tzinfo=UTC)
+        return (aware - EPOCH) // datetime.resolution
+    if isinstance(value, str) and (match := TIME.fullmatch(value.strip())):
+        day, time, offset = match["day"], match["time"], match["offset"]
+        try:
+            return instant(datetime.fromisoformat(f"{day}T{time.replace(',', '.')}{(offset or 'Z').upper()}"))
+        except (ValueError, OverflowError):
+            raise ValueError(NO_TIME) from None
+    return _unix(value)
+
+
+def _unix(value: Any) -> int:
+    try:
+        seconds = None if isinstance(value, date) else values.number(value)
+    except ValueError:
+        seconds = None
+    if seconds is None:
+        raise ValueError(NO_TIME)
+    if abs(seconds) > LATEST:
+        raise ValueError("is out of range; Unix time is told in seconds here")
+    return int(seconds * SECOND)

@@ -1,0 +1,177 @@
+"""Tracks that a listening history names, found by ids, else by artists and name: letter for letter, or in any case."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from musicsvc.store import bulk
+from musicsvc.store.database import current
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from musicsvc.store.importing.listens import Listen
+
+TRACKS = "SELECT id FROM track WHERE id {among}"
+EXTERNAL = "SELECT external_id, id, imported_for FROM track WHERE external_id {among}"
+ARTISTS = "SELECT id, name, manager_id FROM artist"
+OF_ARTISTS = """
+    SELECT l.artist_id, t.id, t.name, a.name, (SELECT count(*) FROM track_artist o WHERE o.track_id = t.id)
+    FROM track_artist l JOIN track t ON t.id = l.track_id LEFT JOIN album a ON a.id = t.album_id
+    WHERE l.artist_id {among}
+"""
+AMBIGUOUS = 0  # no track's id
+
+
+class Artist(NamedTuple):
+    """An artist of the catalog."""
+
+    id: int
+    name: str
+    manager: int | None
+
+
+class Track(NamedTuple):
+    """A track of the catalog; `credits` is how many artists it has."""
+
+    id: int
+    name: str
+    album: str | None
+    credits: int
+
+
+Tracks = dict[int, dict[str, list[Track]]]  # by artist, then by folded name
+
+
+def folded(name: str) -> str:
+    """What spellings of a name in different cases share."""
+    return unicodedata.normalize("NFC", name.casefold())
+
+
+@dataclass(slots=True)
+class Catalog:
+    """What is known of a store's artists and of the tracks of those that were met; `external` is of a dry run alone.
+
+    `manager` is the account whose artists and ids go before others'.
+    """
+
+    manager: int | None
+    artists: dict[str, list[Artist]] = field(default_factory=lambda: defaultdict(list))  # by folded name
+    tracks: Tracks = field(default_factory=dict)
+    external: dict[str, int] = field(default_factory=dict)
+
+    def add(self, artists: Iterable[Artist]) -> None:
+        """Take up artists."""
+        for artist in artists:
+            self.artists[folded(artist.name)].append(artist)
+
+    def add_track(self, track: Track, artists: Iterable[int]) -> None:
+        """Take up a track of these artists, who are known."""
+        for artist in artists:
+            self.tracks.setdefault(artist, {}).setdefault(folded(track.name), []).append(track)
+
+
+def read(manager: int | None) -> Catalog:
+    """The catalog with the names of all artists; inside a unit."""
+    catalog = Catalog(manager)
+    catalog.add(Artist(*row) for row in current().execute_sql(ARTISTS).fetchall())
+    return catalog
+
+
+class Lookup:
+    """Finds the tracks of some rows. What is made meanwhile is in `made`; the catalog is left as it is."""
+
+    def __init__(self, listens: Sequence[Listen], catalog: Catalog) -> None:
+        """Read what the rows may name; inside a unit."""
+        self.made = Catalog(catalog.manager)
+        self._catalog = catalog
+        self._ids = _ids({each.track_id for each in listens if each.track_id is not None})
+        asked = {each for listen in listens for each in listen.external_ids}
+        self._external = catalog.external | _external(asked, catalog.manager)
+        names = {folded(name) for listen in listens if listen.track_id is None for name in listen.artists}
+        met = {artist.id for name in names for artist in catalog.artists.get(name, ())}
+        self.fresh = _tracks(met - catalog.tracks.keys())
+
+    def find(self, listen: Listen) -> int | None:
+        """The id of the row's track, None where there is none, AMBIGUOUS where there are several."""
+        if listen.track_id is not None:
+            return listen.track_id if listen.track_id in self._ids else None
+        for each in listen.external_ids:
+            if each in self._external or each in self.made.external:
+                return self._external.get(each) or self.made.external[each]
+        if listen.track is None or not listen.artists:
+            return None
+        artists = [self._alike(name) for name in listen.artists]
+        found = self._of_all(listen, artists)
+        return found if found is not None else self._of_all(listen, artists[:1])
+
+    def managed(self, name: str) -> Artist | None:
+        """The manager's artist of this name, or the only one that differs in case."""
+        mine = [artist for artist in self._alike(name) if artist.manager == self.made.manager]
+        exact = [artist for artist in mine if artist.name == name]
+        return min(exact) if exact else mine[0] if len(mine) == 1 else None
+
+    def _alike(self, name: str) -> list[Artist]:
+        key = folded(name)
+        return [*self._catalog.artists.get(key, ()), *self.made.artists.get(key, ())]
+
+    def _named(self, artist: int, key: str) -> list[Track]:
+        known = self.fresh.get(artist) or self._catalog.tracks.get(artist) or {}
+        return [*known.get(key, ()), *self.made.tracks.get(artist, {}).get(key, ())]
+
+    def _of_all(self, listen: Listen, artists: Sequence[Sequence[Artist]]) -> int | None:
+        """The track that is by one of those alike of each artist; of several the one that fits best."""
+        key = folded(listen.track or "")
+        found = {track.id: (track, by) for by in artists[0] for track in self._named(by.id, key)}
+        for others in artists[1:]:
+            theirs = {track.id for by in others for track in self._named(by.id, key)}
+            found = {track: both for track, both in found.items() if track in theirs}
+        return _choose(found.values(), listen, self.made.manager) if found else None
+
+
+def _choose(found: Collection[tuple[Track, Artist]], listen: Listen, manager: int | None) -> int:
+    wanted = (listen.artists[0], listen.track)
+    exact = [(track, artist) for track, artist in found if (artist.name, track.name) == wanted]
+    if not exact and len({(artist.name, track.name) for track, artist in found}) > 1:
+        return AMBIGUOUS
+    album = None if listen.album is None else folded(listen.album)
+    ranks = [
+        (
+            track.credits != len(listen.artists),
+            album is None or track.album is None or folded(track.album) != album,
+            artist.manager != manager,
+            track.id < 0,
+            abs(track.id),
+            track.id,
+        )
+        for track, artist in exact or found
+    ]
+    return min(ranks)[-1]
+
+
+def _ids(ids: Collection[int]) -> set[int]:
+    condition, values = bulk.among(ids)
+    return {row[0] for row in current().execute_sql(TRACKS.format(among=condition), (values,)).fetchall()}
+
+
+def _external(ids: Collection[str], manager: int | None) -> dict[str, int]:
+    """The track of each id: what was imported for the manager first, then for nobody, then the oldest."""
+    condition, values = bulk.among(ids)
+    best: dict[str, tuple[bool, bool, int]] = {}
+    for external_id, track, owner in current().execute_sql(EXTERNAL.format(among=condition), (values,)).fetchall():
+        rank = (owner != (manager or 0), owner != 0, track)
+        best[external_id] = min(rank, best.get(external_id, rank))
+    return {external_id: rank[2] for external_id, rank in best.items()}
+
+
+def _tracks(artists: Collection[int]) -> Tracks:
+    """The tracks of the artists."""
+    found: Tracks = {artist: {} for artist in artists}
+    condition, ids = bulk.among(artists)
+    for artist, *values in current().execute_sql(OF_ARTISTS.format(among=condition), (ids,)).fetchall():
+        track = Track(*values)
+        found[artist].setdefault(folded(track.name), []).append(track)
+    return found

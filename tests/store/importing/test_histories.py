@@ -1,0 +1,432 @@
+"""Listening histories of other services: told by their content, read into our fields, each faulty entry by itself."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from musicsvc.clock import isoformat
+from musicsvc.errors import Failure
+from musicsvc.store.database import Store
+from musicsvc.store.importing import histories, listens
+from musicsvc.store.importing import plays as importing
+from musicsvc.store.importing.columns import Columns
+from musicsvc.store.importing.histories import archives, detection, documents
+from musicsvc.store.importing.pieces import cells
+from musicsvc.store.importing.summary import NOTES, Summary
+from tests.conftest import NOW
+
+COLUMNS = Columns(listens.FIELDS, (), listens.SEVERAL)
+Listed = list[tuple[Any, ...]]
+
+
+def read(path: Path, form: str | None = None) -> Listed:
+    """Of each row: its line, with artists, track, album, time and seconds heard; or its note or fault."""
+    found: Listed = []
+    with histories.open_file(path, form) as reader:
+        for record in reader:
+            if record.note is not None or record.fault is not None:
+                assert record.note is None or record.note in NOTES
+                found.append((record.line, record.note or record.fault))
+                continue
+            try:
+                row = listens.parse(record, cells(record, COLUMNS, ()), "me")
+            except listens.RefusedError as refused:
+                found.append((record.line, str(refused)))
+                continue
+            when = isoformat(row.played_at).removesuffix(".000000Z")
+            found.append((record.line, "; ".join(row.artists), row.track, row.album, when, row.duration_ms))
+        assert reader.position == reader.size
+    return found
+
+
+def write(path: Path, content: str | bytes | object) -> Path:
+    raw = (
+        content.encode()
+        if isinstance(content, str)
+        else content
+        if isinstance(content, bytes)
+        else orjson.dumps(content)
+    )
+    path.write_bytes(raw)
+    return path
+
+
+def stream(**more: object) -> dict[str, object]:
+    """A stream as Spotify tells it, of fields that we look at and some that we must not."""
+    return {
+        "ts": "2024-05-01T10:03:20Z",
+        "username": "somebody",
+        "ip_addr": "192.0.2.1",
+        "ms_played": 200_000,
+        "master_metadata_track_name": "Rag",
+        "master_metadata_album_artist_name": "Ann; Bea",
+        "master_metadata_album_album_name": "Two",
+        "spotify_track_uri": "spotify:track:abc",
+        "reason_end": "trackdone",
+        "incognito_mode": False,
+    } | more
+
+
+RAG = ("Ann; Bea", "Rag", "Two", "2024-05-01T10:00:00", 200_000)
+LISTEN = {
+    "listened_at": 1_714_557_600,
+    "track_metadata": {
+        "artist_name": "Ann; Bea",
+        "track_name": "Rag",
+        "release_name": "Two",
+        "additional_info": {
+            "duration_played": 200,
+            "recording_mbid": "m",
+            "spotify_id": "https://open.spotify.com/track/s",
+        },
+    },
+}
+AT = "1714557600"
+ROCKBOX = f"""#AUDIOSCROBBLER/1.1
+#TZ/UNKNOWN
+#CLIENT/Rockbox
+Ann\tTwo\tRag\t1\t259\tL\t{AT}\tm-b-id
+Ann\tTwo\tRag\t1\t259\tS\t{AT}\t
+<Untagged>\t\tRag.mp3\t0\t180\tL\t{AT}
+
+"""
+SPINITRON = """"Playlist Title","The Rack"
+"Show Description","of
+two lines"
+
+Date-time,Artist,Song,Release,Label
+2024-05-01T05:00:00-0500,Ann,Rag,Two,None
+soon,Ann,Rag,Two,None
+"""
+CASES: dict[str, tuple[str, object, Listed]] = {
+    "spotify": (
+        "endsong_0.json",
+        [
+            stream(),
+            stream(ms_played=29_999, reason_end="fwdbtn"),
+            stream(ms_played=20_000),
+            stream(incognito_mode=True),
+            stream(master_metadata_track_name=None),
+            stream(ts="yesterday"),
+            {"ts": "2024-05-01T10:03:20Z"},
+            7,
+        ],
+        [
+            (1, *RAG),
+            (2, "short"),
+            (3, "Ann; Bea", "Rag", "Two", "2024-05-01T10:03:00", 20_000),
+            (4, "private"),
+            (5, "no_track"),
+            (6, "the entry is not what the format asks for"),
+            (7, "the entry has no ms_played"),
+            (8, "the entry is not what the format asks for"),
+        ],
+    ),
+    "spotify-account": (
+        "StreamingHistory0.json",
+        [
+            {"endTime": "2024-05-01 10:03", "artistName": "Ann", "trackName": "Rag", "msPlayed": 180_000},
+            {"endTime": "2024-05-01 10:03", "artistName": "Ann", "trackName": "Rag", "msPlayed": 1000},
+        ],
+        [(1, "Ann", "Rag", None, "2024-05-01T10:00:00", 180_000), (2, "short")],
+    ),
+    "listenbrainz": (
+        "listens.jsonl",
+        b"".join(orjson.dumps(each) + b"\n" for each in (LISTEN, {"listened_at": 1})) + b"{\n",
+        [(1, *RAG), (2, "the entry has no track_metadata"), (3, "the line is not valid JSON")],
+    ),
+    "listenbrainz, an array": ("export.json", [LISTEN, LISTEN], [(1, *RAG), (2, *RAG)]),
+    "listenbrainz, as it is submitted": (
+        "import.json",
+        {"listen_type": "import", "payload": [LISTEN]},
+        [(1, *RAG)],
+    ),
+    "listenbrainz, what plays just now": ("now.json", {"listen_type": "playing_now", "payload": [LISTEN]}, []),
+    "maloja": (
+        "maloja_export.json",
+        {
+            "maloja": {"export_time": 1},
+            "scrobbles": [
+                {
+                    "time": int(AT),
+                    "track": {"artists": ["Ann", "Bea"], "title": "Rag", "album": {"albumtitle": "Two"}, "length": 9},
+                    "duration": 200,
+                },
+                {"time": int(AT), "track": {"artists": ["Ann"], "title": "Rag", "album": None}, "duration": None},
+                {"time": int(AT), "track": {}},
+            ],
+        },
+        [
+            (1, *RAG),
+            (2, "Ann", "Rag", None, "2024-05-01T10:00:00", None),
+            (3, "artist is missing; track is missing"),
+        ],
+    ),
+    "lastfm": (
+        "recenttracks.json",
+        [
+            {
+                "track": [
+                    {"name": "Now", "artist": {"#text": "Ann"}, "image": [], "@attr": {"nowplaying": "true"}},
+                    {
+                        "name": "Rag",
+                        "artist": {"#text": "Ann"},
+                        "album": {"#text": ""},
+                        "date": {"uts": AT},
+                        "image": [],
+                    },
+                ]
+            },
+            {"track": [{"name": "Rag", "artist": {"name": "Ann"}, "date": {"uts": AT}}]},
+        ],
+        [
+            (1, "playing_now"),
+            (2, "Ann", "Rag", None, "2024-05-01T10:00:00", None),
+            (3, "Ann", "Rag", None, "2024-05-01T10:00:00", None),
+        ],
+    ),
+    "lastfm-csv": (
+        "scrobbles.csv",
+        f'uts,utc_time,artist,artist_mbid,album,track\n{AT},x,"Ann; Bea",,Two,Rag\n{AT},x\n',
+        [(2, "Ann; Bea", "Rag", "Two", "2024-05-01T10:00:00", None), (3, "the row has 2 cells, the header 6")],
+    ),
+    "lastfm-to-csv": (
+        "scrobbles.csv",
+        "Ann,Two,Rag,01 May 2024 10:00\nAnn,,Rag,\n\nAnn,Two,Rag,31 Foo 2024 10:00\nAnn,Rag\n",
+        [
+            (1, "Ann", "Rag", "Two", "2024-05-01T10:00:00", None),
+            (2, "played_at is missing"),
+            (4, "the entry is not what the format asks for"),
+            (5, "the row has 2 cells, not 4"),
+        ],
+    ),
+    "librefm": (
+        "librefm.csv",
+        f"+ACM- An export,,,\n# A comment\nuserid,Artist,track,Album,TIME\n1,Ann,Rag,Two,{AT}\n1,Ann,Rag\n",
+        [(4, "Ann", "Rag", "Two", "2024-05-01T10:00:00", None), (5, "the row has 3 cells, the header 5")],
+    ),
+    "rockbox": (
+        ".scrobbler.log",
+        ROCKBOX,
+        [
+            (4, "Ann", "Rag", "Two", "2024-05-01T10:00:00", None),
+            (5, "skipped"),
+            (6, "artist is missing"),
+        ],
+    ),
+    "panoscrobbler": (
+        "pano.jsonl",
+        b"".join(
+            orjson.dumps({"timeMs": int(AT) * 1000 + 250, "artist": "Ann", "track": "Rag", "album": "Two"} | more)
+            + b"\n"
+            for more in ({"event": "scrobble"}, {"event": "love"}, {})
+        ),
+        [
+            (1, "Ann", "Rag", "Two", "2024-05-01T10:00:00.250000Z", None),
+            (2, "no_scrobble"),
+            (3, "Ann", "Rag", "Two", "2024-05-01T10:00:00.250000Z", None),
+        ],
+    ),
+    "spinitron": (
+        "playlist.csv",
+        SPINITRON,
+        [
+            (6, "Ann", "Rag", "Two", "2024-05-01T10:00:00", None),
+            (7, "played_at must be a time such as 2026-01-31T12:00:00Z, or Unix seconds"),
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_history_is_known_by_its_content_and_read_into_our_fields(tmp_path: Path, case: str) -> None:
+    name, content, expected = CASES[case]
+    assert read(write(tmp_path / name, content)) == expected
+    form = case.partition(",")[0]
+    assert detection.history_of(write(tmp_path / "nameless", content)) == form
+    assert read(tmp_path / "nameless", form) == expected
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_gzipped_history_is_the_same(tmp_path: Path, case: str) -> None:
+    name, content, expected = CASES[case]
+    plain = write(tmp_path / name, content).read_bytes()
+    assert read(write(tmp_path / f"{name}.gz", gzip.compress(plain))) == expected
+
+
+def test_ids_of_other_services_are_what_tracks_are_looked_up_by(tmp_path: Path) -> None:
+    def ids(content: object) -> tuple[str, ...]:
+        with histories.open_file(write(tmp_path / "a.json", content)) as reader:
+            (record,) = reader
+            return listens.parse(record, cells(record, COLUMNS, ()), "me").external_ids
+
+    assert ids([stream()]) == ("abc",)
+    assert ids([stream(spotify_track_uri=None)]) == ()
+    assert ids(LISTEN) == ("m", "s")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("plays.csv", "artist,track,played_at\nAnn,Rag,1714557600\n"),
+        ("plays.jsonl", '{"artist": "Ann", "track": "Rag", "played_at": 1714557600}\n'),
+        ("plays.csv", "song,artist,callsign,time\nRag,Ann,KQXX,1714557600\n"),
+    ],
+)
+def test_a_table_of_our_own_fields_is_no_history(tmp_path: Path, name: str, content: str) -> None:
+    assert detection.history_of(write(tmp_path / name, content)) is None
+
+
+def test_a_table_whose_columns_are_told_is_taken_for_a_table(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.csv", "artist,track,time\nAnn,Rag,1714557600\n")
+    with histories.open_file(file, mapped=True) as reader:
+        assert reader.columns == ["artist", "track", "time"]
+    with histories.open_file(file) as reader:
+        assert reader.columns is None
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "form", "message"),
+    [
+        ("a.json", {"lovedtracks": {"track": []}}, None, "lists loved tracks"),
+        ("a.json", "[{", "spotify", "is not valid JSON"),
+        ("a.json", {}, "spotify", "not a Spotify streaming history"),
+        ("a.json", {}, "spotify-account", "not a Spotify streaming history"),
+        ("a.json", [], "maloja", "not an export of Maloja"),
+        ("a.json", [7], "lastfm", "not a list of pages"),
+        ("a.json", 7, "listenbrainz", "not an export of ListenBrainz"),
+        ("a.csv", "a,b\n1,2\n", "librefm", "has no row that names its columns, as Libre.fm writes it"),
+        ("a.csv", "a,b\n1,2\n", "spinitron", "has no row that names its columns, as Spinitron writes it"),
+        ("a.csv", "a,b\n1,2\n", "ogg", "There is no format ogg"),
+        ("a.gz", b"\x1f\x8b\x08\x00rest", "maloja", "is damaged"),
+    ],
+)
+def test_what_is_not_of_the_format_is_one_sentence(
+    tmp_path: Path, name: str, content: object, form: str | None, message: str
+) -> None:
+    with pytest.raises(Failure, match=message):
+        read(write(tmp_path / name, content), form)
+
+
+def test_a_file_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
+    for form in (None, "maloja", "rockbox"):
+        with pytest.raises(Failure, match="cannot be read: No such file"):
+            histories.open_file(tmp_path / "gone.json", form)
+
+
+def test_a_file_too_large_to_be_held_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(documents, "LARGEST", 5)
+    with pytest.raises(Failure, match="larger than 5 bytes"):
+        documents.load(write(tmp_path / "a.json", "[1,2,3]"))
+
+
+def packed(**members: bytes) -> bytes:
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name.replace("__", "/"), content)
+    return target.getvalue()
+
+
+def test_of_an_archive_the_histories_are_read_and_the_rest_is_not(store: Store, tmp_path: Path) -> None:
+    pages = {
+        "listens__2024__5.jsonl": orjson.dumps(LISTEN) + b"\n" + b"7\n",
+        "listens__2024__6.jsonl": orjson.dumps(LISTEN | {"listened_at": 1_717_236_000}),
+        "user.json": b'{"username": "somebody"}',
+        "ReadMe.pdf": b"%PDF",
+    }
+    file = write(tmp_path / "export.zip", packed(**pages))
+
+    def run() -> Summary:
+        with histories.open_file(file) as reader:
+            options = importing.Options(listener="me", create_missing=True)
+            return importing.run(store, reader, options, now=NOW, told=lambda _: None)
+
+    summary = run()
+    assert (summary.rows, summary.counts["plays"].new) == (3, 2)
+    assert summary.refused == [(2, "listens/2024/5.jsonl: the line is not a JSON object")]
+    assert run().counts["plays"].repeated == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (packed(**{"user.json": b"{}"}), "holds no listening history"),
+        (packed(), "holds no listening history"),
+        (packed(**{"a.jsonl": orjson.dumps(LISTEN) * 1000})[:-30], "is damaged"),
+        (b"PK\x03\x04 and nothing more", "is damaged"),
+    ],
+)
+def test_an_archive_without_a_history_is_one_sentence(tmp_path: Path, content: bytes, message: str) -> None:
+    with pytest.raises(Failure, match=message):
+        read(write(tmp_path / "a.zip", content))
+
+
+def test_a_member_whose_data_are_broken_is_named(tmp_path: Path) -> None:
+    whole = bytearray(packed(**{"a.jsonl": orjson.dumps(LISTEN) * 1000}))
+    whole[60] ^= 0xFF
+    with pytest.raises(Failure, match=r"a\.jsonl cannot be unpacked"):
+        read(write(tmp_path / "a.zip", bytes(whole)))
+
+
+def test_a_member_too_large_to_be_unpacked_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archives, "LARGEST", 10)
+    with pytest.raises(Failure, match=r"a\.jsonl is larger than 10 bytes"):
+        read(write(tmp_path / "a.zip", packed(**{"a.jsonl": orjson.dumps(LISTEN)})))
+
+
+SAMPLES = {
+    "librefm.csv": (3, 0),
+    "librefm_no_album_column.csv": (2, 0),
+    "librefm_via_maloja.csv": (3, 0),
+    "librefm_with_comments.csv": (3, 0),
+    "listenbrainz_all_invalid.jsonl": (0, 3),
+    "listenbrainz_listens.jsonl": (2, 0),
+    "listenbrainz_mixed_validity.jsonl": (3, 2),
+    "maloja.json": (2, 0),
+    "maloja_malformed.json": (0, 3),
+    "panoscrobbler.jsonl": (2, 0),
+    "rockbox.scrobbler.log": (2, 1),
+    "spinitron_sample.csv": (3, 2),
+    "spotify_skipped_tracks.json": (1, 1),
+    "spotify_streaming_2023.json": (4, 0),
+    "spotify_streaming_endsong_0.json": (4, 0),
+}
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_samples_that_others_wrote_go_in_without_being_told_what_they_are(
+    store: Store, shared_data: Callable[[str], Path], name: str
+) -> None:
+    file = shared_data(f"import_formats/{name}")
+
+    def run(**more: Any) -> Summary:
+        with histories.open_file(file) as reader:
+            options = importing.Options(listener="me", create_missing=True, **more)
+            return importing.run(store, reader, options, now=NOW, told=lambda _: None)
+
+    foretold, done, again = run(dry_run=True), run(), run()
+    assert (done.counts["plays"].new, done.counts["plays"].refused) == SAMPLES[name]
+    assert foretold.counts == done.counts
+    assert again.counts["plays"].new == 0
+
+
+def test_loved_tracks_are_no_plays(shared_data: Callable[[str], Path]) -> None:
+    with pytest.raises(Failure, match="lists loved tracks"):
+        histories.open_file(shared_data("import_formats/lastfm_loved_tracks_1.json"))
+
+
+def test_a_table_without_names_is_refused(store: Store, shared_data: Callable[[str], Path]) -> None:
+    with (
+        histories.open_file(shared_data("import_formats/librefm_no_header.csv")) as reader,
+        pytest.raises(Failure, match="No column gives the played_at"),
+    ):
+        importing.run(store, reader, importing.Options(listener="me"), now=NOW, told=lambda _: None)

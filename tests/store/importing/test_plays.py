@@ -1,0 +1,395 @@
+"""`import plays` in the store: whose plays they are, what is a repeat, what is made, what is refused."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as some
+
+from musicsvc.clock import DAY, MINUTE, SECOND, isoformat
+from musicsvc.errors import Failure
+from musicsvc.store import counts, plays, pruning, recount, users
+from musicsvc.store.database import Store
+from musicsvc.store.importing import histories, listens
+from musicsvc.store.importing import plays as importing
+from musicsvc.store.importing.seen import Seen
+from musicsvc.store.importing.summary import Summary
+from musicsvc.store.importing.taking import SEVERAL
+from musicsvc.store.models import Album, Artist, Listener, Play, Track, TrackArtist
+from musicsvc.store.rollups import ARTIST, TRACK
+from tests.conftest import NOW
+
+Rows = Sequence[Mapping[str, object]]
+Import = Callable[..., Summary]
+BLOCK = 2000
+
+
+def quiet(_summary: Summary) -> None:
+    """Nobody listens."""
+
+
+@pytest.fixture
+def imported(store: Store, tmp_path: Path) -> Import:
+    def run(rows: Rows, *, name: str = "rows.jsonl", now: int = NOW, **options: Any) -> Summary:
+        file = tmp_path / name
+        file.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
+        options.setdefault("listener", "me")
+        with histories.open_file(file, "jsonl") as reader:
+            return importing.run(store, reader, importing.Options(**options), now=now, told=quiet)
+
+    return run
+
+
+@pytest.fixture(autouse=True)
+def _catalog(store: Store) -> None:
+    """Tracks: 1 Rag by Ann of the label, 2 Rag by ann and Bea on Two, 3 Waltz by Bea, 4 Waltz by Bea on Two."""
+
+    def make() -> None:
+        label = users.create("label@label.test", now=NOW).id
+        for name, manager in (("Ann", label), ("ann", None), ("Bea", None)):
+            Artist.create(name=name, manager=manager, created_at=NOW)
+        Album.create(name="Two", created_at=NOW)
+        tracks = (("Rag", None, "x", label), ("Rag", 1, None, 0), ("Waltz", None, "x", 0), ("Waltz", 1, "y", 0))
+        for name, album, external_id, mine in tracks:
+            Track.create(name=name, duration=1, album=album, external_id=external_id, imported_for=mine, created_at=NOW)
+        for track, artist, position in ((1, 1, 0), (2, 2, 0), (2, 3, 1), (3, 3, 0), (4, 3, 0)):
+            TrackArtist.create(track=track, artist=artist, position=position)
+
+    store.write(make).result()
+
+
+def row(**more: object) -> dict[str, object]:
+    return {"track_id": 1, "played_at": NOW // SECOND - 60} | more
+
+
+def reasons(summary: Summary) -> list[tuple[int, str]]:
+    return [(refusal.line, refusal.reason) for refusal in summary.refused]
+
+
+def tally(summary: Summary) -> tuple[int, int, int]:
+    found = summary.counts["plays"]
+    return found.new, found.repeated, found.refused
+
+
+def kept(store: Store) -> list[tuple[int, int, str]]:
+    """(track, played at, listener) of every play, in the order of the time."""
+
+    def read() -> list[tuple[int, int, str]]:
+        query = Play.select(Play.track, Play.played_at, Listener.key).join(Listener, on=(Play.listener == Listener.id))
+        return sorted(query.tuples().iterator(), key=lambda play: (play[1], play[0], play[2]))
+
+    return store.read(read).result()
+
+
+def played(summary_of: Import, store: Store, **names: object) -> list[int]:
+    """The tracks that a row with these names is counted for."""
+    summary_of([{"played_at": NOW // SECOND - 60} | names])
+    return [track for track, _, _ in kept(store)]
+
+
+def test_every_field_goes_where_it_belongs(store: Store, imported: Import) -> None:
+    rows = [
+        row(listener=" radio one ", duration_ms="1000.4", client_id="a"),
+        row(track_id="3", played_at=isoformat(NOW - DAY)),
+    ]
+    assert tally(imported(rows)) == (2, 0, 0)
+    assert kept(store) == [(3, NOW - DAY, "opaque:me"), (1, NOW - MINUTE, "opaque:radio one")]
+    (play,) = store.read(lambda: list(Play.select().where(Play.track == 1))).result()
+    assert (play.duration_ms, play.reporter, len(play.client_key)) == (1000, 0, 16)
+
+
+@pytest.mark.parametrize(
+    ("text", "instant"),
+    [
+        ("1140000000", 1_140_000_000 * SECOND),
+        ("1140000000.5", 1_140_000_000 * SECOND + SECOND // 2),
+        (1_140_000_000, 1_140_000_000 * SECOND),
+        (1_140_000_000.25, 1_140_000_000 * SECOND + SECOND // 4),
+        ("2006-02-15T10:40:00Z", 1_140_000_000 * SECOND),
+        ("2006-02-15 10:40:00", 1_140_000_000 * SECOND),
+        ("2006-02-15T12:40:00+0200", 1_140_000_000 * SECOND),
+        ("2006-02-15 05:10:00,5 -05:30", 1_140_000_000 * SECOND + SECOND // 2),
+        ("1970-01-01T00:00:00Z", 0),
+        (0, 0),
+    ],
+)
+def test_a_time_is_iso_8601_or_unix_seconds_of_any_age(text: object, instant: int) -> None:
+    assert listens.instant(text) == instant
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "reason"),
+    [
+        ("played_at", None, "played_at is missing"),
+        ("played_at", "yesterday", "played_at must be a time such as 2026-01-31T12:00:00Z, or Unix seconds"),
+        ("played_at", "2026-02-30T00:00:00Z", "played_at must be a time such as 2026-01-31T12:00:00Z, or Unix seconds"),
+        ("played_at", "2026-01-31", "played_at must be a time such as 2026-01-31T12:00:00Z, or Unix seconds"),
+        ("played_at", 1_140_000_000_000, "played_at is out of range; Unix time is told in seconds here"),
+        ("played_at", -1, "played_at is before 1970"),
+        ("played_at", NOW // SECOND + 301, "The time is more than 5 minutes in the future."),
+        ("track_id", 9, "track_id 9 is no track here"),
+        ("track_id", "1.5", "track_id must be an id"),
+        ("track_id", None, "artist is missing; track is missing"),
+        ("listener", "x" * 65, "listener must not be longer than 64 characters"),
+        ("duration_ms", -5, "duration_ms must be between 0 and 86,400,000"),
+        ("client_id", "a\0b", "client_id must not contain a NUL character"),
+    ],
+)
+def test_a_row_that_does_not_go_in_is_listed_by_its_line(
+    store: Store, imported: Import, field: str, value: object, reason: str
+) -> None:
+    summary = imported([row(), row(**{field: value}), row(track_id=3)])
+    assert reasons(summary) == [(2, reason)]
+    assert (tally(summary), len(kept(store))) == ((2, 0, 1), 2)
+
+
+def test_plays_of_any_age_are_counted_on_the_day_they_were_played(store: Store, imported: Import) -> None:
+    old = 20 * 365 * DAY
+    imported([row(played_at=(NOW - old) // SECOND), row(played_at=1), row(played_at=NOW // SECOND + 300)])
+    day = (NOW - old) // DAY
+
+    def read() -> list[int]:
+        spans = ((day, day + 1), (0, 1), (NOW // DAY, NOW // DAY + 1), (0, counts.ALL_TIME))
+        return [counts.over(TRACK, 1, *span).plays for span in spans]
+
+    assert store.read(read).result() == [1, 1, 1, 3]
+
+
+def test_plays_before_what_is_kept_are_refused(store: Store, imported: Import) -> None:
+    pruning.prune(store, 10, now=NOW, told=lambda _done, _total: None)
+    summary = imported([row(played_at=NOW // SECOND - 20 * 86400), row()])
+    assert reasons(summary) == [(1, plays.PRUNED)]
+
+
+def test_a_second_run_changes_nothing_and_a_longer_file_adds_what_is_new(store: Store, imported: Import) -> None:
+    rows = [row(played_at=NOW // SECOND - 60 * at, client_id=None if at % 2 else str(at)) for at in range(50)]
+    assert tally(imported(rows[:30])) == (30, 0, 0)
+    assert tally(imported(rows[:30], name="renamed.jsonl")) == (0, 30, 0)
+    assert tally(imported(rows)) == (20, 30, 0)
+    assert len(kept(store)) == 50
+
+
+def test_within_a_file_a_clients_id_is_one_play(store: Store, imported: Import) -> None:
+    rows = [row(client_id="a"), row(client_id="a", track_id=3), row(client_id="b"), row(track_id=3)]
+    assert tally(imported(rows)) == (3, 1, 0)
+    assert [track for track, _, _ in kept(store)] == [1, 1, 3]
+
+
+def test_an_id_whose_first_row_was_refused_is_not_taken_yet(store: Store, imported: Import) -> None:
+    assert tally(imported([row(client_id="a", track_id=9), row(client_id="a")])) == (1, 0, 1)
+    assert len(kept(store)) == 1
+
+
+def test_files_whose_ids_clash_lose_nothing(store: Store, imported: Import) -> None:
+    imported([row(client_id="1"), row(client_id="2", track_id=3)])
+    other = [row(client_id="1", track_id=3), row(client_id="2", track_id=3), row(client_id="1")]
+    assert tally(imported(other)) == (1, 2, 0)
+    assert len(kept(store)) == 3
+
+
+def test_a_clients_id_counts_across_the_batches_of_a_file(imported: Import) -> None:
+    rows = [row(played_at=NOW // SECOND - 60 * (at + 1)) for at in range(BLOCK)]
+    assert tally(imported([row(client_id="a"), *rows, row(client_id="a", track_id=3)])) == (BLOCK + 1, 1, 0)
+
+
+def test_keys_are_remembered_on_disk_once_they_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("musicsvc.store.importing.seen.FEW", 10)
+    with Seen() as seen:
+        for number in range(25):
+            assert not seen.has(("client", number))
+            seen.add(("client", number))
+            seen.add(("client", number))
+        assert all(seen.has(("client", number)) for number in range(25))
+        assert not seen.has(("client", 25))
+
+
+@pytest.mark.parametrize(
+    ("names", "tracks"),
+    [
+        ({"external_id": "x"}, [3]),
+        ({"external_id": "y"}, [4]),
+        ({"external_id": ["gone", "y"]}, [4]),
+        ({"external_id": "gone", "artist": "Ann", "track": "Rag"}, [1]),
+        ({"artist": "Ann", "track": "Rag"}, [1]),
+        ({"artist": " ann ", "track": "Rag"}, [2]),
+        ({"artist": "Bea", "track": "Rag"}, [2]),
+        ({"artist": "ann; Bea", "track": "Rag"}, [2]),
+        ({"artist": "Bea; ann", "track": "rag"}, [2]),
+        ({"artist": "Bea; Cleo", "track": "Rag"}, [2]),
+        ({"artist": "ANN", "track": "Rag"}, []),
+        ({"artist": "BEA", "track": "WALTZ"}, [3]),
+        ({"artist": "Bea", "track": "Waltz"}, [3]),
+        ({"artist": "Bea", "track": "Waltz", "album": "two"}, [4]),
+        ({"artist": "Bea", "track": "Waltz", "album": "Three"}, [3]),
+        ({"artist": "Cleo", "track": "Rag"}, []),
+        ({"artist": "Ann", "track": "Waltz"}, []),
+    ],
+)
+def test_a_track_is_found_by_id_else_by_artist_and_name(
+    store: Store, imported: Import, names: dict[str, object], tracks: list[int]
+) -> None:
+    assert played(imported, store, **names) == tracks
+
+
+def test_the_managers_tracks_go_before_others(store: Store, imported: Import) -> None:
+    imported([{"external_id": "x", "played_at": NOW // SECOND}], manager="label@label.test")
+    imported([{"artist": "ANN", "track": "rag", "played_at": NOW // SECOND - 60}], manager="label@label.test")
+    assert [track for track, _, _ in kept(store)] == [1]
+
+
+def test_what_is_not_found_says_how_it_can_be(imported: Import) -> None:
+    rows = [
+        row(track_id=None, external_id="gone"),
+        row(track_id=None, artist="Cleo", track="Rag"),
+        row(track_id=None, artist="ANN", track="Rag"),
+    ]
+    assert reasons(imported(rows)) == [
+        (1, "external_id 'gone' is no track here; import the catalog first"),
+        (2, "track 'Rag' by Cleo is no track here; --create-missing makes it"),
+        (3, f"track 'Rag' by ANN: there {SEVERAL}"),
+    ]
+
+
+def named(artist: str, track: str, at: int, **more: object) -> dict[str, object]:
+    return {"artist": artist, "track": track, "played_at": NOW // SECOND - 60 * at} | more
+
+
+MISSING = [
+    named("Cleo", "Song", 1, external_id="s1"),
+    named("cleo", "SONG", 2),
+    named("Cleo; Dora", "Duet", 3),
+    named("Bea", "New", 4),
+    named("Other", "Other name", 5, external_id="s1"),
+    named("Cleo", "Song", 6, external_id="s2"),
+    named("Cleo", "Duet", 7),
+]
+
+
+def test_missing_artists_and_tracks_are_made_once(store: Store, imported: Import) -> None:
+    summary = imported(MISSING, create_missing=True)
+    assert (summary.counts["artists"].new, summary.counts["tracks"].new, tally(summary)) == (2, 3, (7, 0, 0))
+    again = imported(MISSING, create_missing=True)
+    assert (again.counts["artists"].new, again.counts["tracks"].new, tally(again)) == (0, 0, (0, 7, 0))
+
+    def look() -> tuple[list[Any], list[Any]]:
+        artists = list(Artist.select(Artist.name, Artist.manager).where(Artist.id > 3).tuples().iterator())
+        columns = (Track.name, Track.duration, Track.external_id, Track.imported_for)
+        return artists, list(Track.select(*columns).where(Track.id > 4).order_by(Track.id).tuples().iterator())
+
+    artists, tracks = store.read(look).result()
+    assert sorted(artists) == [("Cleo", None), ("Dora", None)]
+    assert [track[:3] for track in tracks] == [
+        ("Song", 0, "s1"),
+        ("Duet", 0, None),
+        ("New", 0, None),
+    ]
+
+
+def test_row_by_row_makes_what_the_whole_file_makes(imported: Import) -> None:
+    whole = imported(MISSING, create_missing=True, dry_run=True)
+    made = [imported([each], create_missing=True) for each in MISSING]
+    for kind in ("artists", "tracks", "plays"):
+        assert sum(one.counts[kind].new for one in made) == whole.counts[kind].new > 0
+
+
+def test_what_is_made_is_managed_by_the_manager(store: Store, imported: Import) -> None:
+    imported([named("Bea", "New", 1, external_id="n")], create_missing=True, manager="label@label.test")
+
+    def look() -> list[Any]:
+        query = Track.select(Artist.name, Artist.manager, Track.imported_for).join(TrackArtist).join(Artist)
+        return list(query.where(Track.name == "New").tuples().iterator())
+
+    label = store.read(lambda: users.by_email("label@label.test").id).result()
+    assert store.read(look).result() == [("Bea", label, label)]
+
+
+def test_a_refused_row_makes_nothing(store: Store, imported: Import) -> None:
+    imported([named("Cleo", "Song", -10)], create_missing=True)
+    assert store.read(Artist.select().count).result() == 3
+
+
+def test_a_dry_run_tells_what_would_happen_and_writes_nothing(store: Store, imported: Import) -> None:
+    rows = [*MISSING, *MISSING, row(client_id="a"), row(client_id="a"), row(), row(), row(track_id=9)]
+    options: dict[str, Any] = {"create_missing": True}
+    foretold = imported(rows, dry_run=True, **options)
+    assert kept(store) == []
+    assert store.read(lambda: (Artist.select().count(), Listener.select().count())).result() == (3, 0)
+    done = imported(rows, **options)
+    assert foretold.counts == done.counts
+    assert imported(rows, dry_run=True, **options).counts == imported(rows, **options).counts
+
+
+def test_a_dry_run_remembers_what_earlier_batches_would_have_made(imported: Import) -> None:
+    filler = [row(played_at=NOW // SECOND - 60 * (at + 1)) for at in range(BLOCK)]
+    rows = [*MISSING, *filler, *MISSING, filler[0]]
+    foretold = imported(rows, dry_run=True, create_missing=True)
+    assert foretold.counts == imported(rows, create_missing=True).counts
+    assert tally(foretold) == (BLOCK + len(MISSING), len(MISSING) + 1, 0)
+
+
+def test_without_a_listener_each_row_is_refused_and_a_table_at_once(
+    store: Store, imported: Import, tmp_path: Path
+) -> None:
+    summary = imported([row(), row(listener="b")], listener=None)
+    assert reasons(summary) == [(1, "listener is missing; --listener says whose plays these are")]
+    file = tmp_path / "plays.csv"
+    file.write_text("artist,track,played_at\nAnn,Rag,1140000000\n")
+
+    def run(**options: Any) -> Summary:
+        with histories.open_file(file) as reader:
+            return importing.run(store, reader, importing.Options(**options), now=NOW, told=quiet)
+
+    with pytest.raises(Failure, match="--listener NAME"):
+        run()
+    with pytest.raises(Failure, match="1 to 64"):
+        run(listener=" ")
+    assert tally(run(listener="me")) == (1, 0, 0)
+    file.write_text("artist,played_at\nAnn,1140000000\n")
+    with pytest.raises(Failure, match="track_id, external_id, or artist and track"):
+        run(listener="me")
+
+
+def test_a_file_that_breaks_off_leaves_whole_batches(store: Store, tmp_path: Path) -> None:
+    rows = [row(played_at=NOW // SECOND - 60 * (at + 1)) for at in range(BLOCK + 500)]
+    packed = gzip.compress(b"".join(orjson.dumps(each) + b"\n" for each in rows))
+    file = tmp_path / "rows.jsonl.gz"
+    file.write_bytes(packed[:-20])
+    with (
+        histories.open_file(file) as reader,
+        pytest.raises(Failure, match=r"The first 2,000 rows are in; a second run goes on from there"),
+    ):
+        importing.run(store, reader, importing.Options(listener="me"), now=NOW, told=quiet)
+    assert len(kept(store)) == BLOCK
+
+
+PLAYS = some.lists(
+    some.fixed_dictionaries(
+        {
+            "track_id": some.integers(1, 4),
+            "listener": some.sampled_from(["a", "b"]),
+            "played_at": some.integers(0, 12).map(lambda at: NOW // SECOND - 20 * at - 86400 * 33 * (at % 3)),
+            "client_id": some.sampled_from([None, None, "1", "2", "3"]),
+        }
+    ),
+    max_size=30,
+)
+
+
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(rows=PLAYS)
+def test_whatever_is_imported_a_recount_finds_it_all(store: Store, imported: Import, rows: list[Any]) -> None:
+    foretold = imported(rows, dry_run=True)
+    done = imported(rows)
+    assert foretold.counts == done.counts
+    assert tally(imported(rows))[0] == 0
+    report = recount.run(store, check=True, told=lambda _done, _total: None)
+    assert (report.differing, report.plays) == (0, len(kept(store)))
+    assert store.read(lambda: counts.all_time(ARTIST, 3).plays).result() == sum(
+        track in {2, 3, 4} for track, _, _ in kept(store)
+    )
