@@ -88,7 +88,9 @@ class SqliteStore(Store):
         self._pool = ThreadPoolExecutor(READERS, "store-read", initializer=bind, initargs=(self._readers,))
         database = SqliteDatabase(self.path, WRITING)
         self._writer = GroupWriter(database, BUSY_SECONDS)
-        self._watch: apsw.Connection | None = None
+        # Opened here and not at the first question, which the event loop asks.
+        self._watch: apsw.Connection | None = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READWRITE)
+        self._watch.set_busy_timeout(1000)
         self._watch_lock = threading.Lock()
 
     def read(self, unit: Callable[[], T]) -> Future[T]:
@@ -124,9 +126,7 @@ class SqliteStore(Store):
         """SQLite's data version, read on a connection that never writes, so that every commit moves it."""
         with self._watch_lock:
             if self._watch is None:
-                self._readers.require_in_place()
-                self._watch = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READWRITE)
-                self._watch.set_busy_timeout(1000)
+                raise Unavailable("The service is shutting down.")
             try:
                 version: int = self._watch.pragma("data_version")
             except apsw.Error as error:
