@@ -26,7 +26,7 @@ def written(tmp_path: Path) -> Written:
 
 def records(file: Path, form: str | None = None) -> list[tuple[Any, ...]]:
     with readers.open_file(file, form) as reader:
-        found = [tuple(record) for record in reader]
+        found = [tuple(record[:3]) for record in reader]
         assert reader.position == reader.size
         return found
 
