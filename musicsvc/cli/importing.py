@@ -80,7 +80,13 @@ History = Annotated[
         "spinitron",
     ]
     | None,
-    typer.Option("--format", help="What the file is, where its content does not tell.", show_default=False),
+    typer.Option(
+        "--format",
+        metavar="FORMAT",
+        help="What the file is, where its content does not tell: csv, jsonl, parquet, listenbrainz, maloja, spotify,"
+        " spotify-account, lastfm, lastfm-csv, lastfm-to-csv, librefm, rockbox, panoscrobbler or spinitron.",
+        show_default=False,
+    ),
 ]
 
 

@@ -14,8 +14,8 @@ from musicsvc.store.importing.columns import Columns
 from musicsvc.store.importing.making import Scope, dry_ids
 from musicsvc.store.importing.pieces import cells, left_off
 from musicsvc.store.importing.seen import Seen
-from musicsvc.store.importing.summary import Counts, Summary
-from musicsvc.store.importing.taking import Batches, refusal, refuse
+from musicsvc.store.importing.summary import Counts, Refusal, Summary
+from musicsvc.store.importing.taking import Batches, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -89,24 +89,23 @@ def _manager(email: str) -> int:
     return int(users.by_email(email).id)
 
 
-def _parsed(reader: Reader, columns: Columns, options: Options, summary: Summary) -> Iterator[Listen | None]:
-    """The rows that can go in, None for each other."""
+def _parsed(reader: Reader, columns: Columns, options: Options, summary: Summary) -> Iterator[Listen | Refusal | None]:
+    """The rows that can go in, why others cannot, and None for each that is no play at all."""
     listener = None if options.listener is None else options.listener.strip()
     for record in reader:
         summary.rows += 1
-        found = None
         if record.note is not None:
             summary.notes[record.note] += 1
+            yield None
         elif record.fault is not None:
-            refuse(summary, [refusal(record, record.fault)])
+            yield refusal(record, record.fault)
         else:
             try:
-                found = listens.parse(record, cells(record, columns, options.blanks), listener)
+                yield listens.parse(record, cells(record, columns, options.blanks), listener)
             except listens.RefusedError as refused:
-                refuse(summary, [refusal(record, str(refused))])
-        yield found
+                yield refusal(record, str(refused))
 
 
-def _pieces(found: Iterator[Listen | None]) -> Iterator[list[Listen]]:
+def _pieces(found: Iterator[Listen | Refusal | None]) -> Iterator[list[Listen | Refusal]]:
     while piece := list(islice(found, ROWS_A_UNIT)):
-        yield [listen for listen in piece if listen is not None]
+        yield [row for row in piece if row is not None]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from musicsvc.clock import DAY
 from musicsvc.store import blocks, bulk, listeners, plays
+from musicsvc.store.importing.listens import Listen
 from musicsvc.store.importing.making import Maker, Scope
 from musicsvc.store.importing.matching import AMBIGUOUS, Lookup
 from musicsvc.store.importing.pieces import take_turn
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from musicsvc.store.database import Store
-    from musicsvc.store.importing.listens import Listen
     from musicsvc.store.importing.matching import Catalog, Tracks
     from musicsvc.store.importing.readers import Record
     from musicsvc.store.importing.seen import Seen
@@ -31,7 +31,7 @@ PRESENT = """
 TYPES = ("bigint", "bigint", "bigint", "bytea")
 SEVERAL = "are several tracks here that differ in case; name the one by track_id or external_id"
 CATALOG = "import the catalog first"
-Taken = tuple["Listen", int]  # a row and its track
+Taken = tuple[Listen, int]  # a row and its track
 
 
 @dataclass(slots=True)
@@ -40,7 +40,7 @@ class Outcome:
 
     tracks: Tracks
     maker: Maker
-    refused: list[Refusal]
+    refused: dict[int, str] = field(default_factory=dict)  # reasons, by the place in the piece
     taken: list[Taken] = field(default_factory=list)
     accepted: int = 0
 
@@ -54,37 +54,43 @@ class Batches:
     scope: Scope
     seen: Seen
 
-    def put(self, piece: list[Listen], summary: Summary, *, create_missing: bool) -> None:
-        """Put the rows in, or find out what would happen."""
+    def put(self, piece: Sequence[Listen | Refusal], summary: Summary, *, create_missing: bool) -> None:
+        """Put the rows in, or find out what would happen; rows that are refused already are told in their turn."""
         unit = partial(self._unit, piece, create_missing=create_missing)
         outcome = (self.store.read(unit) if self._dry else self.store.write(unit)).result()
         self.catalog.tracks.update(outcome.tracks)
         outcome.maker.keep(self.catalog)
         for taken in outcome.taken:
             self._remember(taken)
-        refuse(summary, outcome.refused)
-        _count(summary, outcome, len(piece) - len(outcome.refused))
+        refused = [
+            row if isinstance(row, Refusal) else refusal(row, outcome.refused[at])
+            for at, row in enumerate(piece)
+            if isinstance(row, Refusal) or at in outcome.refused
+        ]
+        summary.refused += refused
+        _count(summary, outcome, len(piece) - len(refused), len(refused))
 
     @property
     def _dry(self) -> bool:
         return self.scope.ids is not None
 
-    def _unit(self, piece: list[Listen], *, create_missing: bool) -> Outcome:
+    def _unit(self, piece: Sequence[Listen | Refusal], *, create_missing: bool) -> Outcome:
         if not self._dry:
             take_turn()
         kept_from = blocks.mark().kept_from * DAY
-        reasons = [plays.untimely(listen.played_at, kept_from, self.scope.now) for listen in piece]
-        refused = [refusal(listen, why) for listen, why in zip(piece, reasons, strict=True) if why is not None]
-        timely = [listen for listen, why in zip(piece, reasons, strict=True) if why is None]
-        lookup = Lookup(timely, self.catalog)
-        outcome = Outcome(lookup.fresh, Maker(lookup, self.scope, timely), refused)
+        rows = [(at, row) for at, row in enumerate(piece) if isinstance(row, Listen)]
+        lookup = Lookup([listen for _, listen in rows], self.catalog)
+        outcome = Outcome(lookup.fresh, Maker(lookup, self.scope, [listen for _, listen in rows]))
         local: set[str] = set()
-        for listen in timely:
+        for at, listen in rows:
+            if reason := plays.untimely(listen.played_at, kept_from, self.scope.now):
+                outcome.refused[at] = reason
+                continue
             track = lookup.find(listen)
             if track is None and create_missing and _makeable(listen):
                 track = outcome.maker.make(listen)
             if track is None or track == AMBIGUOUS:
-                refused.append(refusal(listen, _unknown(listen, track)))
+                outcome.refused[at] = _unknown(listen, track)
             elif self._first(listen, local):
                 outcome.taken.append((listen, track))
         outcome.maker.write()
@@ -158,16 +164,10 @@ def refusal(row: Listen | Record, reason: str) -> Refusal:
     return Refusal(row.line, reason if row.member is None else f"{row.member}: {reason}")
 
 
-def refuse(summary: Summary, refused: Sequence[Refusal]) -> None:
-    """Note refused rows."""
-    summary.refused += refused
-    summary.counts["plays"].refused += len(refused)
-
-
-def _count(summary: Summary, outcome: Outcome, sound: int) -> None:
-    """Count what the sound rows named."""
+def _count(summary: Summary, outcome: Outcome, sound: int, refused: int) -> None:
+    """Count what the sound rows named, and the others."""
     artists, tracks = len(outcome.maker.artists), len(outcome.maker.tracks)
     mentions = sum(len(listen.artists) for listen, _ in outcome.taken)
     summary.counts["artists"].add(Counts(new=artists, repeated=max(0, mentions - artists)))
     summary.counts["tracks"].add(Counts(new=tracks, repeated=sound - tracks))
-    summary.counts["plays"].add(Counts(new=outcome.accepted, repeated=sound - outcome.accepted))
+    summary.counts["plays"].add(Counts(new=outcome.accepted, repeated=sound - outcome.accepted, refused=refused))

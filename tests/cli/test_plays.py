@@ -1,0 +1,96 @@
+"""`musicsvc import plays` and `musicsvc plays`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from musicsvc.store.database import Store
+from musicsvc.store.models import Artist, Play, PlayDay, Track, TrackArtist
+from tests.cli.conftest import Json, Run
+
+TABLE = """when,song,by,station
+2014-06-16T12:00:00Z,Rag,Ann,KQXX
+1402920000,Rag,Ann,WXYZ
+1402920000,Waltz,Bea,WXYZ
+soon,Rag,Ann,WXYZ
+"""
+PAIRS = ("--map", "when=played_at", "--map", "song=track", "by=artist", "station=listener")
+
+
+@pytest.fixture
+def table(tmp_path: Path, store: Store) -> str:
+    def make() -> None:
+        Artist.create(name="Ann", created_at=1)
+        Track.create(name="Rag", duration=1, created_at=1)
+        TrackArtist.create(track=1, artist=1, position=0)
+
+    store.write(make).result()
+    file = tmp_path / "plays.csv"
+    file.write_text(TABLE)
+    return str(file)
+
+
+def test_plays_go_in_and_what_does_not_is_listed_by_line(run: Run, ask: Json, table: str) -> None:
+    done = run("import", "plays", table, *PAIRS)
+    assert done.stdout.splitlines() == [
+        "kind     new  changed  repeated  refused",
+        "artists  0    0        2         0      ",
+        "tracks   0    0        2         0      ",
+        "plays    2    0        0         2      ",
+    ]
+    assert done.stderr.splitlines() == [
+        "line 4: track 'Waltz' by Bea is no track here; --create-missing makes it",
+        "line 5: played_at must be a time such as 2026-01-31T12:00:00Z, or Unix seconds",
+        "4 rows read, 2 of them refused.",
+    ]
+    again = ask("import", "plays", table, *PAIRS, "--create-missing", "--dry-run")
+    assert (again["dry_run"], again["tracks"]["new"], again["plays"]["new"]) == (True, 1, 1)
+    done_again = ask("import", "plays", table, *PAIRS, "--create-missing")
+    assert done_again["plays"] == {"new": 1, "changed": 0, "repeated": 2, "refused": 1}
+
+
+def test_a_history_of_one_person_needs_that_persons_name(run: Run, ask: Json, tmp_path: Path, table: str) -> None:
+    file = tmp_path / "log"
+    file.write_text("#AUDIOSCROBBLER/1.1\nAnn\t\tRag\t1\t9\tL\t1402920000\t\nAnn\t\tRag\t1\t9\tS\t1402920060\t\n")
+    unnamed = run("import", "plays", str(file))
+    assert "line 2: listener is missing; --listener says whose plays these are" in unnamed.stderr
+    found = ask("import", "plays", str(file), "--listener", "zoe", "--format", "rockbox")
+    assert (found["plays"]["new"], found["notes"]) == (1, {"skipped": 1})
+    run("import", "plays", str(file), "--format", "ogg", expect=2)
+    run("import", "plays", table, "--listener", "zoe", expect=1)
+    run("import", "plays", str(tmp_path / "gone"), expect=1)
+
+
+def test_a_recount_proves_the_figures_and_puts_them_right(run: Run, ask: Json, store: Store, table: str) -> None:
+    run("import", "plays", table, *PAIRS)
+    assert "2 plays of 1 days counted" in run("plays", "recount", "--check").stderr
+    store.write(lambda: PlayDay.update(plays=9).where(PlayDay.kind == 1).execute()).result()
+    line = [sys.executable, "-m", "musicsvc", "plays", "recount", "--check"]
+    wrong = subprocess.run(line, capture_output=True, encoding="utf-8", check=False)
+    assert (wrong.returncode, "Traceback" in wrong.stderr) == (1, False)
+    assert [row.split()[:4] for row in wrong.stdout.splitlines()[1:]] == [
+        ["track", "1,", "2014-06-16", "9"],
+        ["track", "1,", "all", "time"],
+    ]
+    assert "They differ still: run without --check." in wrong.stderr
+    report = ask("plays", "recount")
+    assert (report["differing"], report["mended"], report["kept_from"]) == (1, True, None)
+    assert report["differences"] == [{"row": "track 1, 2014-06-16", "stored": [9, 2], "counted": [2, 2]}]
+    assert ask("plays", "recount", "--check")["differing"] == 0
+
+
+def test_old_plays_go_where_the_setting_says_so(
+    run: Run, ask: Json, store: Store, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("import", "plays", table, *PAIRS)
+    assert ask("plays", "prune") == {"deleted": 0, "kept_from": None}
+    monkeypatch.setenv("MUSICSVC_PLAYS__KEEP_DAYS", "400")
+    assert ask("plays", "prune")["deleted"] == 2
+    assert store.read(lambda: (Play.select().count(), PlayDay.select().count())).result() == (0, 2)
+    assert "Plays before" in run("plays", "recount").stderr
+    refused = run("import", "plays", table, *PAIRS).stderr
+    assert refused.count("Plays of that day are not kept any more") == 3
