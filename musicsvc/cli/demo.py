@@ -11,7 +11,7 @@ import typer
 from musicsvc import config
 from musicsvc.clock import Clock, MovableClock, parse
 from musicsvc.server import serving
-from musicsvc.store import database, fixtures, schema, sqlite_files
+from musicsvc.store import database, fixture_plays, fixtures, schema, sqlite_files
 
 if TYPE_CHECKING:
     from musicsvc.cli.session import Session
@@ -53,7 +53,9 @@ def _prepare(url: str, now: int) -> str:
     sqlite_files.create(Path(url.removeprefix("sqlite:///")))
     schema.upgrade(url)
     with database.connect(url) as store:
-        return store.write(lambda: fixtures.load(now=now)).result().tokens["demo"]
+        token = store.write(lambda: fixtures.load(now=now)).result().tokens["demo"]
+        store.write(lambda: fixture_plays.load(now=now)).result()
+        return token
 
 
 def _announce(session: Session, root: str, token: str) -> None:

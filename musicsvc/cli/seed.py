@@ -36,11 +36,14 @@ def seed(
 
 
 def _fixtures(session: Session) -> JSON:
-    from musicsvc.store import fixtures
+    from musicsvc.store import fixture_plays, fixtures
 
     now = session.clock.now()
-    made: Summary = session.write(lambda: fixtures.load(now=now))
-    return {key: number for key, number in asdict(made).items() if key != "tokens"} | {"tokens": len(made.tokens)}
+    with session.store() as store:
+        made: Summary = store.write(lambda: fixtures.load(now=now)).result()
+        plays = store.write(lambda: fixture_plays.load(now=now)).result()
+    counts = {key: number for key, number in asdict(made).items() if key != "tokens"}
+    return counts | {"tokens": len(made.tokens), "plays": plays}
 
 
 def _catalog(session: Session, scale: float, random_seed: int) -> JSON:

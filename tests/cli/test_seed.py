@@ -11,10 +11,12 @@ def test_the_small_world_is_put_in_once_and_no_token_is_shown(ask: Json, run: Ru
     catalog = {"accounts": 6, "artists": 17, "albums": 13, "tracks": 18, "comments": 18, "tokens": 7}
     people = {"playlists": 7, "invitations": 8, "follows": 10, "likes": 10, "reposts": 4}
     rest = {"collections": 3, "conversations": 4, "messages": 7, "devices": 3, "choices": 4}
+    assert made.pop("plays") > 20_000
     assert made == catalog | people | rest
     assert len(store.read(users.list).result()) == 6
     again = run("seed")
-    assert (again.stdout, again.stderr) == ("", "All of it is there already.\n")
+    # Today's plays come in as the day goes on, so that one may have come since.
+    assert (again.stdout, again.stderr.rpartition(" ")[0]) in {("", "All of it is there"), ("", "Made 1")}
 
 
 def test_a_catalog_of_a_scale_is_made(ask: Json, run: Run, store: Store) -> None:
