@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from musicsvc.clock import DAY, parse
-from musicsvc.store import blocks, bulk, database, listeners, plays, schema, sqlite_files
+from musicsvc.store import bulk, database, listeners, plays, schema, sqlite_files
 from musicsvc.store.models import Album, AlbumArtist, Artist, Listener, Track, TrackArtist
 from musicsvc.store.plays import SLOT, WITHOUT_ID, Row
 
@@ -104,7 +104,8 @@ def _put(store: Store, rows: list[Row]) -> float:
 
 def _unit(rows: list[Row]) -> int:
     taken = plays.record(rows)
-    blocks.fold(plays.FOLDED * taken)
+    for _ in range(0, len(rows), 1_000):
+        plays.fold(min(taken, 1_000))
     return taken
 
 
