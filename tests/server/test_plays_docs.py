@@ -8,10 +8,11 @@ from musicsvc.store.database import Store
 from musicsvc.store.models import Track
 from tests.serving import Client
 
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "plays.md").read_text("utf-8")
+
 
 async def test_the_example_is_answered_as_the_page_says(client: Client, store: Store) -> None:
-    page = (Path(__file__).resolve().parents[2] / "docs" / "plays.md").read_text("utf-8")
-    sent, expected = map(json.loads, re.findall(r"```json\n(.*?)```", page, re.DOTALL))
+    sent, expected = map(json.loads, re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL))
     store.write(lambda: Track.create(name="Rag", duration=1, created_at=1)).result()
     answer = await client.post("plays", sent)
     assert (answer.status, answer.json) == (201, expected)
