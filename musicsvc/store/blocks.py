@@ -75,6 +75,7 @@ def append(heard: Mapping[Key, bytes]) -> None:
 
 def fold(most: int) -> bool:
     """Make blocks of days that are over, of some `most` subjects; whether there were any to be made."""
+    tallies.lock()
     made = mark()
     oldest, newest = _span(made.day)
     if not most or oldest is None:

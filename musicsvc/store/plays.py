@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.clock import DAY, MINUTE, SECOND
-from musicsvc.store import blocks, bulk, listeners, rollups, tracks
+from musicsvc.store import blocks, bulk, listeners, rollups, tallies, tracks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -67,6 +67,7 @@ class Outcome:
 
 def report(heard: Sequence[Heard], *, now: int, by: Identity) -> Outcome:
     """Take plays that an account reports, its own or, with the permission, others'."""
+    tallies.lock()
     outcome = Outcome()
     unknown = tracks.missing({play.track_id for play in heard})
     kept_from = blocks.mark().kept_from * DAY
@@ -121,7 +122,7 @@ def client_key(source: str, client_id: str) -> bytes:
 
 def record(rows: Iterable[Row]) -> int:
     """Store the plays that are new and count them; how many were new. Their tracks and listeners exist."""
-    rollups.lock()
+    tallies.lock()
     taken = bulk.returning(INSERT, TYPES, sorted(rows, key=KEY))
     if taken:
         rollups.add(taken)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from musicsvc.store import rollups
+from musicsvc.store import tallies
 from musicsvc.store.rollups import SLOTS_A_DAY
 from musicsvc.store.statements import fetch, run
 from musicsvc.store.windows import day_of
@@ -34,7 +34,7 @@ def prune(store: Store, keep_days: int, *, now: int, told: Callable[[int, int], 
 
 def _begin(first: int) -> int:
     """Note what is kept, before anything goes, so that no repeat of a deleted play is taken; the oldest day."""
-    rollups.lock()
+    tallies.lock()
     run("UPDATE play_mark SET kept_from = ? WHERE kept_from < ?", first, first)
     ((slot,),) = fetch(OLDEST)
     return first if slot is None else int(slot) // SLOTS_A_DAY

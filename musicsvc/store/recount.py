@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from musicsvc.store import blocks, rollups
+from musicsvc.store import blocks, rollups, tallies
 from musicsvc.store.counted import Held, of_block, of_day, of_stretch, of_totals
 from musicsvc.store.rollups import SLOTS_A_DAY
 from musicsvc.store.statements import fetch
@@ -106,7 +106,7 @@ def _hold(store: Store, piece: Piece, report: Report, *, check: bool) -> int:
 
 def _mend(piece: Piece) -> None:
     """Write what was counted, and prove it equal."""
-    rollups.lock()
+    tallies.lock()
     held = piece()
     held.write(held.differing())
     if piece().differing():

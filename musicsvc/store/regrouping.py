@@ -38,7 +38,7 @@ def following(tracks: Collection[int]) -> Iterator[None]:
 
 def rebuild(subjects: Iterable[tuple[int, int]]) -> None:
     """Make the rows of these albums and artists, as (kind, id), anew from those of their tracks."""
-    rollups.lock()
+    tallies.lock()
     mark = blocks.mark()
     for kind, subject in sorted(subjects):
         _rebuild(kind, subject, mark)

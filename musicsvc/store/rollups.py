@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.store import blocks, bulk, listeners, stretches, tallies
-from musicsvc.store.database import current, is_sqlite
+from musicsvc.store.database import current
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 TRACK, ALBUM, ARTIST = 1, 2, 3
 KINDS = {"track": TRACK, "album": ALBUM, "artist": ARTIST}
 SLOTS_A_DAY = 2880
-LOCK = 0x504C4159  # "PLAY"
 SUBJECTS = """
     SELECT t.id, t.album_id, a.artist_id FROM track t LEFT JOIN track_artist a ON a.track_id = t.id WHERE t.id {among}
 """
@@ -32,12 +31,6 @@ class Counted(NamedTuple):
     track: int
     slot: int
     listener: int
-
-
-def lock() -> None:
-    """One at a time keeps the rows up; on SQLite a writing unit is alone anyway."""
-    if not is_sqlite():
-        current().execute_sql(f"SELECT pg_advisory_xact_lock({LOCK})")
 
 
 def add(plays: Iterable[tuple[int, int, int]]) -> None:

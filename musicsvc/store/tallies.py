@@ -10,6 +10,7 @@ from musicsvc.store.database import current, is_sqlite
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+LOCK = 0x504C4159  # "PLAY"
 COMPACT_EVERY = 64  # plays of a row; so many integers at most stand beside its bitmap
 APPEND = """
     INSERT INTO {table} ({key}, plays, listeners) {{rows}}
@@ -33,6 +34,12 @@ class Table(NamedTuple):
 
 DAYS = Table("play_day", ("day", "kind", "subject"), ("int", "int", "bigint", "bigint", "bytea"))
 BLOCKS = Table("play_block", ("kind", "subject", "block"), ("int", "bigint", "int", "bigint", "bytea"))
+
+
+def lock() -> None:
+    """Let one unit at a time keep rows up, from here to its end; on SQLite a writing unit is alone anyway."""
+    if not is_sqlite():
+        current().execute_sql(f"SELECT pg_advisory_xact_lock({LOCK})")
 
 
 def append(table: Table, heard: Mapping[Key, bytes]) -> None:

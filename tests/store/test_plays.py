@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from functools import partial
 from itertools import zip_longest
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 from musicsvc.clock import DAY, MINUTE, SECOND
-from musicsvc.store import blocks, counts, plays, tokens, users
+from musicsvc.store import blocks, counts, plays, recount, tokens, users
 from musicsvc.store.database import Store
 from musicsvc.store.models import Album, Artist, Listener, PlayDay, Track, TrackArtist, TrackPlays
 from musicsvc.store.plays import Heard
@@ -270,3 +271,17 @@ def test_many_plays_of_one_day_stay_exact_and_small(store: Store, reporter: Iden
     assert figures(store)[TRACK, 1, TODAY, TODAY + 1] == (400, list(range(1, 151)))
     (size,) = store.read(lambda: [len(row.listeners) for row in PlayDay.select().where(PlayDay.kind == TRACK)]).result()
     assert size < 150 * 4
+
+
+def test_reports_blocks_and_repeats_at_once_count_each_play_once(store: Store, reporter: Identity) -> None:
+    heard = [Heard(1 + at % 3, NOW - at * 7 * DAY // 60, f"l{at % 11}") for at in range(600)]
+
+    def unit(start: int) -> int:
+        accepted = plays.report(heard[start : start + 120], now=NOW, by=reporter).accepted
+        blocks.fold(2)
+        return accepted
+
+    waiting = [store.write(partial(unit, start)) for start in [*range(0, 600, 40)] * 2]
+    assert sum(each.result() for each in waiting) == len(heard)
+    report = recount.run(store, check=True, told=lambda _done, _total: None)
+    assert (report.differing, report.plays) == (0, len(heard))

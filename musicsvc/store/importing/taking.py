@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from musicsvc.clock import DAY
-from musicsvc.store import blocks, bulk, listeners, plays
+from musicsvc.store import blocks, bulk, listeners, plays, tallies
 from musicsvc.store.importing.listens import Listen
 from musicsvc.store.importing.making import Maker, Scope
 from musicsvc.store.importing.matching import AMBIGUOUS, Lookup
@@ -77,6 +77,7 @@ class Batches:
     def _unit(self, piece: Sequence[Listen | Refusal], *, create_missing: bool) -> Outcome:
         if not self._dry:
             take_turn()
+            tallies.lock()
         kept_from = blocks.mark().kept_from * DAY
         rows = [(at, row) for at, row in enumerate(piece) if isinstance(row, Listen)]
         lookup = Lookup([listen for _, listen in rows], self.catalog)
