@@ -2,10 +2,11 @@
 
 import ipaddress
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import platformdirs
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
@@ -15,6 +16,8 @@ from musicsvc.errors import Failure
 
 PREFIX = "MUSICSVC_"
 Port = Annotated[int, Field(ge=0, le=65_535)]
+PERIODS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400}
+RATE = re.compile(rf"([1-9][0-9]{{0,8}})/({'|'.join(PERIODS)})")
 
 
 def _root_url(value: str | None) -> str | None:
@@ -31,10 +34,28 @@ def _network(value: str) -> str:
     return value
 
 
+def _rate(value: str) -> str:
+    if not RATE.fullmatch(value):
+        raise ValueError(f"{value!r} is no rate such as 300/minute (second, minute, hour, day)")
+    return value
+
+
+Network = Annotated[str, AfterValidator(_network)]
+Rate = Annotated[str, AfterValidator(_rate)]
+Count = Annotated[int, Field(ge=0)]
+Positive = Annotated[int, Field(ge=1)]
+
+
+def rate(text: str) -> tuple[int, int]:
+    """How many, and in how many seconds, of a rate such as `300/minute`."""
+    amount, _, period = text.partition("/")
+    return int(amount), PERIODS[period]
+
+
 class Section(BaseModel):
     """A table of the TOML file; a key that is not known is an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", serialize_by_alias=True)
 
 
 class Server(Section):
@@ -44,7 +65,7 @@ class Server(Section):
     port: Port = 8080
     workers: Annotated[int, Field(ge=1, le=64)] = 1
     public_url: Annotated[str | None, AfterValidator(_root_url)] = None
-    trusted_proxies: tuple[Annotated[str, AfterValidator(_network)], ...] = ("127.0.0.0/8", "::1/128")
+    trusted_proxies: tuple[Network, ...] = ("127.0.0.0/8", "::1/128")
     local_http: bool = False
     tls_cert: Path | None = None
     tls_key: Path | None = None
@@ -68,7 +89,59 @@ class Access(Section):
 class Plays(Section):
     """How long single plays are kept; what was counted of them stays. 0 stands for ever."""
 
-    keep_days: Annotated[int, Field(ge=0)] = 0
+    keep_days: Count = 0
+
+
+class Limits(Section):
+    """How many requests are taken, and in what time (contract.md, section 6)."""
+
+    enabled: bool = True
+    local: bool = False
+    token: Rate = "300/minute"  # noqa: S105 - a rate, no secret
+    address: Rate = "60/minute"
+    registrations: Rate = Field("10/hour", alias="register")  # pydantic has a `register` of its own
+    exports: Rate = "20/minute"
+    cover_art: Rate = "30/minute"
+
+
+class Abuse(Section):
+    """When a token is revoked by itself (contract.md, section 6)."""
+
+    refusals: Positive = 100
+    refusal_seconds: Positive = 300
+    probes: Positive = 50
+    probe_seconds: Positive = 60
+    probe_success_percent: Annotated[int, Field(ge=0, le=100)] = 10
+    terminate_after: Count = 3  # revocations for abuse; 0: never
+
+
+class Activity(Section):
+    """The log of calls: how long it is kept, and in which file where that is not the data folder's."""
+
+    keep_days: Positive = 90
+    file: Path | None = None
+
+
+class Metrics(Section):
+    """Who may read /metrics, beside this machine."""
+
+    allow: tuple[Network, ...] = ()
+
+
+class Log(Section):
+    """What the server tells on stderr; `requests` adds a line for each call."""
+
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    format: Literal["auto", "text", "json"] = "auto"
+    requests: bool = False
+
+
+class Backups(Section):
+    """Backups that the server makes by itself; `every_hours = 0` makes none."""
+
+    every_hours: Count = 24
+    keep: Positive = 7
+    folder: Path | None = None
 
 
 class Settings(BaseSettings):
@@ -84,6 +157,12 @@ class Settings(BaseSettings):
     registration: Registration = Registration()
     access: Access = Access()
     plays: Plays = Plays()
+    limits: Limits = Limits()
+    abuse: Abuse = Abuse()
+    activity: Activity = Activity()
+    metrics: Metrics = Metrics()
+    log: Log = Log()
+    backups: Backups = Backups()
 
     @classmethod
     def settings_customise_sources(  # noqa: D102 - the library's own hook

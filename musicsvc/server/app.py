@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from musicsvc.errors import Failure
 from musicsvc.server.dispatch import Dispatcher
 from musicsvc.server.executors import Executors
 from musicsvc.server.identity import Gatekeeper
 from musicsvc.server.shapes.envelope import Site
-from musicsvc.server.wire import LIMITS, JsonServer
+from musicsvc.server.wire import JsonServer
 
 if TYPE_CHECKING:
     import socket
@@ -20,12 +20,20 @@ if TYPE_CHECKING:
 
     from musicsvc.clock import Clock
     from musicsvc.config import Settings
+    from musicsvc.server.calls import Observer
     from musicsvc.store.database import Store
 
 log = logging.getLogger("musicsvc")
 BACKLOG = 1024
 BATCH_SECONDS = 1.0
 HANDSHAKE_SECONDS = 5.0
+
+
+class Chore(Protocol):
+    """Something that is done every second."""
+
+    async def __call__(self, *, last: bool) -> None:
+        """Do it; `last`: there is no next time."""
 
 
 class App:
@@ -36,19 +44,24 @@ class App:
         self._settings = settings
         self._executors = Executors()
         self._gatekeeper = Gatekeeper(store, clock, settings)
-        self._dispatcher = Dispatcher(settings, store, clock, Site(root), self._gatekeeper, self._executors)
+        observers: list[Observer] = []
+        self._dispatcher = Dispatcher(settings, store, clock, Site(root), self._gatekeeper, self._executors, observers)
+        # Done every second, off the path of any request, and a last time at the end; each has a name for the log.
+        self._chores: list[tuple[str, Chore]] = [
+            ("writing last uses of tokens", self._gatekeeper.write_last_used),
+        ]
         self._server: JsonServer | None = None
         self._listening: asyncio.Server | None = None
         self._batches: asyncio.Task[None] | None = None
 
     async def start(self, listener: socket.socket, tls: ssl.SSLContext | None = None) -> None:
         """Answer on a socket that listens."""
-        self._server = JsonServer(self._dispatcher, **LIMITS)
+        self._server = JsonServer(self._dispatcher)
         handshake = HANDSHAKE_SECONDS if tls is not None else None
         self._listening = await asyncio.get_running_loop().create_server(
             self._server, sock=listener, ssl=tls, backlog=BACKLOG, ssl_handshake_timeout=handshake
         )
-        self._batches = asyncio.create_task(self._write_batches())
+        self._batches = asyncio.create_task(self._do_chores_for_ever())
 
     async def stop(self) -> None:
         """Close the listener, finish requests in flight, write what is batched."""
@@ -59,16 +72,19 @@ class App:
             self._batches.cancel()
             with suppress(asyncio.CancelledError):
                 await self._batches
-            with suppress(Failure):
-                await self._gatekeeper.write_last_used(all_of_them=True)
+            await self._do_chores(last=True)
         self._executors.close()
 
-    async def _write_batches(self) -> None:
+    async def _do_chores_for_ever(self) -> None:
         while True:
             await asyncio.sleep(BATCH_SECONDS)
+            await self._do_chores(last=False)
+
+    async def _do_chores(self, *, last: bool) -> None:
+        for name, chore in self._chores:
             try:
-                await self._gatekeeper.write_last_used()
+                await chore(last=last)
             except Failure as failure:
-                log.warning("last uses of tokens were not written: %s", failure.message)
+                log.warning("%s: %s", name, failure.message)
             except Exception:
-                log.exception("last uses of tokens were not written")
+                log.exception("%s failed", name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from aiohttp import hdrs
 
 from musicsvc.errors import Failure, Invalid, NotFound
 from musicsvc.server import bodies, failures, transport
+from musicsvc.server.calls import Call
 from musicsvc.server.replies import Reply, answer, sane_request_id
 from musicsvc.server.route import SAFE, Access, Family, Route, Router
 from musicsvc.server.routes import INSIGHTS, ROUTES
@@ -19,18 +21,21 @@ from musicsvc.server.schemas.fields import parse_id
 from musicsvc.server.schemas.reading import check, check_query
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from aiohttp.web import BaseRequest, StreamResponse
 
     from musicsvc.clock import Clock
     from musicsvc.config import Settings
+    from musicsvc.server.calls import Observer
     from musicsvc.server.executors import Executors
     from musicsvc.server.identity import Gatekeeper
     from musicsvc.server.shapes.envelope import Site
     from musicsvc.store.database import Store
 
 log = logging.getLogger("musicsvc")
+GONE = 499  # noted where the client went before its answer
+LONGEST_NAME = 64
 
 
 class Dispatcher:
@@ -44,13 +49,16 @@ class Dispatcher:
         site: Site,
         gatekeeper: Gatekeeper,
         executors: Executors,
+        observers: Sequence[Observer] = (),
     ) -> None:
+        """`observers` are told of each call once it is answered; they neither wait nor fail."""
         self._settings = settings
         self._store = store
         self._clock = clock
         self._site = site
         self._gatekeeper = gatekeeper
         self._executors = executors
+        self._observers = observers
         self._router = Router(ROUTES)
         self._transport = transport.Transport(settings)
         self._context = {"hosted": settings.hosted}
@@ -58,18 +66,49 @@ class Dispatcher:
     async def __call__(self, request: BaseRequest) -> StreamResponse:
         """The answer to a request, whatever happens on the way."""
         request_id = sane_request_id(request.headers.get("X-Request-Id"))
+        call = Call(self._clock.now(), self._clock.monotonic(), request_id, request.method)
+        response = None
+        try:
+            reply = await self._outcome(request, call)
+            response = await answer(request, reply, request_id)
+            return response
+        finally:
+            self._tell(call, response)
+
+    async def _outcome(self, request: BaseRequest, call: Call) -> Reply:
+        """What the request comes to, a failure too."""
         path = request.rel_url.raw_path
         try:
-            reply = await self._reply(request, path)
+            reply = await self._reply(request, path, call)
         except Failure as failure:
+            call.retry_after = getattr(failure, "retry_after", None)
             reply = refusal(failure, path)
         except Exception:
-            log.exception("request %s failed: %s", request_id, request.method)
-            reply = refusal(Failure(f"Something went wrong here. Name request {request_id} to the operator."), path)
-        return await answer(request, reply, request_id)
+            log.exception("request %s failed: %s", call.request_id, request.method)
+            apology = f"Something went wrong here. Name request {call.request_id} to the operator."
+            reply = refusal(Failure(apology), path)
+        return replace(reply, headers={**call.headers, **reply.headers}) if call.headers else reply
 
-    async def _reply(self, request: BaseRequest, path: str) -> Reply:
+    def note_unreadable(self, request: BaseRequest, request_id: str, status: int, size: int) -> None:
+        """Tell the observers of a request that was no sound HTTP, and was answered below."""
+        call = Call(self._clock.now(), self._clock.monotonic(), request_id, "", _remote(request))
+        call.status, call.size = status, size
+        for observe in self._observers:
+            observe(call)
+
+    def _tell(self, call: Call, response: StreamResponse | None) -> None:
+        """Tell the observers how the call ended; one that the client broke off has no answer."""
+        call.status = GONE if response is None else response.status
+        call.size = 0 if response is None or call.method == "HEAD" else response.content_length or 0
+        call.milliseconds = (self._clock.monotonic() - call.began) * 1000
+        for observe in self._observers:
+            observe(call)
+
+    async def _reply(self, request: BaseRequest, path: str, call: Call) -> Reply:
         peer = self._transport.judge(_remote(request), request.headers, tls=request.secure)
+        call.address = peer.address
+        limits = self._settings.limits
+        call.judged = limits.enabled and (limits.local or peer.forwarded or not peer.local)
         found = None
         try:
             found = self._router.match(request.method, path)
@@ -77,7 +116,9 @@ class Dispatcher:
             if not (found and found[0].plain_http):
                 transport.require_https(peer)
         route, values = found
-        caller = await self._gatekeeper.admit(route.access, _credentials(request))
+        call.route = route
+        caller = await self._gatekeeper.admit(route.access, _credentials(request), call)
+        call.resource = _resource(route, values)
         if route.gate is not None:
             route.gate(self._settings)
         sent = None
@@ -137,15 +178,29 @@ def _unit(
     return unit
 
 
+def _resource(route: Route, values: Mapping[str, str]) -> str | None:
+    """The object that the path names, as `playlists/7`; None where the path names none that can exist."""
+    if route.find is None:
+        return None
+    ((name, text),) = values.items()
+    if _takes_id(route.find) and parse_id(text) is None:
+        return None
+    parts = route.path.split("/")
+    return f"{parts[parts.index(f'{{{name}}}') - 1]}/{text[:LONGEST_NAME]}"
+
+
+def _takes_id(find: Callable[..., Any]) -> bool:
+    first = next(iter(inspect.signature(find).parameters.values()))
+    return first.annotation in (int, "int")
+
+
 def _find(find: Callable[..., Any], values: Mapping[str, str], caller: Any) -> Any:
     """The subject of the path; a parameter that `find` takes as an int must be an id."""
-    parameters = inspect.signature(find).parameters
     (text,) = values.values()
-    first = next(iter(parameters.values()))
-    value: int | str | None = parse_id(text) if first.annotation in (int, "int") else text
+    value: int | str | None = parse_id(text) if _takes_id(find) else text
     if value is None:
         raise NotFound("There is nothing at this path.")
-    return find(value, by=caller) if "by" in parameters else find(value)
+    return find(value, by=caller) if "by" in inspect.signature(find).parameters else find(value)
 
 
 def _call(function: Callable[..., Any], sources: Mapping[str, Any]) -> Callable[[], Any]:

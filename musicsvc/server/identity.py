@@ -14,6 +14,7 @@ from musicsvc.store import tokens
 if TYPE_CHECKING:
     from musicsvc.clock import Clock
     from musicsvc.config import Settings
+    from musicsvc.server.calls import Call
     from musicsvc.store.database import Store
     from musicsvc.store.tokens import Identity
 
@@ -34,8 +35,11 @@ class Gatekeeper:
         self._used: dict[int, int] = {}
         self._written: dict[int, int] = {}
 
-    async def admit(self, access: Access, header: str | None) -> Identity | None:
-        """The caller, None in the public tier. Raises Unauthenticated, and Forbidden without API access."""
+    async def admit(self, access: Access, header: str | None, call: Call) -> Identity | None:
+        """The caller, None in the public tier; noted on the call.
+
+        Raises Unauthenticated, and Forbidden without API access.
+        """
         if access is Access.OPEN:
             return None
         if header is None:
@@ -47,6 +51,7 @@ class Gatekeeper:
         self._latest = max(self._latest, self._clock.now())
         if caller is None or self._latest >= caller.expires_at:
             raise Unauthenticated
+        call.account_id, call.token_id = caller.user_id, caller.token_id
         if caller.suspended:
             raise Forbidden("The account is suspended.")
         if not caller.api_access:
@@ -74,11 +79,11 @@ class Gatekeeper:
                 self._checked.popitem(last=False)
         return caller
 
-    async def write_last_used(self, *, all_of_them: bool = False) -> None:
+    async def write_last_used(self, *, last: bool = False) -> None:
         """Persist when tokens were last used, at most once a minute a token; off the path of any request."""
         now = self._clock.now()
         self._written = {token: at for token, at in self._written.items() if abs(now - at) < MINUTE}
-        due = {token: at for token, at in self._used.items() if all_of_them or token not in self._written}
+        due = {token: at for token, at in self._used.items() if last or token not in self._written}
         if due:
             await asyncio.wrap_future(self._store.write(lambda: tokens.touch(due)))
             self._written |= dict.fromkeys(due, now)

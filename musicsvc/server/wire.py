@@ -15,7 +15,11 @@ from aiohttp.web_protocol import RequestHandler
 from musicsvc.server.replies import JSON_TYPE, SERVER, new_request_id
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from aiohttp.web import BaseRequest, StreamResponse
+
+    from musicsvc.server.dispatch import Dispatcher
 
 log = logging.getLogger("musicsvc.wire")
 LIMITS: dict[str, Any] = {
@@ -32,10 +36,14 @@ POLL_SECONDS = 0.02
 class JsonHandler(RequestHandler):
     """A connection; what cannot be parsed is answered with the general error body, and nothing of it is echoed."""
 
-    __slots__ = ("_answered", "_last")
+    __slots__ = ("_answered", "_last", "_unreadable")
 
-    def __init__(self, server: JsonServer, **options: Any) -> None:
+    def __init__(
+        self, server: JsonServer, unreadable: Callable[[BaseRequest, str, int, int], None], **options: Any
+    ) -> None:
+        """`unreadable` is told of each request that could not be parsed: its answer's id, status, size."""
         super().__init__(server, **options)
+        self._unreadable = unreadable
         self._answered = 0
         self._last = False
 
@@ -90,11 +98,13 @@ class JsonHandler(RequestHandler):
             raise ConnectionError("an answer is on its way already")
         text = "The request is not valid HTTP." if status < INTERNAL else "Something went wrong here."
         body = orjson.dumps({"status": "error", "message": text, "errors": {}})
+        request_id = new_request_id()
+        self._unreadable(request, request_id, status, len(body))
         headers = {
             hdrs.SERVER: SERVER,
             hdrs.CONTENT_TYPE: JSON_TYPE,
             hdrs.CACHE_CONTROL: "no-store",
-            "X-Request-Id": new_request_id(),
+            "X-Request-Id": request_id,
         }
         response = Response(status=status, body=body, headers=headers)
         response.force_close()
@@ -104,9 +114,13 @@ class JsonHandler(RequestHandler):
 class JsonServer(Server):
     """Makes a JsonHandler for each connection."""
 
+    def __init__(self, dispatcher: Dispatcher) -> None:
+        super().__init__(dispatcher, **LIMITS)
+        self._unreadable = dispatcher.note_unreadable
+
     def __call__(self) -> RequestHandler:
         """A new connection's handler."""
-        return JsonHandler(self, loop=asyncio.get_running_loop(), **self._kwargs)
+        return JsonHandler(self, self._unreadable, loop=asyncio.get_running_loop(), **self._kwargs)
 
     async def finish(self, timeout: float) -> None:  # noqa: ASYNC109 - a setting
         """Close idle connections at once and the others after their requests; what takes longer is cut off."""

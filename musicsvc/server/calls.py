@@ -1,0 +1,41 @@
+"""What is noted of a request while it is answered: for the activity log, the metrics and the limits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from musicsvc.server.route import Route
+
+
+@dataclass(slots=True)
+class Call:
+    """One request; filled on its way, complete once it is answered.
+
+    `at`: instant in microseconds; `began`: monotonic seconds; `resource`: the object that the path names, such as
+    `playlists/7`, None where it names none that can exist; `judged`: whether limits and abuse handling hold for it.
+    """
+
+    at: int
+    began: float
+    request_id: str
+    method: str
+    address: str = ""
+    route: Route | None = None
+    account_id: int | None = None
+    token_id: int | None = None
+    resource: str | None = None
+    judged: bool = False
+    status: int = 0
+    size: int = 0
+    milliseconds: float = 0.0
+    retry_after: int | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+class Observer(Protocol):
+    """Is told of each call once it is answered, on the event loop."""
+
+    def __call__(self, call: Call) -> None:
+        """Take note of the call; neither waits nor fails."""
