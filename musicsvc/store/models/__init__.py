@@ -1,6 +1,7 @@
 """The tables and their indexes, by subject."""
 
 from musicsvc.store.models.accounts import AccessRequest, Token, User
+from musicsvc.store.models.activity import Activity, SecurityEvent
 from musicsvc.store.models.catalog import (
     Album,
     AlbumArtist,
@@ -31,6 +32,7 @@ from musicsvc.store.models.table import Table
 
 __all__ = [
     "AccessRequest",
+    "Activity",
     "Album",
     "AlbumArtist",
     "AlbumTag",
@@ -55,6 +57,7 @@ __all__ = [
     "PlaylistInvite",
     "PlaylistTrack",
     "Secret",
+    "SecurityEvent",
     "Table",
     "Tag",
     "Token",
@@ -71,5 +74,5 @@ __all__ = [
 
 
 def tables() -> list[type[Table]]:
-    """Every table, in the order in which they can be made."""
+    """Every table of the data, in the order in which they can be made; the log's is not among them."""
     return list(Table.__subclasses__())

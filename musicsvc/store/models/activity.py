@@ -1,0 +1,64 @@
+"""The log of calls, which has a database of its own on SQLite, and the security events, which have not."""
+
+from __future__ import annotations
+
+from peewee import BigAutoField, BigIntegerField, BooleanField, DoubleField, IntegerField, Model, TextField
+
+from musicsvc.store.database import CurrentDatabase
+from musicsvc.store.models.table import Table
+
+
+class SecurityEvent(Table):
+    """An act that gave or took rights; the ids are kept as they were, whatever becomes of the rows."""
+
+    id = BigAutoField()
+    at = BigIntegerField(index=True)
+    kind = TextField()
+    account_id = BigIntegerField(null=True)
+    token_id = BigIntegerField(null=True)
+    actor = TextField()
+    reason = TextField(null=True)
+
+    class Meta:
+        table_name = "security_event"
+
+
+SecurityEvent.add_index(SecurityEvent.index(SecurityEvent.account_id, SecurityEvent.at, name="security_event_account"))
+SecurityEvent.add_index(SecurityEvent.index(SecurityEvent.token_id, SecurityEvent.at, name="security_event_token"))
+
+
+class Activity(Model):
+    """A call, as `store.activity.Entry` says; no `Table`, for it belongs to the log and not to the data."""
+
+    id = BigAutoField()
+    at = BigIntegerField(index=True)
+    request_id = TextField(index=True)
+    account_id = BigIntegerField(null=True)
+    token_id = BigIntegerField(null=True)
+    address = TextField()
+    method = TextField()
+    route = TextField(null=True)
+    resource = TextField(null=True)
+    status = IntegerField()
+    retry_after = IntegerField(null=True)
+    milliseconds = DoubleField()
+    size = BigIntegerField()
+    judged = BooleanField()
+
+    class Meta:
+        database = CurrentDatabase()
+        legacy_table_names = False
+
+
+Activity.add_index(
+    Activity.index(
+        Activity.account_id, Activity.at, name="activity_account", where=Activity.account_id.is_null(is_null=False)
+    )
+)
+Activity.add_index(
+    Activity.index(
+        Activity.token_id, Activity.at, name="activity_token", where=Activity.token_id.is_null(is_null=False)
+    )
+)
+Activity.add_index(Activity.index(Activity.address, Activity.at, name="activity_address"))
+Activity.add_index(Activity.index(Activity.at, name="activity_refused", where=Activity.status >= 400))  # noqa: PLR2004
