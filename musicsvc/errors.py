@@ -70,6 +70,10 @@ class TooMany(Failure):
         self.retry_after = retry_after
 
 
+class Damaged(Failure):
+    """The database's file is broken; waiting does not help."""
+
+
 class Unavailable(Failure):
     """The database cannot be used just now; nothing was changed."""
 

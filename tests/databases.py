@@ -6,7 +6,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
-from musicsvc.store import schema, sqlite_files
+from musicsvc.store import logbook, schema, sqlite_files
 from tests import postgres
 
 
@@ -61,6 +61,7 @@ class PostgresTemplate:
         self._admin = psycopg.connect(postgres.database_url(server, "postgres"), autocommit=True)
         self._admin.execute(f'CREATE DATABASE "{self._name}" TEMPLATE template0')
         schema.upgrade(postgres.database_url(server, self._name))
+        logbook.make(postgres.database_url(server, self._name))
 
     def make(self, folder: Path, number: int, *, migrated: bool) -> str:  # noqa: ARG002 - the other store's
         """Copy the template on the server."""

@@ -64,7 +64,7 @@ def upgrade(url: str) -> list[str]:
 
     Returns the names applied. Raises Failure where the database is newer than the program.
     """
-    with _migrating(url) as database, bound(database):
+    with migrating(url) as database, bound(database):
         if set(applied()) - set(known()):
             raise Failure("The database was made by a newer musicsvc, and cannot be taken back.")
         names: list[str] = Runner(database, str(MIGRATIONS), table_name=HISTORY).up()
@@ -86,7 +86,7 @@ def problems() -> list[str]:
     return found
 
 
-def _migrating(url: str) -> AbstractContextManager[Database]:
+def migrating(url: str) -> AbstractContextManager[Database]:
     """A connection of its own with the lock that lets one migration run at a time; raises Failure for its faults."""
     if url.startswith("sqlite:///"):
         return _migrating_sqlite(Path(url.removeprefix("sqlite:///")))

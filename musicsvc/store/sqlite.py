@@ -40,7 +40,7 @@ class SqliteDatabase(APSWDatabase):
         flags = apsw.SQLITE_OPEN_READWRITE
         # IMMEDIATE for migrations: a transaction that turns from reading to writing would fail at once, not wait.
         super().__init__(
-            str(path), pragmas={**pragmas, **PRAGMAS}, timeout=BUSY_SECONDS, lock_type="IMMEDIATE", flags=flags
+            str(path), pragmas={**PRAGMAS, **pragmas}, timeout=BUSY_SECONDS, lock_type="IMMEDIATE", flags=flags
         )
         self._opened: list[apsw.Connection] = []
         self._file = sqlite_files.identity(path)
@@ -79,19 +79,27 @@ def _convert(_cursor: apsw.Cursor, _index: int, value: object) -> str:
 class SqliteStore(Store):
     """One SQLite file in WAL mode."""
 
-    def __init__(self, url: str) -> None:
-        """Open the file of `sqlite:///PATH`; raises Failure where it is missing, empty, foreign or damaged."""
+    def __init__(self, url: str, *, log: bool = False) -> None:
+        """Open the file of `sqlite:///PATH`; raises Failure where it is missing, empty, foreign or damaged.
+
+        `log`: it is the log of calls, which may lose its last moment when the power goes.
+        """
         self.url = url
         self.path = Path(url.removeprefix("sqlite:///"))
-        sqlite_files.examine(self.path)
+        sqlite_files.examine(self.path, sqlite_files.LOG_ID if log else sqlite_files.APPLICATION_ID)
+        self._identity = sqlite_files.identity(self.path)
         self._readers = SqliteDatabase(self.path, {"query_only": "ON", "cache_size": -8000})
         self._pool = ThreadPoolExecutor(READERS, "store-read", initializer=bind, initargs=(self._readers,))
-        database = SqliteDatabase(self.path, WRITING)
+        database = SqliteDatabase(self.path, WRITING | ({"synchronous": "NORMAL"} if log else {}))
         self._writer = GroupWriter(database, BUSY_SECONDS)
         # Opened here and not at the first question, which the event loop asks.
         self._watch: apsw.Connection | None = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READWRITE)
         self._watch.set_busy_timeout(1000)
         self._watch_lock = threading.Lock()
+
+    def in_place(self) -> bool:
+        """Whether the file at the path is still the one that was opened."""
+        return sqlite_files.identity(self.path) == self._identity
 
     def read(self, unit: Callable[[], T]) -> Future[T]:
         """Run the unit on one of the reader threads."""

@@ -9,9 +9,10 @@ from pathlib import Path
 import apsw
 import peewee
 
-from musicsvc.errors import Failure, Unavailable
+from musicsvc.errors import Damaged, Failure, Unavailable
 
 APPLICATION_ID = 0x4D535643  # "MSVC"
+LOG_ID = 0x4D53564C  # "MSVL", a log of calls
 HEADER = b"SQLite format 3\x00"
 HEADER_BYTES = 100
 ERRORS = (peewee.PeeweeException, apsw.Error)  # Peewee leaves a few errors of the driver as they are
@@ -30,7 +31,11 @@ PASSING = (
 )
 
 
-def create(path: Path) -> None:
+class Foreign(Failure):
+    """A database of another program."""
+
+
+def create(path: Path, application_id: int = APPLICATION_ID) -> None:
     """Make an empty database file, readable by its owner alone, in a folder of the same kind. Never replaces one."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if path.exists():
@@ -41,7 +46,7 @@ def create(path: Path) -> None:
         draft.touch(0o600)
         connection = apsw.Connection(str(draft), flags=apsw.SQLITE_OPEN_READWRITE)
         try:
-            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            connection.execute(f"PRAGMA application_id = {application_id}")
             connection.pragma("journal_mode", "wal")
         finally:
             connection.close()
@@ -59,10 +64,10 @@ def _place(draft: Path, path: Path) -> None:
             draft.rename(path)
 
 
-def examine(path: Path) -> None:
+def examine(path: Path, application_id: int = APPLICATION_ID) -> None:
     """Refuse what is not a sound database of ours; the file is never changed.
 
-    Raises Failure that names the file and the way out.
+    Raises Failure that names the file and the way out, Damaged where it is broken.
     """
     try:
         with path.open("rb") as file:
@@ -72,15 +77,15 @@ def examine(path: Path) -> None:
     except OSError as error:
         raise Failure(f"The database {path} cannot be opened: {error.strerror}.") from None
     if not header:
-        raise Failure(f"The database {path} is empty (0 bytes). {DAMAGED}")
+        raise Damaged(f"The database {path} is empty (0 bytes). {DAMAGED}")
     if not header.startswith(HEADER):
-        raise Failure(f"{path} is not a SQLite database. {DAMAGED}")
-    if len(header) == HEADER_BYTES and int.from_bytes(header[68:72], "big") != APPLICATION_ID:
-        raise Failure(f"{path} belongs to another program. Point database_url or MUSICSVC_DATA_DIR elsewhere.")
+        raise Damaged(f"{path} is not a SQLite database. {DAMAGED}")
+    if len(header) == HEADER_BYTES and int.from_bytes(header[68:72], "big") != application_id:
+        raise Foreign(f"{path} belongs to another program. Point database_url or MUSICSVC_DATA_DIR elsewhere.")
     try:
         _probe(path, header)
     except (apsw.CorruptError, apsw.NotADBError):
-        raise Failure(f"The database {path} is damaged. {DAMAGED}") from None
+        raise Damaged(f"The database {path} is damaged. {DAMAGED}") from None
     except apsw.Error as error:
         raise Failure(f"The database {path} cannot be opened: {error}.") from None
 
@@ -97,9 +102,9 @@ def _probe(path: Path, header: bytes) -> None:
         size = path.stat().st_size
         whole = connection.pragma("page_count") * (65_536 if page_size == 1 else page_size)
         if size < whole and not pending:
-            raise Failure(f"The database {path} is cut short: {size} of {whole} bytes. {DAMAGED}")
+            raise Damaged(f"The database {path} is cut short: {size} of {whole} bytes. {DAMAGED}")
         if size <= QUICK_CHECK_BYTES and connection.execute("PRAGMA quick_check(1)").get != "ok":
-            raise Failure(f"The database {path} is damaged. {DAMAGED}")
+            raise Damaged(f"The database {path} is damaged. {DAMAGED}")
     finally:
         connection.close()
 
@@ -133,7 +138,7 @@ def translate(error: BaseException) -> BaseException:
     if isinstance(inner, PASSING):
         return Unavailable()
     if isinstance(inner, (apsw.CorruptError, apsw.NotADBError)):
-        return Failure("The database is damaged. Run: musicsvc db check")
+        return Damaged("The database is damaged. Run: musicsvc db check")
     if isinstance(error, apsw.ConstraintError):
         return peewee.IntegrityError(error, str(error))
     return error

@@ -1,0 +1,116 @@
+"""Where the log of calls is kept: on SQLite in a file of its own, on PostgreSQL in a table beside the others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from playhouse.migrations import Runner
+from playhouse.schema_diff import diff_models
+
+from musicsvc.errors import Damaged
+from musicsvc.store import schema
+from musicsvc.store.database import Store, bound, current, is_sqlite
+from musicsvc.store.models import Activity
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from concurrent.futures import Future
+
+    from peewee import Database
+
+T = TypeVar("T")
+MIGRATIONS = Path(__file__).with_name("migrations") / "log"
+HISTORY = "activity_migration"
+
+
+class Log(Store):
+    """The store of the log; Unavailable until it is prepared."""
+
+    def prepare(self) -> None:
+        """Make, mend and migrate what has to be, so that it can be written; blocks, harmless when repeated.
+
+        Raises Failure where that cannot be done now.
+        """
+        raise NotImplementedError
+
+    def replace(self) -> None:
+        """Begin anew after Damaged, where the log is a file; what there was is kept aside."""
+
+    def changes(self) -> None:
+        """Nothing is cached over the log."""
+
+
+class LogTable(Log):
+    """The log as a table of the store that holds the data."""
+
+    def __init__(self, store: Store) -> None:
+        self.url = store.url
+        self._store = store
+        self._prepared = False
+
+    def prepare(self) -> None:
+        """Make the table where there is none yet."""
+        if not self._prepared:
+            make(self.url)
+            self._prepared = True
+
+    def read(self, unit: Callable[[], T]) -> Future[T]:
+        """Run the unit on the store itself."""
+        return self._store.read(unit)
+
+    def write(self, unit: Callable[[], T]) -> Future[T]:
+        """Run the unit on the store itself."""
+        return self._store.write(unit)
+
+    def close(self) -> None:
+        """Nothing to do: the store is its owner's."""
+
+
+def beside(store: Store, file: Path | None = None) -> Log:
+    """The log of this store's calls; `file` is the setting `activity.file`, which moves it."""
+    if not store.url.startswith("sqlite:///"):
+        return LogTable(store)
+    from musicsvc.store.logfile import LogFile, place  # noqa: PLC0415 - the driver of the other store
+
+    return LogFile(file or place(Path(store.url.removeprefix("sqlite:///"))))
+
+
+def make(url: str, file: Path | None = None) -> None:
+    """Make the log of this database's calls, or bring it to its newest state; as `beside` and `Log.prepare`."""
+    if not url.startswith("sqlite:///"):
+        with schema.migrating(url) as database:
+            migrate(database)
+        return
+    from musicsvc.store.logfile import LogFile, place  # noqa: PLC0415 - see above
+
+    with LogFile(file or place(Path(url.removeprefix("sqlite:///")))) as log:
+        log.prepare()
+
+
+def migrate(database: Database) -> list[str]:
+    """Bring the log's table to its newest state, the caller having locked others out; the names applied.
+
+    Raises Damaged where a newer program made it.
+    """
+    with bound(database):
+        have, want = applied(), {path.stem for path in MIGRATIONS.glob("[0-9]*.py")}
+        if have - want:
+            raise Damaged("The activity log was made by a newer musicsvc.")
+        names: list[str] = Runner(database, str(MIGRATIONS), table_name=HISTORY).up() if want - have else []
+        return names
+
+
+def applied() -> set[str]:
+    """The names of the log's migrations that the database has had; inside a unit."""
+    if HISTORY not in current().get_tables():
+        return set()
+    return {name for (name,) in current().execute_sql(f"SELECT name FROM {HISTORY}").fetchall()}  # noqa: S608 - a constant
+
+
+def problems() -> list[str]:
+    """What is wrong with the log, a line each; inside a unit on the log."""
+    found: list[str] = []
+    if is_sqlite():
+        found += [str(row[0]) for row in current().execute_sql("PRAGMA integrity_check") if row[0] != "ok"]
+    return found + str(diff_models(current(), [Activity]) or "").splitlines()

@@ -1,0 +1,253 @@
+"""The log of calls: what goes in comes out, by every filter; old entries go in slices; the file mends itself."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from musicsvc.errors import Failure
+from musicsvc.store import activity, database, logbook, sqlite_files
+from musicsvc.store.activity import Entry, Filter
+from musicsvc.store.database import Store
+from musicsvc.store.logbook import Log
+from musicsvc.store.models import Activity
+
+sqlite = pytest.mark.only_on("sqlite")
+PLAIN = Entry(
+    at=1_000,
+    request_id="r1",
+    account_id=1,
+    token_id=2,
+    address="127.0.0.1",
+    method="GET",
+    route="/api/v1/playlists/{playlist_id}",
+    resource="playlists/7",
+    status=200,
+    retry_after=None,
+    milliseconds=1.25,
+    size=80,
+    judged=True,
+)
+
+
+@pytest.fixture
+def log(store: Store) -> Iterator[Log]:
+    with logbook.beside(store) as opened:
+        opened.prepare()
+        yield opened
+
+
+def write(log: Store, *entries: Entry) -> None:
+    log.write(lambda: activity.add(entries)).result()
+
+
+def found(log: Store, limit: int = 100, **wanted: Any) -> list[Entry]:
+    return log.read(lambda: activity.find(Filter(**wanted), limit=limit)).result()
+
+
+def test_what_goes_in_comes_out_oldest_first_and_the_newest_where_not_all_are_wanted(log: Log) -> None:
+    bare = Entry(5, "r2", None, None, "", "", None, None, 400, None, 0.0, 0, judged=False)
+    limited = PLAIN._replace(at=3_000, status=429, retry_after=17, request_id="r3")
+    write(log, limited, PLAIN, bare)
+
+    assert found(log) == [bare, PLAIN, limited]
+    assert found(log, limit=2) == [PLAIN, limited]
+    assert all(isinstance(entry.judged, bool) for entry in found(log))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        ({"account_id": 1}, ["a", "b"]),
+        ({"token_id": 3}, ["c"]),
+        ({"address": "10.0.0.1"}, ["b"]),
+        ({"request_id": "c"}, ["c"]),
+        ({"method": "POST"}, ["d"]),
+        ({"route": "albums"}, ["c"]),
+        ({"route": "%"}, []),
+        ({"statuses": (400, 499)}, ["b", "d"]),
+        ({"statuses": (429, 429)}, ["d"]),
+        ({"since": 20, "until": 40}, ["b", "c"]),
+        ({"account_id": 1, "statuses": (400, 499)}, ["b"]),
+    ],
+)
+def test_each_filter_finds_what_it_says(log: Log, wanted: dict[str, Any], expected: list[str]) -> None:
+    write(
+        log,
+        PLAIN._replace(at=10, request_id="a"),
+        PLAIN._replace(at=20, request_id="b", status=404, address="10.0.0.1"),
+        PLAIN._replace(at=30, request_id="c", account_id=2, token_id=3, route="/api/v1/albums"),
+        PLAIN._replace(at=40, request_id="d", account_id=None, token_id=None, status=429, method="POST"),
+    )
+
+    assert [entry.request_id for entry in found(log, **wanted)] == expected
+
+
+def test_the_entries_of_tokens_are_read_by_an_index_and_oldest_first(log: Log) -> None:
+    write(log, *(PLAIN._replace(at=at, token_id=at % 4) for at in (9, 7, 5, 3, 1, 2)))
+
+    found = log.read(lambda: activity.of_tokens({1, 3}, 3)).result()
+
+    assert [entry.at for entry in found] == [3, 5, 7, 9]
+
+
+@sqlite
+def test_no_question_reads_the_whole_log(log: Log) -> None:
+    def plan(query: Any) -> str:
+        sql, parameters = query.sql()
+        return str([row[3] for row in database.current().execute_sql(f"EXPLAIN QUERY PLAN {sql}", parameters)])
+
+    def plans() -> list[str]:
+        newest = Activity.at.desc(), Activity.id.desc()
+        filters: list[dict[str, Any]] = [
+            {"account_id": 1},
+            {"token_id": 1},
+            {"address": "a"},
+            {"since": 1},
+            {"statuses": (400, 499)},
+        ]
+        ordered = [plan(activity._wanted(Filter(**wanted)).order_by(*newest)) for wanted in filters]
+        return [*ordered, plan(activity._wanted(Filter(request_id="r")))]
+
+    for shown in log.read(plans).result():
+        assert "USING INDEX" in shown
+        assert "TEMP B-TREE" not in shown
+
+
+def test_the_log_is_replayed_whole_in_slices(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(activity, "SLICE", 3)
+    write(log, *(PLAIN._replace(at=at // 4, request_id=str(at)) for at in range(20)))
+
+    assert [int(entry.request_id) for entry in activity.replay(log)] == list(range(20))
+    assert [int(entry.request_id) for entry in activity.replay(log, Filter(since=2, until=3))] == [8, 9, 10, 11]
+
+
+def test_what_was_written_after_an_entry_is_told_in_the_order_of_writing(log: Log) -> None:
+    write(log, PLAIN._replace(at=50))
+    last = log.read(activity.last_id).result()
+    write(log, PLAIN._replace(at=40), PLAIN._replace(at=30, status=500))
+
+    later = log.read(lambda: activity.written_after(last)).result()
+
+    assert [entry.at for _, entry in later] == [40, 30]
+    assert [key for key, _ in later] == [last + 1, last + 2]
+    assert len(log.read(lambda: activity.written_after(last, Filter(statuses=(500, 599)))).result()) == 1
+
+
+def test_old_entries_go_a_slice_at_a_time(log: Log) -> None:
+    write(log, *(PLAIN._replace(at=at) for at in range(10)))
+
+    gone = [log.write(lambda: activity.prune(7, limit=3)).result() for _ in range(4)]
+
+    assert gone == [3, 3, 1, 0]
+    assert [entry.at for entry in found(log)] == [7, 8, 9]
+
+
+def test_the_log_has_no_problems_and_its_table_is_as_the_model_says(log: Log) -> None:
+    assert log.read(logbook.problems).result() == []
+
+
+@sqlite
+def test_the_file_is_made_where_it_is_missing_and_for_its_owner_alone(store: Store, tmp_path: Path) -> None:
+    file = tmp_path / "other disk" / "calls.db"
+    with logbook.beside(store, file) as log:
+        log.prepare()
+        log.prepare()
+        write(log, PLAIN)
+
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert file.parent.stat().st_mode & 0o777 == 0o700
+    assert not (Path(store.url.removeprefix("sqlite:///")).parent / "activity.db").exists()
+
+
+@sqlite
+def test_databases_of_one_folder_have_logs_of_their_own() -> None:
+    from musicsvc.store.logfile import place  # noqa: PLC0415 - SQLite's
+
+    assert place(Path("data/musicsvc.db")) == Path("data/activity.db")
+    assert place(Path("data/other.db")) == Path("data/other-activity.db")
+
+
+@sqlite
+@pytest.mark.parametrize("damage", ["empty", "text", "torn", "cut", "newer"])
+def test_a_damaged_log_is_kept_aside_and_a_new_one_begun(
+    store: Store, tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "activity.db"
+    with logbook.beside(store, file) as log:
+        log.prepare()
+        write(log, *[PLAIN] * 2_000)
+    spoil(file, damage)
+    before = file.read_bytes()
+
+    with logbook.beside(store, file) as log:
+        log.prepare()
+        write(log, PLAIN)
+        assert found(log) == [PLAIN]
+
+    assert file.with_name("activity.db.aside-1").read_bytes() == before
+    assert "it is now" in caplog.text
+
+
+def spoil(file: Path, damage: str) -> None:
+    whole = file.read_bytes()
+    if damage == "newer":
+        connection = apsw.Connection(str(file))
+        connection.execute("INSERT INTO activity_migration (name, applied) VALUES ('9999_next', '')")
+        connection.close()
+        return
+    ends = {"empty": b"", "text": b"12:00 GET /\n" * 99, "torn": whole[:8192] + b"\xff" * 8192 + whole[16_384:]}
+    file.write_bytes(ends.get(damage, whole[: len(whole) // 2]))
+
+
+@sqlite
+def test_damage_that_shows_while_it_is_written_ends_in_a_new_file(store: Store, tmp_path: Path) -> None:
+    file = tmp_path / "activity.db"
+    with logbook.beside(store, file) as log, logbook.beside(store, file) as other:
+        log.prepare()
+        other.prepare()
+
+        log.replace()
+        other.replace()
+        write(log, PLAIN)
+        write(other, PLAIN)
+
+        assert len(found(log)) == 2
+    assert [path.name for path in tmp_path.glob("*.aside-*") if path.suffix[-1].isdigit()] == ["activity.db.aside-1"]
+
+
+@sqlite
+def test_a_file_that_went_away_is_made_anew_by_the_next_preparation(store: Store, tmp_path: Path) -> None:
+    file = tmp_path / "activity.db"
+    with logbook.beside(store, file) as log:
+        log.prepare()
+        file.unlink()
+        with pytest.raises(Failure):
+            write(log, PLAIN)
+
+        log.prepare()
+        write(log, PLAIN)
+
+        assert found(log) == [PLAIN]
+
+
+@sqlite
+def test_the_database_itself_and_those_of_other_programs_are_left_alone(store: Store, tmp_path: Path) -> None:
+    data = Path(store.url.removeprefix("sqlite:///"))
+    other = tmp_path / "other.db"
+    connection = apsw.Connection(str(other))
+    connection.execute("CREATE TABLE theirs (x)")
+    connection.close()
+
+    for file in (data, other):
+        before = file.read_bytes()
+        with pytest.raises(Failure, match="is no activity log, and is left alone"):
+            logbook.beside(store, file).prepare()
+        assert file.read_bytes() == before
+
+    with logbook.beside(store) as log:
+        log.prepare()
+    with pytest.raises(Failure, match="belongs to another program"):
+        sqlite_files.examine(data.with_name("activity.db"))
