@@ -24,6 +24,7 @@ hypothesis.settings.load_profile("musicsvc")
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("musicsvc")
     group.addoption("--store", choices=["sqlite", "postgres"], default="sqlite", help="which database the run is on")
+    group.addoption("--seed", type=int, default=1, help="what chance begins with in the tests of faults")
     group.addoption("--slow", action="store_true", help="also what takes minutes; repeat the crash tests 50 times")
 
 
@@ -121,6 +122,12 @@ def world(store: database.Store, clock: MovableClock) -> dict[str, str]:
 def slow(request: pytest.FixtureRequest) -> bool:
     """Whether the run was asked to take its time."""
     return bool(request.config.getoption("--slow"))
+
+
+@pytest.fixture(scope="session")
+def seed(request: pytest.FixtureRequest) -> int:
+    """What chance begins with."""
+    return int(request.config.getoption("--seed"))
 
 
 @pytest.fixture(scope="session")
