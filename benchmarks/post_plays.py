@@ -57,7 +57,7 @@ def _fill() -> str:
     bulk.insert(Track, ("id", "name", "duration", "created_at"), [(n, "Track", 1, 1) for n in range(1, TRACKS + 1)])
     bulk.insert(TrackArtist, ("track", "artist", "position"), [(n, 1, 0) for n in range(1, TRACKS + 1)])
     user = users.create("reporter@label.test", now=Clock().now())
-    access.grant(user, plays=True)
+    access.grant(user, plays=True, now=Clock().now())
     return tokens.create(user, "benchmark", now=Clock().now())[1]
 
 

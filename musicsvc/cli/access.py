@@ -65,10 +65,11 @@ def grant(
     from musicsvc.store import access, users
 
     session = Session.of(context)
+    now = session.clock.now()
 
     def unit() -> "User":
         user = users.by_email(email)
-        access.grant(user, plays=plays)
+        access.grant(user, plays=plays, now=now)
         return user
 
     user = session.write(unit)
@@ -84,10 +85,11 @@ def revoke(context: typer.Context, email: Email, json: Json = False) -> None:
     from musicsvc.store import access, users
 
     session = Session.of(context)
+    now = session.clock.now()
 
     def unit() -> "User":
         user = users.by_email(email)
-        access.revoke(user)
+        access.revoke(user, now=now)
         return user
 
     user = session.write(unit)

@@ -99,8 +99,9 @@ def reinstate(context: typer.Context, token_id: Id, json: Json = False) -> None:
     from musicsvc.store import tokens
 
     session = Session.of(context)
-    token = session.write(lambda: tokens.reinstate(token_id))
-    state = tokens.state(token, session.clock.now())
+    now = session.clock.now()
+    token = session.write(lambda: tokens.reinstate(token_id, now=now))
+    state = tokens.state(token, now)
     _tell(session, token, f"Token {token.id} of {token.user.email} is {state}.", json=json)
 
 

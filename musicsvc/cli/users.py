@@ -69,10 +69,11 @@ def password(context: typer.Context, email: Email, password_stdin: PasswordStdin
         else secret_input.asked_twice("New password", "--password-stdin")
     )
     hashed = _hashed(typed, email, session.settings())
+    now = session.clock.now()
 
     def unit() -> "User":
         user = users.by_email(email)
-        users.set_password(user, hashed)
+        users.set_password(user, hashed, now=now)
         return user
 
     user = session.write(unit)
@@ -125,10 +126,11 @@ def reinstate(context: typer.Context, email: Email, json: Json = False) -> None:
     from musicsvc.store import users
 
     session = Session.of(context)
+    now = session.clock.now()
 
     def unit() -> "User":
         user = users.by_email(email)
-        users.reinstate(user)
+        users.reinstate(user, now=now)
         return user
 
     user = session.write(unit)

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from peewee import IntegrityError
 
 from musicsvc.errors import Conflict, Invalid, NotFound
-from musicsvc.store import users
+from musicsvc.store import events, users
 from musicsvc.store.database import locked, savepoint
 from musicsvc.store.models import AccessRequest, User
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from musicsvc.store.events import Actor, Kind
 
 LONGEST = {"use_case": 2_000, "volume": 255, "organization": 255, "reason": 1_000}
 
@@ -32,17 +34,24 @@ class Approval(NamedTuple):
     made: bool
 
 
-def grant(user: User, *, plays: bool = False) -> None:
+def grant(user: User, *, plays: bool = False, now: int, by: Actor = "cli") -> None:
     """Give the account API access, and with `plays` the right to report plays of others; takes nothing away."""
+    had = user.api_access, user.reports_plays
     user.api_access = True
     user.reports_plays = user.reports_plays or plays
     _save(user)
+    if had != (user.api_access, user.reports_plays):
+        also = "with plays of other listeners" if user.reports_plays else None
+        events.add("access.granted", account_id=user.id, reason=also, now=now, by=by)
 
 
-def revoke(user: User) -> None:
+def revoke(user: User, *, now: int, by: Actor = "cli") -> None:
     """Take API access and the right to report plays away; tokens stay, and answer 403 until it is granted again."""
+    had = user.api_access or user.reports_plays
     user.api_access = user.reports_plays = False
     _save(user)
+    if had:
+        events.add("access.revoked", account_id=user.id, now=now, by=by)
 
 
 def _save(user: User) -> None:
@@ -61,7 +70,7 @@ def list() -> Sequence[Entry]:  # noqa: A001 - the module is the namespace
     return (*entries, *(Entry(None, user) for key, user in accounts.items() if key in unasked))
 
 
-def request(email: str, use_case: str, volume: str, organization: str, *, now: int) -> AccessRequest:
+def request(email: str, use_case: str, volume: str, organization: str, *, now: int, by: Actor = "cli") -> AccessRequest:
     """A request that waits for a decision; the address needs no account yet.
 
     Raises Conflict where one waits already or the account has access.
@@ -78,10 +87,11 @@ def request(email: str, use_case: str, volume: str, organization: str, *, now: i
             )
     except IntegrityError:
         raise Conflict(f"A request by {email} is pending already.") from None
+    _note("access.requested", made, now, by)
     return made
 
 
-def approve(asked: int | str, *, now: int) -> Approval:
+def approve(asked: int | str, *, now: int, by: Actor = "cli") -> Approval:
     """Grant what was asked for by this request id or e-mail.
 
     Where the address has no account, one without a password is made, so that nobody else can register it and take the
@@ -90,15 +100,25 @@ def approve(asked: int | str, *, now: int) -> Approval:
     decided = _decide(_pending(asked), "approved", None, now)
     user = users.find_by_email(decided.email)
     made = user is None
-    user = user or users.create(decided.email, now=now)
-    grant(user)
+    user = user or users.create(decided.email, now=now, by=by)
+    _note("access.approved", decided, now, by)
+    grant(user, now=now, by=by)
     return Approval(decided, user, made)
 
 
-def deny(asked: int | str, reason: str, *, now: int) -> AccessRequest:
+def deny(asked: int | str, reason: str, *, now: int, by: Actor = "cli") -> AccessRequest:
     """Refuse what was asked for by this request id or e-mail; the reason is kept."""
     _check(_problems({"reason": reason.strip()}))
-    return _decide(_pending(asked), "denied", reason.strip(), now)
+    denied = _decide(_pending(asked), "denied", reason.strip(), now)
+    _note("access.denied", denied, now, by)
+    return denied
+
+
+def _note(kind: Kind, asked: AccessRequest, now: int, by: Actor) -> None:
+    """The event of a request; its address may have no account."""
+    user = users.find_by_email(asked.email)
+    said = f"request {asked.id}: {asked.reason}" if asked.reason else f"request {asked.id}"
+    events.add(kind, account_id=user.id if user else None, reason=said, now=now, by=by)
 
 
 def _pending(asked: int | str) -> AccessRequest:

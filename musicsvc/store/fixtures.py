@@ -124,20 +124,23 @@ def _account(entry: Entry, world: World) -> User:
         admin=entry.get("admin", False),
         api_access=entry.get("api_access", False),
         now=world.now - entry["days_ago"] * DAY,
+        by="fixtures",
     )
     if entry.get("reports_plays"):
         User.update(reports_plays=True).where(User.id == user.id).execute()
     for token in entry["tokens"]:
         world.made.tokens[token["key"]] = _token(user, token, world.now)
     if "suspended_days_ago" in entry:
-        users.suspend(user, now=world.now - entry["suspended_days_ago"] * DAY, reason=entry["suspended_reason"])
+        since, why = world.now - entry["suspended_days_ago"] * DAY, entry["suspended_reason"]
+        users.suspend(user, now=since, reason=why, by="fixtures")
     return user
 
 
 def _token(user: User, entry: Entry, now: int) -> str:
-    token, value = tokens.create(user, entry["name"], now=now - entry["days_ago"] * DAY, without_access=True)
+    made = now - entry["days_ago"] * DAY
+    token, value = tokens.create(user, entry["name"], now=made, without_access=True, by="fixtures")
     if "revoked_days_ago" in entry:
-        tokens.revoke(token.id, entry["reason"], now=now - entry["revoked_days_ago"] * DAY)
+        tokens.revoke(token.id, entry["reason"], now=now - entry["revoked_days_ago"] * DAY, by="fixtures")
     return value
 
 

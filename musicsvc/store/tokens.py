@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from musicsvc.clock import DAY
 from musicsvc.errors import Conflict, Forbidden, Invalid, NotFound
+from musicsvc.store import events
 from musicsvc.store.database import current, locked
 from musicsvc.store.models import Token, User
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from musicsvc.store.events import Actor
 
 PREFIX = "msvc_"
 ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase
@@ -91,7 +94,7 @@ def state(token: Token, now: int) -> State:
     return "expired" if now >= token.expires_at else "valid"
 
 
-def create(user: User, name: str, *, now: int, without_access: bool = False) -> tuple[Token, str]:
+def create(user: User, name: str, *, now: int, without_access: bool = False, by: Actor = "cli") -> tuple[Token, str]:
     """A token for 90 days, and its value, which is shown this once.
 
     Raises Forbidden for an account that is suspended, or has no API access unless `without_access`.
@@ -105,6 +108,7 @@ def create(user: User, name: str, *, now: int, without_access: bool = False) -> 
         raise Forbidden("The account has no API access.")
     value = generate()
     token: Token = Token.create(user=user, name=name, **_secret(value, now))
+    events.add("token.created", account_id=user.id, token_id=token.id, now=now, by=by)
     return token, value
 
 
@@ -139,21 +143,26 @@ def find_by_value(value: str) -> Token | None:
     return token
 
 
-def revoke(token_id: int, reason: str, *, now: int) -> Token:
+def revoke(token_id: int, reason: str, *, now: int, by: Actor = "cli") -> Token:
     """End the token from the next request on. One that is revoked already keeps its moment and its reason."""
-    Token.update(revoked_at=now, revoked_reason=reason).where(
-        Token.id == token_id, Token.revoked_at.is_null()
-    ).execute()
-    return get(token_id)
+    ended = Token.update(revoked_at=now, revoked_reason=reason).where(Token.id == token_id, Token.revoked_at.is_null())
+    changed, token = ended.execute(), get(token_id)
+    if changed:
+        events.add("token.revoked", account_id=token.user.id, token_id=token_id, reason=reason, now=now, by=by)
+    return token
 
 
-def reinstate(token_id: int) -> Token:
+def reinstate(token_id: int, *, now: int, by: Actor = "cli") -> Token:
     """Take a revocation back; the token is valid again, or expired where its time has run out."""
-    Token.update(revoked_at=None, revoked_reason=None).where(Token.id == token_id).execute()
-    return get(token_id)
+    revived = Token.update(revoked_at=None, revoked_reason=None)
+    changed = revived.where(Token.id == token_id, Token.revoked_at.is_null(is_null=False)).execute()
+    token = get(token_id)
+    if changed:
+        events.add("token.reinstated", account_id=token.user.id, token_id=token_id, now=now, by=by)
+    return token
 
 
-def regenerate(token_id: int, *, now: int) -> tuple[Token, str]:
+def regenerate(token_id: int, *, now: int, by: Actor = "cli") -> tuple[Token, str]:
     """A new value for 90 days under the same id, of an expired token too; the old value ends at once.
 
     Raises Conflict for a revoked token.
@@ -163,7 +172,9 @@ def regenerate(token_id: int, *, now: int) -> tuple[Token, str]:
         raise Conflict(f"Token {token_id} is revoked and cannot be regenerated. Create a new one.")
     value = generate()
     Token.update(**_secret(value, now)).where(Token.id == token_id).execute()
-    return get(token_id), value
+    token = get(token_id)
+    events.add("token.regenerated", account_id=token.user.id, token_id=token_id, now=now, by=by)
+    return token, value
 
 
 def touch(last_used: Mapping[int, int]) -> None:

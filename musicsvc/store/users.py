@@ -9,12 +9,14 @@ from email_validator import EmailNotValidError, validate_email
 from peewee import IntegrityError
 
 from musicsvc.errors import Invalid, NotFound
-from musicsvc.store import bulk, search
+from musicsvc.store import bulk, events, search
 from musicsvc.store.database import savepoint
 from musicsvc.store.models import User
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
+
+    from musicsvc.store.events import Actor
 
 EMAIL_LENGTH = 255
 NAME_LENGTH = 100
@@ -46,6 +48,7 @@ def create(
     admin: bool = False,
     api_access: bool = False,
     now: int,
+    by: Actor = "cli",
 ) -> User:
     """A new account, named after the part before the @ unless told otherwise; Invalid where the e-mail is taken."""
     email = email.strip()
@@ -67,6 +70,9 @@ def create(
     except IntegrityError:
         raise Invalid({"email": TAKEN}) from None
     search.add([(user.id, name)])
+    events.add("account.created", account_id=user.id, reason="administrator" if admin else None, now=now, by=by)
+    if api_access:
+        events.add("access.granted", account_id=user.id, now=now, by=by)
     return user
 
 
@@ -126,23 +132,27 @@ def missing(ids: Collection[int]) -> set[int]:
     return set(ids) - found
 
 
-def set_password(user: User, password_hash: str) -> None:
+def set_password(user: User, password_hash: str, *, now: int, by: Actor = "cli") -> None:
     """Give the account another password; tokens stay."""
     user.password_hash = password_hash
     User.update(password_hash=password_hash).where(User.id == user.id).execute()
+    events.add("password.set", account_id=user.id, now=now, by=by)
 
 
-def suspend(user: User, *, now: int, reason: str | None = None) -> None:
+def suspend(user: User, *, now: int, reason: str | None = None, by: Actor = "cli") -> None:
     """Close the account: its tokens answer 403 until it is reinstated. Harmless when repeated."""
     if user.suspended_at is None:
         user.suspended_at, user.suspended_reason = now, reason
         _save_suspension(user)
+        events.add("account.suspended", account_id=user.id, reason=reason, now=now, by=by)
 
 
-def reinstate(user: User) -> None:
+def reinstate(user: User, *, now: int, by: Actor = "cli") -> None:
     """Open a suspended account again; its tokens, where neither expired nor revoked, work at once."""
-    user.suspended_at = user.suspended_reason = None
-    _save_suspension(user)
+    if user.suspended_at is not None:
+        user.suspended_at = user.suspended_reason = None
+        _save_suspension(user)
+        events.add("account.reinstated", account_id=user.id, now=now, by=by)
 
 
 def _save_suspension(user: User) -> None:

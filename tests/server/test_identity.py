@@ -59,7 +59,7 @@ async def test_a_clock_set_back_revives_nothing(client: Client, store: Store, cl
     [
         (lambda now: tokens.revoke(1, "a test", now=now), 401),
         (lambda now: tokens.regenerate(1, now=now), 401),
-        (lambda _: access.revoke(users.get(1)), 403),
+        (lambda _: access.revoke(users.get(1), now=1), 403),
         (lambda now: users.suspend(users.get(1), now=now), 403),
     ],
     ids=["revoked", "regenerated", "access taken away", "suspended"],
@@ -87,11 +87,11 @@ async def test_what_is_taken_back_holds_from_the_next_request_on(
 ) -> None:
     change(store, lambda: tokens.revoke(1, "a test", now=clock.now()))
     assert await statuses(client) == [401, 401]
-    change(store, lambda: tokens.reinstate(1))
+    change(store, lambda: tokens.reinstate(1, now=1))
     assert await statuses(client) == [200, 200]
     change(store, lambda: users.suspend(users.get(1), now=clock.now()))
     assert await statuses(client) == [403, 403]
-    change(store, lambda: users.reinstate(users.get(1)))
+    change(store, lambda: users.reinstate(users.get(1), now=1))
     assert await statuses(client) == [200, 200]
 
 
@@ -170,7 +170,7 @@ async def test_last_use_is_written_off_the_path_and_at_most_once_a_minute(store:
 
 async def test_requests_that_are_refused_are_no_use_of_a_token(store: Store, clock: MovableClock) -> None:
     async with used(store, clock) as (client, _):
-        store.write(lambda: access.revoke(users.get(1))).result()
+        store.write(lambda: access.revoke(users.get(1), now=1)).result()
         assert (await client.get(PRIVATE)).status == 403
     assert store.read(lambda: tokens.get(1).last_used_at).result() is None
 

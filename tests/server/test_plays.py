@@ -137,7 +137,7 @@ async def test_with_the_permission_an_account_reports_for_others_from_the_next_r
 ) -> None:
     batch = {"plays": [play(listener=name) for name in ("a", "b", " a ")]}
     assert (await client.post("plays", batch)).json["accepted"] == 0
-    store.write(lambda: access.grant(users.by_email("ann@label.test"), plays=True)).result()
+    store.write(lambda: access.grant(users.by_email("ann@label.test"), plays=True, now=1)).result()
     granted = (await client.post("plays", batch)).json
     assert (granted["accepted"], granted["repeated"]) == (2, 1)
     other = client.holding(person(store, clock, "bob@label.test")[1])

@@ -22,11 +22,11 @@ def rights(store: Store, email: str = EMAIL) -> tuple[bool, bool]:
 
 def test_granting_adds_and_revoking_takes_all(store: Store, clock: Clock) -> None:
     store.write(lambda: users.create(EMAIL, now=clock.now())).result()
-    store.write(lambda: access.grant(users.by_email(EMAIL), plays=True)).result()
+    store.write(lambda: access.grant(users.by_email(EMAIL), plays=True, now=1)).result()
     assert rights(store) == (True, True)
-    store.write(lambda: access.grant(users.by_email(EMAIL))).result()
+    store.write(lambda: access.grant(users.by_email(EMAIL), now=1)).result()
     assert rights(store) == (True, True)
-    store.write(lambda: access.revoke(users.by_email(EMAIL))).result()
+    store.write(lambda: access.revoke(users.by_email(EMAIL), now=1)).result()
     assert rights(store) == (False, False)
 
 

@@ -154,7 +154,7 @@ def test_an_account_is_found_as_soon_as_it_is_made_and_not_while_it_is_suspended
         store.write(lambda: users.suspend(users.get(made.id), now=clock.now())).result()
         assert found() == []
     for _ in range(2):
-        store.write(lambda: users.reinstate(users.get(made.id))).result()
+        store.write(lambda: users.reinstate(users.get(made.id), now=clock.now())).result()
         assert found() == [made.id]
     assert store.read(schema.problems).result() == []
 

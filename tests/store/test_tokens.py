@@ -22,7 +22,7 @@ BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase
 def ada(store: Store, clock: MovableClock) -> User:
     def unit() -> User:
         user = users.create("ada@example.test", display_name="Ada", now=clock.now())
-        access.grant(user)
+        access.grant(user, now=1)
         return user
 
     return store.write(unit).result()
@@ -91,7 +91,7 @@ def test_a_request_learns_all_of_its_caller_from_one_digest(
 def test_an_identity_holds_what_was_granted_and_suspended_since(
     store: Store, ada: User, made: tuple[Token, str]
 ) -> None:
-    store.write(lambda: access.grant(users.get(ada.id), plays=True)).result()
+    store.write(lambda: access.grant(users.get(ada.id), plays=True, now=1)).result()
     store.write(lambda: users.suspend(users.get(ada.id), now=1)).result()
     identity = identify(store, made[1])
     assert identity
@@ -117,7 +117,7 @@ def test_only_the_digest_of_a_value_is_stored(store: Store, made: tuple[Token, s
 
 
 def test_an_account_without_access_or_suspended_gets_no_token(store: Store, clock: MovableClock, ada: User) -> None:
-    store.write(lambda: access.revoke(users.get(ada.id))).result()
+    store.write(lambda: access.revoke(users.get(ada.id), now=1)).result()
     with pytest.raises(Forbidden, match=r"The account has no API access\."):
         store.write(lambda: tokens.create(users.get(ada.id), "laptop", now=clock.now())).result()
     token, _ = store.write(
@@ -148,7 +148,7 @@ def test_a_revoked_token_stands_for_nobody_and_keeps_its_first_reason(store: Sto
 def test_a_reinstated_token_works_with_its_old_value(store: Store, made: tuple[Token, str]) -> None:
     token, value = made
     store.write(lambda: tokens.revoke(token.id, "abuse", now=7)).result()
-    back = store.write(lambda: tokens.reinstate(token.id)).result()
+    back = store.write(lambda: tokens.reinstate(token.id, now=9)).result()
     assert (back.revoked_at, back.revoked_reason) == (None, None)
     identity = identify(store, value)
     assert identity
@@ -183,7 +183,7 @@ def test_a_revoked_token_cannot_be_regenerated_even_when_expired(
 def test_an_unknown_token_is_not_found(store: Store) -> None:
     for unit in (
         lambda: tokens.get(99),
-        lambda: tokens.reinstate(99),
+        lambda: tokens.reinstate(99, now=1),
         lambda: tokens.revoke(99, "lost", now=1),
         lambda: tokens.regenerate(99, now=1)[0],
     ):

@@ -68,7 +68,7 @@ def test_a_suspension_keeps_its_first_moment_and_reason_and_can_be_undone(store:
     store.write(lambda: users.suspend(users.get(made.id), now=9, reason="again")).result()
     user = store.read(lambda: users.get(made.id)).result()
     assert (user.suspended_at, user.suspended_reason) == (5, "scraping")
-    store.write(lambda: users.reinstate(users.get(made.id))).result()
+    store.write(lambda: users.reinstate(users.get(made.id), now=11)).result()
     user = store.read(lambda: users.get(made.id)).result()
     assert (user.suspended_at, user.suspended_reason) == (None, None)
 

@@ -1,0 +1,149 @@
+"""Security events: each act leaves its own, in its own transaction; an act that changes nothing leaves none."""
+
+from collections.abc import Callable
+from typing import get_args
+
+import pytest
+
+from musicsvc.errors import Conflict, Failure
+from musicsvc.store import access, events, fixtures, tokens, users
+from musicsvc.store.database import Store
+from musicsvc.store.events import Event, Filter, Kind
+from musicsvc.store.models import SecurityEvent
+
+EMAIL = "ada@example.test"
+
+
+@pytest.fixture
+def token_id(store: Store) -> int:
+    """Ada's token, the events of its making forgotten."""
+
+    def unit() -> int:
+        user = users.create(EMAIL, api_access=True, now=1)
+        made, _ = tokens.create(user, "laptop", now=1)
+        SecurityEvent.delete().execute()
+        return made.id
+
+    return store.write(unit).result()
+
+
+def told(store: Store) -> list[Event]:
+    return store.read(lambda: events.find(limit=100)).result()
+
+
+def act(store: Store, unit: Callable[[], object]) -> None:
+    store.write(lambda: unit() and None).result()
+
+
+ACTS: list[tuple[str, str | None, Callable[[int], object]]] = [
+    ("token.created", None, lambda _: tokens.create(users.get(1), "phone", now=7, by="api")),
+    ("token.regenerated", None, lambda token: tokens.regenerate(token, now=7, by="api")),
+    ("token.revoked", "leaked", lambda token: tokens.revoke(token, "leaked", now=7, by="api")),
+    ("account.suspended", "scraping", lambda _: users.suspend(users.get(1), reason="scraping", now=7, by="api")),
+    ("password.set", None, lambda _: users.set_password(users.get(1), "$argon2id$made-up", now=7, by="api")),
+    ("access.revoked", None, lambda _: access.revoke(users.get(1), now=7, by="api")),
+    (
+        "access.granted",
+        "with plays of other listeners",
+        lambda _: access.grant(users.get(1), plays=True, now=7, by="api"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "reason", "unit"), ACTS, ids=[kind for kind, *_ in ACTS])
+def test_an_act_leaves_its_event(
+    store: Store, token_id: int, kind: str, reason: str | None, unit: Callable[[int], object]
+) -> None:
+    act(store, lambda: unit(token_id))
+
+    (event,) = told(store)
+    about = None if not kind.startswith("token.") else token_id + 1 if kind == "token.created" else token_id
+    assert event == Event(7, kind, 1, about, "api", reason)
+
+
+@pytest.mark.parametrize(("kind", "reason", "unit"), ACTS, ids=[kind for kind, *_ in ACTS])
+def test_an_act_that_is_rolled_back_leaves_none(
+    store: Store, token_id: int, kind: str, reason: str | None, unit: Callable[[int], object]
+) -> None:
+    def undone() -> None:
+        unit(token_id)
+        raise Failure(f"{kind} {reason}, undone")
+
+    with pytest.raises(Failure, match="undone"):
+        act(store, undone)
+
+    assert told(store) == []
+
+
+def test_what_is_taken_back_is_told_too_and_repeats_are_not(store: Store, token_id: int) -> None:
+    for _ in range(2):
+        act(store, lambda: tokens.revoke(token_id, "leaked", now=2))
+        act(store, lambda: users.suspend(users.get(1), now=3))
+        act(store, lambda: access.revoke(users.get(1), now=4))
+    for _ in range(2):
+        act(store, lambda: access.grant(users.get(1), now=5))
+        act(store, lambda: users.reinstate(users.get(1), now=6))
+        act(store, lambda: tokens.reinstate(token_id, now=7))
+
+    assert [event.kind for event in told(store)] == [
+        "token.revoked",
+        "account.suspended",
+        "access.revoked",
+        "access.granted",
+        "account.reinstated",
+        "token.reinstated",
+    ]
+
+
+def test_a_request_leaves_its_course(store: Store) -> None:
+    act(store, lambda: access.request(EMAIL, "A player", "100 a day", "Engines Ltd", now=1))
+    act(store, lambda: access.deny(EMAIL, "too vague", now=2))
+    act(store, lambda: access.request(EMAIL, "A player", "100 a day", "Engines Ltd", now=3))
+    with pytest.raises(Conflict):
+        act(store, lambda: access.request(EMAIL, "A player", "100 a day", "Engines Ltd", now=4))
+    act(store, lambda: access.approve(EMAIL, now=5))
+
+    assert [event[:3] + event[4:] for event in told(store)] == [
+        (1, "access.requested", None, "cli", "request 1"),
+        (2, "access.denied", None, "cli", "request 1: too vague"),
+        (3, "access.requested", None, "cli", "request 2"),
+        (5, "account.created", 1, "cli", None),
+        (5, "access.approved", 1, "cli", "request 2"),
+        (5, "access.granted", 1, "cli", None),
+    ]
+
+
+def test_an_administrator_is_told_apart(store: Store) -> None:
+    act(store, lambda: users.create(EMAIL, admin=True, api_access=True, now=1))
+
+    assert [(event.kind, event.reason) for event in told(store)] == [
+        ("account.created", "administrator"),
+        ("access.granted", None),
+    ]
+
+
+def test_the_events_of_an_account_a_token_and_a_time_are_found(store: Store, token_id: int) -> None:
+    act(store, lambda: users.create("bob@example.test", now=2))
+    act(store, lambda: tokens.regenerate(token_id, now=3))
+    act(store, lambda: users.suspend(users.get(1), now=4))
+
+    def kinds(limit: int = 9, **wanted: int) -> list[str]:
+        return [event.kind for event in store.read(lambda: events.find(Filter(**wanted), limit=limit)).result()]
+
+    assert kinds() == ["account.created", "token.regenerated", "account.suspended"]
+    assert kinds(limit=1) == ["account.suspended"]
+    assert kinds(account_id=1) == ["token.regenerated", "account.suspended"]
+    assert kinds(token_id=token_id) == ["token.regenerated"]
+    assert kinds(since=3, until=4) == ["token.regenerated"]
+    last = store.read(events.last_id).result()
+    assert [event.at for _, event in store.read(lambda: events.written_after(last - 2)).result()] == [3, 4]
+
+
+def test_the_fixtures_say_who_made_them(store: Store) -> None:
+    act(store, lambda: fixtures.load(now=10**15))
+
+    made = told(store)
+    assert {event.actor for event in made} == {"fixtures"}
+    assert (
+        {"token.created", "token.revoked", "account.suspended"} <= {event.kind for event in made} <= set(get_args(Kind))
+    )
