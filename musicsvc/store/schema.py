@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,11 +10,11 @@ from playhouse.migrations import Runner
 from playhouse.schema_diff import diff_models
 
 from musicsvc.errors import Failure
-from musicsvc.store import models
+from musicsvc.store import models, occupancy
 from musicsvc.store.database import bound, current, is_sqlite
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
     from peewee import Database
@@ -59,16 +57,24 @@ def fault() -> str | None:
     return f"The database is of an older schema ({have[-1]}). Run: musicsvc db upgrade"
 
 
-def upgrade(url: str) -> list[str]:
+def upgrade(url: str, save: Callable[[str], None] | None = None) -> list[str]:
     """Apply the migrations that are missing, one transaction each; two at once wait for each other.
 
-    Returns the names applied. Raises Failure where the database is newer than the program.
+    `save` is told the first of them before anything is changed, where there is anything to lose: it makes a backup.
+    Returns the names applied. Raises Failure where the database is newer than the program, or, on SQLite, in use.
     """
     with migrating(url) as database, bound(database):
-        if set(applied()) - set(known()):
+        have = applied()
+        if set(have) - set(known()):
             raise Failure("The database was made by a newer musicsvc, and cannot be taken back.")
-        names: list[str] = Runner(database, str(MIGRATIONS), table_name=HISTORY).up()
-        return names
+        missing = [name for name in known() if name not in have]
+        if not missing:
+            return []
+        with _alone(url):
+            if have and save is not None:
+                save(missing[0])
+            names: list[str] = Runner(database, str(MIGRATIONS), table_name=HISTORY).up()
+            return names
 
 
 def problems() -> list[str]:
@@ -93,21 +99,26 @@ def migrating(url: str) -> AbstractContextManager[Database]:
     return _migrating_postgres(url)
 
 
+def _alone(url: str) -> AbstractContextManager[None]:
+    """Nobody else has the SQLite database open; a server of PostgreSQL locks each table as it needs."""
+    if not url.startswith("sqlite:///"):
+        return nullcontext()
+    return occupancy.alone(Path(url.removeprefix("sqlite:///")))
+
+
 @contextmanager
 def _migrating_sqlite(path: Path) -> Iterator[Database]:
     from musicsvc.store import sqlite, sqlite_files  # noqa: PLC0415 - the driver of the other store may be missing
 
     sqlite_files.examine(path)
-    lock = os.open(path.with_name(path.name + ".migrating"), os.O_CREAT | os.O_RDWR, 0o600)
-    database = sqlite.SqliteDatabase(path, {"journal_mode": "WAL"})
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield database
-    except sqlite_files.ERRORS as error:
-        raise _told(error, sqlite_files.translate(error)) from error
-    finally:
-        database.close_all()
-        os.close(lock)
+    with occupancy.one_at_a_time(path):
+        database = sqlite.SqliteDatabase(path, {"journal_mode": "WAL"})
+        try:
+            yield database
+        except sqlite_files.ERRORS as error:
+            raise _told(error, sqlite_files.translate(error)) from error
+        finally:
+            database.close_all()
 
 
 @contextmanager

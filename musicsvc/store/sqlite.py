@@ -12,7 +12,7 @@ import apsw
 from playhouse.apsw_ext import APSWDatabase
 
 from musicsvc.errors import Unavailable
-from musicsvc.store import sqlite_files
+from musicsvc.store import occupancy, sqlite_files
 from musicsvc.store.database import Store, bind, enqueue, perform
 from musicsvc.store.group_commit import GroupWriter
 
@@ -87,6 +87,8 @@ class SqliteStore(Store):
         self.url = url
         self.path = Path(url.removeprefix("sqlite:///"))
         sqlite_files.examine(self.path, sqlite_files.LOG_ID if log else sqlite_files.APPLICATION_ID)
+        # The log is never restored, and is replaced while it is open.
+        self._occupancy = occupancy.Occupancy(None) if log else occupancy.enter(self.path)
         self._identity = sqlite_files.identity(self.path)
         self._readers = SqliteDatabase(self.path, {"query_only": "ON", "cache_size": -8000})
         self._pool = ThreadPoolExecutor(READERS, "store-read", initializer=bind, initargs=(self._readers,))
@@ -150,3 +152,4 @@ class SqliteStore(Store):
                 self._watch.close()
                 self._watch = None
         self._writer.close()
+        self._occupancy.release()

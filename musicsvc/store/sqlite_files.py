@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import apsw
@@ -50,18 +51,35 @@ def create(path: Path, application_id: int = APPLICATION_ID) -> None:
             connection.pragma("journal_mode", "wal")
         finally:
             connection.close()
-        _place(draft, path)
+        with suppress(FileExistsError):  # another process was first, its file stands
+            place(draft, path)
 
 
-def _place(draft: Path, path: Path) -> None:
-    """Give the file its name; where another process was first, its file stands."""
+def path_of(url: str) -> Path | None:
+    """The file of `sqlite:///PATH`, None for another address."""
+    return Path(url.removeprefix("sqlite:///")) if url.startswith("sqlite:///") else None
+
+
+def place(draft: Path, path: Path) -> None:
+    """Give the file its name, also on the disk. Raises FileExistsError where it is taken."""
     try:
         os.link(draft, path)
     except FileExistsError:
-        pass
+        raise
     except OSError:  # a file system without hard links
-        if not path.exists():
-            draft.rename(path)
+        if os.path.lexists(path):
+            raise FileExistsError from None
+        draft.rename(path)
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Put the names in the folder on the disk."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def examine(path: Path, application_id: int = APPLICATION_ID) -> None:

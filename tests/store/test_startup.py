@@ -11,6 +11,7 @@ from musicsvc.errors import Failure
 from musicsvc.store import database, schema, sqlite_files
 from musicsvc.store.models import Genre, Tag
 
+LOCKS = (".migrating", ".in-use")
 sqlite = pytest.mark.only_on("sqlite")
 
 
@@ -29,7 +30,7 @@ def _fill() -> None:
 
 
 def _content(file: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in file.parent.iterdir() if not path.name.endswith(".migrating")}
+    return {path.name: path.read_bytes() for path in file.parent.iterdir() if not path.name.endswith(LOCKS)}
 
 
 def _refusals(url: str) -> Iterator[str]:
