@@ -8,9 +8,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
 from musicsvc.errors import Failure
+from musicsvc.server import figures
 from musicsvc.server.dispatch import Dispatcher
 from musicsvc.server.executors import Executors
 from musicsvc.server.identity import Gatekeeper
+from musicsvc.server.metrics import Metrics
 from musicsvc.server.shapes.envelope import Site
 from musicsvc.server.wire import JsonServer
 
@@ -39,18 +41,26 @@ class Chore(Protocol):
 class App:
     """One process of the service; `start` and `stop` run on its event loop."""
 
-    def __init__(self, settings: Settings, store: Store, clock: Clock, root: str) -> None:
-        """`root`: the address that absolute URLs begin with."""
+    def __init__(
+        self, settings: Settings, store: Store, clock: Clock, root: str, metrics: Metrics | None = None
+    ) -> None:
+        """`root`: the address that absolute URLs begin with; `metrics`: its own where none is given."""
         self._settings = settings
         self._executors = Executors()
         self._gatekeeper = Gatekeeper(store, clock, settings)
-        observers: list[Observer] = []
-        self._dispatcher = Dispatcher(settings, store, clock, Site(root), self._gatekeeper, self._executors, observers)
+        self._metrics = metrics or Metrics()
+        observers: list[Observer] = [self._metrics]
+        self._dispatcher = Dispatcher(
+            settings, store, clock, Site(root), self._gatekeeper, self._executors, observers, metrics=self._metrics
+        )
         # Done every second, off the path of any request, and a last time at the end; each has a name for the log.
         self._chores: list[tuple[str, Chore]] = [
             ("writing last uses of tokens", self._gatekeeper.write_last_used),
+            ("reading figures", self._metrics.refresh),
         ]
         self._server: JsonServer | None = None
+        figures.of_server(self._metrics, lambda: self._server)
+        figures.of_store(self._metrics, store)
         self._listening: asyncio.Server | None = None
         self._batches: asyncio.Task[None] | None = None
 

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from musicsvc.server.calls import Observer
     from musicsvc.server.executors import Executors
     from musicsvc.server.identity import Gatekeeper
+    from musicsvc.server.metrics import Metrics
     from musicsvc.server.shapes.envelope import Site
+    from musicsvc.server.transport import Peer
     from musicsvc.store.database import Store
 
 log = logging.getLogger("musicsvc")
@@ -50,6 +52,8 @@ class Dispatcher:
         gatekeeper: Gatekeeper,
         executors: Executors,
         observers: Sequence[Observer] = (),
+        *,
+        metrics: Metrics,
     ) -> None:
         """`observers` are told of each call once it is answered; they neither wait nor fail."""
         self._settings = settings
@@ -59,6 +63,7 @@ class Dispatcher:
         self._gatekeeper = gatekeeper
         self._executors = executors
         self._observers = observers
+        self._metrics = metrics
         self._router = Router(ROUTES)
         self._transport = transport.Transport(settings)
         self._context = {"hosted": settings.hosted}
@@ -124,12 +129,14 @@ class Dispatcher:
         sent = None
         if route.body is not None:
             sent = await bodies.read_json(request, route.body, self._settings.server.body_timeout)
-        result = await self._run(route, values, request, caller, sent)
+        result = await self._run(route, values, request, caller, sent, peer)
         return Reply(
             result, 200 if request.method == "HEAD" else route.status, caching=_caching(request, route, caller)
         )
 
-    async def _run(self, route: Route, values: dict[str, str], request: BaseRequest, caller: Any, sent: Any) -> Any:
+    async def _run(
+        self, route: Route, values: dict[str, str], request: BaseRequest, caller: Any, sent: Any, peer: Peer
+    ) -> Any:
         """Check body and query, then find the subject, raise what is faulty and run the handler, all in one unit."""
         context = self._context | {"caller_id": caller and caller.user_id}
         body, faults = check(route.body, sent, context) if route.body is not None else (None, {})
@@ -141,6 +148,8 @@ class Dispatcher:
             "now": self._clock.now(),
             "site": self._site,
             "settings": self._settings,
+            "peer": peer,
+            "metrics": self._metrics,
         }
         if route.prepare is not None and body is not None:
             sources["prepared"] = await self._executors.hashing(_call(route.prepare, sources))

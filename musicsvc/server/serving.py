@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING
 from musicsvc.config import Server
 from musicsvc.errors import Failure
 from musicsvc.server.app import BACKLOG, App
+from musicsvc.server.metrics import Metrics
+from musicsvc.server.metrics_share import Share
 from musicsvc.server.supervisor import Supervisor
 from musicsvc.store import database
 
@@ -41,13 +43,23 @@ def serve(settings: Settings, clock: Clock, ready: Callable[[str], None]) -> Non
     root = root_of(settings, listener, tls=tls is not None)
     ready(root)
 
-    def work(lifeline: int | None = None) -> None:
-        _run(_work(settings, clock, root, listener, tls, lifeline))
+    def work(metrics: Metrics, lifeline: int | None = None) -> None:
+        _run(_work(settings, clock, root, listener, tls, lifeline, metrics))
 
     if settings.server.workers == 1:
-        work()
+        work(Metrics())
     else:
-        Supervisor(work, settings.server.workers, listener).run()
+        _supervise(work, settings.server.workers, listener)
+
+
+def _supervise(work: Callable[[Metrics, int], None], workers: int, listener: socket.socket) -> None:
+    """Let several processes work, which count together."""
+    with Share.made(workers) as share:
+
+        def join(worker: int, lifeline: int) -> None:
+            work(Metrics(share and share.joined(worker)), lifeline)
+
+        Supervisor(join, workers, listener, lost=share.bury if share is not None else None).run()
 
 
 def refuse_plain(server: Server, *, tls: bool) -> None:
@@ -124,10 +136,11 @@ async def _work(
     listener: socket.socket,
     tls: ssl.SSLContext | None,
     lifeline: int | None,
+    metrics: Metrics,
 ) -> None:
     """Serve until a signal, or until the supervisor's end of the lifeline is closed."""
     store = database.connect(settings.store_url)
-    app = App(settings, store, clock, root)
+    app = App(settings, store, clock, root, metrics)
     stopped = _until_told(lifeline)
     await app.start(listener, tls)
     await stopped.wait()

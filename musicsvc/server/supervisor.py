@@ -26,14 +26,24 @@ LONGEST_PAUSE_SECONDS = 30.0
 class Supervisor:
     """Keeps so many workers alive until a signal ends them all."""
 
-    def __init__(self, work: Callable[[int], None], workers: int, listener: socket.socket) -> None:
-        """`work` is given a file descriptor that comes to its end when the worker is to end."""
+    def __init__(
+        self,
+        work: Callable[[int, int], None],
+        workers: int,
+        listener: socket.socket,
+        lost: Callable[[int], None] | None = None,
+    ) -> None:
+        """`work` is given the worker's number, which the one in its place gets too, and a file descriptor.
+
+        That comes to its end when the worker is to end. `lost` is told the number of each worker that has died.
+        """
         self._work = work
         self._workers = workers
         self._listener = listener
+        self._lost = lost
         # Nothing is ever written: workers see the end of it when it is closed here, or when this process is killed.
         self._lifeline, self._held = os.pipe()
-        self._born: dict[int, float] = {}
+        self._born: dict[int, tuple[int, float]] = {}
         self._ending = False
         self._killed = False
         self._pause = 0.0
@@ -42,36 +52,40 @@ class Supervisor:
         """Fork the workers and replace those that die; the first signal lets them finish, the second kills them."""
         for number in SIGNALS:
             signal.signal(number, self._end)
-        for _ in range(self._workers):
-            self._fork()
+        for worker in range(self._workers):
+            self._fork(worker)
         while self._born:
             pid, status = os.wait()
-            lived = time.monotonic() - self._born.pop(pid, 0.0)
+            if pid not in self._born:
+                continue  # a child of whatever this process was before
+            worker, born = self._born.pop(pid)
+            if self._lost is not None:
+                self._lost(worker)
             if not self._ending:
                 log.warning("worker %s ended (%s); another one takes its place", pid, _told(status))
-                self._rest(lived)
-                self._fork()
+                self._rest(time.monotonic() - born)
+                self._fork(worker)
         if self._killed:
             sys.exit(1)
 
-    def _fork(self) -> None:
+    def _fork(self, worker: int) -> None:
         # A worker born while a signal is handled would be missed by it.
         signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         if not self._ending:
             pid = os.fork()
             if pid == 0:
-                self._be_worker()
-            self._born[pid] = time.monotonic()
+                self._be_worker(worker)
+            self._born[pid] = worker, time.monotonic()
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
 
-    def _be_worker(self) -> None:
+    def _be_worker(self, worker: int) -> None:
         status = 1
         try:
             os.close(self._held)
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all, the supervisor answers it
             signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
-            self._work(self._lifeline)
+            self._work(worker, self._lifeline)
             status = 0
         except Failure as failure:
             log.error("%s", failure.message)  # noqa: TRY400 - a line, no trace

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import Self
 
+    from musicsvc.store.workload import Workload
+
 T = TypeVar("T")
 _current: ContextVar[Database | None] = ContextVar("musicsvc_database", default=None)
 
@@ -38,6 +40,7 @@ class Store(ABC):
     """A database that is open; `read` and `write` take units from any thread."""
 
     url: str
+    workload: Workload
 
     @abstractmethod
     def read(self, unit: Callable[[], T]) -> Future[T]:
@@ -53,6 +56,10 @@ class Store(ABC):
     @abstractmethod
     def changes(self) -> int | None:
         """A number that moves whenever anybody commits a change; None where the store has none."""
+
+    def waiting(self) -> tuple[int, int]:
+        """How many units wait to read, and how many to write; none where they wait in another store."""
+        return 0, 0
 
     @abstractmethod
     def close(self) -> None:
@@ -98,6 +105,11 @@ def enqueue(pool: ThreadPoolExecutor, work: Callable[..., T], *arguments: object
         return pool.submit(work, *arguments)
     except RuntimeError:
         raise Unavailable("The service is shutting down.") from None
+
+
+def queued(pool: ThreadPoolExecutor) -> int:
+    """How much work waits for a thread of the pool."""
+    return pool._work_queue.qsize()  # noqa: SLF001 - the library counts, and tells in no other way
 
 
 def current() -> Database:

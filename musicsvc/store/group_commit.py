@@ -15,6 +15,7 @@ import apsw
 from musicsvc.errors import Unavailable
 from musicsvc.store.database import bind, perform
 from musicsvc.store.sqlite_files import ERRORS, driver_error, translate
+from musicsvc.store.workload import Workload
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,6 +52,7 @@ class GroupWriter:
 
     def __init__(self, database: SqliteDatabase, patience: float) -> None:
         """`patience`: seconds that a unit waits for a lock of another process before it is Unavailable."""
+        self.workload = Workload()
         self._database = database
         self._patience = patience
         self._queue: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
@@ -67,6 +69,10 @@ class GroupWriter:
                 raise Unavailable("The service is shutting down.")
             self._queue.put(job)
         return job.future
+
+    def waiting(self) -> int:
+        """How many units wait for their group."""
+        return self._queue.qsize()
 
     def close(self) -> None:
         """Run what waits, then close the connection."""
@@ -151,11 +157,13 @@ class GroupWriter:
             if not self._connection.in_transaction:
                 # SQLITE_FULL, IOERR, NOMEM and INTERRUPT undo everything; later savepoints would commit by themselves.
                 return Unavailable()
+        began = time.monotonic()
         try:
             self._database.execute_sql("COMMIT")
         except ERRORS as error:
             self._rollback()
             return translate(error)
+        self.workload.note(len(jobs), time.monotonic() - began)
         return None
 
     def _run_unit(self, job: Job) -> None:

@@ -14,7 +14,8 @@ from psycopg import conninfo
 from psycopg import errors as pg
 
 from musicsvc.errors import Failure, Unavailable
-from musicsvc.store.database import Store, bind, enqueue, perform
+from musicsvc.store.database import Store, bind, enqueue, perform, queued
+from musicsvc.store.workload import Workload
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,6 +74,8 @@ class PostgresStore(Store):
     def __init__(self, url: str) -> None:
         """Take the address; a unit is Unavailable while no server answers there."""
         self.url = url
+        self.workload = Workload()
+        self._counting = threading.Lock()
         self._database = PostgresDatabase(url)
         self._readers = ThreadPoolExecutor(READERS, "store-read", initializer=bind, initargs=(self._database,))
         self._writers = ThreadPoolExecutor(WRITERS, "store-write", initializer=bind, initargs=(self._database,))
@@ -100,7 +103,11 @@ class PostgresStore(Store):
                 self._reset()
                 raise
             else:
+                began = time.monotonic()
                 self._commit()
+                if begin == WRITE:
+                    with self._counting:
+                        self.workload.note(1, time.monotonic() - began)
                 return result
         raise AssertionError  # pragma: no cover - the last attempt returns or raises
 
@@ -137,6 +144,10 @@ class PostgresStore(Store):
 
     def changes(self) -> None:
         """PostgreSQL has no cheap change counter; nothing is cached over it."""
+
+    def waiting(self) -> tuple[int, int]:
+        """How many units wait to read, and how many to write."""
+        return queued(self._readers), queued(self._writers)
 
     def close(self) -> None:
         """Finish the units under way and close the connections."""

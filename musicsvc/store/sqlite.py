@@ -13,7 +13,7 @@ from playhouse.apsw_ext import APSWDatabase
 
 from musicsvc.errors import Unavailable
 from musicsvc.store import occupancy, sqlite_files
-from musicsvc.store.database import Store, bind, enqueue, perform
+from musicsvc.store.database import Store, bind, enqueue, perform, queued
 from musicsvc.store.group_commit import GroupWriter
 
 if TYPE_CHECKING:
@@ -94,6 +94,7 @@ class SqliteStore(Store):
         self._pool = ThreadPoolExecutor(READERS, "store-read", initializer=bind, initargs=(self._readers,))
         database = SqliteDatabase(self.path, WRITING | ({"synchronous": "NORMAL"} if log else {}))
         self._writer = GroupWriter(database, BUSY_SECONDS)
+        self.workload = self._writer.workload
         # Opened here and not at the first question, which the event loop asks.
         self._watch: apsw.Connection | None = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READWRITE)
         self._watch.set_busy_timeout(1000)
@@ -142,6 +143,10 @@ class SqliteStore(Store):
             except apsw.Error as error:
                 raise sqlite_files.translate(error) from error
             return version
+
+    def waiting(self) -> tuple[int, int]:
+        """How many units wait to read, and how many to write."""
+        return queued(self._pool), self._writer.waiting()
 
     def close(self) -> None:
         """Finish the units under way and close the connections, the writer's last, which empties the WAL."""

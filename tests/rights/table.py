@@ -136,6 +136,7 @@ RIGHTS: Mapping[Callable[..., Any] | str, Mapping[str, Right]] = {
     "GET /docs/{name}": {"": Right(lambda _world, _who: "page.css")},
     "GET /healthz": ANYBODY,
     "GET /readyz": ANYBODY,
+    "GET /metrics": ANYBODY,
 }
 
 

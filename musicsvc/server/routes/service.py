@@ -1,6 +1,6 @@
 """The service itself: its description, its health."""
 
-from musicsvc.server.handlers import documents, health
+from musicsvc.server.handlers import documents, health, metrics
 from musicsvc.server.route import Access, Family, Route
 from musicsvc.server.routes.paths import V1
 from musicsvc.server.schemas import answers
@@ -15,5 +15,6 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", "/healthz", health.alive, OPEN, family=PLAIN, storeless=True, plain_http=True, hidden=True,
           answer=answers.Alive),
     Route("GET", "/readyz", health.ready, OPEN, family=PLAIN, plain_http=True, hidden=True, answer=answers.Alive),
+    Route("GET", "/metrics", metrics.expose, OPEN, family=PLAIN, storeless=True, hidden=True),
 )
 # fmt: on

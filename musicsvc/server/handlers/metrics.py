@@ -1,0 +1,34 @@
+"""The server's figures, for this machine and for those who are let in."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import TYPE_CHECKING
+
+from musicsvc.errors import NotFound
+from musicsvc.server.shapes.envelope import Download
+
+if TYPE_CHECKING:
+    from musicsvc.config import Settings
+    from musicsvc.server.metrics import Metrics
+    from musicsvc.server.transport import Peer
+
+TEXT = "text/plain; version=0.0.4; charset=utf-8"
+
+
+def expose(peer: Peer, settings: Settings, metrics: Metrics) -> Download:
+    """Show the server's figures to Prometheus; whoever may not see them is told that there is nothing."""
+    if not _lets_in(peer, settings):
+        raise NotFound("There is nothing at this path.")
+    return Download(metrics.text(), TEXT, {"Cache-Control": "no-store"})
+
+
+def _lets_in(peer: Peer, settings: Settings) -> bool:
+    try:
+        address = ipaddress.ip_address(peer.address)
+    except ValueError:
+        return False
+    if address.is_loopback and not peer.forwarded:
+        return True
+    networks = [ipaddress.ip_network(name, strict=False) for name in settings.metrics.allow]
+    return any(address in network for network in networks)
