@@ -1,0 +1,264 @@
+"""The rule of the limits, held against a model of it; counting in memory, in a file and on PostgreSQL is the same."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from musicsvc.store.quotas import AHEAD, GRACE, Demand, Limit, MemoryQuotas, Quotas, Standing
+from musicsvc.store.quotas_file import FileQuotas
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+ONE_FIXTURE_FOR_ALL = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+BEGAN = 10_000_000  # as after some hours without a restart
+
+
+class Time:
+    """Milliseconds that the test moves."""
+
+    def __init__(self) -> None:
+        self.now = BEGAN
+
+    def __call__(self) -> int:
+        return self.now
+
+
+@pytest.fixture
+def time() -> Time:
+    return Time()
+
+
+@pytest.fixture(params=["in memory", "shared"])
+def quotas(request: pytest.FixtureRequest, time: Time, tmp_path: Path) -> Iterator[Quotas]:
+    """Each way of counting that the run's store has."""
+    if request.param == "in memory":
+        yield MemoryQuotas(time)
+        return
+    if request.config.getoption("--store") == "sqlite":
+        shared = FileQuotas(tmp_path / "limits.db", time, patience=1)
+        yield shared
+        shared.close()
+        return
+    from musicsvc.store.quotas_postgres import PostgresQuotas  # noqa: PLC0415 - the run on SQLite does without
+
+    table = PostgresQuotas(request.getfixturevalue("store_url"), time)
+    yield table
+    table.close()
+
+
+class Asking:
+    """One key that nobody has asked for before."""
+
+    numbers = itertools.count()
+
+    def __init__(self, quotas: Quotas, time: Time, amount: int, window: int) -> None:
+        self.limit = Limit("token", amount, window)
+        self._quotas = quotas
+        self._time = time
+        self._demand = Demand(self.limit, str(next(self.numbers)))
+
+    def __call__(self, after: int = 0) -> Standing:
+        self._time.now += after
+        (standing,) = self._quotas.take([self._demand])
+        return standing
+
+
+def rates(most: int = 40) -> st.SearchStrategy[tuple[int, int]]:
+    return st.tuples(st.integers(1, most), st.sampled_from([1000, 7000, 60_000]))
+
+
+def steps(window: int) -> st.SearchStrategy[list[int]]:
+    """Times between requests: bursts, paces, pauses."""
+    step = st.one_of(
+        st.just(0),
+        st.integers(0, window // 20),
+        st.integers(0, window),
+        st.integers(0, 3 * window),
+        st.sampled_from([window - 1, window, window + 1, 2 * window - 1, 2 * window]),
+    )
+    return st.lists(step, min_size=1, max_size=60)
+
+
+cases = rates().flatmap(lambda rate: st.tuples(st.just(rate), steps(rate[1])))
+
+
+class Model:
+    """The rule as it is told, from the times of all that were let in."""
+
+    def __init__(self, amount: int, window: int) -> None:
+        self.amount, self.window = amount, window
+        self.windows: list[tuple[int, list[int]]] = []
+
+    def remaining(self, now: int) -> int:
+        """How many would be let in."""
+        while self.windows and now >= self.windows[-1][0] + self.window:
+            self.windows.append((self.windows[-1][0] + self.window, []))
+        if not self.windows:
+            return self.amount
+        began, taken = self.windows[-1]
+        earlier = len(self.windows[-2][1]) if len(self.windows) > 1 else 0
+        in_sight = Fraction(max(0, self.window - (now - began) - GRACE), self.window)
+        return self.amount - len(taken) - int(earlier * in_sight)
+
+    def let_in(self, now: int) -> None:
+        if not self.windows or not any(taken for _, taken in self.windows[-2:]):
+            self.windows = [(now, [])]  # nobody asked for so long that the next request begins anew
+        self.windows[-1][1].append(now)
+
+
+@ONE_FIXTURE_FOR_ALL
+@given(case=cases)
+def test_it_lets_in_what_the_rule_lets_in_and_tells_how_many_are_left(
+    quotas: Quotas, time: Time, case: tuple[tuple[int, int], list[int]]
+) -> None:
+    (amount, window), pauses = case
+    ask, model = Asking(quotas, time, amount, window), Model(amount, window)
+    for pause in pauses:
+        before = model.remaining(time.now + pause)
+        standing = ask(pause)
+        assert standing.let_in is (before > 0)
+        if standing.let_in:
+            model.let_in(time.now)
+        assert standing.remaining == max(0, before - 1)
+
+
+@ONE_FIXTURE_FOR_ALL
+@given(case=cases)
+def test_no_window_lets_in_more_than_its_amount_and_no_stretch_of_its_length_more_than_twice_that(
+    quotas: Quotas, time: Time, case: tuple[tuple[int, int], list[int]]
+) -> None:
+    (amount, window), pauses = case
+    ask = Asking(quotas, time, amount, window)
+    times = []
+    for pause in pauses:
+        standing = ask(pause)
+        while standing.let_in:
+            times.append(time.now)
+            standing = ask()
+    assert sum(moment < times[0] + window for moment in times) == amount or len(times) < amount
+    for moment in times:
+        assert sum(moment <= other < moment + window for other in times) <= 2 * amount
+    # Over many windows the rate holds: one amount for each window that is touched.
+    assert len(times) <= amount * ((times[-1] - times[0]) // window + 2)
+
+
+@ONE_FIXTURE_FOR_ALL
+@given(case=cases)
+def test_who_is_refused_is_let_in_once_the_wait_is_over_and_no_millisecond_earlier(
+    quotas: Quotas, time: Time, case: tuple[tuple[int, int], list[int]]
+) -> None:
+    (amount, window), pauses = case
+    ask = Asking(quotas, time, amount, window)
+    for pause in pauses:
+        standing = ask(pause)
+        while standing.remaining:
+            standing = ask()
+        assert 0 < standing.wait <= 2 * window
+        if standing.wait > 1:
+            early = ask(standing.wait - 1)
+            assert (early.let_in, early.remaining, early.wait) == (False, 0, 1)
+            assert ask(1).let_in
+        else:
+            assert ask(1).let_in
+
+
+@ONE_FIXTURE_FOR_ALL
+@given(rate=rates(), rounds=st.integers(1, 5), offset=st.fractions(0, 1))
+@example(rate=(7, 60_000), rounds=5, offset=Fraction(1, 3))
+@example(rate=(40, 1000), rounds=5, offset=Fraction(0))
+def test_who_keeps_exactly_to_the_rate_is_never_refused(
+    quotas: Quotas, time: Time, rate: tuple[int, int], rounds: int, offset: Fraction
+) -> None:
+    amount, window = rate
+    ask = Asking(quotas, time, amount, window)
+    first = time.now
+    for number in range(amount * rounds + 1):
+        time.now = first + int(offset + Fraction(number * window, amount))
+        assert ask().let_in, number
+
+
+@ONE_FIXTURE_FOR_ALL
+@given(case=cases, shares=st.lists(st.fractions(0, 1), min_size=50, max_size=50))
+def test_what_remains_can_be_used_at_any_time_while_the_wait_lasts(
+    quotas: Quotas, time: Time, case: tuple[tuple[int, int], list[int]], shares: list[Fraction]
+) -> None:
+    (amount, window), pauses = case
+    ask = Asking(quotas, time, amount, window)
+    for pause in pauses:
+        standing = ask(pause)
+    moments = sorted(time.now + int(share * standing.wait) for share in shares[: standing.remaining])
+    for moment in moments:
+        time.now = moment
+        assert ask().let_in
+
+
+def test_what_one_limit_refuses_counts_to_no_other(quotas: Quotas, time: Time) -> None:
+    wide, narrow = Demand(Limit("token", 5, 60_000), "1"), Demand(Limit("exports", 2, 60_000), "1")
+    told = [[(standing.let_in, standing.remaining) for standing in quotas.take([wide, narrow])] for _ in range(4)]
+    assert told == [[(True, 4), (True, 1)], [(True, 3), (True, 0)], [(True, 3), (False, 0)], [(True, 3), (False, 0)]]
+    assert quotas.take([wide])[0].remaining == 2
+    time.now += 180_000
+    assert [standing.remaining for standing in quotas.take([narrow, wide])] == [1, 4]
+
+
+def test_keys_do_not_touch_each_other(quotas: Quotas) -> None:
+    limits = Limit("token", 1, 60_000), Limit("address", 1, 60_000)
+    for limit, whose in itertools.product(limits, ("1", "11", "1 ", "192.0.2.1", "2001:db8::/64", "")):
+        (standing,) = quotas.take([Demand(limit, whose)])
+        assert standing.let_in, (limit, whose)
+
+
+def test_a_clock_that_began_anew_does_not_lock_anybody_out(quotas: Quotas, time: Time) -> None:
+    ask = Asking(quotas, time, 2, 60_000)
+    assert [ask().let_in for _ in range(3)] == [True, True, False]
+    time.now -= AHEAD // 2  # another process whose turn it was a little later
+    assert not ask().let_in
+    time.now = 3000  # the machine was started again
+    assert [ask().let_in for _ in range(3)] == [True, True, False]
+
+
+def test_a_limit_that_was_lowered_holds_at_once(quotas: Quotas, time: Time) -> None:
+    ask = Asking(quotas, time, 10, 60_000)
+    for _ in range(10):
+        ask()
+    ask.limit = Limit("token", 2, 60_000)
+    (lowered,) = quotas.take([Demand(ask.limit, ask._demand.whose)])
+    assert (lowered.let_in, lowered.remaining) == (False, 0)
+    time.now += lowered.wait
+    (later,) = quotas.take([Demand(ask.limit, ask._demand.whose)])
+    assert later.let_in
+
+
+def test_the_largest_rate_that_can_be_set_is_counted(quotas: Quotas, time: Time) -> None:
+    ask = Asking(quotas, time, 999_999_999, 86_400_000)
+    assert ask().remaining == 999_999_998
+    assert ask(86_400_000).remaining == 999_999_998
+    assert ask(86_399_999).remaining == 999_999_997
+
+
+def test_rows_that_tell_nothing_any_more_are_dropped(quotas: Quotas, time: Time) -> None:
+    old, young = Asking(quotas, time, 1, 1000), Asking(quotas, time, 1, 60_000)
+    assert old().let_in
+    assert young().let_in
+    time.now += 2000
+    quotas.purge()
+    assert not young().let_in
+    assert old().let_in
+
+
+def test_a_flood_of_addresses_takes_no_more_than_its_share_of_memory(time: Time) -> None:
+    quotas = MemoryQuotas(time, most=100)
+    for number in range(1000):
+        quotas.take([Demand(Limit("address", 5, 60_000), str(number))])
+    assert len(quotas) == 100
+    time.now += 120_000
+    quotas.purge()
+    assert len(quotas) == 0

@@ -1,0 +1,207 @@
+"""The file in which all processes of a machine count: shared, private, replaced where it is damaged."""
+
+from __future__ import annotations
+
+import resource
+import signal
+import stat
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import apsw
+import pytest
+
+from musicsvc.clock import Clock
+from musicsvc.errors import Unavailable
+from musicsvc.store import quotas_file
+from musicsvc.store.quotas import Busy, Demand, Limit
+from musicsvc.store.quotas_file import FileQuotas
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.only_on("sqlite")
+LIMIT = Limit("token", 1000, 60_000)
+DEMAND = Demand(LIMIT, "1")
+COUNT = """
+import sys, time
+from pathlib import Path
+from musicsvc.store.quotas import Demand, Limit
+from musicsvc.store.quotas_file import FileQuotas
+quotas = FileQuotas(Path(sys.argv[1]), lambda: int(time.monotonic() * 1000), patience=5)
+limit = Limit("token", 1000, 3_600_000)
+print("ready", flush=True)
+sys.stdin.readline()
+print(sum(quotas.take([Demand(limit, "1")])[0].let_in for _ in range(int(sys.argv[2]))), flush=True)
+"""
+
+
+def milliseconds() -> int:
+    return int(Clock().monotonic() * 1000)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "limits.db"
+
+
+@contextmanager
+def opened(path: Path, patience: float = 0.05) -> Iterator[FileQuotas]:
+    quotas = FileQuotas(path, milliseconds, patience)
+    yield quotas
+    quotas.close()
+
+
+def left(quotas: FileQuotas) -> int:
+    """How many remain after one more."""
+    (standing,) = quotas.take([DEMAND])
+    return standing.remaining
+
+
+def process(path: Path, requests: int) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", COUNT, str(path), str(requests)]
+    started = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert started.stdout is not None
+    assert started.stdout.readline() == "ready\n"
+    return started
+
+
+def test_processes_at_once_let_in_exactly_the_amount(path: Path) -> None:
+    processes = [process(path, 600) for _ in range(3)]
+    for each in processes:
+        assert each.stdin is not None
+        each.stdin.write("\n")
+        each.stdin.flush()
+    assert sum(int(each.communicate()[0]) for each in processes) == 1000
+    assert {each.returncode for each in processes} == {0}
+
+
+def test_what_was_counted_outlives_the_process_even_one_that_is_killed(path: Path) -> None:
+    killed = process(path, 1_000_000)
+    assert killed.stdin is not None
+    killed.stdin.write("\n")
+    killed.stdin.flush()
+    time.sleep(0.2)
+    killed.send_signal(signal.SIGKILL)
+    killed.communicate()
+    with opened(path) as quotas:
+        assert left(quotas) < 999
+    assert not path.with_name("limits.db.damaged").exists()
+
+
+def test_the_file_is_for_its_owner_alone(path: Path) -> None:
+    with opened(path) as quotas:
+        left(quotas)
+        modes = {stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
+    assert modes == {0o600}
+
+
+@pytest.mark.parametrize("damage", [b"no database", b"SQLite format 3\x00" + bytes(5000), None])
+def test_a_damaged_file_is_put_aside(path: Path, damage: bytes | None) -> None:
+    if damage is None:
+        with opened(path) as quotas:
+            for number in range(200):
+                quotas.take([Demand(LIMIT, str(number))])
+        whole = path.read_bytes()
+        damage = whole[:1024] + b"\xff" * (len(whole) - 1024)
+    path.write_bytes(damage)
+    with opened(path) as quotas, opened(path) as other:
+        assert left(quotas) == 999
+        assert left(other) == 998
+    assert path.with_name("limits.db.damaged").read_bytes() == damage
+
+
+def test_a_file_of_another_version_is_put_aside_and_one_of_another_program_left_alone(path: Path) -> None:
+    for version, program, refused in ((99, quotas_file.APPLICATION_ID, False), (1, 7, True)):
+        path.unlink(missing_ok=True)
+        connection = apsw.Connection(str(path))
+        connection.pragma("user_version", version)
+        connection.pragma("application_id", program)
+        connection.close()
+        if refused:
+            with pytest.raises(Unavailable, match="belongs to another program"), opened(path):
+                pass
+        else:
+            with opened(path) as quotas:
+                assert left(quotas) == 999
+
+
+def test_a_file_that_cannot_be_opened_is_told_with_its_name(path: Path) -> None:
+    path.mkdir()
+    for place in (path, path / "missing" / "limits.db"):
+        with pytest.raises(Unavailable, match=f"{place} cannot be used"), opened(place):
+            pass
+
+
+def test_damage_while_it_is_open_is_told(path: Path) -> None:
+    with opened(path) as quotas:
+        quotas.take([DEMAND])
+        other = apsw.Connection(str(path))
+        assert other.pragma("user_version") == 1
+        other.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        path.write_bytes(path.read_bytes()[:1024] + b"\xff" * 1024)
+        other.pragma("user_version", 1)  # so that nothing is answered from a cache
+        with pytest.raises(Unavailable, match="is damaged"):
+            quotas.take([DEMAND])
+        other.close()
+
+
+def test_a_full_disk_is_told_and_over_once_there_is_room(path: Path) -> None:
+    with opened(path) as quotas:
+        assert left(quotas) == 999
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1, hard))
+        try:
+            for demands in ([DEMAND], [DEMAND, Demand(LIMIT, "2")]):
+                with pytest.raises(Unavailable, match=r"limits.db cannot be used|disk is full"):
+                    quotas.take(demands)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        assert left(quotas) == 998
+
+
+def test_a_lock_is_waited_for_shortly(path: Path) -> None:
+    other = apsw.Connection(str(path))
+    with opened(path, patience=0.05) as quotas:
+        assert left(quotas) == 999
+        other.execute("BEGIN IMMEDIATE")
+        for demands in ([DEMAND], [DEMAND, Demand(LIMIT, "2")]):
+            began = time.monotonic()
+            with pytest.raises(Busy):
+                quotas.take(demands)
+            assert 0.04 < time.monotonic() - began < 0.5
+        other.execute("COMMIT")
+        assert left(quotas) == 998
+    other.close()
+
+
+def test_a_file_that_was_moved_away_is_noticed(path: Path) -> None:
+    with opened(path) as quotas:
+        assert quotas.in_place()
+        path.unlink()
+        assert not quotas.in_place()
+        with opened(path):
+            assert not quotas.in_place()
+
+
+def test_a_flood_of_addresses_takes_no_more_than_its_share_of_the_disk(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(quotas_file, "MOST_ROWS", 150)
+    with opened(path) as quotas:
+        for number in range(500):
+            quotas.take([Demand(LIMIT, str(number))])
+        quotas.purge()
+        reader = apsw.Connection(str(path))
+        assert reader.execute("SELECT count(*) FROM quota").get == 150
+        reader.close()
+        assert left(quotas) == 999  # the oldest row was dropped
+
+
+def test_the_file_stands_beside_its_database_under_a_name_of_its_own(tmp_path: Path) -> None:
+    assert quotas_file.place(tmp_path / "musicsvc.db") == tmp_path / "limits.db"
+    assert quotas_file.place(tmp_path / "other.db") == tmp_path / "other-limits.db"
