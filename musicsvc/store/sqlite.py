@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -66,7 +67,13 @@ class SqliteDatabase(APSWDatabase):
     def close_all(self) -> None:
         """Close the connections of every thread; none may be in use."""
         while self._opened:
-            self._opened.pop().close()
+            close(self._opened.pop())
+
+
+def close(connection: apsw.Connection) -> None:
+    """Close a connection; where the last one cannot take the WAL over, the next start does."""
+    with suppress(apsw.Error):
+        connection.close()
 
 
 def _convert(_cursor: apsw.Cursor, _index: int, value: object) -> str:
@@ -154,7 +161,7 @@ class SqliteStore(Store):
         self._readers.close_all()
         with self._watch_lock:
             if self._watch is not None:
-                self._watch.close()
+                close(self._watch)
                 self._watch = None
         self._writer.close()
         self._occupancy.release()

@@ -96,33 +96,37 @@ def examine(path: Path, application_id: int = APPLICATION_ID) -> None:
         raise Failure(f"The database {path} cannot be opened: {error.strerror}.") from None
     if not header:
         raise Damaged(f"The database {path} is empty (0 bytes). {DAMAGED}")
-    if not header.startswith(HEADER):
+    wal = path.with_name(path.name + "-wal")
+    pending = wal.exists() and wal.stat().st_size > 0
+    # A power cut can tear the first page while the WAL is taken over, which has it whole then: SQLite itself must look.
+    if not (header.startswith(HEADER) or pending):
         raise Damaged(f"{path} is not a SQLite database. {DAMAGED}")
-    if len(header) == HEADER_BYTES and int.from_bytes(header[68:72], "big") != application_id:
-        raise Foreign(f"{path} belongs to another program. Point database_url or MUSICSVC_DATA_DIR elsewhere.")
+    foreign = Foreign(f"{path} belongs to another program. Point database_url or MUSICSVC_DATA_DIR elsewhere.")
+    own = application_id.to_bytes(4, "big")
+    if header.startswith(HEADER) and len(header) == HEADER_BYTES and header[68:72] != own:
+        raise foreign
     try:
-        _probe(path, header)
+        if _probe(path, pending=pending) != application_id:
+            raise foreign
     except (apsw.CorruptError, apsw.NotADBError):
         raise Damaged(f"The database {path} is damaged. {DAMAGED}") from None
     except apsw.Error as error:
         raise Failure(f"The database {path} cannot be opened: {error}.") from None
 
 
-def _probe(path: Path, header: bytes) -> None:
+def _probe(path: Path, *, pending: bool) -> int:
+    """The application id of a database that is sound; `pending`: there is a WAL, which a look leaves as it is."""
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
         connection.set_busy_timeout(5000)
-        wal = path.with_name(path.name + "-wal")
-        pending = wal.exists() and wal.stat().st_size > 0
-        # A look leaves the file as it is: what stands in the WAL stays there.
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, int(pending))
-        page_size = int.from_bytes(header[16:18], "big")
         size = path.stat().st_size
-        whole = connection.pragma("page_count") * (65_536 if page_size == 1 else page_size)
+        whole = connection.pragma("page_count") * connection.pragma("page_size")
         if size < whole and not pending:
             raise Damaged(f"The database {path} is cut short: {size} of {whole} bytes. {DAMAGED}")
         if size <= QUICK_CHECK_BYTES and connection.execute("PRAGMA quick_check(1)").get != "ok":
             raise Damaged(f"The database {path} is damaged. {DAMAGED}")
+        return int(connection.pragma("application_id"))
     finally:
         connection.close()
 

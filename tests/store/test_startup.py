@@ -87,6 +87,25 @@ def test_a_spoilt_file_is_refused_and_left_as_it_is(file: Path, spoil: Callable[
 
 
 @sqlite
+@pytest.mark.parametrize("spoilt", [b"\xa5" * 512, b"\xa5" * 4096], ids=["a sector", "a page"])
+def test_a_first_page_that_the_power_cut_tore_is_taken_from_the_wal(
+    store_url: str, tmp_path: Path, spoilt: bytes
+) -> None:
+    """While the WAL was taken over into the file; it has the page whole."""
+    with database.connect(store_url) as store:
+        store.write(_fill).result()
+        live, after = Path(store_url.removeprefix("sqlite:///")), tmp_path / "after" / "musicsvc.db"
+        after.parent.mkdir()
+        for suffix in ("", "-wal"):
+            after.with_name(after.name + suffix).write_bytes(live.with_name(live.name + suffix).read_bytes())
+    after.write_bytes(spoilt + after.read_bytes()[len(spoilt) :])
+
+    with database.connect(f"sqlite:///{after}") as store:
+        assert store.read(lambda: Tag.select().count()).result() == 300
+        assert store.read(schema.problems).result() == []
+
+
+@sqlite
 def test_a_foreign_database_with_an_unfinished_wal_is_not_even_checkpointed(tmp_path: Path) -> None:
     origin, path = tmp_path / "origin.db", tmp_path / "data" / "musicsvc.db"
     path.parent.mkdir()

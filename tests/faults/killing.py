@@ -1,0 +1,72 @@
+"""kill -9 before every step: a process does some work, and is killed before the n-th thing that it does to its files.
+
+A step is a statement of SQLite on any connection, and whatever makes, renames, links, locks or removes a file. Used by
+scripts of their own (`python -m tests.store.…`), for a process with threads is not to be forked.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import traceback
+from typing import TYPE_CHECKING
+
+import apsw
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+CHANGING = {"os.rename", "os.link", "os.remove", "os.mkdir", "os.truncate", "os.utime", "fcntl.flock"}
+
+
+def rounds(every: int) -> Iterator[int]:
+    """The steps to be killed before: every so manieth, each with another beginning."""
+    step = 1
+    while True:
+        yield step
+        step += every
+
+
+def killed_before(step: int, work: Callable[[Callable[[], None]], object]) -> bool:
+    """Do the work in a child that is killed before its step of this number; False where it was done before that.
+
+    `work` is given a function by which it counts steps of its own.
+    """
+    child = os.fork()
+    if child == 0:
+        _die_at(step, work)
+    _, status = os.waitpid(child, 0)
+    code = os.waitstatus_to_exitcode(status)
+    if code not in {0, -signal.SIGKILL}:
+        raise SystemExit(f"the work failed at step {step}")
+    return code == -signal.SIGKILL
+
+
+def _die_at(step: int, work: Callable[[Callable[[], None]], object]) -> None:
+    left = step
+
+    def count() -> None:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def traced(_cursor: object, _statement: str, _bindings: object) -> bool:
+        count()
+        return True
+
+    def audited(event: str, arguments: tuple[object, ...]) -> None:
+        writes = event == "open" and isinstance(arguments[2], int) and arguments[2] & (os.O_WRONLY | os.O_RDWR)
+        if event in CHANGING or writes:
+            count()
+
+    try:
+        apsw.connection_hooks.append(lambda connection: connection.set_exec_trace(traced))
+        sys.addaudithook(audited)
+        work(count)
+    except BaseException:  # noqa: BLE001 - told by the parent
+        traceback.print_exc()
+        sys.stderr.flush()
+        os._exit(1)
+    os._exit(0)

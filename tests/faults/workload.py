@@ -1,0 +1,158 @@
+"""Units that write, each whole or not at all, and what must be found of them afterwards.
+
+A lane is a caller that waits for one answer before it asks again. What its n-th unit does is told by the name alone,
+`run/lane/n`, so that a list of names is all that has to outlive the writer.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from random import Random
+from typing import TYPE_CHECKING
+
+from musicsvc.clock import DAY, parse
+from musicsvc.errors import Unavailable
+from musicsvc.store import listeners, plays, recount, schema
+from musicsvc.store.models import Genre, Play, Tag, Track
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from musicsvc.store.database import Store
+
+PARTS = 3  # tags that make one unit with their genre
+NOW = parse("2026-03-01T12:00:00Z")
+TRACKS = 5
+
+
+def prepare() -> None:
+    """What the units refer to; in a writing unit, on an empty database."""
+    for number in range(TRACKS):
+        Track.create(name=f"Track {number}", duration=1, created_at=NOW)
+
+
+def unit(name: str) -> None:
+    """The n-th unit of a lane: a genre and its tags; every fifth takes the one two before it away; or some plays."""
+    {"add": _add, "remove": _remove, "report": _report}[kind(name)](name)
+
+
+def kind(name: str) -> str:
+    """What the unit does."""
+    return {3: "remove", 4: "report"}.get(_number(name) % 5, "add")
+
+
+def _number(name: str) -> int:
+    return int(name.rpartition("/")[2])
+
+
+def _removed(name: str) -> str:
+    """What a removing unit takes away."""
+    return f"{name.rpartition('/')[0]}/{_number(name) - 2}"
+
+
+def _add(name: str) -> None:
+    Genre.insert(name=name, display_name="x" * int(Random(name).expovariate(1 / 600))).execute()
+    for part in range(PARTS):
+        Tag.insert(name=f"{name}.{part}").execute()
+
+
+def _remove(name: str) -> None:
+    gone = _removed(name)
+    Genre.delete().where(Genre.name == gone).execute()
+    Tag.delete().where(Tag.name.in_([f"{gone}.{part}" for part in range(PARTS)])).execute()
+
+
+def _batch(name: str) -> list[tuple[bytes, int, str]]:
+    """The plays of a reporting unit: their keys, days back and listeners."""
+    size = Random(name).randint(1, 30)
+    return [(plays.client_key("workload", f"{name}.{at}"), at % 3, f"listener {at % 7}") for at in range(size)]
+
+
+def _report(name: str) -> None:
+    batch = _batch(name)
+    ids = listeners.ensure({listeners.opaque_key(listener) for *_, listener in batch})
+    plays.record(
+        plays.Row(
+            slot=(NOW - back * DAY) // plays.SLOT,
+            track=1 + at % TRACKS,
+            listener=ids[listeners.opaque_key(listener)],
+            client_key=key,
+            played_at=NOW - back * DAY,
+            duration_ms=None,
+            reporter=0,
+        )
+        for at, (key, back, listener) in enumerate(batch)
+    )
+
+
+@dataclass
+class Ledger:
+    """What the callers know: units that were asked for, that were acknowledged, and that were refused for certain.
+
+    `certain` tells whether a refusal of this moment says that nothing was changed; not when the power is gone.
+    """
+
+    certain: Callable[[], bool] = lambda: True
+    asked: set[str] = field(default_factory=set)
+    acknowledged: set[str] = field(default_factory=set)
+    refused: set[str] = field(default_factory=set)
+    odd: list[str] = field(default_factory=list)
+
+    def submit(self, store: Store, name: str) -> Callable[[], bool]:
+        """Hand the unit over; what waits for its answer, and notes it."""
+        self.asked.add(name)
+        future = store.write(partial(unit, name))
+
+        def settle() -> bool:
+            error = future.exception(60)
+            if error is None:
+                self.acknowledged.add(name)
+            elif self.certain():
+                self.refused.add(name)
+                if not isinstance(error, Unavailable):
+                    self.odd.append(f"{name} was refused with {error!r}")
+            return error is None
+
+        return settle
+
+
+def faults(store: Store, ledger: Ledger) -> list[str]:
+    """What is not as it must be, a line each; none where nothing is lost and nothing half done."""
+    found = store.read(partial(_look, ledger)).result()
+    report = recount.run(store, check=True, told=lambda *_: None)
+    found += [f"figures differ: {difference}" for difference in report.differences]
+    return ledger.odd + found + store.read(schema.problems).result()
+
+
+def _look(ledger: Ledger) -> list[str]:
+    genres = {genre.name for genre in Genre.select(Genre.name)}
+    tags = Counter(tag.name.rpartition(".")[0] for tag in Tag.select(Tag.name))
+    reported = {bytes(play.client_key) for play in Play.select(Play.client_key)}
+    found = [f"{name} is half done" for name in genres | set(tags) if (name in genres, tags[name]) != (True, PARTS)]
+    for name in sorted(ledger.asked):
+        found += _lost(name, ledger, genres, reported)
+    return found
+
+
+def _lost(name: str, ledger: Ledger, genres: set[str], reported: set[bytes]) -> Iterator[str]:
+    """What is wrong with the effect of one unit."""
+    if kind(name) == "remove":
+        if name in ledger.acknowledged and _removed(name) in genres:
+            yield f"{name} was acknowledged, and {_removed(name)} is there again"
+        return
+    if kind(name) == "report":
+        keys = {key for key, *_ in _batch(name)}
+        there = len(keys & reported)
+        if there not in {0, len(keys)}:
+            yield f"{name} is half done: {there} of {len(keys)} plays"
+    else:
+        there = name in genres
+        if f"{name.rpartition('/')[0]}/{_number(name) + 2}" in ledger.asked and _number(name) % 5 == 1:
+            return  # it may have been taken away; whether it had to be is told there
+    if name in ledger.acknowledged and not there:
+        yield f"{name} was acknowledged, and is lost"
+    if name in ledger.refused and there:
+        yield f"{name} was refused, and is there"
