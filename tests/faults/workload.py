@@ -48,6 +48,11 @@ def _number(name: str) -> int:
     return int(name.rpartition("/")[2])
 
 
+def next_name(name: str) -> str:
+    """What the lane asks for once it has the answer to this."""
+    return f"{name.rpartition('/')[0]}/{_number(name) + 1}"
+
+
 def _removed(name: str) -> str:
     """What a removing unit takes away."""
     return f"{name.rpartition('/')[0]}/{_number(name) - 2}"

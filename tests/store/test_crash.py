@@ -1,49 +1,79 @@
 """kill -9 under concurrent writers: no acknowledged write is lost, none is half done."""
 
+import os
 import signal
 import subprocess
 import sys
 import threading
-from itertools import cycle
+from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 
-from musicsvc.store import database, schema
-from musicsvc.store.database import Store
-from musicsvc.store.models import Genre, Tag
+import pytest
+
+from musicsvc.store import database
+from tests.faults import workload
+from tests.faults.workload import Ledger
 
 WRITER = Path(__file__).with_name("crash_writer.py")
-PARTS = 3  # tags that make one unit with their genre
+ROOT = Path(__file__).resolve().parents[2]
+KILLS = 8  # in the life of one database
 
 
-def _crash(url: str, seconds: float) -> list[str]:
-    """Have a process write, kill it after so many seconds of that; the names that it acknowledged."""
-    with subprocess.Popen([sys.executable, str(WRITER), url], stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout
-        lines = [process.stdout.readline()]
-        timer = threading.Timer(seconds, process.send_signal, [signal.SIGKILL])
-        timer.start()
-        lines += process.stdout.readlines()
-        timer.join()
-    assert process.returncode == -signal.SIGKILL
-    return [line.strip() for line in lines if line.endswith("\n")]
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A database is a test of its own, so that one of them can be tried again."""
+    if "number" in metafunc.fixturenames:
+        metafunc.parametrize("number", range(100 if metafunc.config.getoption("--slow") else 1))
 
 
-def _check(store: Store, acknowledged: set[str]) -> None:
-    genres, tags = store.read(
-        lambda: ({genre.name for genre in Genre.select()}, {tag.name for tag in Tag.select()})
-    ).result()
-    assert acknowledged - genres == set(), "acknowledged, and lost"
-    assert tags == {f"{name}.{part}" for name in genres for part in range(PARTS)}, "half done"
-    assert store.read(schema.problems).result() == []
+class Writer:
+    """What starts writing processes."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+
+    def live(self, url: str, run: str, seconds: float) -> list[str]:
+        """Have a process write, kill it after so many seconds; the names that it acknowledged."""
+        assert self._process.stdin
+        assert self._process.stdout
+        self._process.stdin.write(f"{url} {run}\n")
+        self._process.stdin.flush()
+        names: list[str] = []
+        for line in map(str.strip, self._process.stdout):
+            if line.startswith("pid "):
+                threading.Timer(seconds, os.kill, [int(line[4:]), signal.SIGKILL]).start()
+            elif line == "ended":
+                break
+            else:
+                names.append(line)
+        return names
 
 
-def test_a_killed_writer_has_lost_nothing_that_it_acknowledged(store_url: str, *, slow: bool) -> None:
-    acknowledged: set[str] = set()
-    moments = cycle((0.05, 0.21, 0.33, 0.12, 0.4))
-    for _ in range(50 if slow else 3):
-        names = _crash(store_url, next(moments))
-        assert names
-        acknowledged.update(names)
+@pytest.fixture(scope="module")
+def writer() -> Iterator[Writer]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}  # noqa: TID251 - that of the child
+    with subprocess.Popen(
+        [sys.executable, str(WRITER)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        yield Writer(process)
+        assert process.stdin
+        process.stdin.close()
+        assert process.wait(10) == 0
+
+
+def test_a_killed_writer_has_lost_nothing_that_it_acknowledged(
+    store_url: str, writer: Writer, seed: int, number: int
+) -> None:
+    chance = Random(f"{seed}/{number}")
+    ledger = Ledger()
+    with database.connect(store_url) as store:
+        store.write(workload.prepare).result()
+    for kill in range(KILLS):
+        names = writer.live(store_url, str(kill), chance.uniform(0, 0.3))
+        ledger.asked.update(names, map(workload.next_name, names))
+        ledger.acknowledged.update(names)
 
         with database.connect(store_url) as store:
-            _check(store, acknowledged)
+            assert workload.faults(store, ledger) == [], f"--seed {seed}"
+
+    assert ledger.acknowledged
