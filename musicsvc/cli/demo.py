@@ -26,8 +26,8 @@ def run(session: Session, options: dict[str, object], now: str | None, speed: fl
     start = _start(now)
     clock = MovableClock(start, speed)
     with tempfile.TemporaryDirectory(prefix="musicsvc-demo-") as folder:
-        url = f"sqlite:///{Path(folder) / 'musicsvc.db'}"
-        settings = config.load(session.config, options | DEMO | {"database_url": url})
+        url, log = f"sqlite:///{Path(folder) / 'musicsvc.db'}", Path(folder) / "activity.db"
+        settings = config.load(session.config, options | DEMO | {"database_url": url, "activity.file": log})
         token = _prepare(url, start)
 
         def announce(root: str) -> None:

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Protocol
 
 from musicsvc.errors import Failure
 from musicsvc.server import figures
+from musicsvc.server.activity import ActivityLog
 from musicsvc.server.dispatch import Dispatcher
 from musicsvc.server.executors import Executors
 from musicsvc.server.identity import Gatekeeper
 from musicsvc.server.metrics import Metrics
 from musicsvc.server.shapes.envelope import Site
 from musicsvc.server.wire import JsonServer
+from musicsvc.store import logbook
 
 if TYPE_CHECKING:
     import socket
@@ -49,7 +51,10 @@ class App:
         self._executors = Executors()
         self._gatekeeper = Gatekeeper(store, clock, settings)
         self._metrics = metrics or Metrics()
-        observers: list[Observer] = [self._metrics]
+        # Where the log of calls is kept, for whoever reads it too.
+        self._calls = logbook.of(store.url, settings.activity.file)
+        self._activity = ActivityLog(self._calls, store, clock, settings.activity.keep_days)
+        observers: list[Observer] = [self._metrics, self._activity]
         self._dispatcher = Dispatcher(
             settings, store, clock, Site(root), self._gatekeeper, self._executors, observers, metrics=self._metrics
         )
@@ -71,6 +76,7 @@ class App:
         self._listening = await asyncio.get_running_loop().create_server(
             self._server, sock=listener, ssl=tls, backlog=BACKLOG, ssl_handshake_timeout=handshake
         )
+        self._activity.start()
         self._batches = asyncio.create_task(self._do_chores_for_ever())
 
     async def stop(self) -> None:
@@ -83,6 +89,7 @@ class App:
             with suppress(asyncio.CancelledError):
                 await self._batches
             await self._do_chores(last=True)
+        await self._activity.stop()
         self._executors.close()
 
     async def _do_chores_for_ever(self) -> None:

@@ -18,6 +18,7 @@ from multidict import CIMultiDict
 from musicsvc.server.sending import send
 from musicsvc.server.shapes.envelope import Download
 from musicsvc.server.shapes.spooled import Spooled
+from musicsvc.store import tokens
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -71,7 +72,8 @@ async def answer(request: BaseRequest, reply: Reply, request_id: str) -> StreamR
 
 def sane_request_id(given: str | None) -> str:
     """The client's request id where it is a sane token, else one of our own."""
-    return given if given and REQUEST_ID.fullmatch(given) else new_request_id()
+    sane = given is not None and REQUEST_ID.fullmatch(given) and tokens.PREFIX not in given  # a token is kept nowhere
+    return given if given is not None and sane else new_request_id()
 
 
 def new_request_id() -> str:

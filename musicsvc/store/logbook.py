@@ -10,7 +10,7 @@ from playhouse.schema_diff import diff_models
 
 from musicsvc.errors import Damaged
 from musicsvc.store import schema
-from musicsvc.store.database import Store, bound, current, is_sqlite
+from musicsvc.store.database import Store, bound, current, is_sqlite, open_unchecked
 from musicsvc.store.models import Activity
 
 if TYPE_CHECKING:
@@ -42,49 +42,45 @@ class Log(Store):
 
 
 class LogTable(Log):
-    """The log as a table of the store that holds the data."""
+    """The log as a table beside the data, on connections of its own, so that no request waits for it."""
 
-    def __init__(self, store: Store) -> None:
-        self.url = store.url
-        self._store = store
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._store = open_unchecked(url)
         self._prepared = False
 
     def prepare(self) -> None:
         """Make the table where there is none yet."""
         if not self._prepared:
-            make(self.url)
+            with schema.migrating(self.url) as database:
+                migrate(database)
             self._prepared = True
 
     def read(self, unit: Callable[[], T]) -> Future[T]:
-        """Run the unit on the store itself."""
+        """Run the unit on the database."""
         return self._store.read(unit)
 
     def write(self, unit: Callable[[], T]) -> Future[T]:
-        """Run the unit on the store itself."""
+        """Run the unit on the database."""
         return self._store.write(unit)
 
     def close(self) -> None:
-        """Nothing to do: the store is its owner's."""
+        """Finish what is under way."""
+        self._store.close()
 
 
-def beside(store: Store, file: Path | None = None) -> Log:
-    """The log of this store's calls; `file` is the setting `activity.file`, which moves it."""
-    if not store.url.startswith("sqlite:///"):
-        return LogTable(store)
+def of(url: str, file: Path | None = None) -> Log:
+    """The log of the calls of this database; `file` is the setting `activity.file`, which moves it on SQLite."""
+    if not url.startswith("sqlite:///"):
+        return LogTable(url)
     from musicsvc.store.logfile import LogFile, place  # noqa: PLC0415 - the driver of the other store
 
-    return LogFile(file or place(Path(store.url.removeprefix("sqlite:///"))))
+    return LogFile(file or place(Path(url.removeprefix("sqlite:///"))))
 
 
 def make(url: str, file: Path | None = None) -> None:
-    """Make the log of this database's calls, or bring it to its newest state; as `beside` and `Log.prepare`."""
-    if not url.startswith("sqlite:///"):
-        with schema.migrating(url) as database:
-            migrate(database)
-        return
-    from musicsvc.store.logfile import LogFile, place  # noqa: PLC0415 - see above
-
-    with LogFile(file or place(Path(url.removeprefix("sqlite:///")))) as log:
+    """Make the log of this database's calls, or bring it to its newest state."""
+    with of(url, file) as log:
         log.prepare()
 
 

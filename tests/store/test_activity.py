@@ -34,7 +34,7 @@ PLAIN = Entry(
 
 @pytest.fixture
 def log(store: Store) -> Iterator[Log]:
-    with logbook.beside(store) as opened:
+    with logbook.of(store.url) as opened:
         opened.prepare()
         yield opened
 
@@ -152,7 +152,7 @@ def test_the_log_has_no_problems_and_its_table_is_as_the_model_says(log: Log) ->
 @sqlite
 def test_the_file_is_made_where_it_is_missing_and_for_its_owner_alone(store: Store, tmp_path: Path) -> None:
     file = tmp_path / "other disk" / "calls.db"
-    with logbook.beside(store, file) as log:
+    with logbook.of(store.url, file) as log:
         log.prepare()
         log.prepare()
         write(log, PLAIN)
@@ -176,13 +176,13 @@ def test_a_damaged_log_is_kept_aside_and_a_new_one_begun(
     store: Store, tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     file = tmp_path / "activity.db"
-    with logbook.beside(store, file) as log:
+    with logbook.of(store.url, file) as log:
         log.prepare()
         write(log, *[PLAIN] * 2_000)
     spoil(file, damage)
     before = file.read_bytes()
 
-    with logbook.beside(store, file) as log:
+    with logbook.of(store.url, file) as log:
         log.prepare()
         write(log, PLAIN)
         assert found(log) == [PLAIN]
@@ -205,7 +205,7 @@ def spoil(file: Path, damage: str) -> None:
 @sqlite
 def test_damage_that_shows_while_it_is_written_ends_in_a_new_file(store: Store, tmp_path: Path) -> None:
     file = tmp_path / "activity.db"
-    with logbook.beside(store, file) as log, logbook.beside(store, file) as other:
+    with logbook.of(store.url, file) as log, logbook.of(store.url, file) as other:
         log.prepare()
         other.prepare()
 
@@ -221,7 +221,7 @@ def test_damage_that_shows_while_it_is_written_ends_in_a_new_file(store: Store, 
 @sqlite
 def test_a_file_that_went_away_is_made_anew_by_the_next_preparation(store: Store, tmp_path: Path) -> None:
     file = tmp_path / "activity.db"
-    with logbook.beside(store, file) as log:
+    with logbook.of(store.url, file) as log:
         log.prepare()
         file.unlink()
         with pytest.raises(Failure):
@@ -244,10 +244,10 @@ def test_the_database_itself_and_those_of_other_programs_are_left_alone(store: S
     for file in (data, other):
         before = file.read_bytes()
         with pytest.raises(Failure, match="is no activity log, and is left alone"):
-            logbook.beside(store, file).prepare()
+            logbook.of(store.url, file).prepare()
         assert file.read_bytes() == before
 
-    with logbook.beside(store) as log:
+    with logbook.of(store.url) as log:
         log.prepare()
     with pytest.raises(Failure, match="belongs to another program"):
         sqlite_files.examine(data.with_name("activity.db"))
