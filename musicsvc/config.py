@@ -44,6 +44,7 @@ Network = Annotated[str, AfterValidator(_network)]
 Rate = Annotated[str, AfterValidator(_rate)]
 Count = Annotated[int, Field(ge=0)]
 Positive = Annotated[int, Field(ge=1)]
+Seconds = Annotated[float, Field(gt=0)]
 
 
 def rate(text: str) -> tuple[int, int]:
@@ -69,8 +70,14 @@ class Server(Section):
     local_http: bool = False
     tls_cert: Path | None = None
     tls_key: Path | None = None
-    body_timeout: float = 15.0
+    handshake_timeout: Seconds = 5.0
+    head_timeout: Seconds = 10.0
+    body_timeout: Seconds = 15.0
+    write_timeout: Seconds = 30.0  # for 64 KiB of an answer to be taken
+    keepalive_timeout: Seconds = 15.0
     shutdown_timeout: float = 10.0
+    max_connections: Positive = 10_000  # over all workers
+    max_connections_per_address: Count = 100  # in each worker; 0: no bound
 
 
 class Registration(Section):

@@ -8,9 +8,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
 from musicsvc.errors import Failure
-from musicsvc.server import figures
+from musicsvc.server import descriptors, figures
 from musicsvc.server.activity import ActivityLog
+from musicsvc.server.connections import Places
 from musicsvc.server.dispatch import Dispatcher
+from musicsvc.server.door import Door
 from musicsvc.server.executors import Executors
 from musicsvc.server.identity import Gatekeeper
 from musicsvc.server.metrics import Metrics
@@ -28,9 +30,7 @@ if TYPE_CHECKING:
     from musicsvc.store.database import Store
 
 log = logging.getLogger("musicsvc")
-BACKLOG = 1024
 BATCH_SECONDS = 1.0
-HANDSHAKE_SECONDS = 5.0
 
 
 class Chore(Protocol):
@@ -66,23 +66,24 @@ class App:
         self._server: JsonServer | None = None
         figures.of_server(self._metrics, lambda: self._server)
         figures.of_store(self._metrics, store)
-        self._listening: asyncio.Server | None = None
+        self._door: Door | None = None
         self._batches: asyncio.Task[None] | None = None
 
     async def start(self, listener: socket.socket, tls: ssl.SSLContext | None = None) -> None:
         """Answer on a socket that listens."""
-        self._server = JsonServer(self._dispatcher)
-        handshake = HANDSHAKE_SECONDS if tls is not None else None
-        self._listening = await asyncio.get_running_loop().create_server(
-            self._server, sock=listener, ssl=tls, backlog=BACKLOG, ssl_handshake_timeout=handshake
-        )
+        server = self._settings.server
+        most = min(-(-server.max_connections // server.workers), descriptors.for_connections())
+        places = Places(most, server.max_connections_per_address, server.trusted_proxies)
+        self._server = JsonServer(self._dispatcher, server, places)
+        self._door = Door(listener, self._server, places, tls, server.handshake_timeout)
+        self._door.open()
         self._activity.start()
         self._batches = asyncio.create_task(self._do_chores_for_ever())
 
     async def stop(self) -> None:
         """Close the listener, finish requests in flight, write what is batched."""
-        if self._listening is not None and self._server is not None:
-            self._listening.close()
+        if self._door is not None and self._server is not None:
+            await self._door.close()
             await self._server.finish(self._settings.server.shutdown_timeout)
         if self._batches is not None:
             self._batches.cancel()

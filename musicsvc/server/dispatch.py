@@ -66,6 +66,7 @@ class Dispatcher:
         self._metrics = metrics
         self._router = Router(ROUTES)
         self._transport = transport.Transport(settings)
+        self._bodies = bodies.Bodies(settings.server.body_timeout)
         self._context = {"hosted": settings.hosted}
 
     async def __call__(self, request: BaseRequest) -> StreamResponse:
@@ -94,9 +95,9 @@ class Dispatcher:
             reply = refusal(Failure(apology), path)
         return replace(reply, headers={**call.headers, **reply.headers}) if call.headers else reply
 
-    def note_unreadable(self, request: BaseRequest, request_id: str, status: int, size: int) -> None:
+    def note_unreadable(self, address: str, request_id: str, status: int, size: int) -> None:
         """Tell the observers of a request that was no sound HTTP, and was answered below."""
-        call = Call(self._clock.now(), self._clock.monotonic(), request_id, "", _remote(request))
+        call = Call(self._clock.now(), self._clock.monotonic(), request_id, "", address)
         call.status, call.size = status, size
         for observe in self._observers:
             observe(call)
@@ -128,7 +129,7 @@ class Dispatcher:
             route.gate(self._settings)
         sent = None
         if route.body is not None:
-            sent = await bodies.read_json(request, route.body, self._settings.server.body_timeout)
+            sent = await self._bodies.read_json(request, route.body)
         result = await self._run(route, values, request, caller, sent, peer)
         return Reply(
             result, 200 if request.method == "HEAD" else route.status, caching=_caching(request, route, caller)

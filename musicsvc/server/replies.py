@@ -15,7 +15,7 @@ from aiohttp import hdrs
 from aiohttp.web import Response
 from multidict import CIMultiDict
 
-from musicsvc.server.sending import send
+from musicsvc.server.sending import PIECE, send_bytes, send_file
 from musicsvc.server.shapes.envelope import Download
 from musicsvc.server.shapes.spooled import Spooled
 from musicsvc.store import tokens
@@ -55,7 +55,7 @@ async def answer(request: BaseRequest, reply: Reply, request_id: str) -> StreamR
         headers.update(reply.result.headers)
         headers[hdrs.CONTENT_TYPE] = reply.result.content_type
         headers[hdrs.CACHE_CONTROL] = "no-store"
-        return await send(request, reply.result, reply.status, headers)
+        return await send_file(request, reply.result, reply.status, headers)
     if isinstance(reply.result, Download):
         headers.update(reply.result.headers)
         headers[hdrs.CONTENT_TYPE] = reply.result.content_type
@@ -66,7 +66,7 @@ async def answer(request: BaseRequest, reply: Reply, request_id: str) -> StreamR
         body = orjson.dumps(reply.result)
     if caching is None or reply.status != 200:  # noqa: PLR2004 - OK
         headers.setdefault(hdrs.CACHE_CONTROL, "no-store")
-        return Response(status=reply.status, body=body, headers=headers)
+        return await _send(request, reply.status, body, headers)
     return await _cacheable(request, body, headers, caching)
 
 
@@ -81,7 +81,7 @@ def new_request_id() -> str:
     return os.urandom(12).hex()
 
 
-async def _cacheable(request: BaseRequest, body: bytes, headers: CIMultiDict[str], caching: str) -> Response:
+async def _cacheable(request: BaseRequest, body: bytes, headers: CIMultiDict[str], caching: str) -> StreamResponse:
     """A 200 with a strong ETag, one per encoding, or the 304 that it allows (RFC 9110, section 13)."""
     worth = len(body) >= WORTH_COMPRESSING and TEXT.match(headers[hdrs.CONTENT_TYPE])
     compress = worth and _takes_gzip(request.headers.getall(hdrs.ACCEPT_ENCODING, ()))
@@ -95,7 +95,13 @@ async def _cacheable(request: BaseRequest, body: bytes, headers: CIMultiDict[str
     if compress:
         headers[hdrs.CONTENT_ENCODING] = "gzip"
         body = _pack(body) if len(body) < PACKED_ASIDE else await asyncio.to_thread(_pack, body)
-    return Response(status=200, body=body, headers=headers)
+    return await _send(request, 200, body, headers)
+
+
+async def _send(request: BaseRequest, status: int, body: bytes, headers: CIMultiDict[str]) -> StreamResponse:
+    if len(body) > PIECE and request.method != hdrs.METH_HEAD:
+        return await send_bytes(request, body, status, headers)
+    return Response(status=status, body=body, headers=headers)
 
 
 def _pack(body: bytes) -> bytes:

@@ -1,4 +1,7 @@
-"""Sending a spooled answer: in pieces, read off the loop, each with a deadline, so that a slow client holds little."""
+"""Sending a long answer in pieces, the next one when the last is taken, so that a slow client holds little.
+
+The connection itself cuts off who takes no piece in its time (`server.write_timeout`).
+"""
 
 from __future__ import annotations
 
@@ -15,29 +18,31 @@ if TYPE_CHECKING:
     from musicsvc.server.shapes.spooled import Spooled
 
 PIECE = 64 * 1024
-WRITE_SECONDS = 30.0  # for each piece
 
 
-async def send(request: BaseRequest, spooled: Spooled, status: int, headers: CIMultiDict[str]) -> StreamResponse:
-    """Send the file and close it; a client that takes no piece in time is cut off."""
-    response = StreamResponse(status=status, headers=headers)
-    response.content_length = spooled.length
-    try:
-        with suppress(ConnectionError):
-            await _send(request, spooled, response)
-    except TimeoutError:
-        response.force_close()
-        if request.transport is not None:
-            request.transport.abort()
-    finally:
-        spooled.file.close()
+async def send_file(request: BaseRequest, spooled: Spooled, status: int, headers: CIMultiDict[str]) -> StreamResponse:
+    """Send the file, read off the loop, and close it."""
+    response = _response(status, headers, spooled.length)
+    with spooled.file, suppress(ConnectionError):
+        await response.prepare(request)
+        while piece := await asyncio.to_thread(spooled.file.read, PIECE):
+            await response.write(piece)
+        await response.write_eof()
     return response
 
 
-async def _send(request: BaseRequest, spooled: Spooled, response: StreamResponse) -> None:
-    await response.prepare(request)
-    while piece := await asyncio.to_thread(spooled.file.read, PIECE):
-        async with asyncio.timeout(WRITE_SECONDS):
-            await response.write(piece)
-    async with asyncio.timeout(WRITE_SECONDS):
+async def send_bytes(request: BaseRequest, body: bytes, status: int, headers: CIMultiDict[str]) -> StreamResponse:
+    """Send a long body without a copy of it."""
+    response = _response(status, headers, len(body))
+    with suppress(ConnectionError):
+        await response.prepare(request)
+        for at in range(0, len(body), PIECE):
+            await response.write(body[at : at + PIECE])
         await response.write_eof()
+    return response
+
+
+def _response(status: int, headers: CIMultiDict[str], length: int) -> StreamResponse:
+    response = StreamResponse(status=status, headers=headers)
+    response.content_length = length
+    return response

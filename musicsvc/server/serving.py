@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 
 from musicsvc.config import Server
 from musicsvc.errors import Failure
-from musicsvc.server.app import BACKLOG, App
+from musicsvc.server import descriptors
+from musicsvc.server.app import App
 from musicsvc.server.metrics import Metrics
 from musicsvc.server.metrics_share import Share
 from musicsvc.server.supervisor import Supervisor
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from musicsvc.config import Settings
 
 HURRY_SECONDS = 0.3
+BACKLOG = 1024
+UNSENT = 128 * 1024  # bytes that the system takes from us for a client that is slow; megabytes by default
 
 
 def serve(settings: Settings, clock: Clock, ready: Callable[[str], None]) -> None:
@@ -36,6 +39,7 @@ def serve(settings: Settings, clock: Clock, ready: Callable[[str], None]) -> Non
 
     Raises Failure where the address cannot be used, or would carry tokens over plain HTTP.
     """
+    descriptors.raise_limit()
     tls = tls_of(settings.server)
     refuse_plain(settings.server, tls=tls is not None)
     database.connect(settings.store_url).close()
@@ -86,6 +90,8 @@ def listen(host: str, port: int) -> socket.socket:
             family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
             listener = undo.enter_context(socket.socket(family, kind, protocol))
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if (option := getattr(socket, "TCP_NOTSENT_LOWAT", None)) is not None:
+                listener.setsockopt(socket.IPPROTO_TCP, option, UNSENT)
             listener.bind(address)
             listener.listen(BACKLOG)
         except OSError as error:

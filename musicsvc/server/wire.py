@@ -4,46 +4,68 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
+import struct
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-import orjson
-from aiohttp import hdrs
+from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.streams import EMPTY_PAYLOAD
 from aiohttp.web import Response, Server
-from aiohttp.web_protocol import RequestHandler
+from aiohttp.web_protocol import RequestHandler, _ErrInfo
 
-from musicsvc.server.replies import JSON_TYPE, SERVER, new_request_id
+from musicsvc.server.deadlines import Deadline
+from musicsvc.server.refusing import INTERNAL, MAX_HEAD, refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from aiohttp.streams import StreamReader
     from aiohttp.web import BaseRequest, StreamResponse
 
+    from musicsvc.config import Server as Times
+    from musicsvc.server.connections import Place, Places
     from musicsvc.server.dispatch import Dispatcher
 
 log = logging.getLogger("musicsvc.wire")
+LINGERING_SECONDS = 2.0  # for the rest of a body that nobody reads, and for TLS to end as it should
 LIMITS: dict[str, Any] = {
-    "keepalive_timeout": 15,
-    "lingering_time": 2,
+    "keepalive_timeout": 10**6,  # ours is kept in JsonHandler, together with the other deadlines
+    "lingering_time": LINGERING_SECONDS,
     "auto_decompress": False,
     "access_log": None,
     "logger": log,
 }
-INTERNAL = 500
 POLL_SECONDS = 0.02
+WRITE_BUFFER = 64 * 1024
+AT_ONCE = struct.pack("ii", 1, 0)  # on, for no time
+QUEUE = 4  # requests sent in advance that are kept, beside those of the packet that brought the last of them
 
 
 class JsonHandler(RequestHandler):
-    """A connection; what cannot be parsed is answered with the general error body, and nothing of it is echoed."""
+    """A connection: what it is waited for, and for how long.
 
-    __slots__ = ("_answered", "_last", "_unreadable")
+    What cannot be parsed is answered with the general error body, and nothing of it is echoed.
+    """
 
-    def __init__(
-        self, server: JsonServer, unreadable: Callable[[BaseRequest, str, int, int], None], **options: Any
-    ) -> None:
-        """`unreadable` is told of each request that could not be parsed: its answer's id, status, size."""
+    __slots__ = (
+        *("_answered", "_begun", "_deadline", "_head", "_last", "_lost", "_payload", "_place"),
+        *("_places", "_refused", "_times", "_unreadable", "_waits_since", "_wire"),
+    )
+
+    def __init__(self, server: JsonServer, place: Place, **options: Any) -> None:
         super().__init__(server, **options)
-        self._unreadable = unreadable
+        self._max_msg_queue_size, self._msg_queue_resume_size = QUEUE, QUEUE // 2
+        self._times = server.times
+        self._places = server.places
+        self._unreadable = server.unreadable
+        self._place = place
+        self._deadline = Deadline(self._loop, self._miss)
+        self._wire: asyncio.Transport | None = None  # aiohttp forgets its own when it closes, flushed or not
+        self._payload: StreamReader | None = None  # of the request that came last
+        self._lost: asyncio.Event | None = None  # is set when the connection is gone, where that is waited for
+        self._waits_since = 0.0
+        self._head = 0  # bytes of a request's head that is not whole yet
+        self._begun = False
+        self._refused = False
         self._answered = 0
         self._last = False
 
@@ -52,15 +74,64 @@ class JsonHandler(RequestHandler):
         """How many requests have come and are not answered yet."""
         return self._request_count - self._answered
 
+    @property
+    def busy(self) -> bool:
+        """Whether a request is not answered yet, or its answer not yet on its way."""
+        return self.unanswered > 0 or (self._wire is not None and self._unsent(self._wire))
+
     def finish_and_close(self) -> None:
         """Answer what has come, tell that this was all, and close."""
         self._last = True
         if not self.unanswered:
             self.force_close()
 
+    def cut(self) -> None:
+        """End it, whatever is still to be sent; the system forgets that, too."""
+        if self._wire is not None:
+            with suppress(OSError):
+                self._place.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
+            self._wire.abort()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Wait for the first request."""
+        super().connection_made(transport)
+        self._wire = cast("asyncio.Transport", transport)
+        self._wire.set_write_buffer_limits(WRITE_BUFFER)
+        self._wait(self._times.head_timeout)
+
+    def data_received(self, data: bytes) -> None:
+        """Take what was sent, as long as it can become a request in time and in size."""
+        if self._refused or self._place.gone:
+            return
+        count = self._request_count
+        in_head = self._payload is None or self._payload.is_eof()
+        super().data_received(data)
+        if self._request_count > count:
+            self._receive(self._head + len(data), self._request_count - count)
+        elif in_head and data:
+            self._head += len(data)
+            if self._head > MAX_HEAD:
+                self._refuse(431)
+            elif not self._begun and not self.unanswered:
+                self._begun = True
+                if self._answered:
+                    self._deadline.set(self._times.head_timeout)
+
+    def pause_writing(self) -> None:
+        """Give the client its time to take what was sent."""
+        super().pause_writing()
+        self._deadline.set(self._times.write_timeout)
+
+    def resume_writing(self) -> None:
+        """Go on: the client has taken it."""
+        super().resume_writing()
+        self._deadline.clear()
+
     def eof_received(self) -> bool:  # type: ignore[override]  # aiohttp's own always closes
         """Keep the way back open for a client that has sent all it wants and waits for its answers."""
         self._last = True
+        if self._lost is not None:
+            return False
         under_way = [self._current_request.content] if self._current_request is not None else []
         payloads = [*under_way, *(payload for _, payload in self._messages)]
         # asyncio cannot keep TLS half open.
@@ -68,6 +139,11 @@ class JsonHandler(RequestHandler):
 
     def connection_lost(self, exc: BaseException | None) -> None:
         """Stop waiting for the rest of a body that nobody sends any more."""
+        self._deadline.end()
+        self._places.leave(self._place)
+        self._wire = None
+        if self._lost is not None:
+            self._lost.set()
         task = self._task_handler
         super().connection_lost(exc)
         if task is not None and not self.unanswered:
@@ -80,9 +156,82 @@ class JsonHandler(RequestHandler):
         if self._last and self.unanswered == 1:
             resp.force_close()
         try:
-            return await super().finish_response(request, resp, start_time)
+            done = await super().finish_response(request, resp, start_time)
+            if self._refused and self.unanswered == 1:
+                await self._linger()
+            return done
         finally:
             self._answered += 1
+            if self._messages:
+                self._payload = self._messages[-1][1]
+            if not self.unanswered and self._wire is not None:
+                self._wait(self._times.keepalive_timeout)
+
+    def _wait(self, seconds: float) -> None:
+        """Wait for a request; the connection may have to make room for another one."""
+        self._begun = False
+        self._head = 0
+        self._waits_since = self._loop.time()
+        self._places.wait(self._place)
+        self._deadline.set(seconds)
+
+    async def _linger(self) -> None:
+        """Let a client that is still sending read its answer; closing at once would take the answer back."""
+        self._places.wait(self._place)
+        if self._wire is not None:
+            self._lost = asyncio.Event()
+            if self._wire.can_write_eof():
+                self._wire.write_eof()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LINGERING_SECONDS):
+                    await self._lost.wait()
+
+    def _receive(self, size: int, count: int) -> None:
+        """Take note of requests that came with the last so many bytes."""
+        last, self._payload = self._messages[-1]
+        self._refused = isinstance(last, _ErrInfo)
+        self._places.work(self._place)
+        if not self.writing_paused:
+            self._deadline.clear()
+        self._head = 0
+        if size > MAX_HEAD:
+            queued = len(self._messages)
+            too_large = [at for at in range(queued - count, queued) if _head_size(self._messages[at][0]) > MAX_HEAD]
+            if too_large:
+                self._refuse(431, too_large[0])
+
+    @staticmethod
+    def _unsent(wire: asyncio.Transport) -> bool:
+        """Whether something is still to be taken by the client, its farewell at least."""
+        return wire.is_closing() or wire.get_write_buffer_size() > 0
+
+    def _miss(self) -> None:
+        """A deadline has passed."""
+        if self._wire is None:
+            return
+        more = self._waits_since + self._times.write_timeout - self._loop.time()
+        unsent = self._unsent(self._wire)
+        if self.writing_paused or (unsent and more <= 0):
+            self.cut()
+        elif unsent:
+            self._deadline.set(more)
+        elif self._begun:
+            self._refuse(408)
+        else:
+            self.force_close()
+
+    def _refuse(self, status: int, at: int | None = None) -> None:
+        """Answer with the status where a request would have been, in place of the queued one at `at`, and close."""
+        while at is not None and len(self._messages) > at:
+            self._messages.pop()
+            self._request_count -= 1
+        self._refused = True
+        self._messages.append((_ErrInfo(status, HttpProcessingError(), ""), EMPTY_PAYLOAD))
+        self._request_count += 1
+        self._places.work(self._place)
+        self._deadline.clear()
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
 
     def handle_error(
         self,
@@ -96,16 +245,8 @@ class JsonHandler(RequestHandler):
             log.error("a request failed while it was answered", exc_info=exc)
         if request.writer.output_size > 0:
             raise ConnectionError("an answer is on its way already")
-        text = "The request is not valid HTTP." if status < INTERNAL else "Something went wrong here."
-        body = orjson.dumps({"status": "error", "message": text, "errors": {}})
-        request_id = new_request_id()
-        self._unreadable(request, request_id, status, len(body))
-        headers = {
-            hdrs.SERVER: SERVER,
-            hdrs.CONTENT_TYPE: JSON_TYPE,
-            hdrs.CACHE_CONTROL: "no-store",
-            "X-Request-Id": request_id,
-        }
+        body, headers = refusal(status)
+        self._unreadable(self._place.address, headers["X-Request-Id"], status, len(body))
         response = Response(status=status, body=body, headers=headers)
         response.force_close()
         return response
@@ -114,13 +255,16 @@ class JsonHandler(RequestHandler):
 class JsonServer(Server):
     """Makes a JsonHandler for each connection."""
 
-    def __init__(self, dispatcher: Dispatcher) -> None:
+    def __init__(self, dispatcher: Dispatcher, times: Times, places: Places) -> None:
+        """`times`: the settings of the section `server`."""
         super().__init__(dispatcher, **LIMITS)
-        self._unreadable = dispatcher.note_unreadable
+        self.unreadable = dispatcher.note_unreadable
+        self.times = times
+        self.places = places
 
-    def __call__(self) -> RequestHandler:
-        """A new connection's handler."""
-        return JsonHandler(self, self._unreadable, loop=asyncio.get_running_loop(), **self._kwargs)
+    def handler(self, place: Place) -> JsonHandler:
+        """The handler of a new connection."""
+        return JsonHandler(self, place, loop=asyncio.get_running_loop(), **self._kwargs)
 
     async def finish(self, timeout: float) -> None:  # noqa: ASYNC109 - a setting
         """Close idle connections at once and the others after their requests; what takes longer is cut off."""
@@ -128,11 +272,23 @@ class JsonServer(Server):
             async with asyncio.timeout(timeout):
                 while any(self._asked_to_finish()):  # noqa: ASYNC110 - aiohttp tells nobody that a request is done
                     await asyncio.sleep(POLL_SECONDS)
+        handlers = self._handlers()
         await self.shutdown(POLL_SECONDS)
+        for handler in handlers:
+            handler.cut()
 
     def _asked_to_finish(self) -> list[bool]:
         """Ask every connection to end; which of them are still busy."""
-        handlers = [handler for handler in self.connections if isinstance(handler, JsonHandler)]
+        handlers = self._handlers()
         for handler in handlers:
             handler.finish_and_close()
-        return [handler.unanswered > 0 for handler in handlers]
+        return [handler.busy for handler in handlers]
+
+    def _handlers(self) -> list[JsonHandler]:
+        return [handler for handler in self.connections if isinstance(handler, JsonHandler)]
+
+
+def _head_size(message: object) -> int:
+    """Bytes of the head of a request that was parsed."""
+    headers = getattr(message, "raw_headers", ())
+    return len(getattr(message, "path", "")) + sum(len(name) + len(value) for name, value in headers)

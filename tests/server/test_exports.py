@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import csv
 import io
 import random
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -218,27 +216,8 @@ def fill(manager: int, tracks: int) -> None:
     bulk.insert(TrackArtist, ("track", "artist", "position"), [(each, artist, 0) for each in ids])
 
 
-async def test_a_long_export_is_whole_and_a_client_that_does_not_read_is_cut_off(
-    ask: Client, store: Store, made: Catalog, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_long_export_is_whole(ask: Client, store: Store, made: Catalog) -> None:
     store.write(lambda: fill(made.manager.user_id, 30_000)).result()
     lines = await rows(ask)
     assert len(lines) == 1 + 5 + 30_000
     assert len({line[0] for line in lines}) == len(lines)
-
-    monkeypatch.setattr("musicsvc.server.sending.WRITE_SECONDS", 0.3)
-    host, port = ask.root.removeprefix("http://").split(":")
-    reader, writer = await asyncio.open_connection(host, int(port), limit=1024)
-    request = f"POST {INSIGHTS}/export/csv HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {made.token}\r\n\r\n"
-    writer.write(request.encode())
-    await reader.readline()
-    reader._transport.pause_reading()  # type: ignore[attr-defined]  # a client that has stopped reading
-    await asyncio.sleep(2)
-    reader._transport.resume_reading()  # type: ignore[attr-defined]
-    received = 0
-    with suppress(ConnectionError):
-        while piece := await reader.read(65536):
-            received += len(piece)
-    assert 0 < received < 6_000_000
-    writer.close()
-    assert (await ask.get(f"{INSIGHTS}/export/formats")).status == 200

@@ -1,0 +1,42 @@
+"""Answers below all that knows of paths: to what is no HTTP, comes too late, or finds no place."""
+
+from __future__ import annotations
+
+import orjson
+from aiohttp import hdrs
+
+from musicsvc.server.replies import JSON_TYPE, SERVER, new_request_id
+
+MAX_HEAD = 32 * 1024
+INTERNAL = 500
+TEXTS = {
+    400: "The request is not valid HTTP.",
+    408: "The request did not arrive in time.",
+    431: f"The head of the request is larger than {MAX_HEAD // 1024} KiB.",
+    INTERNAL: "Something went wrong here.",
+}
+BUSY = "Too many connections are open. Try again in a second."
+
+
+def refusal(status: int) -> tuple[bytes, dict[str, str]]:
+    """Body and headers of an answer with this status."""
+    return _told(TEXTS.get(status, TEXTS[INTERNAL]))
+
+
+def busy() -> bytes:
+    """A whole answer for a connection that finds no place."""
+    body, headers = _told(BUSY)
+    headers |= {hdrs.CONTENT_LENGTH: str(len(body)), hdrs.RETRY_AFTER: "1", hdrs.CONNECTION: "close"}
+    lines = [f"{name}: {value}" for name, value in headers.items()]
+    return "\r\n".join(["HTTP/1.1 503 Service Unavailable", *lines, "", ""]).encode("ascii") + body
+
+
+def _told(text: str) -> tuple[bytes, dict[str, str]]:
+    """The general error body and its headers."""
+    headers: dict[str, str] = {
+        hdrs.SERVER: SERVER,
+        hdrs.CONTENT_TYPE: JSON_TYPE,
+        hdrs.CACHE_CONTROL: "no-store",
+        "X-Request-Id": new_request_id(),
+    }
+    return orjson.dumps({"status": "error", "message": text, "errors": {}}), headers
