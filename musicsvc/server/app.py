@@ -11,10 +11,12 @@ from musicsvc.errors import Failure
 from musicsvc.server import descriptors, figures
 from musicsvc.server.activity import ActivityLog
 from musicsvc.server.connections import Places
+from musicsvc.server.counting import Counter
 from musicsvc.server.dispatch import Dispatcher
 from musicsvc.server.door import Door
 from musicsvc.server.executors import Executors
 from musicsvc.server.identity import Gatekeeper
+from musicsvc.server.limits import Limiter
 from musicsvc.server.metrics import Metrics
 from musicsvc.server.shapes.envelope import Site
 from musicsvc.server.wire import JsonServer
@@ -49,7 +51,8 @@ class App:
         """`root`: the address that absolute URLs begin with; `metrics`: its own where none is given."""
         self._settings = settings
         self._executors = Executors()
-        self._gatekeeper = Gatekeeper(store, clock, settings)
+        counter = Counter(store.url, clock)
+        self._gatekeeper = Gatekeeper(store, clock, settings, Limiter(settings.limits, counter))
         self._metrics = metrics or Metrics()
         # Where the log of calls is kept, for whoever reads it too.
         self._calls = logbook.of(store.url, settings.activity.file)
@@ -61,6 +64,7 @@ class App:
         # Done every second, off the path of any request, and a last time at the end; each has a name for the log.
         self._chores: list[tuple[str, Chore]] = [
             ("writing last uses of tokens", self._gatekeeper.write_last_used),
+            ("keeping the counts of limits", counter.tend),
             ("reading figures", self._metrics.refresh),
         ]
         self._server: JsonServer | None = None

@@ -123,7 +123,7 @@ class Dispatcher:
                 transport.require_https(peer)
         route, values = found
         call.route = route
-        caller = await self._gatekeeper.admit(route.access, _credentials(request), call)
+        caller = await self._gatekeeper.admit(route, _credentials(request), call)
         call.resource = _resource(route, values)
         if route.gate is not None:
             route.gate(self._settings)

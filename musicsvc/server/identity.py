@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from musicsvc.clock import MINUTE
-from musicsvc.errors import Forbidden, Unauthenticated
+from musicsvc.errors import Failure, Forbidden, Unauthenticated
 from musicsvc.server.route import Access
 from musicsvc.store import tokens
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from musicsvc.clock import Clock
     from musicsvc.config import Settings
     from musicsvc.server.calls import Call
+    from musicsvc.server.limits import Limiter
+    from musicsvc.server.route import Route
     from musicsvc.store.database import Store
     from musicsvc.store.tokens import Identity
 
@@ -25,8 +28,9 @@ SCHEME = "bearer "
 class Gatekeeper:
     """Tells who calls, and refuses who may not."""
 
-    def __init__(self, store: Store, clock: Clock, settings: Settings) -> None:
+    def __init__(self, store: Store, clock: Clock, settings: Settings, limiter: Limiter) -> None:
         self._store = store
+        self._limiter = limiter
         self._clock = clock
         self._contact = settings.access.contact_email
         self._checked: OrderedDict[bytes, Identity | None] = OrderedDict()
@@ -35,30 +39,50 @@ class Gatekeeper:
         self._used: dict[int, int] = {}
         self._written: dict[int, int] = {}
 
-    async def admit(self, access: Access, header: str | None, call: Call) -> Identity | None:
-        """The caller, None in the public tier; noted on the call.
+    async def admit(self, route: Route, header: str | None, call: Call) -> Identity | None:
+        """The caller, None in the public tier; noted on the call, and counted.
 
-        Raises Unauthenticated, and Forbidden without API access.
+        Raises Unauthenticated, Forbidden without API access, and TooMany where a limit is spent.
         """
-        if access is Access.OPEN:
-            return None
-        if header is None:
-            if access is Access.PUBLIC:
+        caller = await self._holder(route, header, call)
+        if caller is None:
+            await self._limiter.count_address(route, call)
+            if route.access is Access.OPEN or (route.access is Access.PUBLIC and header is None):
                 return None
             raise Unauthenticated
+        call.account_id, call.token_id = caller.user_id, caller.token_id
+        if route.access is Access.OPEN:
+            await self._limiter.count_token(route, call)
+            return None
+        self._require_access(caller)
+        await self._limiter.count_token(route, call)
+        self._used[caller.token_id] = self._clock.now()
+        return caller
+
+    async def _holder(self, route: Route, header: str | None, call: Call) -> Identity | None:
+        """Who holds the token that was sent, None where there is none that is valid."""
+        if header is None:
+            return None
+        if route.access is not Access.OPEN:
+            return await self._checked_holder(header)
+        # Such a route asks for no token; whether there is one decides what the request counts to, and nothing else.
+        if self._limiter.holds(route, call):
+            with suppress(Failure):
+                return await self._checked_holder(header)
+        return None
+
+    async def _checked_holder(self, header: str) -> Identity | None:
         caller = await self._identify(header)
         # The latest instant that was seen: a clock that is set back revives no token.
         self._latest = max(self._latest, self._clock.now())
-        if caller is None or self._latest >= caller.expires_at:
-            raise Unauthenticated
-        call.account_id, call.token_id = caller.user_id, caller.token_id
+        return None if caller is None or self._latest >= caller.expires_at else caller
+
+    def _require_access(self, caller: Identity) -> None:
         if caller.suspended:
             raise Forbidden("The account is suspended.")
         if not caller.api_access:
             hint = f" Ask for it at {self._contact}." if self._contact else ""
             raise Forbidden(f"The account has no API access.{hint}")
-        self._used[caller.token_id] = self._clock.now()
-        return caller
 
     async def _identify(self, header: str) -> Identity | None:
         scheme, value = header[: len(SCHEME)], header[len(SCHEME) :]

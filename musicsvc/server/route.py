@@ -36,6 +36,14 @@ class Family(Enum):
     PLAIN = "plain"
 
 
+class Quota(Enum):
+    """What limit an endpoint is held to beside that of its caller; the setting of the same name says how many."""
+
+    REGISTER = "register"
+    EXPORTS = "exports"
+    COVER_ART = "cover_art"
+
+
 @dataclass(frozen=True)
 class Route:
     """One endpoint: everything that router, checks, OpenAPI, documentation and tests need to know of it.
@@ -57,6 +65,7 @@ class Route:
     answer: type[BaseModel] | None = None
     public_answer: type[BaseModel] | None = None
     media: str = JSON_MEDIA
+    limit: Quota | None = None
     gate: Callable[[Settings], None] | None = None
     prepare: Callable[..., Any] | None = None
     render: Callable[..., Any] | None = None  # heavy work on the result, off the store thread

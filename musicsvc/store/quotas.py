@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from musicsvc.errors import Unavailable
 
@@ -118,14 +118,29 @@ class Quotas(ABC):
         """Drop rows that no longer tell anything, and the oldest where there are far too many."""
 
 
-class SharedQuotas(Quotas):
-    """Counts with other processes; every method raises Unavailable, with the reason, where it cannot."""
+class SharedQuotas(Protocol):
+    """Counts with other processes. All but `take_at_once` may wait, so that the event loop leaves it to a thread.
 
-    @abstractmethod
+    Whatever cannot be done raises Unavailable with the reason.
+    """
+
+    threads: int
+
+    def open(self) -> None:
+        """Begin to count, or begin anew after a fault."""
+
+    def take_at_once(self, demands: Sequence[Demand]) -> list[Standing]:
+        """As `take`; raises Busy where that would have to wait."""
+
+    def take(self, demands: Sequence[Demand]) -> list[Standing]:
+        """Let a request in that makes these demands, or refuse it."""
+
+    def purge(self) -> None:
+        """Drop rows that no longer tell anything, and the oldest where there are far too many."""
+
     def in_place(self) -> bool:
         """Whether others that begin to count would count with us."""
 
-    @abstractmethod
     def close(self) -> None:
         """Let go of files and connections."""
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import apsw
 
 from musicsvc.errors import Unavailable
-from musicsvc.store.quotas import SECOND, TAKE, Busy, Demand, Row, SharedQuotas, Standing, at
+from musicsvc.store.quotas import SECOND, TAKE, Busy, Demand, Quotas, Row, Standing, at
 from musicsvc.store.sqlite_files import identity
 
 if TYPE_CHECKING:
@@ -44,7 +44,9 @@ AT_ONCE = 100
 MOST_ROWS = 300_000  # some 20 MB
 PAGE_BYTES = 1024  # a page is written for each request
 NAP_SECONDS = 0.00005
-OPENING_MILLISECONDS = 2000
+OPENING_SECONDS = 1
+AT_ONCE_SECONDS = 0.002
+PATIENT_SECONDS = 0.5
 REASONS: dict[type[apsw.Error], str] = {
     apsw.FullError: "cannot be written: the disk is full",
     apsw.ReadOnlyError: "cannot be written",
@@ -54,7 +56,7 @@ REASONS: dict[type[apsw.Error], str] = {
 }
 
 
-class FileQuotas(SharedQuotas):
+class FileQuotas(Quotas):
     """One connection to the file, for one thread at a time."""
 
     def __init__(self, path: Path, clock: Callable[[], int], patience: float) -> None:
@@ -145,6 +147,44 @@ class FileQuotas(SharedQuotas):
         return Unavailable(f"{self._path} {reason}")
 
 
+class MachineQuotas:
+    """Two connections to the file: one for the event loop, which waits for nobody, and one that does, for a thread."""
+
+    threads = 1
+
+    def __init__(self, path: Path, clock: Callable[[], int]) -> None:
+        self._path = path
+        self._clock = clock
+        self._connections: list[FileQuotas] = []
+
+    def open(self) -> None:
+        """Open the file, and make it where there is none."""
+        self.close()
+        for patience in (AT_ONCE_SECONDS, PATIENT_SECONDS):
+            self._connections.append(FileQuotas(self._path, self._clock, patience))
+
+    def take_at_once(self, demands: Sequence[Demand]) -> list[Standing]:
+        """Count; raises Busy where others keep the file for longer than they do to count."""
+        return self._connections[0].take(demands)
+
+    def take(self, demands: Sequence[Demand]) -> list[Standing]:
+        """Count once it is our turn."""
+        return self._connections[1].take(demands)
+
+    def purge(self) -> None:
+        """Drop rows that no longer tell anything, and the oldest where there are far too many."""
+        self._connections[1].purge()
+
+    def in_place(self) -> bool:
+        """Whether other processes that look for the file find ours."""
+        return all(connection.in_place() for connection in self._connections)
+
+    def close(self) -> None:
+        """Close both connections."""
+        while self._connections:
+            self._connections.pop().close()
+
+
 def place(data: Path) -> Path:
     """The file of this database: `limits.db` for `musicsvc.db`, a name of its own for every other."""
     return data.with_name("limits.db" if data.name == "musicsvc.db" else f"{data.stem}-limits.db")
@@ -154,11 +194,23 @@ def place(data: Path) -> Path:
 def _alone_in(folder: Path) -> Iterator[None]:
     """While no other process opens its file in this folder."""
     lock = os.open(folder, os.O_RDONLY)
+    deadline = time.monotonic() + OPENING_SECONDS
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        while not _locked(lock):
+            if time.monotonic() >= deadline:
+                raise Busy(f"{folder} is locked by another program")
+            time.sleep(NAP_SECONDS)
         yield
     finally:
         os.close(lock)
+
+
+def _locked(folder: int) -> bool:
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _opened(path: Path) -> apsw.Connection:
@@ -184,7 +236,7 @@ def _connection(path: Path) -> apsw.Connection:
 
 
 def _prepare(connection: apsw.Connection, path: Path) -> None:
-    connection.set_busy_timeout(OPENING_MILLISECONDS)
+    connection.set_busy_timeout(1000 * OPENING_SECONDS)
     if connection.pragma("application_id") not in {0, APPLICATION_ID}:
         raise Unavailable(f"{path} belongs to another program")
     connection.pragma("page_size", PAGE_BYTES)

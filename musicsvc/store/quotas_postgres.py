@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from musicsvc.errors import Unavailable
 from musicsvc.store.postgres import ERRORS, PostgresDatabase
-from musicsvc.store.quotas import SECOND, TAKE, Demand, Row, SharedQuotas, Standing, at
+from musicsvc.store.quotas import SECOND, TAKE, Busy, Demand, Quotas, Row, Standing, at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -43,18 +43,27 @@ OLDEST = """
 MOST_ROWS = 1_000_000
 
 
-class PostgresQuotas(SharedQuotas):
+class PostgresQuotas(Quotas):
     """The table of all nodes; may be used by several threads, each on a connection of its own."""
 
+    threads = 2
+
     def __init__(self, url: str, clock: Callable[[], int | None] = lambda: None) -> None:
-        """`clock`: None stands for the server's own. Raises Unavailable, as all else here does."""
+        """`clock`: None stands for the server's own."""
         self._clock = clock
         self._database = PostgresDatabase(url)
+
+    def open(self) -> None:
+        """Look whether the table answers."""
         self._tried(lambda: self._rows(LOOK, key=""))
 
     def in_place(self) -> bool:
         """A table is where it is."""
         return True
+
+    def take_at_once(self, demands: Sequence[Demand]) -> list[Standing]:  # noqa: ARG002 - of the other kind
+        """The way to the server is always too long."""
+        raise Busy
 
     def take(self, demands: Sequence[Demand]) -> list[Standing]:
         """Count; several demands in one transaction."""

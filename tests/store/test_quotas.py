@@ -50,6 +50,7 @@ def quotas(request: pytest.FixtureRequest, time: Time, tmp_path: Path) -> Iterat
     from musicsvc.store.quotas_postgres import PostgresQuotas  # noqa: PLC0415 - the run on SQLite does without
 
     table = PostgresQuotas(request.getfixturevalue("store_url"), time)
+    table.open()
     yield table
     table.close()
 

@@ -28,6 +28,7 @@ def opened(url: str) -> Iterator[PostgresQuotas]:
     from musicsvc.store.quotas_postgres import PostgresQuotas  # noqa: PLC0415 - the run on SQLite does without
 
     quotas = PostgresQuotas(url)
+    quotas.open()
     yield quotas
     quotas.close()
 

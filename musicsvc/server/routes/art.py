@@ -1,7 +1,7 @@
 """Cover art and avatars."""
 
 from musicsvc.server.handlers import art
-from musicsvc.server.route import Access, Family, Route
+from musicsvc.server.route import Access, Family, Quota, Route
 from musicsvc.server.routes.paths import V1
 from musicsvc.server.schemas.art import Preview, PreviewIn, Templates
 
@@ -9,7 +9,8 @@ OPEN, PLAIN = Access.OPEN, Family.PLAIN
 
 # fmt: off
 ROUTES: tuple[Route, ...] = (
-    Route("POST", f"{V1}/cover-art/preview", art.preview, body=PreviewIn, reads=True, answer=Preview),
+    Route("POST", f"{V1}/cover-art/preview", art.preview, body=PreviewIn, reads=True, answer=Preview,
+          limit=Quota.COVER_ART),
     Route("GET", f"{V1}/cover-art/templates", art.list_templates, storeless=True, addition=True, answer=Templates),
     Route("GET", "/cover-art/previews/{name}", art.show_preview, OPEN, family=PLAIN, hidden=True, render=art.draw),
     Route("GET", "/cover-art/templates/{name}", art.show_template, OPEN, family=PLAIN, hidden=True, storeless=True,

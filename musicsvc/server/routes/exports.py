@@ -3,13 +3,13 @@
 from functools import partial
 
 from musicsvc.server.handlers import exports
-from musicsvc.server.route import Family, Route
+from musicsvc.server.route import Family, Quota, Route
 from musicsvc.server.routes.paths import INSIGHTS
 from musicsvc.server.schemas.exports import Export, ExportIn, Formats, PeriodIn, Report, ReportIn
 from musicsvc.server.schemas.insights import Found
 
 EXPORT = f"{INSIGHTS}/export"
-Exporting = partial(Route, family=Family.INSIGHTS, reads=True, lengthy=True)
+Exporting = partial(Route, family=Family.INSIGHTS, reads=True, lengthy=True, limit=Quota.EXPORTS)
 
 # fmt: off
 ROUTES: tuple[Route, ...] = (

@@ -1,7 +1,7 @@
 """Accounts and what they do to each other."""
 
 from musicsvc.server.handlers import accounts, users
-from musicsvc.server.route import Access, Route
+from musicsvc.server.route import Access, Quota, Route
 from musicsvc.server.routes.paths import V1
 from musicsvc.server.schemas.accounts import RegisterIn
 from musicsvc.server.schemas.answers import Paged, Registered, Success, UserSummary
@@ -12,7 +12,7 @@ from musicsvc.store import users as user_store
 # fmt: off
 ROUTES: tuple[Route, ...] = (
     Route("POST", f"{V1}/auth/register", accounts.register, Access.OPEN, body=RegisterIn, answer=Registered,
-          gate=accounts.registration_open, prepare=accounts.hash_password, forbids=True),
+          limit=Quota.REGISTER, gate=accounts.registration_open, prepare=accounts.hash_password, forbids=True),
     Route("GET", f"{V1}/users/me", users.me, addition=True, answer=OneUser),
     Route("GET", f"{V1}/users/me/followed-users", users.list_followed, query=Pages, answer=Paged[UserSummary]),
     Route("GET", f"{V1}/users/me/followers", users.list_followers, query=Pages, answer=Paged[UserSummary]),
