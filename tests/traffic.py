@@ -1,0 +1,211 @@
+"""Traffic of a token, made from its description in `fixtures/traffic/`, as the log of calls would hold it.
+
+A profile is a few clients that share a token. Each has workers, which ask one thing after the other; what a request is
+answered stands in the profile, 429 comes from the limit that the traffic is played against.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import random
+import tomllib
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from musicsvc.clock import SECOND, parse
+from musicsvc.store import quotas
+from musicsvc.store.activity import Entry
+from musicsvc.store.quotas import Demand, MemoryQuotas
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FOLDER = Path(__file__).resolve().parents[1] / "fixtures" / "traffic"
+BEGAN = parse("2026-03-01T12:00:17Z")
+TOKEN, ACCOUNT = 7, 3
+OWN = 20  # things of its own that a client asks for again and again
+ANSWERED = 0.05  # seconds from a request to its answer at the client
+
+Step = dict[str, Any]
+
+
+class Limit(Protocol):
+    """A limit: None where a request at this moment (seconds) is taken, else the Retry-After that it is told."""
+
+    def ask(self, at: float) -> int | None: ...
+
+
+class SlidingWindow:
+    """The limit as the service has it, by a clock that the traffic moves."""
+
+    def __init__(self, amount: int = 300, seconds: int = 60) -> None:
+        self._now = 0
+        self._quotas = MemoryQuotas(lambda: self._now)
+        self._demands = [Demand(quotas.Limit("token", amount, seconds * quotas.SECOND), str(TOKEN))]
+
+    def ask(self, at: float) -> int | None:
+        self._now = int((at + 1) * quotas.SECOND)
+        (standing,) = self._quotas.take(self._demands)
+        return None if standing.let_in else max(1, math.ceil(standing.wait / quotas.SECOND))
+
+
+@dataclass
+class FixedWindow:
+    """So many in each window; whoever is refused is told to wait for the next one."""
+
+    amount: int = 300
+    seconds: float = 60
+    _window: int = -1
+    _used: int = 0
+
+    def ask(self, at: float) -> int | None:
+        window, passed = divmod(at, self.seconds)
+        if window != self._window:
+            self._window, self._used = int(window), 0
+        if self._used < self.amount:
+            self._used += 1
+            return None
+        return max(1, math.ceil(self.seconds - passed))
+
+
+@dataclass
+class Bucket:
+    """A bucket that fills steadily; whoever is refused is told to wait until so many requests fit in again."""
+
+    amount: int = 300
+    seconds: float = 60
+    fit: int = 1
+    _full_at: float = 0.0
+
+    def ask(self, at: float) -> int | None:
+        pace = self.seconds / self.amount
+        full_at = max(self._full_at, at) + pace
+        if full_at - at <= self.seconds:
+            self._full_at = full_at
+            return None
+        return max(1, math.ceil(self._full_at + self.fit * pace - self.seconds - at))
+
+
+@dataclass
+class Client:
+    """What asks: `workers`, each of which goes through the steps, `rounds` times with `rest` seconds between.
+
+    `on_429`: which part of the pause that it is told a worker waits before it asks the same again; 1 is obedient, 0
+    goes on as if nothing had been said. `gives_up`: it lets that request be and asks for the next. `pace`: seconds from
+    an answer to the next request, give or take its part `jitter`.
+
+    A step is asked `times` times and answered `status`. `ids`: `own` are twenty that it asks for again and again, `new`
+    ones are never asked for twice, `malformed` ones name nothing. `noun`: what an id is of that the path does not hold.
+    """
+
+    steps: list[Step]
+    workers: int = 1
+    addresses: int = 1
+    rounds: int = 1
+    rest: float = 0.0
+    start: float = 0.0
+    pace: float = 0.2
+    jitter: float = 0.0
+    on_429: float = 1.0
+    gives_up: bool = False
+
+
+@dataclass
+class Profile:
+    """Traffic with its name; `rule`: the one that it must be punished by, None for an honest one."""
+
+    name: str
+    about: str
+    clients: list[Client]
+    rule: str | None = None
+
+    def entries(self, limit: Limit) -> list[Entry]:
+        """Its calls against the limit, in the order of time; the same at every run."""
+        chance, new = random.Random(self.name), count(1000)
+        workers = [_Worker(client, chance, new) for client in self.clients for _ in range(client.workers)]
+        due = [(worker.client.start, number) for number, worker in enumerate(workers)]
+        heapq.heapify(due)
+        made: list[Entry] = []
+        while due:
+            at, number = heapq.heappop(due)
+            entry, again = workers[number].ask(at, limit.ask(at))
+            made.append(entry._replace(request_id=f"r{len(made)}", address=f"127.0.{number}.{entry.address}"))
+            if again is not None:
+                heapq.heappush(due, (again, number))
+        return made
+
+
+class _Worker:
+    """One that asks one thing after the other."""
+
+    def __init__(self, client: Client, chance: random.Random, new: Iterator[int]) -> None:
+        self.client = client
+        self._chance = chance
+        self._new = new
+        self._asked = 0
+        self._script = self._walk()
+        self._step, self._pause = next(self._script)
+
+    def _walk(self) -> Iterator[tuple[Step, float]]:
+        """The requests, each with the seconds from its answer to the next one."""
+        for _ in range(self.client.rounds):
+            steps = [step for step in self.client.steps for _ in range(step.get("times", 1))]
+            for number, step in enumerate(steps, 1):
+                pause = self.client.pace * (1 + self.client.jitter * self._chance.uniform(-1, 1))
+                yield step, pause + (self.client.rest if number == len(steps) else 0)
+
+    def ask(self, at: float, retry_after: int | None) -> tuple[Entry, float | None]:
+        """The call at this moment, and when the worker asks again, None where it has finished."""
+        self._asked += 1
+        entry = _entry(at, self._step, self._resource() if retry_after is None else None, retry_after)
+        entry = entry._replace(address=str(self._asked % self.client.addresses))
+        refused = retry_after is not None
+        pause = max(self._pause if self.client.gives_up else 0, (retry_after or 0) * self.client.on_429) or self._pause
+        if not refused or self.client.gives_up:
+            following = next(self._script, None)
+            if following is None:
+                return entry, None
+            self._step, self._pause = following
+        return entry, at + ANSWERED + pause
+
+    def _resource(self) -> str | None:
+        noun = self._step.get("noun", _noun(self._step["ask"]))
+        ids = self._step.get("ids", "own")
+        if not noun or ids == "malformed":
+            return None
+        return f"{noun}/{next(self._new) if ids == 'new' else self._asked % OWN}"
+
+
+def _entry(at: float, step: Step, resource: str | None, retry_after: int | None) -> Entry:
+    method, _, route = step["ask"].partition(" ")
+    return Entry(
+        at=BEGAN + int(at * SECOND),
+        request_id="",
+        account_id=ACCOUNT,
+        token_id=TOKEN,
+        address="",
+        method=method,
+        route=route,
+        resource=resource,
+        status=step.get("status", 200) if retry_after is None else 429,
+        retry_after=retry_after,
+        milliseconds=2.0,
+        size=100,
+        judged=True,
+    )
+
+
+def _noun(ask: str) -> str | None:
+    """What the path's parameter is an id of."""
+    parts = ask.split("/")
+    places = [at for at, part in enumerate(parts) if part.startswith("{")]
+    return parts[places[0] - 1] if places else None
+
+
+def profiles(file: str) -> list[Profile]:
+    """The profiles of a file of the folder, in their order."""
+    found = tomllib.loads((FOLDER / f"{file}.toml").read_text("utf-8"))["profile"]
+    return [Profile(**{**each, "clients": [Client(**client) for client in each["clients"]]}) for each in found]
