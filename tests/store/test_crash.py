@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 
@@ -62,7 +62,7 @@ def writer() -> Iterator[Writer]:
 
 
 def test_a_killed_writer_has_lost_nothing_that_it_acknowledged(
-    store_url: str, writer: Writer, seed: int, number: int
+    store_url: str, writer: Writer, seed: int, number: int, record_property: Callable[[str, object], None]
 ) -> None:
     chance = Random(f"{seed}/{number}")
     ledger = Ledger()
@@ -77,3 +77,4 @@ def test_a_killed_writer_has_lost_nothing_that_it_acknowledged(
             assert workload.faults(store, ledger) == [], f"--seed {seed}"
 
     assert ledger.acknowledged
+    record_property("acknowledged", len(ledger.acknowledged))

@@ -22,7 +22,7 @@ from tests.faults.power import Power
 from tests.faults.workload import Ledger
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from musicsvc.store.database import Store
 
@@ -177,10 +177,13 @@ def play(filled: Path, folder: Path, chance: Random, *, honest: bool = True) -> 
     return played, played.faults(folder / "after")
 
 
-def test_a_power_cut_loses_nothing_that_was_acknowledged(filled: Path, tmp_path: Path, seed: int, number: int) -> None:
+def test_a_power_cut_loses_nothing_that_was_acknowledged(
+    filled: Path, tmp_path: Path, seed: int, number: int, record_property: Callable[[str, object], None]
+) -> None:
     played, faults = play(filled, tmp_path, Random(f"{seed}/{number}"))
 
     assert faults == [], f"--seed {seed}, {played.power.mood}, sectors of {played.power.sector}"
+    record_property("acknowledged", len(played.ledger.acknowledged))
 
 
 @pytest.mark.parametrize("less", ["NORMAL", "OFF", "a disk that lies"])

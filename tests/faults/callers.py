@@ -1,0 +1,276 @@
+"""Clients that write over HTTP beside each other until the server is gone, and what must be found of it afterwards."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import socket
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from musicsvc.clock import SECOND, Clock
+from musicsvc.store import plays, recount, schema, tokens, users
+from musicsvc.store.models import (
+    Artist,
+    Collection,
+    CollectionTrack,
+    Comment,
+    Conversation,
+    Follow,
+    Message,
+    Participant,
+    Play,
+    Playlist,
+    PlaylistTrack,
+    Track,
+    TrackArtist,
+    TrackLike,
+    TrackTag,
+)
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable, Iterator
+
+    from musicsvc.store.database import Store
+
+JSON = dict[str, Any]
+Toggled = tuple[str, int, int]
+TRACKS = list(range(1, 21))
+BATCH = 15
+
+
+class Account(NamedTuple):
+    """Who calls."""
+
+    id: int
+    token: str
+    artist: int
+
+
+def prepare(count: int, now: int) -> list[Account]:
+    """Accounts with an artist each, the tracks that lists are made of, and conversation 1 of all; in a writing unit."""
+    conversation = Conversation.create(created_at=now, last_at=now).id
+    for number in TRACKS:
+        Track.create(name=f"Track {number}", duration=1, created_at=now)
+    made = []
+    for number in range(count):
+        user = users.create(f"person{number}@label.test", api_access=True, now=now)
+        Participant.create(conversation=conversation, user=user.id)
+        artist = Artist.create(name=f"Artist {number}", manager=user.id, created_at=now).id
+        made.append(Account(user.id, tokens.create(user, "test", now=now)[1], artist))
+    return made
+
+
+class Connection:
+    """A connection that is opened when it is needed, and can break at any moment."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._socket: socket.socket | None = None
+
+    def ask(self, method: str, target: str, token: str, body: bytes) -> tuple[int, bytes]:
+        """Status and body; OSError where there is no whole answer."""
+        self._socket = self._socket or socket.create_connection(("127.0.0.1", self._port), 30)
+        head = f"{method} {target} HTTP/1.1\r\nHost: music.test\r\nAuthorization: Bearer {token}\r\n"
+        kind = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        self._socket.sendall((head + kind).encode() + body)
+        with self._socket.makefile("rb") as answer:
+            status = answer.readline().split()
+            fields = {}
+            while line := answer.readline().strip():
+                name, _, value = line.partition(b": ")
+                fields[name.lower()] = value
+            length = int(fields.get(b"content-length", -1))
+            content = answer.read(max(length, 0))
+        if not status or len(content) != length:
+            raise ConnectionError
+        return int(status[1]), content
+
+    def close(self) -> None:
+        """Drop it; the next request opens another."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+
+@dataclass
+class Effect:
+    """What a request does: so many rows, or none where it was not acknowledged."""
+
+    told: str
+    count: Callable[[], int]
+    rows: int
+    acknowledged: bool = False
+
+    def fault(self) -> str | None:
+        """What is wrong with it, in a unit."""
+        found = self.count()
+        if found == self.rows or (found == 0 and not self.acknowledged):
+            return None
+        return f"{self.told}: {found} of {self.rows} rows, {'' if self.acknowledged else 'not '}acknowledged"
+
+
+@dataclass
+class Caller:
+    """One client: sends the next request once the last one is answered."""
+
+    number: int
+    account: Account
+    run: str
+    states: dict[Toggled, set[bool]]  # the states that a follow or a like may be in
+    effects: list[Effect] = field(default_factory=list)
+    odd: list[str] = field(default_factory=list)
+    _playlist: int = 0
+    _comment: tuple[int, str] = (0, "")
+
+    def work(self, port: int, gone: threading.Event) -> None:
+        """Send one request after the other until the server is gone."""
+        connection = Connection(port)
+        for turn in itertools.count():
+            step = STEPS[(turn + self.number) % len(STEPS)]
+            try:
+                step(self, connection, f"{self.run}/{self.number}/{turn}")
+            except OSError:
+                # One of two workers may be gone, and the other one still answer.
+                connection.close()
+                if gone.wait(0.01):
+                    return
+
+    def send(self, connection: Connection, method: str, path: str, body: JSON | None = None) -> JSON:
+        """The answer's body; raises where the connection broke."""
+        status, content = connection.ask(method, f"/api/v1/{path}", self.account.token, json.dumps(body or {}).encode())
+        if status not in {200, 201}:
+            self.odd.append(f"{method} {path}: {status} {content!r}")
+            raise OSError
+        result: JSON = json.loads(content)
+        return result
+
+    @contextmanager
+    def expecting(self, told: str, count: Callable[[], int], rows: int = 1) -> Iterator[None]:
+        """The effect of what is sent in the block; acknowledged once that is left in peace."""
+        effect = Effect(told, count, rows)
+        self.effects.append(effect)
+        yield
+        effect.acknowledged = True
+
+    def playlist(self, connection: Connection, name: str) -> None:
+        with self.expecting(f"playlist {name}", lambda: Playlist.select().where(Playlist.name == name).count()):
+            answer = self.send(connection, "POST", "playlists", {"name": name})
+        self._playlist = answer["playlist"]["id"]
+
+    def fill(self, connection: Connection, name: str) -> None:
+        if target := self._playlist:
+            self._playlist = 0
+            query = PlaylistTrack.select().where(PlaylistTrack.playlist == target)
+            with self.expecting(f"filling {name}", query.count, len(TRACKS)):
+                self.send(connection, "POST", f"playlists/{target}/tracks/add", {"ids": TRACKS})
+
+    def collection(self, connection: Connection, name: str) -> None:
+        query = CollectionTrack.select().join(Collection).where(Collection.name == name)
+        with self.expecting(f"collection {name}", query.count, len(TRACKS)):
+            self.send(connection, "POST", "collections", {"name": name, "track_ids": TRACKS})
+
+    def comment(self, connection: Connection, name: str) -> None:
+        body = {"content": name, "position": self.number}
+        with self.expecting(f"comment {name}", lambda: Comment.select().where(Comment.content == name).count()):
+            answer = self.send(connection, "POST", f"tracks/{1 + self.number % 3}/comments", body)
+        self._comment = answer["comment"]["id"], name
+
+    def uncomment(self, connection: Connection, name: str) -> None:
+        target, content = self._comment
+        if target:
+            self._comment = 0, ""
+            self.effects = [effect for effect in self.effects if effect.told != f"comment {content}"]
+            gone = lambda: int(not Comment.select().where(Comment.content == content).exists())  # noqa: E731
+            with self.expecting(f"uncomment {name}", gone):
+                self.send(connection, "DELETE", f"comments/{target}")
+
+    def report(self, connection: Connection, name: str) -> None:
+        ids = [f"{name}.{at}" for at in range(BATCH)]
+        keys = [plays.client_key(f"account:{self.account.id}", each) for each in ids]
+        query = Play.select().where(Play.client_key.in_(keys))
+        now = Clock().now() // SECOND
+        heard = [{"track_id": TRACKS[at], "played_at": now, "client_id": each} for at, each in enumerate(ids)]
+        with self.expecting(f"plays {name}", query.count, BATCH):
+            self.send(connection, "POST", "plays", {"plays": heard})
+
+    def message(self, connection: Connection, name: str) -> None:
+        with self.expecting(f"message {name}", lambda: Message.select().where(Message.message_text == name).count()):
+            self.send(connection, "POST", "messaging/messages", {"conversation_id": 1, "message_text": name})
+
+    def track(self, connection: Connection, name: str) -> None:
+        artist = TrackArtist.select().join(Track).where(Track.name == name)
+        tags = TrackTag.select().join(Track).where(Track.name == name)
+        body = {"name": name, "duration": 1, "artists": [self.account.artist], "tags": [name, "a", "b"], "genre": name}
+        with self.expecting(f"track {name}", lambda: artist.count() + tags.count(), 4):
+            self.send(connection, "POST", "tracks", body)
+
+    def follow(self, connection: Connection, name: str) -> None:
+        other = 1 + self.account.id % len(TRACKS) % 4
+        if other != self.account.id:
+            self._toggle(connection, ("users", other, self.account.id), ("follow", "unfollow"), name)
+
+    def like(self, connection: Connection, name: str) -> None:
+        self._toggle(connection, ("tracks", 1, self.account.id), ("like", "unlike"), name)
+
+    def _toggle(self, connection: Connection, key: Toggled, verbs: tuple[str, str], name: str) -> None:
+        wanted = name[-1] in "02468"
+        self.states.setdefault(key, {False}).add(wanted)
+        self.send(connection, "POST", f"{key[0]}/{key[1]}/{verbs[0] if wanted else verbs[1]}")
+        self.states[key] = {wanted}
+
+
+STEPS = (
+    Caller.playlist,
+    Caller.fill,
+    Caller.collection,
+    Caller.comment,
+    Caller.report,
+    Caller.uncomment,
+    Caller.follow,
+    Caller.message,
+    Caller.track,
+    Caller.like,
+    Caller.comment,
+)
+
+
+def faults(store: Store, callers: list[Caller]) -> list[str]:
+    """What is not as it must be, a line each; none where nothing is lost and nothing half done."""
+    found = [line for caller in callers for line in caller.odd]
+    found += store.read(
+        lambda: [fault for caller in callers for each in caller.effects if (fault := each.fault())]
+    ).result()
+    for caller in callers:
+        found += store.read(lambda caller=caller: list(_settled(caller.states))).result()  # type: ignore[misc]
+    report = recount.run(store, check=True, told=lambda *_: None)
+    found += [f"figures differ: {difference}" for difference in report.differences]
+    found += store.read(_counters).result()
+    return found + store.read(schema.problems).result()
+
+
+def _settled(states: dict[Toggled, set[bool]]) -> Iterator[str]:
+    """Hold follows and likes against what is known of them, which is more then."""
+    for (kind, subject, user), possible in states.items():
+        there = _given(kind, subject, user)
+        if there not in possible:
+            yield f"{kind}/{subject} of {user} is {there}"
+        possible.clear()
+        possible.add(there)
+
+
+def _given(kind: str, subject: int, user: int) -> bool:
+    if kind == "users":
+        return bool(Follow.select().where(Follow.follower == user, Follow.followed == subject).exists())
+    return bool(TrackLike.select().where(TrackLike.track == subject, TrackLike.user == user).exists())
+
+
+def _counters() -> list[str]:
+    """Counts that stand on the tracks against the rows that they count."""
+    return [
+        f"likes of {track.id}: {track.likes_count}"
+        for track in Track.select()
+        if track.likes_count != TrackLike.select().where(TrackLike.track == track.id).count()
+    ]
