@@ -11,7 +11,6 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 import pytest
-import trustme
 
 from musicsvc.config import Settings
 from musicsvc.server import serving
@@ -22,7 +21,8 @@ from tests.wire import Wire, connected, request
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-    from pathlib import Path
+
+    import trustme
 
     from musicsvc.clock import Clock
     from musicsvc.server.calls import Call
@@ -176,25 +176,11 @@ async def test_who_reads_slowly_and_steadily_gets_everything(store: Store, clock
         assert await asyncio.wait_for(take(slow, 0.001), 60) > 1_400_000
 
 
-@pytest.fixture(scope="module")
-def authority() -> trustme.CA:
-    return trustme.CA()
-
-
-@pytest.fixture
-def certified(authority: trustme.CA, tmp_path: Path) -> dict[str, str]:
-    """Settings of a server that speaks TLS."""
-    issued = authority.issue_cert("127.0.0.1")
-    issued.cert_chain_pems[0].write_to_path(tmp_path / "cert.pem")
-    issued.private_key_pem.write_to_path(tmp_path / "key.pem")
-    return {"tls_cert": str(tmp_path / "cert.pem"), "tls_key": str(tmp_path / "key.pem")}
-
-
 async def test_a_handshake_that_does_not_come_is_given_up(
-    store: Store, clock: Clock, certified: dict[str, str], authority: trustme.CA
+    store: Store, clock: Clock, certified: tuple[str, str], authority: trustme.CA
 ) -> None:
     times = patience(handshake=SHORT, head=SHORT * 2).server.model_dump()
-    settings = Settings(server=times | certified)
+    settings = Settings(server=times | {"tls_cert": certified[0], "tls_key": certified[1]})
     listener = serving.listen("127.0.0.1", 0)
     app = App(settings, store, clock, "https://music.test")
     await app.start(listener, serving.tls_of(settings.server))

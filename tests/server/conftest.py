@@ -1,0 +1,58 @@
+"""What tests of the server as a process ask for."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Protocol
+
+import pytest
+import trustme
+
+from tests.program import Program
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+class Start(Protocol):
+    """Starts `musicsvc serve` on a free port; settings of the section `server` by name."""
+
+    def __call__(self, *options: str, **settings: object) -> Program: ...
+
+
+@pytest.fixture
+def start(tmp_path: Path, store_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
+    """Starts servers over the run's fresh database; they are gone after the test."""
+    monkeypatch.setenv("MUSICSVC_DATA_DIR", str(tmp_path / "folder"))
+    monkeypatch.setenv("MUSICSVC_DATABASE_URL", store_url)
+    with ExitStack() as stack:
+        count = 0
+
+        def begin(*options: str, **settings: object) -> Program:
+            nonlocal count
+            count += 1
+            folder = tmp_path / f"program{count}"
+            folder.mkdir()
+            for name, value in settings.items():
+                monkeypatch.setenv(f"MUSICSVC_SERVER__{name.upper()}", str(value))
+            return stack.enter_context(Program(folder, "serve", "--port", "0", *options))
+
+        yield begin
+
+
+@pytest.fixture(scope="session")
+def authority() -> trustme.CA:
+    """Whom the clients of servers with TLS trust."""
+    return trustme.CA()
+
+
+@pytest.fixture
+def certified(authority: trustme.CA, tmp_path: Path) -> tuple[str, str]:
+    """The files of a certificate for 127.0.0.1 and of its key."""
+    issued = authority.issue_cert("127.0.0.1")
+    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    for blob in issued.cert_chain_pems:
+        blob.write_to_path(cert, append=True)
+    issued.private_key_pem.write_to_path(key)
+    return str(cert), str(key)
