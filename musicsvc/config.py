@@ -188,6 +188,12 @@ class Settings(BaseSettings):
         return self.database_url or f"sqlite:///{self.data_dir / 'musicsvc.db'}"
 
     @property
+    def backup_folder(self) -> Path:
+        """Where backups go: `backups.folder`, or the folder `backups` beside the SQLite database."""
+        file = self.store_url.removeprefix("sqlite:///")
+        return self.backups.folder or (self.data_dir if "://" in file else Path(file).parent) / "backups"
+
+    @property
     def hosted(self) -> bool:
         """Whether the service stands on a public address (contract.md, section 6)."""
         return self.server.public_url is not None

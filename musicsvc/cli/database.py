@@ -1,36 +1,46 @@
-"""`musicsvc db`: the database's schema and soundness."""
+"""`musicsvc db`: the database's schema, soundness and backups."""
+
+from typing import Annotated
 
 import typer
 
-from musicsvc.cli import output
+from musicsvc.cli import backups, output
 from musicsvc.cli.output import Json
 from musicsvc.cli.session import Session
 
-app = typer.Typer(help="The database: its schema and its soundness.", no_args_is_help=True)
+app = typer.Typer(help="The database: schema, soundness, backups.", no_args_is_help=True)
 
 
 @app.command()
-def upgrade(context: typer.Context, json: Json = False) -> None:
-    """Bring the database to the newest schema."""
-    from musicsvc.store import schema
+def upgrade(
+    context: typer.Context,
+    backup: Annotated[bool, typer.Option(help="Back up a SQLite database first.")] = True,
+    json: Json = False,
+) -> None:
+    """Bring the database to the newest schema.
 
+    Nothing else may use a SQLite database meanwhile.
+    """
     session = Session.of(context)
-    migrations = schema.upgrade(session.settings().store_url)
+    migrations, saved = backups.upgraded(session, backup=backup)
+    session.make_log()
     session.say(f"Applied: {', '.join(migrations)}." if migrations else "The schema is the newest already.")
     if json:
-        output.value({"migrations": migrations})
+        output.value({"migrations": migrations, "backup": saved})
 
 
 @app.command()
 def check(context: typer.Context, json: Json = False) -> None:
     """Check integrity, foreign keys, and the schema against the program; exit 1 where something is wrong."""
-    from musicsvc.store import schema
+    from musicsvc.store import logbook, schema
     from musicsvc.store.database import open_unchecked
 
     session = Session.of(context)
     with open_unchecked(session.settings().store_url) as store:
         schema.require_current(store)
         problems = store.read(schema.problems).result()
+    settings = session.settings()
+    problems += logbook.check(settings.store_url, settings.activity.file)
     if json:
         output.value({"ok": not problems, "problems": problems})
     else:
@@ -39,3 +49,7 @@ def check(context: typer.Context, json: Json = False) -> None:
     session.say(f"{len(problems)} problems found." if problems else "The database is sound.")
     if problems:
         raise typer.Exit(1)
+
+
+app.command()(backups.backup)
+app.command()(backups.restore)

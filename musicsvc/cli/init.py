@@ -4,7 +4,7 @@ from pathlib import Path
 
 import typer
 
-from musicsvc.cli import output
+from musicsvc.cli import backups, output
 from musicsvc.cli.output import Json
 from musicsvc.cli.session import Session
 
@@ -14,8 +14,6 @@ app = typer.Typer()
 @app.command()
 def init(context: typer.Context, json: Json = False) -> None:
     """Make the data folder and the database, at the newest schema. Harmless when repeated."""
-    from musicsvc.store import schema
-
     session = Session.of(context)
     url = session.settings().store_url
     made = False
@@ -25,11 +23,12 @@ def init(context: typer.Context, json: Json = False) -> None:
         path = Path(url.removeprefix("sqlite:///"))
         made = not path.exists()
         sqlite_files.create(path)
-    migrations = schema.upgrade(url)
+    migrations, saved = backups.upgraded(session)
+    session.make_log()
     place = output.without_password(url)
     if migrations:
         session.say(f"The database {place} is {'made' if made else 'brought to the newest schema'}.")
     else:
         session.say(f"The database {place} is there already, at the newest schema.")
     if json:
-        output.value({"database_url": place, "created": made, "migrations": migrations})
+        output.value({"database_url": place, "created": made, "migrations": migrations, "backup": saved})

@@ -1,0 +1,151 @@
+"""`musicsvc db backup` and `db restore`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from musicsvc.cli import output, progress
+from musicsvc.cli.output import Json
+from musicsvc.cli.session import Session
+from musicsvc.errors import Failure
+
+if TYPE_CHECKING:
+    from musicsvc.config import Settings
+    from musicsvc.store.backups import Backup
+    from musicsvc.store.restoring import Restored
+
+Place = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="[FILE|FOLDER]", help="Where to [default: a new file in backups.folder].", show_default=False
+    ),
+]
+Source = Annotated[Path, typer.Argument(metavar="FILE", help="A backup.", show_default=False)]
+
+
+def backup(context: typer.Context, place: Place = None, json: Json = False) -> None:
+    """Back up the SQLite database, beside a running server too.
+
+    The backup is opened and compared with the database before it gets its name.
+    """
+    from musicsvc.store import backups, occupancy, sqlite_files
+
+    session = Session.of(context)
+    settings = session.settings()
+    path = backups.database_file(settings.store_url)
+    sqlite_files.examine(path)
+    began = session.clock.monotonic()
+    use = occupancy.enter(path)
+    try:
+        with progress.bar(session, "backup") as told:
+            made = backups.make(path, target(settings, place, session.clock.now()), told)
+    finally:
+        use.release()
+    seconds = session.clock.monotonic() - began
+    session.say(f"{described(made)}, in {seconds:.1f} s.")
+    if json:
+        output.value(
+            {
+                "file": str(made.file),
+                "bytes": made.size,
+                "rows": made.facts.rows,
+                "schema": made.facts.migrations[-1] if made.facts.migrations else None,
+                "seconds": round(seconds, 3),
+            }
+        )
+
+
+def target(settings: Settings, place: Path | None, now: int, kind: str = "") -> Path:
+    """The file that a backup becomes; the folder of backups is made where it is missing."""
+    from musicsvc.store import backups_folder
+
+    if place is not None and not place.is_dir():
+        return place
+    folder = place or settings.backup_folder
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise Failure(f"The folder {folder} cannot be made: {error.strerror}.") from None
+    return backups_folder.new_name(folder, now, kind)
+
+
+def upgraded(session: Session, *, backup: bool = True) -> tuple[list[str], str | None]:
+    """Bring the database to the newest schema; the migrations applied, and the backup that was made before."""
+    from musicsvc.store import backups, schema, sqlite_files
+
+    settings = session.settings()
+    path = sqlite_files.path_of(settings.store_url)
+    saved: list[Path] = []
+
+    def save(first: str) -> None:
+        if path is None:
+            session.say("No backup is made of a PostgreSQL database: pg_dump makes one.")
+        elif backup:
+            made = backups.make(path, target(settings, None, session.clock.now(), f"before-{first}"))
+            session.say(f"{described(made)}.")
+            saved.append(made.file)
+
+    migrations = schema.upgrade(settings.store_url, save)
+    return migrations, str(saved[0]) if saved else None
+
+
+def described(made: Backup) -> str:
+    """What was made, in a few words."""
+    return f"Backed up {made.facts.rows:,} rows ({made.size / 1e6:,.1f} MB) to {made.file}"
+
+
+def restore(
+    context: typer.Context,
+    file: Source,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    keep: Annotated[bool, typer.Option(help="Keep the replaced database beside the new one.")] = True,
+    json: Json = False,
+) -> None:
+    """Put a backup in the place of the SQLite database.
+
+    No server and no other command may use the database meanwhile.
+    """
+    from musicsvc.store import backups, restoring
+
+    session = Session.of(context)
+    path = backups.database_file(session.settings().store_url)
+    if not file.is_file():
+        raise Failure(f"There is no file {file}. Name a backup.")
+    _ask(path, file, yes=yes)
+    with progress.bar(session, "restore") as told:
+        done = restoring.restore(file, path, now=session.clock.now(), keep=keep, told=told)
+    _report(session, path, file, done)
+    if json:
+        output.value(
+            {
+                "database": str(path),
+                "restored": str(file),
+                "rows": done.facts.rows,
+                "schema": done.facts.migrations[-1],
+                "current": not done.facts.older,
+                "kept": None if done.kept is None else str(done.kept),
+            }
+        )
+
+
+def _ask(path: Path, file: Path, *, yes: bool) -> None:
+    if yes or not path.exists():
+        return
+    if not sys.stdin.isatty():
+        raise Failure(f"This replaces the database {path}. Pass --yes where nobody can be asked.")
+    typer.confirm(
+        f"Replace the database {path} by {file}? What was changed since is no longer there.", abort=True, err=True
+    )
+
+
+def _report(session: Session, path: Path, file: Path, done: Restored) -> None:
+    session.say(f"Restored {done.facts.rows:,} rows from {file} to {path}.")
+    if done.kept is not None:
+        session.say(f"What was there before is now {done.kept}")
+    if done.facts.older:
+        session.say(f"It is of an older schema ({done.facts.migrations[-1]}). Run: musicsvc db upgrade")
+    session.say("Tokens and rights are those of the backup: revoke again what was revoked since.")

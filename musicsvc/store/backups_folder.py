@@ -1,0 +1,180 @@
+"""The folder of backups: their names, how a file gets one, and which of them are kept."""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import re
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from musicsvc.clock import MINUTE, parse, to_datetime
+from musicsvc.errors import Failure
+from musicsvc.store import backups_proof, sqlite_files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from musicsvc.store.backups_proof import Told
+
+log = logging.getLogger("musicsvc")
+SCHEDULED = "scheduled"
+PARTIAL = ".partial"
+NAME = re.compile(r"musicsvc-(?:(?P<kind>.+)-)?(?P<stamp>[0-9]{8}T[0-9]{6}Z)(?:-[0-9]+)?\.db", re.ASCII)
+LEFTOVER = re.compile(rf"\.{NAME.pattern}\.partial", re.ASCII)
+AHEAD = 5 * MINUTE  # a backup that is dated later than this was made under a clock that went wrong
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file that bears a backup's name; `kind` is empty for one that was asked for."""
+
+    file: Path
+    kind: str
+    at: int
+
+
+def new_name(folder: Path, now: int, kind: str = "") -> Path:
+    """A name that is free: `musicsvc-20260131T120000Z.db`, with what it is for before the time."""
+    stem = f"musicsvc-{kind}-" if kind else "musicsvc-"
+    stem += to_datetime(now).strftime("%Y%m%dT%H%M%SZ")
+    names = (folder / f"{stem}{ending}.db" for ending in ("", *(f"-{number}" for number in range(2, 10_000))))
+    return next(name for name in names if not os.path.lexists(name))
+
+
+def entries(folder: Path) -> list[Entry]:
+    """What bears a backup's name, newest first; nothing where there is no such folder."""
+    try:
+        files = list(folder.iterdir())
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise Failure(f"The folder {folder} cannot be read: {error.strerror}.") from None
+    found = []
+    for file in files:
+        named = NAME.fullmatch(file.name)
+        with suppress(ValueError):  # a stamp that is no moment
+            if named and file.is_file():
+                found.append(Entry(file, named["kind"] or "", parse(named["stamp"])))
+    return sorted(found, key=lambda entry: (entry.at, entry.file.name), reverse=True)
+
+
+def newest(folder: Path, now: int, kind: str | None = None) -> Entry | None:
+    """The last backup, of this kind alone where one is given, that is whole at a glance and not of the future."""
+    for entry in entries(folder):
+        if entry.at <= now + AHEAD and kind in {None, entry.kind}:
+            with suppress(Failure):
+                backups_proof.glance(entry.file)
+                return entry
+    return None
+
+
+def prune(folder: Path, keep: int, fresh: Path, *, now: int, told: Told | None = None) -> list[Path]:
+    """Delete scheduled backups but for the newest `keep` that are sound; the files that went.
+
+    `fresh` was proved just now. What is damaged does not count, what is dated in the future is left alone.
+    """
+    scheduled = [entry for entry in entries(folder) if entry.kind == SCHEDULED and entry.file != fresh]
+    old = [entry for entry in scheduled if entry.at <= now + AHEAD]
+    sound = 1
+    if len(old) < keep:
+        return []
+    gone = []
+    for entry in old:
+        if sound < keep and _is_sound(entry.file, told):
+            sound += 1
+        elif sound >= keep:
+            entry.file.unlink(missing_ok=True)
+            gone.append(entry.file)
+    return gone
+
+
+def _is_sound(file: Path, told: Told | None) -> bool:
+    try:
+        backups_proof.prove(file, told)
+    except FileNotFoundError:
+        return False
+    except Failure as failure:
+        log.warning("a backup does not count: %s", failure.message)
+        return False
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A file that does not bear its name yet."""
+
+    path: Path
+    target: Path
+
+    def place(self) -> None:
+        """Give the file its name; it is on the disk afterwards. Raises Failure where the name is taken."""
+        try:
+            sqlite_files.place(self.path, self.target)
+        except FileExistsError:
+            raise _taken(self.target) from None
+
+
+@contextmanager
+def draft(target: Path) -> Iterator[Draft]:
+    """An empty file that is to be `target`; gone afterwards where it was not placed."""
+    if os.path.lexists(target):
+        raise _taken(target)
+    path = target.with_name(f".{target.name}{PARTIAL}")
+    try:
+        sweep(target.parent, path.name)
+        descriptor = _locked(path)
+    except FileNotFoundError:
+        raise Failure(f"There is no folder {target.parent}. Make it, or name another one.") from None
+    except OSError as error:
+        raise Failure(f"The folder {target.parent} cannot be written: {error.strerror}.") from None
+    try:
+        yield Draft(path, target)
+    finally:
+        _remove(path)
+        os.close(descriptor)
+
+
+def sweep(folder: Path, *names: str) -> list[Path]:
+    """Remove what backups that were killed left half done; those under way are left alone."""
+    left = [file for file in folder.iterdir() if LEFTOVER.fullmatch(file.name) or file.name in names]
+    return [file for file in left if _abandoned(file)]
+
+
+def _abandoned(file: Path) -> bool:
+    """Remove the file unless somebody writes it; whether it was removed."""
+    try:
+        descriptor = os.open(file, os.O_RDWR)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    else:
+        _remove(file)
+        return True
+    finally:
+        os.close(descriptor)
+
+
+def _locked(path: Path) -> int:
+    """A new file, which a sweep takes for one under way. Raises FileExistsError where another backup writes it."""
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if sqlite_files.identity(path) is not None:
+            return descriptor
+        os.close(descriptor)  # swept between its making and its lock
+
+
+def _remove(path: Path) -> None:
+    for file in (path, path.with_name(path.name + "-journal")):
+        file.unlink(missing_ok=True)
+
+
+def _taken(target: Path) -> Failure:
+    return Failure(f"{target} is there already, and is not replaced. Name another file.")

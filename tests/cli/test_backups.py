@@ -1,0 +1,158 @@
+"""`musicsvc db backup`, `db restore`, and the backup that an upgrade makes."""
+
+import json
+import re
+import signal
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from musicsvc.store import backups_folder, backups_proof, database, occupancy, schema, users
+from musicsvc.store.models import User
+from tests import old
+from tests.cli.conftest import Json, Run
+from tests.cli.test_terminal import Terminal
+from tests.program import Program
+
+sqlite = pytest.mark.only_on("sqlite")
+EMAIL = "ann@label.test"
+
+
+@pytest.fixture
+def file(store_url: str) -> Path:
+    """The database of `run`."""
+    return Path(store_url.removeprefix("sqlite:///"))
+
+
+@pytest.fixture
+def served(run: Run, tmp_path: Path) -> Iterator[Program]:  # noqa: ARG001 - it names the database
+    """A server on the database of `run`."""
+    with Program(tmp_path, "serve", "--port", "0") as program:
+        assert program.root
+        yield program
+
+
+def _add(file: Path, email: str = EMAIL) -> None:
+    with database.connect(f"sqlite:///{file}") as store:
+        store.write(lambda: users.create(email, now=0)).result()
+
+
+def _emails(file: Path) -> list[str]:
+    with database.connect(f"sqlite:///{file}") as store:
+        return store.read(lambda: [user.email for user in User.select().order_by(User.id)]).result()
+
+
+@sqlite
+def test_a_backup_goes_into_the_folder_of_backups(ask: Json, file: Path) -> None:
+    made = ask("db", "backup")
+    place = Path(made["file"])
+    assert place.parent == file.parent / "backups"
+    assert re.fullmatch(r"musicsvc-[0-9]{8}T[0-9]{6}Z\.db", place.name)
+    assert (made["bytes"], made["schema"]) == (place.stat().st_size, schema.known()[-1])
+    assert made["rows"] == backups_proof.prove(place).rows
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (place, place.parent)] == [0o600, 0o700]
+
+
+@sqlite
+def test_a_backup_goes_where_it_is_told_to(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = run("db", "backup", str(tmp_path / "one.db")).stderr
+    assert re.fullmatch(rf"Backed up [0-9,]+ rows \([0-9.]+ MB\) to {tmp_path}/one\.db, in [0-9.]+ s\.\n", said)
+    run("db", "backup", str(tmp_path))
+    monkeypatch.setenv("MUSICSVC_BACKUPS__FOLDER", str(tmp_path / "elsewhere"))
+    run("-q", "db", "backup")
+    assert [len(backups_folder.entries(folder)) for folder in (tmp_path, tmp_path / "elsewhere")] == [1, 1]
+    assert "one.db is there already" in run("db", "backup", str(tmp_path / "one.db"), expect=1).stderr
+    assert "There is no folder" in run("db", "backup", str(tmp_path / "none" / "one.db"), expect=1).stderr
+
+
+@sqlite
+def test_what_was_backed_up_can_be_restored(run: Run, ask: Json, file: Path, tmp_path: Path) -> None:
+    _add(file)
+    run("db", "backup", str(tmp_path / "one.db"))
+    _add(file, "ben@label.test")
+    refused = run("db", "restore", str(tmp_path / "one.db"), expect=1).stderr
+    assert f"replaces the database {file}. Pass --yes" in refused
+    assert len(_emails(file)) == 2
+    done = ask("db", "restore", str(tmp_path / "one.db"), "--yes")
+    assert (done["database"], done["current"], done["schema"]) == (str(file), True, schema.known()[-1])
+    assert _emails(file) == [EMAIL]
+    said = run("db", "restore", done["kept"], "--yes", "--no-keep").stderr
+    assert "revoke again what was revoked since" in said
+    assert len(_emails(file)) == 2
+    assert "There is no file" in run("db", "restore", str(tmp_path / "two.db"), "--yes", expect=1).stderr
+
+
+@sqlite
+def test_a_person_is_asked_before_a_database_is_replaced(run: Run, file: Path, tmp_path: Path) -> None:
+    run("db", "backup", str(tmp_path / "one.db"))
+    _add(file)
+    terminal = Terminal()
+    try:
+        shown = terminal.run("db", "restore", str(tmp_path / "one.db"), answers={"[y/N]: ": "y\n"})
+    finally:
+        terminal.close()
+    assert f"Replace the database {file} by" in shown
+    assert _emails(file) == []
+
+
+@sqlite
+def test_beside_a_server_one_may_back_up_but_neither_restore_nor_upgrade(
+    served: Program, run: Run, file: Path, tmp_path: Path
+) -> None:
+    run("db", "backup", str(tmp_path / "one.db"))
+    assert occupancy.in_use(file) in run("db", "restore", str(tmp_path / "one.db"), "--yes", expect=1).stderr
+    assert "The schema is the newest already." in run("db", "upgrade").stderr
+    assert served.end(signal.SIGTERM) == 0
+    run("db", "restore", str(tmp_path / "one.db"), "--yes")
+
+
+@sqlite
+def test_a_database_that_is_lost_or_damaged_gives_no_backup_but_takes_one(run: Run, file: Path, tmp_path: Path) -> None:
+    _add(file)
+    run("db", "backup", str(tmp_path / "one.db"))
+    file.write_bytes(b"")
+    assert "is empty (0 bytes)" in run("db", "backup", expect=1).stderr
+    run("db", "restore", str(tmp_path / "one.db"), "--yes")
+    file.unlink()
+    assert "There is no database" in run("db", "backup", expect=1).stderr
+    run("db", "restore", str(tmp_path / "one.db"))
+    assert _emails(file) == [EMAIL]
+
+
+@pytest.fixture
+def outdated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A database of the first version."""
+    file = tmp_path / "old" / "musicsvc.db"
+    old.make(file, 1)
+    monkeypatch.setenv("MUSICSVC_DATABASE_URL", f"sqlite:///{file}")
+    return file
+
+
+@sqlite
+@pytest.mark.parametrize("command", [("db", "upgrade"), ("init",)])
+def test_an_upgrade_makes_a_backup_first(bare: Run, outdated: Path, command: tuple[str, ...]) -> None:
+    columns = old.columns(outdated)
+    before = old.rows(outdated, columns)
+    done = bare(*command, "--json")
+    (entry,) = backups_folder.entries(outdated.parent / "backups")
+    assert json.loads(done.stdout)["backup"] == str(entry.file)
+    assert str(entry.file) in done.stderr
+    assert entry.kind == f"before-{schema.known()[1]}"
+    assert old.rows(entry.file, columns) == before
+    if command == ("init",):
+        return
+    assert "It is of an older schema (0001_catalog). Run: musicsvc db upgrade" in (
+        bare("db", "restore", str(entry.file), "--yes").stderr
+    )
+    assert json.loads(bare("db", "upgrade", "--no-backup", "--json").stdout)["backup"] is None
+    assert old.rows(outdated, columns) == before
+
+
+@pytest.mark.only_on("postgres")
+def test_postgres_is_backed_up_by_its_own_tools(run: Run, tmp_path: Path) -> None:
+    for line in (("db", "backup"), ("db", "restore", str(tmp_path), "--yes")):
+        said = run(*line, expect=1).stderr
+        assert "pg_dump" in said
+        assert "pg_restore" in said

@@ -1,0 +1,79 @@
+"""Upgrades of an old database, killed before each of their steps.
+
+`python -m tests.store.killed_migrating FOLDER MIGRATIONS EVERY`: the database has had so many migrations. Prints at how
+many steps an upgrade was killed.
+"""
+
+import shutil
+import sys
+from pathlib import Path
+
+from musicsvc.store import backups, backups_folder, backups_proof, database, schema
+from tests import old
+from tests.faults import killing
+
+
+class Scene:
+    """One old database, upgraded and killed again and again."""
+
+    def __init__(self, folder: Path, migrations: int) -> None:
+        self._origin = folder / "origin"
+        old.make(self._origin / "musicsvc.db", migrations)
+        self._columns = old.columns(self._origin / "musicsvc.db")
+        self._rows = old.rows(self._origin / "musicsvc.db", self._columns)
+        self._data = folder / "data"
+        self._path = self._data / "musicsvc.db"
+        self._url = f"sqlite:///{self._path}"
+        self._had = schema.known()[:migrations]
+
+    def killed_before(self, step: int) -> bool:
+        """Whether the upgrade was killed; what it left is whole, and the next one finishes."""
+        shutil.rmtree(self._data, ignore_errors=True)
+        shutil.copytree(self._origin, self._data)
+        killed = killing.killed_before(step, lambda _count: self._upgrade())
+        self._check(step)
+        self._upgrade()
+        assert self._problems() == [], step
+        assert old.rows(self._path, self._columns) == self._rows, step
+        self._check_backups(step)
+        return killed
+
+    def _upgrade(self) -> None:
+        schema.upgrade(self._url, self._save)
+
+    def _save(self, first: str) -> None:
+        backups.make(self._path, backups_folder.new_name(self._data, 0, f"before-{first}"))
+
+    def _check(self, step: int) -> None:
+        """So many migrations whole, of the next one nothing; no row has changed."""
+        with database.open_unchecked(self._url) as store:
+            have = store.read(schema.applied).result()
+        assert have == schema.known()[: len(have)], step
+        assert have[: len(self._had)] == self._had, step
+        assert old.rows(self._path, self._columns) == self._rows, step
+
+    def _problems(self) -> list[str]:
+        with database.connect(self._url) as store:
+            return store.read(schema.problems).result()
+
+    def _check_backups(self, step: int) -> None:
+        made = backups_folder.entries(self._data)
+        assert made, step
+        for entry in made:
+            assert backups_proof.prove(entry.file).older, step
+        assert old.rows(made[-1].file, self._columns) == self._rows, step
+
+
+def main(folder: str, migrations: str, every: str) -> None:
+    """Kill until an upgrade comes to its end."""
+    scene = Scene(Path(folder), int(migrations))
+    killed = 0
+    for step in killing.rounds(int(every)):
+        if not scene.killed_before(step):
+            break
+        killed += 1
+    print(killed)  # noqa: T201 - its result
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

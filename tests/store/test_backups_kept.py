@@ -1,0 +1,138 @@
+"""Which backups the schedule deletes: never one that was not its own, never the last good one."""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from musicsvc.clock import DAY, parse
+from musicsvc.store import backups, backups_folder, backups_proof
+from musicsvc.store.backups_folder import SCHEDULED, new_name
+
+pytestmark = pytest.mark.only_on("sqlite")
+NOW = parse("2026-03-01T12:00:00Z")
+
+
+@pytest.fixture
+def sound(store_url: str, tmp_path: Path) -> Path:
+    return backups.make(Path(store_url.removeprefix("sqlite:///")), tmp_path / "sound.db").file
+
+
+@pytest.fixture
+def spoilt(sound: Path, tmp_path: Path) -> Path:
+    """A backup that is damaged in its middle, which a glance does not tell."""
+    content = sound.read_bytes()
+    at = len(content) // 2 // 4096 * 4096
+    spoilt = tmp_path / "spoilt.db"
+    spoilt.write_bytes(content[:at] + b"\xa5" * 4096 + content[at + 4096 :])
+    backups_proof.glance(spoilt)
+    return spoilt
+
+
+@dataclass(frozen=True)
+class Made:
+    """A backup that is so many days old."""
+
+    days: int
+    kind: str
+    sound: bool
+
+
+MADE = st.builds(Made, st.integers(-3, 20), st.sampled_from([SCHEDULED, SCHEDULED, "", "before-0002_x"]), st.booleans())
+
+
+def _place(folder: Path, kinds: dict[bool, Path], made: list[Made]) -> dict[Path, Made]:
+    found = {}
+    for backup in made:
+        file = new_name(folder, NOW - backup.days * DAY, backup.kind)
+        file.hardlink_to(kinds[backup.sound])
+        found[file] = backup
+    return found
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@given(made=st.lists(MADE, max_size=12), keep=st.integers(1, 4))
+def test_the_newest_sound_ones_of_the_schedule_stay_and_all_that_is_not_its_own(
+    sound: Path, spoilt: Path, made: list[Made], keep: int
+) -> None:
+    folder = sound.with_name("kept")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    files = _place(folder, {True: sound, False: spoilt}, made)
+    fresh = new_name(folder, NOW, SCHEDULED)
+    fresh.hardlink_to(sound)
+
+    gone = set(backups_folder.prune(folder, keep, fresh, now=NOW))
+
+    assert not any(file.exists() for file in gone)
+    assert all(file.exists() for file in set(files) - gone)
+    assert fresh.exists()
+    own = [file for file, backup in files.items() if backup.kind == SCHEDULED and backup.days >= 0]
+    assert gone <= set(own)
+    newest_first = sorted(own, key=lambda file: (-files[file].days, file.name), reverse=True)
+    good = [file for file in newest_first if files[file].sound]
+    assert not gone & set(good[: keep - 1])
+    if len(good) >= keep:
+        assert not [file for file in good[keep - 1 :] if file.exists()]
+
+
+def test_a_damaged_backup_does_not_count_and_is_told(
+    sound: Path, spoilt: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = tmp_path / "kept"
+    folder.mkdir()
+    made = [Made(2, SCHEDULED, sound=False), Made(3, SCHEDULED, sound=True)]
+    files = _place(folder, {True: sound, False: spoilt}, made)
+    fresh = new_name(folder, NOW, SCHEDULED)
+    fresh.hardlink_to(sound)
+    assert backups_folder.prune(folder, 2, fresh, now=NOW) == []
+    assert all(file.exists() for file in files)
+    (told,) = caplog.messages
+    assert str(next(iter(files))) in told
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "at"),
+    [
+        ("musicsvc-20260301T120000Z.db", "", NOW),
+        ("musicsvc-20260301T120000Z-2.db", "", NOW),
+        ("musicsvc-scheduled-20260301T120000Z.db", "scheduled", NOW),
+        ("musicsvc-before-0006_events-20260301T120000Z.db", "before-0006_events", NOW),
+    ],
+)
+def test_a_name_tells_what_a_backup_is_for_and_of_when(tmp_path: Path, name: str, kind: str, at: int) -> None:
+    (tmp_path / name).touch()
+    (entry,) = backups_folder.entries(tmp_path)
+    assert (entry.kind, entry.at) == (kind, at)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        ".musicsvc-20260301T120000Z.db.partial",
+        "musicsvc-20260301T120000Z.db-wal",
+        "musicsvc-20269901T120000Z.db",
+        "musicsvc.db",
+        "other-20260301T120000Z.db",
+    ],
+)
+def test_another_name_is_no_backup(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).touch()
+    assert backups_folder.entries(tmp_path) == []
+
+
+def test_the_newest_is_whole_at_a_glance_and_not_of_the_future(sound: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "kept"
+    assert backups_folder.newest(folder, NOW) is None
+    folder.mkdir()
+    old, cut, future = (new_name(folder, NOW + days * DAY, SCHEDULED) for days in (-2, -1, 1))
+    for file in (old, cut, future):
+        shutil.copy(sound, file)
+    cut.write_bytes(sound.read_bytes()[:-1])
+    found = backups_folder.newest(folder, NOW)
+    assert found is not None
+    assert found.file == old
+    assert backups_folder.newest(folder, NOW, "") is None
