@@ -34,6 +34,7 @@ GROUPS: tuple[tuple[str, str | None], ...] = (
     ("insights", "insights"),
     ("plays", "plays"),
     ("database", "db"),
+    ("activity", None),
     ("settings", "config"),
     ("openapi", None),
 )

@@ -57,6 +57,13 @@ class Session:
         with self.store() as store:
             return store.write(unit).result()
 
+    def make_log(self) -> None:
+        """Make the log of calls, or bring it to its newest state."""
+        from musicsvc.store import logbook
+
+        settings = self.settings()
+        logbook.make(settings.store_url, settings.activity.file)
+
     def say(self, message: str) -> None:
         """A message on stderr, none where `--quiet` is given."""
         if not self.quiet:

@@ -15,6 +15,8 @@ from musicsvc.store import activity, events, tokens
 from musicsvc.store.activity import Entry
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from musicsvc.clock import Clock
     from musicsvc.server.calls import Call
     from musicsvc.store.database import Store
@@ -42,6 +44,7 @@ class ActivityLog:
         self._keep_days = keep_days
         # In the order in which they are given up: ordinary calls, faulty ones, refused ones.
         self._queues: tuple[deque[Entry], ...] = (deque(), deque(), deque())
+        self._under_way: list[Entry] = []
         self.dropped = 0
         self._untold = 0
         self._failing = False
@@ -52,6 +55,11 @@ class ActivityLog:
     def waiting(self) -> int:
         """How many calls are not written yet."""
         return sum(map(len, self._queues))
+
+    def waiting_of(self, token_ids: Collection[int]) -> list[Entry]:
+        """The calls of these tokens that are not written yet, or are just being written."""
+        queued = [entry for queue in self._queues for entry in queue]
+        return [entry for entry in (*self._under_way, *queued) if entry.token_id in token_ids]
 
     def __call__(self, call: Call) -> None:
         """Take note of the call."""
@@ -109,9 +117,11 @@ class ActivityLog:
         for queue in reversed(self._queues):
             while queue and len(batch) < BATCH:
                 batch.append(queue.popleft())
-        return sorted(batch, key=attrgetter("at"))
+        self._under_way = sorted(batch, key=attrgetter("at"))
+        return self._under_way
 
     def _put_back(self, batch: list[Entry]) -> None:
+        self._under_way = []
         for entry in reversed(batch):
             self._queues[_rank(entry.status)].appendleft(entry)
         self._trim()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from playhouse.migrations import Runner
 from playhouse.schema_diff import diff_models
 
-from musicsvc.errors import Damaged
+from musicsvc.errors import Damaged, Failure
 from musicsvc.store import schema
 from musicsvc.store.database import Store, bound, current, is_sqlite, open_unchecked
 from musicsvc.store.models import Activity
@@ -34,6 +34,10 @@ class Log(Store):
         """
         raise NotImplementedError
 
+    def look(self) -> bool:
+        """Open it as it is, to be read; False where there is none yet. Raises Failure where it cannot be read."""
+        raise NotImplementedError
+
     def replace(self) -> None:
         """Begin anew after Damaged, where the log is a file; what there was is kept aside."""
 
@@ -55,6 +59,10 @@ class LogTable(Log):
             with schema.migrating(self.url) as database:
                 migrate(database)
             self._prepared = True
+
+    def look(self) -> bool:
+        """Whether there is the table."""
+        return self.read(is_made).result()
 
     def read(self, unit: Callable[[], T]) -> Future[T]:
         """Run the unit on the database."""
@@ -84,17 +92,40 @@ def make(url: str, file: Path | None = None) -> None:
         log.prepare()
 
 
+def check(url: str, file: Path | None = None) -> list[str]:
+    """What is wrong with the log of the calls of this database, a line each; none where there is no log yet."""
+    with of(url, file) as log:
+        try:
+            found = log.read(problems).result() if log.look() else []
+        except Failure as failure:
+            found = [failure.message]
+    return [f"activity log: {line}" for line in found]
+
+
 def migrate(database: Database) -> list[str]:
     """Bring the log's table to its newest state, the caller having locked others out; the names applied.
 
     Raises Damaged where a newer program made it.
     """
     with bound(database):
-        have, want = applied(), {path.stem for path in MIGRATIONS.glob("[0-9]*.py")}
+        have, want = applied(), known()
         if have - want:
             raise Damaged("The activity log was made by a newer musicsvc.")
         names: list[str] = Runner(database, str(MIGRATIONS), table_name=HISTORY).up() if want - have else []
         return names
+
+
+def is_made() -> bool:
+    """Whether there is a log to be read; Failure where it is of another state; inside a unit."""
+    have = applied()
+    if have and have != known():
+        raise Failure("The activity log is of another musicsvc. Run: musicsvc db upgrade")
+    return bool(have)
+
+
+def known() -> set[str]:
+    """The names of the log's migrations that this program has."""
+    return {path.stem for path in MIGRATIONS.glob("[0-9]*.py")}
 
 
 def applied() -> set[str]:

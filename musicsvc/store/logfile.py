@@ -42,6 +42,21 @@ class LogFile(Log):
             if self._store is None:
                 self._store = _opened(self.path)
 
+    def look(self) -> bool:
+        """Open the file as it is; it is neither made nor mended."""
+        with self._changing:
+            if self._store is None and self.path.exists():
+                try:
+                    self._store = SqliteStore(self.url, log=True)
+                except Damaged:
+                    told = (
+                        f"The activity log {self.path} is damaged. The next server keeps it aside and begins a new one."
+                    )
+                    raise Failure(told) from None
+                except sqlite_files.Foreign:
+                    raise Failure(_foreign(self.path)) from None
+        return self._store is not None and self._store.read(logbook.is_made).result()
+
     def replace(self) -> None:
         """Keep the file aside and begin a new one, unless another process was first."""
         with self._changing:
@@ -93,11 +108,15 @@ def _opened(path: Path) -> SqliteStore:
             sqlite_files.create(path, sqlite_files.LOG_ID)
             return _migrated(path)
     except sqlite_files.Foreign:
-        raise Failure(f"{path} is no activity log, and is left alone. Point activity.file elsewhere.") from None
+        raise Failure(_foreign(path)) from None
     except OSError as error:
         raise Failure(f"The activity log {path} cannot be made: {error.strerror}.") from None
     except sqlite_files.ERRORS as error:
         raise Failure(f"The activity log {path} cannot be made: {error}.") from None
+
+
+def _foreign(path: Path) -> str:
+    return f"{path} is no activity log, and is left alone. Point activity.file elsewhere."
 
 
 def _migrated(path: Path) -> SqliteStore:

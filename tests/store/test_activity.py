@@ -149,6 +149,28 @@ def test_the_log_has_no_problems_and_its_table_is_as_the_model_says(log: Log) ->
     assert log.read(logbook.problems).result() == []
 
 
+def test_a_dropped_index_is_a_problem_and_a_log_that_is_not_there_is_none(store: Store) -> None:
+    if store.url.startswith("sqlite:///"):
+        assert logbook.check(store.url) == []
+    logbook.make(store.url)
+    with logbook.of(store.url) as log:
+        log.prepare()
+        log.write(lambda: database.current().execute_sql("DROP INDEX activity_address") and None).result()
+
+    assert logbook.check(store.url) == ["activity log: add index activity (address, at)"]
+
+
+@sqlite
+def test_a_log_that_cannot_be_read_is_a_problem(store: Store, tmp_path: Path) -> None:
+    logbook.make(store.url, tmp_path / "calls.db")
+    for damage in ("torn", "newer"):
+        spoil(tmp_path / "calls.db", damage)
+        (problem,) = logbook.check(store.url, tmp_path / "calls.db")
+        assert problem.startswith("activity log: ")
+        (tmp_path / "calls.db").unlink()
+        logbook.make(store.url, tmp_path / "calls.db")
+
+
 @sqlite
 def test_the_file_is_made_where_it_is_missing_and_for_its_owner_alone(store: Store, tmp_path: Path) -> None:
     file = tmp_path / "other disk" / "calls.db"

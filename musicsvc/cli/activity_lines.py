@@ -1,0 +1,69 @@
+"""Calls and security events as the terminal shows them: a line each, or JSON."""
+
+import json as jsonlib
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import typer
+
+from musicsvc.cli import output
+from musicsvc.cli.output import JSON
+from musicsvc.store.activity import Entry
+
+if TYPE_CHECKING:
+    from musicsvc.store.database import Store
+    from musicsvc.store.events import Event
+
+
+class Shown:
+    """Shows what it is given; the names of accounts are looked up once."""
+
+    def __init__(self, store: "Store", *, json: bool, lines: bool) -> None:
+        """`json` with `lines`: an object a line; without: all that is shown, as one array."""
+        self._store = store
+        self._json = json
+        self._lines = lines
+        self._emails: dict[int, str] = {}
+
+    def show(self, found: "list[Entry | Event]") -> None:
+        """Show these."""
+        self._look_up({row.account_id for row in found if row.account_id is not None})
+        if not self._json:
+            text = "".join(output.plain(self._line(row)) + "\n" for row in found)
+        elif self._lines:
+            text = "".join(jsonlib.dumps(self._record(row)) + "\n" for row in found)
+        else:
+            output.value([self._record(row) for row in found])
+            return
+        typer.echo(text, nl=False)
+        sys.stdout.flush()
+
+    def _look_up(self, ids: Iterable[int]) -> None:
+        from musicsvc.store import users
+
+        unknown = set(ids) - self._emails.keys()
+        if unknown:
+            self._emails |= self._store.read(lambda: users.emails(unknown)).result()
+
+    def _email(self, account_id: int | None) -> str | None:
+        return None if account_id is None else self._emails.get(account_id)
+
+    def _record(self, row: "Entry | Event") -> JSON:
+        """The row as JSON holds it."""
+        who = {"account": self._email(row.account_id)}
+        kind = "call" if isinstance(row, Entry) else "event"
+        return {"type": kind, **row._asdict(), "at": output.moment(row.at), **who}
+
+    def _line(self, row: "Entry | Event") -> str:
+        """The row as a line of a log."""
+        moment = (output.moment(row.at) or "")[:23].replace("T", " ")
+        who = "-" if row.account_id is None else self._email(row.account_id) or f"account {row.account_id}"
+        token = "" if row.token_id is None else f" token {row.token_id}"
+        if not isinstance(row, Entry):
+            return f"{moment}  {row.kind}  {who}{token}  by {row.actor}" + (f": {row.reason}" if row.reason else "")
+        what = row.route or "(no endpoint)"
+        about = f"  {row.resource}" if row.resource else ""
+        wait = "" if row.retry_after is None else f"  retry after {row.retry_after} s"
+        cost = f"{row.milliseconds:.1f} ms  {row.size} bytes{wait}  {row.request_id}"
+        return f"{moment}  {row.status} {row.method or '-':6} {what}{about}  {who}{token}  {row.address}  {cost}"

@@ -1,0 +1,225 @@
+"""`musicsvc activity`: calls and events by time, by every filter, offline and while they come."""
+
+import json
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
+
+import pytest
+
+from musicsvc.clock import MINUTE, Clock, isoformat
+from musicsvc.store import activity, logbook, tokens, users
+from musicsvc.store.activity import Entry
+from musicsvc.store.database import Store
+from tests.cli.conftest import Json, Run
+from tests.program import Program, until
+
+CALL = Entry(
+    at=0,
+    request_id="first",
+    account_id=1,
+    token_id=1,
+    address="203.0.113.9",
+    method="GET",
+    route="/api/v1/playlists/{id}",
+    resource="playlists/7",
+    status=200,
+    retry_after=None,
+    milliseconds=3.25,
+    size=80,
+    judged=True,
+)
+
+
+@pytest.fixture
+def log(store: Store) -> Callable[..., None]:
+    """Writes calls to the log of the run's store."""
+
+    def write(*entries: Entry) -> None:
+        with logbook.of(store.url) as opened:
+            opened.prepare()
+            opened.write(lambda: activity.add(entries)).result()
+
+    return write
+
+
+@pytest.fixture
+def filled(store: Store, log: Callable[..., None]) -> int:
+    """A small course of things, the last of them now; the instant of that."""
+    now = Clock().now()
+
+    def acts() -> None:
+        user = users.create("ada@example.test", api_access=True, now=now - 9 * MINUTE)
+        token, _ = tokens.create(user, "laptop", now=now - 8 * MINUTE)
+        tokens.revoke(token.id, "too many refusals", now=now - 2 * MINUTE, by="abuse")
+
+    store.write(acts).result()
+    stranger = CALL._replace(account_id=None, token_id=None, route=None, resource=None, address="198.51.100.7")
+    log(
+        CALL._replace(at=now - 4 * MINUTE),
+        CALL._replace(at=now - 3 * MINUTE, request_id="second", status=429, retry_after=17),
+        stranger._replace(at=now, request_id="third", status=404, method="POST"),
+    )
+    return now
+
+
+def test_calls_and_events_are_merged_by_time_newest_last(ask: Json, filled: int) -> None:
+    shown = ask("activity")
+
+    assert [row.get("kind") or row["request_id"] for row in shown] == [
+        "account.created",
+        "access.granted",
+        "token.created",
+        "first",
+        "second",
+        "token.revoked",
+        "third",
+    ]
+    assert shown[4] == {
+        "type": "call",
+        "at": isoformat(filled - 3 * MINUTE),
+        **{key: value for key, value in CALL._asdict().items() if key != "at"},
+        "request_id": "second",
+        "status": 429,
+        "retry_after": 17,
+        "account": "ada@example.test",
+    }
+    assert shown[5] == {
+        "type": "event",
+        "at": isoformat(filled - 2 * MINUTE),
+        "kind": "token.revoked",
+        "account_id": 1,
+        "token_id": 1,
+        "actor": "abuse",
+        "reason": "too many refusals",
+        "account": "ada@example.test",
+    }
+
+
+def test_a_person_gets_a_line_each(run: Run, filled: int) -> None:
+    lines = run("activity").stdout.splitlines()
+    who, cost, wait = "ada@example.test", "3.2 ms  80 bytes", "  retry after 17 s"
+
+    assert [line[:23] for line in lines[-3:]] == [
+        isoformat(filled - ago * MINUTE)[:23].replace("T", " ") for ago in (3, 2, 0)
+    ]
+    assert [line[25:] for line in lines[-3:]] == [
+        f"429 GET    /api/v1/playlists/{{id}}  playlists/7  {who} token 1  203.0.113.9  {cost}{wait}  second",
+        f"token.revoked  {who} token 1  by abuse: too many refusals",
+        f"404 POST   (no endpoint)  -  198.51.100.7  {cost}  third",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--limit", "2"], ["token.revoked", "third"]),
+        (["--kind", "events", "--limit", "1"], ["token.revoked"]),
+        (["--account", "ADA@example.test", "--since", "6m"], ["first", "second", "token.revoked"]),
+        (["--token", "1", "--until", "150s"], ["token.created", "first", "second"]),
+        (["--address", "198.51.100.7", "--method", "post"], ["third"]),
+        (["--status", "429"], ["second"]),
+        (["--status", "4xx", "--kind", "calls"], ["second", "third"]),
+        (["--route", "playlists", "--since", "1d", "--until", "2099-01-01T00:00:00Z"], ["first", "second"]),
+        (["--request", "first"], ["first"]),
+    ],
+)
+@pytest.mark.usefixtures("filled")
+def test_each_filter_shows_what_it_says(ask: Json, options: list[str], expected: list[str]) -> None:
+    assert [row.get("kind") or row["request_id"] for row in ask("activity", *options)] == expected
+
+
+def test_where_nothing_was_logged_nothing_is_shown_and_nothing_is_made(ask: Json, run: Run, store: Store) -> None:
+    assert ask("activity") == []
+    assert run("activity").stdout == ""
+
+    if store.url.startswith("sqlite:///"):
+        assert not Path(store.url.removeprefix("sqlite:///")).with_name("activity.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--status", "42"], "A status is written"),
+        (["--since", "yesterday"], "is no time"),
+        (["--kind", "events", "--status", "429"], "are about calls"),
+    ],
+)
+def test_what_cannot_be_meant_is_wrong_usage(run: Run, options: list[str], told: str) -> None:
+    assert told in " ".join(run("activity", *options, expect=2).stderr.replace("│", "").split())
+
+
+def test_an_account_that_is_not_there_is_named(run: Run) -> None:
+    told = run("activity", "--account", "nobody@example.test", expect=1).stderr
+    assert told == "Error: There is no account nobody@example.test.\n"
+
+
+@pytest.mark.only_on("sqlite")
+def test_init_makes_the_log_where_the_settings_say(bare: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bare("init")
+    assert (tmp_path / "folder" / "activity.db").exists()
+    monkeypatch.setenv("MUSICSVC_ACTIVITY__FILE", str(tmp_path / "logs" / "calls.db"))
+    bare("db", "upgrade")
+    assert (tmp_path / "logs" / "calls.db").exists()
+    bare("db", "check")
+
+
+@pytest.mark.only_on("sqlite")
+def test_a_damaged_log_is_told_and_left_as_it_is(run: Run, log: Callable[..., None], store: Store) -> None:
+    log(CALL)
+    file = Path(store.url.removeprefix("sqlite:///")).with_name("activity.db")
+    file.write_bytes(b"\xff" * 8192)
+
+    assert "is damaged" in run("activity", expect=1).stderr
+    assert file.read_bytes() == b"\xff" * 8192
+
+
+def test_no_text_steers_the_terminal_or_breaks_a_line(run: Run, store: Store, log: Callable[..., None]) -> None:
+    def acts() -> None:
+        user = users.create("ada@example.test", now=1)
+        users.suspend(user, reason="one\r\ntwo\x1b[31m", now=2)
+
+    store.write(acts).result()
+    log(CALL._replace(at=3, resource="a\nb\x1b", request_id='"', account_id=99))
+
+    lines = run("activity").stdout.splitlines()
+    assert len(lines) == 3
+    assert lines[1].endswith("by cli: one\\r\\ntwo\\x1b[31m")
+    assert "a\\nb\\x1b  account 99 token 1" in lines[2]
+    assert len(json.loads(run("activity", "--json").stdout)) == 3
+
+
+def test_what_comes_is_followed_beside_a_running_server(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("user", "create", "ada@example.test")
+    folders = [tmp_path / name for name in ("server", "json", "lines")]
+    for folder in folders:
+        folder.mkdir()
+    monkeypatch.setenv("PYTHONUNBUFFERED", "1")
+    with (
+        Program(folders[1], "activity", "--follow", "--json") as follower,
+        Program(folders[2], "activity", "-f", "--status", "404") as narrow,
+        Program(folders[0], "serve", "--port", "0", "--workers", "2") as server,
+    ):
+        until(lambda: "account.created" in follower.out)
+        for number in range(10):
+            with pytest.raises(OSError, match="404"):
+                urlopen(f"{server.root}/api/v1/nothing/{number}")  # noqa: S310 - the server that was just started
+        run("access", "grant", "ada@example.test")
+
+        until(lambda: len(told(follower)) == 12)
+        until(lambda: narrow.out.count("\n") == 10)
+        rows = told(follower)
+        assert server.end(signal.SIGTERM) == 0
+        assert follower.end(signal.SIGINT) == 130
+        assert narrow.end(signal.SIGINT) == 130
+    assert sorted(row.get("kind", "call") for row in rows) == ["access.granted", "account.created", *["call"] * 10]
+    assert len({row["request_id"] for row in rows if row["type"] == "call"}) == 10
+    assert narrow.err == ""
+
+
+def told(follower: Program) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in follower.out.splitlines(keepends=True) if line.endswith("\n")]
