@@ -16,7 +16,7 @@ from musicsvc.store import database, fixture_plays, fixtures, schema, sqlite_fil
 if TYPE_CHECKING:
     from musicsvc.cli.session import Session
 
-DEMO = {"registration.grants_access": True, "server.workers": 1}
+DEMO = {"registration.grants_access": True, "server.workers": 1, "backups.every_hours": 0}
 
 
 def run(session: Session, options: dict[str, object], now: str | None, speed: float) -> None:

@@ -73,6 +73,10 @@ class App:
         self._door: Door | None = None
         self._batches: asyncio.Task[None] | None = None
 
+    def add_chore(self, name: str, chore: Chore) -> None:
+        """Have something more done every second."""
+        self._chores.append((name, chore))
+
     async def start(self, listener: socket.socket, tls: ssl.SSLContext | None = None) -> None:
         """Answer on a socket that listens."""
         server = self._settings.server

@@ -24,7 +24,7 @@ class Line:
     """Threads for one kind of work, and how many may wait for them."""
 
     def __init__(self, name: str, at_once: int, waiting: int) -> None:
-        self._threads = ThreadPoolExecutor(at_once, name, initializer=_stand_back)
+        self._threads = ThreadPoolExecutor(at_once, name, initializer=stand_back)
         self._most = at_once + waiting
         self._now = 0
 
@@ -43,7 +43,7 @@ class Line:
         self._threads.shutdown(wait=True)
 
 
-def _stand_back() -> None:
+def stand_back() -> None:
     """Let the threads that answer go first; a system without such priorities does without."""
     with suppress(OSError, AttributeError):
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from musicsvc.config import Server
 from musicsvc.errors import Failure
-from musicsvc.server import descriptors
+from musicsvc.server import backups, descriptors
 from musicsvc.server.app import App
 from musicsvc.server.metrics import Metrics
 from musicsvc.server.metrics_share import Share
@@ -147,6 +147,8 @@ async def _work(
     """Serve until a signal, or until the supervisor's end of the lifeline is closed."""
     store = database.connect(settings.store_url)
     app = App(settings, store, clock, root, metrics)
+    if scheduled := backups.schedule(settings, clock):
+        app.add_chore("making a backup", scheduled)
     stopped = _until_told(lifeline)
     await app.start(listener, tls)
     await stopped.wait()

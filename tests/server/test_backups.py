@@ -1,0 +1,159 @@
+"""Backups by the clock: made by one process alone, when the last good one is too old, and never half."""
+
+import asyncio
+import logging
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from musicsvc import config
+from musicsvc.cli.demo import DEMO
+from musicsvc.clock import DAY, MovableClock
+from musicsvc.errors import Failure
+from musicsvc.server import backups as schedules
+from musicsvc.server.backups import Schedule
+from musicsvc.store import backups, backups_folder, backups_proof
+from tests.program import Program, until
+
+HOUR = DAY // 24
+pytestmark = pytest.mark.only_on("sqlite")
+
+
+@pytest.fixture
+def settings(store_url: str) -> config.Settings:
+    return config.load(options={"database_url": store_url, "backups.keep": 2})
+
+
+def made(settings: config.Settings) -> list[Path]:
+    """The backups there are, newest first."""
+    return [entry.file for entry in backups_folder.entries(settings.backup_folder)]
+
+
+async def look(schedule: Schedule) -> None:
+    """Have the schedule look once, and see what came of it."""
+    schedule._next = 0.0
+    await schedule(last=False)
+    while schedule._under_way is not None:
+        await asyncio.sleep(0.005)
+        await schedule(last=False)
+
+
+async def test_a_backup_is_made_when_the_last_one_is_too_old(
+    settings: config.Settings, clock: MovableClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "musicsvc")
+    schedule = Schedule(settings, clock)
+    await look(schedule)
+    (first,) = made(settings)
+    assert first.name == "musicsvc-scheduled-20260301T120000Z.db"
+    assert backups_proof.prove(first).rows
+    clock.advance(23 * HOUR)
+    await look(schedule)
+    assert made(settings) == [first]
+    clock.advance(HOUR)
+    await look(schedule)
+    assert len(made(settings)) == 2
+    clock.advance(DAY)
+    await look(schedule)
+    assert len(made(settings)) == 2
+    assert first not in made(settings)
+    assert f"deleted the old backup {first}" in caplog.messages
+    await schedule(last=True)
+
+
+async def test_the_first_look_is_not_at_once(settings: config.Settings, clock: MovableClock) -> None:
+    schedule = Schedule(settings, clock)
+    await schedule(last=False)
+    assert schedule._under_way is None
+    await schedule(last=True)
+
+
+async def test_a_backup_that_is_cut_short_or_of_the_future_is_none(
+    settings: config.Settings, clock: MovableClock
+) -> None:
+    settings.backup_folder.mkdir()
+    for days in (0, 3):
+        name = backups_folder.new_name(settings.backup_folder, clock.now() + days * DAY, "scheduled")
+        backups.make(Path(settings.store_url.removeprefix("sqlite:///")), name)
+    cut = made(settings)[1]
+    cut.write_bytes(cut.read_bytes()[:-1])
+    schedule = Schedule(settings, clock)
+    await look(schedule)
+    assert len(made(settings)) == 3
+    await schedule(last=True)
+
+
+async def test_one_of_many_makes_them_and_another_takes_its_place(
+    settings: config.Settings, clock: MovableClock
+) -> None:
+    several = [Schedule(settings, clock) for _ in range(3)]
+    await asyncio.gather(*(look(schedule) for schedule in several))
+    assert len(made(settings)) == 1
+    (leader,) = [schedule for schedule in several if schedule._lead is not None]
+    await leader(last=True)
+    clock.advance(DAY)
+    await asyncio.gather(*(look(schedule) for schedule in several if schedule is not leader))
+    assert len(made(settings)) == 2
+    for schedule in several:
+        if schedule is not leader:
+            await schedule(last=True)
+
+
+async def test_a_backup_that_fails_is_told_and_tried_again_later(
+    settings: config.Settings, clock: MovableClock
+) -> None:
+    settings.backup_folder.write_text("in the way")
+    schedule = Schedule(settings, clock)
+    with pytest.raises(Failure, match=rf"^{settings.backup_folder}: "):
+        await look(schedule)
+    await schedule(last=False)
+    assert schedule._under_way is None
+    assert schedule._next > clock.monotonic() + schedules.RETRY_SECONDS / 2
+    settings.backup_folder.unlink()
+    await look(schedule)
+    assert len(made(settings)) == 1
+    await schedule(last=True)
+
+
+async def test_a_backup_under_way_is_given_up_at_the_end(
+    settings: config.Settings, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backups, "SLICE_PAGES", 1)
+    monkeypatch.setattr(backups, "PAUSE_SECONDS", 0.05)
+    schedule = Schedule(settings, clock, first_look=0)
+    await schedule(last=False)
+    while not list(settings.backup_folder.glob(".musicsvc-*.partial")):  # noqa: ASYNC110 - a file, no event
+        await asyncio.sleep(0.005)
+    began = time.monotonic()
+    await schedule(last=True)
+    assert time.monotonic() - began < 2
+    assert {file.name for file in settings.backup_folder.iterdir()} == {schedules.LOCK}
+
+
+def test_there_are_none_where_they_are_turned_off_in_the_demo_or_on_postgres(
+    settings: config.Settings, clock: MovableClock
+) -> None:
+    assert isinstance(schedules.schedule(settings, clock), Schedule)
+    for options in (
+        {"database_url": settings.store_url, "backups.every_hours": 0},
+        {"database_url": settings.store_url, **DEMO},
+        {"database_url": "postgresql:///music"},
+    ):
+        assert schedules.schedule(config.load(options=options), clock) is None
+
+
+def test_a_server_of_several_processes_makes_one_backup(
+    store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MUSICSVC_DATABASE_URL", store_url)
+    folder = Path(store_url.removeprefix("sqlite:///")).parent / "backups"
+    with Program(tmp_path, "serve", "--port", "0", "--workers", "2") as program:
+        assert program.root
+        until(lambda: backups_folder.entries(folder))
+        time.sleep(1)
+        assert program.end(signal.SIGTERM) == 0
+    (entry,) = backups_folder.entries(folder)
+    assert entry.kind == "scheduled"
+    assert backups_proof.prove(entry.file).rows
