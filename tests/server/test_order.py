@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import re
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from musicsvc.config import Access as AccessSettings
-from musicsvc.config import Metrics, Server, Settings
-from musicsvc.server.route import Access, Family, Route
+from musicsvc.config import Limits, Metrics, Server, Settings
+from musicsvc.server.route import Access, Family, Quota, Route
 from musicsvc.server.routes import INSIGHTS, ROUTES
+from musicsvc.store import access, users
 from tests.asking import UNAUTHENTICATED, Question, each, is_error, takes_id
 from tests.rights.table import RIGHTS, endpoint, key
 from tests.rights.world import OWNER, World
@@ -20,7 +23,7 @@ from tests.serving import Answer, Client, running
 from tests.wire import connected, request
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Iterator
 
     from musicsvc.clock import MovableClock
     from musicsvc.store.database import Store
@@ -109,13 +112,78 @@ def lasting(answer: Answer) -> dict[str, str]:
 async def test_each_fault_is_told_before_the_next(store: Store, clock: MovableClock, route: Route) -> None:
     """From a request that is wrong in every way, each fault is mended in turn; what is told is always the next one."""
     world = World(store, clock)
-    hosted = Server(public_url="https://music.example.test")
-    async with running(store, clock, Settings(server=hosted, metrics=Metrics(allow=("127.0.0.1",)))) as client:
+    async with hosted(store, clock) as client:
         for name, raw, status in ladder(world, route):
             async with connected(client.root) as wire:
                 await wire.send(raw)
                 answer = await asyncio.wait_for(wire.answer(), 5)
             assert answer.status == status, (name, answer.body)
+
+
+BEFORE_LIMITS = {"framing", "https", "path", "method", "access"}
+
+
+@each(lambda route: route.family is not Family.PLAIN)
+async def test_a_spent_limit_is_told_in_its_place(store: Store, clock: MovableClock, route: Route) -> None:
+    """Down the same ladder, with all limits spent: 429 takes the place of 401 and of all that comes after 403."""
+    world = World(store, clock)
+    async with hosted(store, clock, token="1/hour", address="1/hour") as client:
+        holders = [client.holding(world.tokens[who]) for who in (OWNER, "stranger")]
+        for spender in (client, *holders):
+            assert (await spender.get("albums", headers={"X-Forwarded-Proto": "https"})).status == 200
+        rungs = list(ladder(world, route))
+        bare = request(route.method, Question(world, route).path, HTTPS)
+        for name, raw, status in [*rungs, ("token", bare, 401)]:
+            async with connected(client.root) as wire:
+                await wire.send(raw)
+                answer = await asyncio.wait_for(wire.answer(), 5)
+            assert answer.status == (status if name in BEFORE_LIMITS else 429), (name, answer.body)
+            if answer.status == 429:
+                assert is_error(answer, route, "rate_limited")
+                whose = "your address" if name == "token" else "this token"
+                assert re.match(f"The limit of 1 request an hour.* for {whose},? is spent. ", answer.json["message"])
+                assert 3500 < int(answer.headers["Retry-After"]) <= 3600
+        world.do(lambda: access.revoke(users.get(world.ids[OWNER]), now=clock.now()))
+        answer = await holders[0](route.method, Question(world, route).path, headers={"X-Forwarded-Proto": "https"})
+        assert answer.status == (429 if route.access is Access.OPEN else 403)
+
+
+@each(lambda route: route.limit)
+async def test_a_limit_beside_the_tokens_has_the_same_place(store: Store, clock: MovableClock, route: Route) -> None:
+    world = World(store, clock)
+    async with hosted(store, clock, **{quota.value: "1/hour" for quota in Quota}) as client:
+        question = Question(world, route)
+        assert route.limit is not None
+        for status in (question.status, 429):
+            answer = await client.holding(world.tokens[OWNER])(
+                route.method, question.path, question.body, headers={"X-Forwarded-Proto": "https"}
+            )
+            assert answer.status == status, answer.body
+        for name, raw, status in ladder(world, route):
+            async with connected(client.root) as wire:
+                await wire.send(raw)
+                answer = await asyncio.wait_for(wire.answer(), 5)
+            assert answer.status == (status if name in {*BEFORE_LIMITS, "token"} else 429), (name, answer.body)
+            assert answer.status != 429 or f'"{route.limit.value}";r=0' in answer.headers["RateLimit"]
+
+
+@each(lambda route: route.family is Family.PLAIN)
+async def test_what_is_no_api_has_no_limit(store: Store, clock: MovableClock, route: Route) -> None:
+    question = Question(World(store, clock), route)
+    async with hosted(store, clock, address="1/hour") as client:
+        for _ in range(3):
+            answer = await client(route.method, question.path, headers={"X-Forwarded-Proto": "https"})
+            assert answer.status == question.status
+            assert "RateLimit" not in answer.headers
+
+
+@asynccontextmanager
+async def hosted(store: Store, clock: MovableClock, **limits: str) -> AsyncIterator[Client]:
+    """A server on the internet, as far as it knows."""
+    server, metrics = Server(public_url="https://music.example.test"), Metrics(allow=("127.0.0.1",))
+    settings = Settings(server=server, metrics=metrics, limits=Limits.model_validate(limits))
+    async with running(store, clock, settings) as client:
+        yield client
 
 
 def ladder(world: World, route: Route) -> Iterator[tuple[str, bytes, int]]:
