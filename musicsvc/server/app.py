@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from musicsvc.errors import Failure
 from musicsvc.server import descriptors, figures
+from musicsvc.server.abuse import Judge
 from musicsvc.server.activity import ActivityLog
 from musicsvc.server.connections import Places
 from musicsvc.server.counting import Counter
@@ -57,7 +58,8 @@ class App:
         # Where the log of calls is kept, for whoever reads it too.
         self._calls = logbook.of(store.url, settings.activity.file)
         self._activity = ActivityLog(self._calls, store, clock, settings.activity.keep_days)
-        observers: list[Observer] = [self._metrics, self._activity]
+        self._judge = Judge(settings.abuse, store, self._calls, self._activity, self._gatekeeper, clock)
+        observers: list[Observer] = [self._metrics, self._activity, self._judge]
         self._dispatcher = Dispatcher(
             settings, store, clock, Site(root), self._gatekeeper, self._executors, observers, metrics=self._metrics
         )
@@ -86,6 +88,7 @@ class App:
         self._door = Door(listener, self._server, places, tls, server.handshake_timeout)
         self._door.open()
         self._activity.start()
+        self._judge.start()
         self._batches = asyncio.create_task(self._do_chores_for_ever())
 
     async def stop(self) -> None:
@@ -98,6 +101,7 @@ class App:
             with suppress(asyncio.CancelledError):
                 await self._batches
             await self._do_chores(last=True)
+        await self._judge.stop()
         await self._activity.stop()
         self._executors.close()
 

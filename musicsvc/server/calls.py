@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 class Call:
     """One request; filled on its way, complete once it is answered.
 
-    `at`: instant in microseconds; `began`: monotonic seconds; `resource`: the object that the path names, such as
-    `playlists/7`, None where it names none that can exist; `judged`: whether limits and abuse handling hold for it.
+    `at`: instant in microseconds; `began`: monotonic seconds; `resource`: the object that the path names, or else the
+    body, such as `playlists/7`, None where they name none that can exist; `judged`: whether limits and abuse handling
+    hold for it.
     """
 
     at: int

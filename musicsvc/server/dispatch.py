@@ -130,6 +130,7 @@ class Dispatcher:
         sent = None
         if route.body is not None:
             sent = await self._bodies.read_json(request, route.body)
+            call.resource = call.resource or route.body.resource_of(sent)
         result = await self._run(route, values, request, caller, sent, peer)
         return Reply(
             result, 200 if request.method == "HEAD" else route.status, caching=_caching(request, route, caller)

@@ -38,6 +38,15 @@ class Gatekeeper:
         self._latest = 0
         self._used: dict[int, int] = {}
         self._written: dict[int, int] = {}
+        self._ended: set[int] = set()
+
+    def end(self, token_id: int) -> None:
+        """Refuse the token from now on, whatever the store says, until it is released."""
+        self._ended.add(token_id)
+
+    def release(self, token_id: int) -> None:
+        """Go by the store again."""
+        self._ended.discard(token_id)
 
     async def admit(self, route: Route, header: str | None, call: Call) -> Identity | None:
         """The caller, None in the public tier; noted on the call, and counted.
@@ -75,7 +84,9 @@ class Gatekeeper:
         caller = await self._identify(header)
         # The latest instant that was seen: a clock that is set back revives no token.
         self._latest = max(self._latest, self._clock.now())
-        return None if caller is None or self._latest >= caller.expires_at else caller
+        if caller is None or self._latest >= caller.expires_at or caller.token_id in self._ended:
+            return None
+        return caller
 
     def _require_access(self, caller: Identity) -> None:
         if caller.suspended:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 MOSTLY = 2  # where one success in so many is a page of one list, and there are
 PAGES = 20  # so many, then it is a list as a whole that is being taken
+CATALOG = {"albums", "artists", "tracks", "genres"}  # lists end in one of these
 
 Rule = Literal["excessive", "scraping", "probing"]
 
@@ -81,8 +82,9 @@ class _Pages:
 
     def see(self, entry: Entry) -> None:
         if entry.status < FIRST_FAILURE:
-            listed = entry.method == "GET" and entry.route is not None and not entry.route.endswith("}")
-            self._got.append((entry.at, entry.route if listed else None))
+            route = entry.route or ""
+            listed = entry.method == "GET" and route.rpartition("/")[2] in CATALOG
+            self._got.append((entry.at, route if listed else None))
         while self._got and self._got[0][0] <= entry.at - self._window:
             self._got.popleft()
 

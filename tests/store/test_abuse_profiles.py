@@ -16,7 +16,6 @@ RULES = Abuse()
 SOON = 60 * SECOND
 LIMITS = {"ours": SlidingWindow, "fixed windows": FixedWindow, "a bucket": Bucket}
 HONEST, ATTACKS = profiles("honest"), profiles("attacks")
-named = {"ids": lambda profile: profile.name}
 
 
 def refusals_passed(entries: list[Entry]) -> int | None:
@@ -57,13 +56,13 @@ def test_there_are_enough_of_them_and_each_has_a_name_and_a_sentence() -> None:
 
 
 @pytest.mark.parametrize("limit", LIMITS.values(), ids=LIMITS)
-@pytest.mark.parametrize("profile", HONEST, **named)
+@pytest.mark.parametrize("profile", HONEST, ids=lambda each: each.name)
 def test_an_honest_client_is_never_punished(profile: Profile, limit: type[Limit]) -> None:
     assert abuse.judge(profile.entries(limit()), RULES) is None
 
 
 @pytest.mark.parametrize("limit", LIMITS.values(), ids=LIMITS)
-@pytest.mark.parametrize("profile", ATTACKS, **named)
+@pytest.mark.parametrize("profile", ATTACKS, ids=lambda each: each.name)
 def test_an_attack_is_punished_within_a_minute_of_passing_the_threshold(profile: Profile, limit: type[Limit]) -> None:
     entries = profile.entries(limit())
     verdict = abuse.judge(entries, RULES)

@@ -83,6 +83,7 @@ class AlbumIn(Body):
     """A new album of an artist that the caller manages."""
 
     references: ClassVar = {"artist_id": artists.missing}
+    subjects: ClassVar = {"artist_id": "artists"}
 
     name: Name = Field(examples=["Notenbüchlein"])
     artist_id: Id
@@ -96,6 +97,7 @@ class TrackIn(Body):
     """A new track of artists of whom the caller manages at least one."""
 
     references: ClassVar = {"artists": artists.missing, "album_id": albums.missing}
+    subjects: ClassVar = {"album_id": "albums", "artists": "artists"}
 
     name: Name = Field(examples=["Menuett G-Dur"])
     duration: Annotated[int, Field(strict=True, ge=1, le=MAX_DURATION, examples=[98_000], description="Milliseconds.")]

@@ -15,6 +15,7 @@ from musicsvc.store.pagination import Page
 
 MAX_ID = 2**53 - 1
 MAX_PAGE = 2**31 - 1
+LONGEST_RESOURCE = 128
 DIGITS = re.compile(r"0|[1-9][0-9]{0,15}")
 DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 URL_PATTERN = "^[Hh][Tt][Tt][Pp][Ss]?://[^/?#]"
@@ -118,11 +119,21 @@ Tag = text(1, 60)
 class Body(BaseModel):
     """A JSON object that a client sends; fields that are not known are ignored.
 
-    `references` maps a field of ids to the store function that tells which of them do not exist.
+    `references` maps a field of ids to the store function that tells which of them do not exist. `subjects` maps a field
+    to the noun of what it names, where the caller needs a right to that: then it is what the call is about.
     """
 
     model_config = ConfigDict(extra="ignore", frozen=True)
     references: ClassVar[Mapping[str, Callable[[list[int]], set[int]]]] = {}
+    subjects: ClassVar[Mapping[str, str]] = {}
+
+    @classmethod
+    def resource_of(cls, sent: Any) -> str | None:
+        """What the call is about, such as `conversations/7`; None where the body names nothing that can exist."""
+        sent = sent if isinstance(sent, dict) else {}
+        found = [(noun, _ids_sent(name, sent.get(name), {}).values()) for name, noun in cls.subjects.items()]
+        named = [f"{noun}/{each}" for noun, ids in found for each in ids if type(each) is int and 1 <= each <= MAX_ID]
+        return " ".join(named)[:LONGEST_RESOURCE] or None
 
     @classmethod
     def look_up(cls, sent: dict[str, Any], faults: dict[str, str], subject: Any = None) -> dict[str, str]:  # noqa: ARG003

@@ -22,6 +22,8 @@ def _others(values: list[int], info: ValidationInfo) -> list[int]:
 class MessageIn(Body):
     """A message; the caller must take part in the conversation."""
 
+    subjects: ClassVar = {"conversation_id": "conversations"}
+
     conversation_id: Id
     message_text: text(1, 2000) = Field(examples=["Shall we try it a tone lower?"])  # type: ignore[valid-type]
 

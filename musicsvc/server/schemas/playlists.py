@@ -59,6 +59,8 @@ class PlaylistIn(Body):
 class PlaylistPut(PlaylistIn):
     """A whole playlist; `id` names the one to replace, else the caller's of this name is replaced or made."""
 
+    subjects: ClassVar = {"id": "playlists"}
+
     id: Id | None = None
 
 

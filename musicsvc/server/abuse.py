@@ -1,0 +1,171 @@
+"""Judging tokens by what the log of calls holds of them, every second, off the path of any request."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from musicsvc.clock import SECOND
+from musicsvc.errors import Failure
+from musicsvc.store import abuse, abuse_sentences, activity
+from musicsvc.store.abuse_probes import DENIED
+from musicsvc.store.abuse_refusals import REFUSED
+from musicsvc.store.abuse_sentences import Tally
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable
+
+    from musicsvc.clock import Clock
+    from musicsvc.config import Abuse
+    from musicsvc.server.activity import ActivityLog
+    from musicsvc.server.calls import Call
+    from musicsvc.server.identity import Gatekeeper
+    from musicsvc.store.abuse import Verdict
+    from musicsvc.store.abuse_sentences import Standing
+    from musicsvc.store.activity import Entry
+    from musicsvc.store.database import Store
+    from musicsvc.store.logbook import Log
+
+T = TypeVar("T")
+log = logging.getLogger("musicsvc")
+SETTLED = 3 * SECOND // 2  # by then every process has written its calls, the successful ones too
+JUDGING_SECONDS = 1.0
+SUSPECTED_SECONDS = 10.0
+
+
+class Judge:
+    """Sees which tokens are refused something, looks their calls up, and revokes those that pass a threshold.
+
+    It takes effect in the memory of this process first, so that a full disk does not keep a token alive; then in the
+    store, tried again every second, and from there in all other processes.
+    """
+
+    def __init__(
+        self, rules: Abuse, store: Store, calls: Log, waiting: ActivityLog, gatekeeper: Gatekeeper, clock: Clock
+    ) -> None:
+        """`calls` is the log to be read, `waiting` holds what could not be written to it yet."""
+        self._rules = rules
+        self._store = store
+        self._calls = calls
+        self._waiting = waiting
+        self._gatekeeper = gatekeeper
+        self._clock = clock
+        self._suspected: dict[int, float] = {}
+        self._unwritten: dict[int, Verdict] = {}
+        self._judging: asyncio.Task[None] | None = None
+        self._writing: asyncio.Task[None] | None = None
+        self._dropped = 0
+        self._blind_until = 0.0
+
+    def __call__(self, call: Call) -> None:
+        """Note a token that was refused something."""
+        if call.judged and call.token_id is not None and (call.status == REFUSED or call.status in DENIED):
+            self._suspected[call.token_id] = call.began
+
+    def start(self) -> None:
+        """Judge from now on."""
+        self._judging = asyncio.create_task(self._judge_for_ever())
+
+    async def stop(self) -> None:
+        """Write what has been decided, a last time."""
+        if self._judging is not None:
+            self._judging.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._judging
+        if self._writing is not None:
+            await self._writing
+        await self._carry_out()
+        for token_id in self._unwritten:
+            log.error("token %s was revoked in memory only: the database could not be written", token_id)
+
+    async def _judge_for_ever(self) -> None:
+        while True:
+            await asyncio.sleep(JUDGING_SECONDS)
+            try:
+                await self._judge()
+            except Failure as failure:
+                log.warning("judging tokens: %s", failure.message)
+            except Exception:
+                log.exception("judging tokens failed")
+            # Beside the judging, which a database that is locked must not hold up.
+            if self._unwritten and (self._writing is None or self._writing.done()):
+                self._writing = asyncio.create_task(self._carry_out())
+
+    async def _judge(self) -> None:
+        """Judge the tokens that were refused something lately."""
+        ended = self._clock.monotonic() - SUSPECTED_SECONDS
+        self._suspected = {token: at for token, at in self._suspected.items() if at > ended}
+        token_ids = self._suspected.keys() - self._unwritten.keys()
+        if not token_ids:
+            return
+        now = self._clock.now()
+        since = now - abuse_sentences.window(self._rules)
+        # First what waits: a batch that is written meanwhile is then found in the log.
+        waiting = [entry for entry in self._waiting.waiting_of(token_ids) if entry.at >= since]
+        suspicious = await self._suspicious(token_ids, waiting, since)
+        if suspicious:
+            written = await self._read_log(partial(activity.of_tokens, suspicious, since))
+            standings = await asyncio.wrap_future(self._store.read(partial(abuse_sentences.standings, suspicious)))
+            calls, rules = [*(written or ()), *waiting], self._rules_now()
+            verdicts = await asyncio.to_thread(_verdicts, calls, standings.values(), now - SETTLED, rules)
+            for token_id, verdict in verdicts.items():
+                # From here on it is refused; the store follows.
+                self._gatekeeper.end(token_id)
+                self._unwritten[token_id] = verdict
+                log.warning("token %s is revoked: %s", token_id, verdict.reason)
+
+    async def _suspicious(self, token_ids: Collection[int], waiting: Iterable[Entry], since: int) -> set[int]:
+        """The tokens that have been refused so much that their calls are worth reading."""
+        found = await self._read_log(partial(abuse_sentences.tallies, token_ids, since)) or {}
+        for entry in waiting:
+            if entry.token_id is not None:
+                refused, denied = found.get(entry.token_id, Tally())
+                found[entry.token_id] = Tally(refused + (entry.status == REFUSED), denied + (entry.status in DENIED))
+        return {token_id for token_id, tally in found.items() if tally.suspicious(self._rules)}
+
+    async def _read_log(self, unit: Callable[[], T]) -> T | None:
+        """What the log tells, None where it cannot be read now."""
+        try:
+            await asyncio.to_thread(self._calls.prepare)
+            return await asyncio.wrap_future(self._calls.read(unit))
+        except Failure:
+            return None
+
+    def _rules_now(self) -> Abuse:
+        """The rules; without the one that weighs successes, for as long as the log may have lost some."""
+        now = self._clock.monotonic()
+        if self._waiting.dropped != self._dropped:
+            self._dropped = self._waiting.dropped
+            self._blind_until = now + self._rules.probe_seconds
+        return self._rules.model_copy(update={"probe_success_percent": 0}) if now < self._blind_until else self._rules
+
+    async def _carry_out(self) -> None:
+        """Write the verdicts that are not written yet; what cannot be written now is tried again."""
+        for token_id, verdict in list(self._unwritten.items()):
+            unit = partial(abuse_sentences.carry_out, token_id, verdict, self._rules, now=self._clock.now())
+            try:
+                sentence = await asyncio.wrap_future(self._store.write(unit))
+            except Failure:
+                continue
+            del self._unwritten[token_id]
+            self._gatekeeper.release(token_id)
+            if sentence.suspended:
+                log.warning("the account of token %s is suspended", token_id)
+
+
+def _verdicts(calls: Iterable[Entry], standings: Iterable[Standing], until: int, rules: Abuse) -> dict[int, Verdict]:
+    """The verdicts on these tokens, as far as there are any, by what is known up to this instant."""
+    once = {(entry.at, entry.request_id): entry for entry in calls if entry.at <= until}
+    by_token: dict[int | None, list[Entry]] = {}
+    for key in sorted(once):
+        by_token.setdefault(once[key].token_id, []).append(once[key])
+    found = {}
+    for standing in standings:
+        if standing.revoked_at is None:
+            judged = [entry for entry in by_token.get(standing.token_id, ()) if entry.at > standing.pardoned_at]
+            if (verdict := abuse.judge(judged, rules)) is not None:
+                found[standing.token_id] = verdict
+    return found

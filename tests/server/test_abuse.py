@@ -1,0 +1,171 @@
+"""Abuse on a running server: whoever hammers or probes is refused from its next request on, with a reason."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import apsw
+import pytest
+
+from musicsvc.clock import Clock
+from musicsvc.config import Abuse, Activity, Limits, Settings
+from musicsvc.store import events, tokens, users
+from tests.serving import Client, person, running
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from musicsvc.store.database import Store
+    from musicsvc.store.models import Token
+
+SOON = 5.0  # seconds; the judge comes round every second
+STRICT = Settings(limits=Limits(local=True, token="20/minute"), abuse=Abuse(refusals=10, probes=12, terminate_after=2))
+LOOSE = STRICT.model_copy(update={"limits": Limits(local=True, token="10000/minute")})
+
+
+@pytest.fixture
+async def strict(store: Store) -> AsyncIterator[Client]:
+    """A client of a server with low limits, on the system's clock."""
+    async with running(store, Clock(), STRICT) as client:
+        yield client
+
+
+@pytest.fixture
+async def loose(store: Store) -> AsyncIterator[Client]:
+    """The same, where no limit is met."""
+    async with running(store, Clock(), LOOSE) as client:
+        yield client
+
+
+async def until(holds: Callable[[], bool], seconds: float = SOON) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, "waited in vain"
+        await asyncio.sleep(0.05)
+
+
+async def refused(client: Client) -> None:
+    """Ask for something harmless until the token is refused."""
+    deadline = time.monotonic() + SOON
+    while (await client.get("users/me")).status != 401:
+        assert time.monotonic() < deadline, "the token lives on"
+        await asyncio.sleep(0.05)
+
+
+async def hammer(client: Client, requests: int = 100) -> list[int]:
+    return [(await client.get("users/me")).status for _ in range(requests)]
+
+
+async def probe(client: Client, start: int = 0) -> list[int]:
+    return [(await client.get(f"playlists/{1000 + start + number}")).status for number in range(12)]
+
+
+def token_of(store: Store, value: str | None) -> Token:
+    found = store.read(lambda: tokens.find_by_value(value or "")).result()
+    assert found is not None
+    return found
+
+
+async def test_a_hammer_is_revoked_and_a_burst_that_pauses_is_not(strict: Client, store: Store) -> None:
+    hammering = strict.holding(person(store, Clock(), "ann@label.test")[1])
+    pausing = strict.holding(person(store, Clock(), "ben@label.test")[1])
+    assert (await hammer(pausing, 60)).count(429) == 40
+    assert (await hammer(hammering)).count(429) >= 50
+    await refused(hammering)
+    await until(lambda: token_of(store, hammering.token).revoked_at is not None)
+
+    token = token_of(store, hammering.token)
+    assert token.revoked_reason == "abuse: 50 requests refused with 429, one after the other"
+    (event,) = store.read(lambda: events.find(events.Filter(token_id=token.id), limit=9)).result()[1:]
+    assert (event.kind, event.actor, event.reason) == ("token.revoked", "abuse", token.revoked_reason)
+    assert token_of(store, pausing.token).revoked_at is None
+    assert (await pausing.get("users/me")).status == 429
+
+
+async def test_who_tries_the_ids_of_others_is_revoked_in_the_path_and_in_the_body(loose: Client, store: Store) -> None:
+    paths, bodies, own, odd = (
+        loose.holding(person(store, Clock(), f"{name}@label.test")[1]) for name in ("pia", "bo", "olga", "odd")
+    )
+    assert await probe(paths) == [404] * 12
+    for number in range(12):
+        answer = await bodies.post("messaging/messages", {"conversation_id": 50 + number, "message_text": "hello"})
+        assert answer.status == 404
+        assert (await odd.get(f"playlists/{number}-x")).status == 404
+        assert (await odd.get(f"nowhere/{number}")).status == 404
+        assert (await own.get("playlists/4711")).status == 404
+    await refused(paths)
+    await refused(bodies)
+    await until(lambda: token_of(store, bodies.token).revoked_at is not None)
+
+    reason = token_of(store, bodies.token).revoked_reason
+    assert reason is not None
+    assert reason.startswith("abuse: 12 different resources that are not its own, or not there, within ")
+    assert (await own.get("users/me")).status == 200
+    assert (await odd.get("users/me")).status == 200
+
+
+async def test_a_reinstated_token_is_not_judged_again_for_the_same(loose: Client, store: Store) -> None:
+    client = loose.holding(person(store, Clock(), "ann@label.test")[1])
+    await probe(client)
+    await refused(client)
+    await until(lambda: token_of(store, client.token).revoked_at is not None)
+    token = token_of(store, client.token)
+    store.write(lambda: tokens.reinstate(token.id, now=Clock().now())).result()
+    assert (await client.get("playlists/77")).status == 404
+    await asyncio.sleep(3)
+    assert (await client.get("users/me")).status == 200
+    await probe(client, 20)
+    await refused(client)
+
+
+async def test_after_several_the_account_is_suspended(loose: Client, store: Store) -> None:
+    user_id, first = person(store, Clock(), "ann@label.test")
+
+    def another() -> str:
+        return tokens.create(users.get(user_id), "another", now=Clock().now())[1]
+
+    second, third = store.write(another).result(), store.write(another).result()
+    for value in (first, second):
+        assert (await loose.holding(third).get("users/me")).status == 200
+        await probe(loose.holding(value))
+        await refused(loose.holding(value))
+    answer = await loose.holding(third).get("users/me")
+    assert (answer.status, answer.json["message"]) == (403, "The account is suspended.")
+    user = store.read(lambda: users.get(user_id)).result()
+    assert user.suspended_reason == "abuse: 2 tokens were revoked for abuse"
+    kinds = [event.kind for event in store.read(lambda: events.find(limit=50)).result() if event.actor == "abuse"]
+    assert kinds == ["token.revoked", "token.revoked", "account.suspended"]
+
+
+@pytest.mark.only_on("sqlite")
+async def test_where_nothing_can_be_written_a_token_ends_in_memory_first(store: Store, tmp_path: Path) -> None:
+    log = tmp_path / "calls.db"
+    _, value = person(store, Clock(), "ann@label.test")
+    async with running(store, Clock(), LOOSE.model_copy(update={"activity": Activity(file=log)})) as client:
+        await until(log.exists)
+        await asyncio.sleep(0.3)
+        locks = [apsw.Connection(str(path)) for path in (log, store.url.removeprefix("sqlite:///"))]
+        for lock in locks:
+            lock.execute("BEGIN IMMEDIATE")
+        try:
+            await probe(client.holding(value))
+            await refused(client.holding(value))
+            assert token_of(store, value).revoked_at is None
+        finally:
+            for lock in locks:
+                lock.close()
+        await until(lambda: token_of(store, value).revoked_at is not None)
+        assert (await client.holding(value).get("users/me")).status == 401
+
+
+async def test_what_has_been_decided_is_written_at_the_end(store: Store) -> None:
+    _, value = person(store, Clock(), "ann@label.test")
+    with suppress(AssertionError):
+        async with running(store, Clock(), LOOSE) as client:
+            await probe(client.holding(value))
+            await refused(client.holding(value))
+    assert token_of(store, value).revoked_at is not None
