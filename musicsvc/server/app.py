@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
 from musicsvc.errors import Failure
-from musicsvc.server import descriptors, figures
+from musicsvc.server import descriptors, figures, request_lines
 from musicsvc.server.abuse import Judge
 from musicsvc.server.activity import ActivityLog
 from musicsvc.server.connections import Places
@@ -60,6 +60,8 @@ class App:
         self._activity = ActivityLog(self._calls, store, clock, settings.activity.keep_days)
         self._judge = Judge(settings.abuse, store, self._calls, self._activity, self._gatekeeper, clock)
         observers: list[Observer] = [self._metrics, self._activity, self._judge]
+        if settings.log.requests:
+            observers.append(request_lines.write)
         self._dispatcher = Dispatcher(
             settings, store, clock, Site(root), self._gatekeeper, self._executors, observers, metrics=self._metrics
         )

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from musicsvc.server.route import Route
+
+
+# The id of the request that is answered just now, for messages that are logged on the way.
+request_id: ContextVar[str | None] = ContextVar("musicsvc_request_id", default=None)
 
 
 @dataclass(slots=True)

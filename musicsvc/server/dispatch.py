@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import hdrs
 
 from musicsvc.errors import Failure, Invalid, NotFound
-from musicsvc.server import bodies, failures, transport
+from musicsvc.server import bodies, calls, failures, transport
 from musicsvc.server.calls import Call
 from musicsvc.server.replies import Reply, answer, sane_request_id
 from musicsvc.server.route import SAFE, Access, Family, Route, Router
@@ -72,6 +72,7 @@ class Dispatcher:
     async def __call__(self, request: BaseRequest) -> StreamResponse:
         """The answer to a request, whatever happens on the way."""
         request_id = sane_request_id(request.headers.get("X-Request-Id"))
+        calls.request_id.set(request_id)
         call = Call(self._clock.now(), self._clock.monotonic(), request_id, request.method)
         response = None
         try:
@@ -80,6 +81,7 @@ class Dispatcher:
             return response
         finally:
             self._tell(call, response)
+            calls.request_id.set(None)  # the connection may bring another one
 
     async def _outcome(self, request: BaseRequest, call: Call) -> Reply:
         """What the request comes to, a failure too."""

@@ -10,6 +10,7 @@ from musicsvc.store.workload import database_bytes, log_bytes
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from musicsvc.server.log_writer import Outlet
     from musicsvc.server.metrics import Metrics
     from musicsvc.server.wire import JsonServer
     from musicsvc.store.database import Store
@@ -29,6 +30,12 @@ def of_server(metrics: Metrics, server: Callable[[], JsonServer | None]) -> None
 
     metrics.gauge("musicsvc_connections", "Connections open.", connections)
     metrics.gauge("musicsvc_requests_in_flight", "Requests come and not answered yet.", in_flight)
+
+
+def of_logs(metrics: Metrics, outlet: Outlet) -> None:
+    """What became of the messages."""
+    about = "Log lines that stderr did not take."
+    metrics.counter("musicsvc_log_lines_dropped", about, lambda: outlet.lost)
 
 
 def of_store(metrics: Metrics, store: Store) -> None:

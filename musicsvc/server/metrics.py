@@ -73,7 +73,8 @@ class Metrics:
             self._called[key] = found
         requests, durations = found
         requests.inc()
-        durations.observe(call.milliseconds / 1000)
+        if call.method:  # what was no HTTP has no time either
+            durations.observe(call.milliseconds / 1000)
 
     def gauge(self, name: str, about: str, read: Callable[[], float]) -> None:
         """Show what this process has now; of several workers the sum. `read` neither waits nor fails."""

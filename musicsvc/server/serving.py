@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from musicsvc.config import Server
 from musicsvc.errors import Failure
-from musicsvc.server import backups, descriptors
+from musicsvc.server import backups, descriptors, figures, logs
 from musicsvc.server.app import App
 from musicsvc.server.metrics import Metrics
 from musicsvc.server.metrics_share import Share
@@ -48,11 +48,14 @@ def serve(settings: Settings, clock: Clock, ready: Callable[[str], None]) -> Non
     ready(root)
 
     def work(metrics: Metrics, lifeline: int | None = None) -> None:
-        _run(_work(settings, clock, root, listener, tls, lifeline, metrics))
+        with logs.started(settings.log, clock, threaded=True) as outlet:
+            figures.of_logs(metrics, outlet)
+            _run(_work(settings, clock, root, listener, tls, lifeline, metrics))
 
     if settings.server.workers == 1:
         work(Metrics())
-    else:
+        return
+    with logs.started(settings.log, clock, threaded=False):
         _supervise(work, settings.server.workers, listener)
 
 

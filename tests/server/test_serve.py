@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import socket
@@ -207,7 +208,10 @@ async def test_workers_are_replaced_and_end_together(serve: Callable[..., Progra
     os.killpg(program.process.pid, signal.SIGINT)  # as a terminal does: to all of them
     assert program.process.wait(10) == 0
     until(lambda: not any(map(is_running, workers)), 1)
-    assert program.err.splitlines()[1:] == [f"worker {killed} ended (SIGKILL); another one takes its place"]
+    (told,) = program.err.splitlines()[1:]
+    line = json.loads(told)
+    assert (line["level"], line["logger"]) == ("warning", "musicsvc")
+    assert line["message"] == f"worker {killed} ended (SIGKILL); another one takes its place"
 
 
 async def test_workers_do_not_outlive_their_supervisor(serve: Callable[..., Program]) -> None:
