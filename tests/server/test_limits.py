@@ -15,6 +15,7 @@ from musicsvc.server.limits import HEADERS
 from musicsvc.server.routes import INSIGHTS
 from musicsvc.store import database, tokens, users
 from tests.conftest import NOW
+from tests.contract import conforms
 from tests.rights.world import World
 from tests.serving import Answer, Client, person, running
 
@@ -85,11 +86,14 @@ async def test_every_limited_answer_tells_how_the_limit_stands(store: Store, clo
             await client.get("openapi.json"),
         ]
         assert [answer.status for answer in answers] == [304, 200, 422, 404, 415, 422, 404, 200, 200]
+        for path, answer in zip(("albums", "albums", "albums", "albums/99"), answers, strict=False):
+            conforms(answer, "HEAD" if answer.status == 200 else "GET", path)
         assert [told(answer)["RateLimit"] for answer in answers] == [
             f'"token";r={remaining};t=40' for remaining in range(298, 289, -1)
         ]
         unknown = await anonymous.get("users/me")
         assert (unknown.status, left(unknown)) == (401, {"address": 59})
+        conforms(unknown, "GET", "users/me")
 
 
 @sqlite
@@ -130,6 +134,8 @@ async def test_a_spent_limit_is_named_with_the_time_to_come_back(store: Store, c
         insights = await client.get(f"{INSIGHTS}/tracks/1")
         assert (insights.status, insights.headers["Retry-After"]) == (429, "12")
         assert insights.json == {"success": False, "message": message, "error": "rate_limited"}
+        conforms(refused, "GET", "albums")
+        conforms(insights, "GET", f"{INSIGHTS}/tracks/1")
         clock.seconds += 12
         assert (await client.get("albums")).status == 200
         assert (await anonymous.post("auth/register", NEWCOMER)).status == 200

@@ -10,6 +10,7 @@ import openapi_spec_validator
 import pytest
 
 from musicsvc.server import openapi
+from musicsvc.server.limits import HEADERS
 from musicsvc.server.route import JSON_MEDIA, Access, Route
 from musicsvc.server.routes import ROUTES, V1
 from tests import contract
@@ -156,6 +157,21 @@ async def test_the_example_of_a_change_can_be_sent_as_it_stands(
     answer = await send_example(caller_of(route, anonymous, world), document, route)
     assert answer.status == route.status, answer.body
     conforms(answer, route.method, route.path)
+
+
+def test_every_answer_may_tell_of_limits_and_the_endpoints_that_have_one_of_their_own_say_so(
+    document: dict[str, Any],
+) -> None:
+    headers = document["components"]["headers"]
+    assert {name for name, header in headers.items() if not header["required"]} == set(HEADERS)
+    for route in SHOWN:
+        operation = document["paths"][route.path][route.method.lower()]
+        promised = operation["responses"][str(route.status)]
+        assert set(HEADERS) <= promised["headers"].keys()
+        assert route.limit is None or f"the limit `{route.limit.value}`" in operation["description"]
+    assert all(set(HEADERS) <= shared["headers"].keys() for shared in document["components"]["responses"].values())
+    for written in ("300/minute", "60/minute", "10/hour", "20/minute", "30/minute"):
+        assert written in document["info"]["description"]
 
 
 def test_every_text_has_an_example(document: dict[str, Any]) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import musicsvc
 from musicsvc.config import Server
-from musicsvc.server.openapi import about, responses
+from musicsvc.server.openapi import about, headers, responses
 from musicsvc.server.openapi.models import Models
 from musicsvc.server.openapi.operations import operation, tags
 from musicsvc.server.routes import ROUTES
@@ -38,7 +38,7 @@ def document(root: str = DEFAULT_ROOT) -> JSON:
         "paths": paths,
         "components": {
             "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer", "description": about.TOKENS}},
-            "headers": responses.HEADERS,
+            "headers": headers.HEADERS,
             "responses": responses.shared(models),
             "schemas": models.definitions,
         },

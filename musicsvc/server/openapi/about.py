@@ -1,6 +1,9 @@
 """What the document says of the whole API: the rules and limits that hold for every endpoint."""
 
+from musicsvc.config import Limits
 from musicsvc.server.schemas.fields import MAX_ID
+
+LIMITS = Limits()
 
 TOKENS = """\
 A personal access token. Access is by invitation: once an account has it, a token is made in Account Settings,
@@ -27,6 +30,12 @@ no value is null; keys are always there. A 200 to a GET has an `ETag`: sent back
 (304). HEAD is answered as GET, without a body. Another method of a known path is 405 with `Allow`. Every answer has
 an `X-Request-Id`, taken over from the request where it is up to 128 of `A-Z a-z 0-9 . _ ~ -`; name it to the operator
 when something goes wrong.
+
+**Limits**, where the operator has set no others (`300/minute` is 300 in a minute): `token` {LIMITS.token}, and
+`address` {LIMITS.address} for requests without a valid token; beside these `register` {LIMITS.registrations} for an
+address, `exports` {LIMITS.exports} and `cover_art` {LIMITS.cover_art} for a token. `RateLimit-Policy` names those that
+held for a request, `RateLimit` tells how many remain (`r`) and for how many seconds (`t`), `X-RateLimit-*` the same of
+the tightest. Past a limit comes 429, which counts nowhere: wait as many seconds as `Retry-After` says.
 
 **Errors** name every faulty field at once, in `errors`, by its place: `name`, `artists.0`. An address that does not
 exist is 404; what belongs to somebody else is 403, or 404 where it is private.

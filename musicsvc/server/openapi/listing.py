@@ -13,7 +13,8 @@ Made from the table of endpoints by `python -m musicsvc.server.openapi.listing >
 two together. Bodies, answers and errors stand in the OpenAPI document: `/api/v1/openapi.json`, to be read at `/docs`.
 
 Callers: *all*, without a token; *public*, without a token the public fields only; *token*, an account with API access.
-The status is that of success. A + marks what is beside the documented endpoints.
+The status is that of success. A + marks what is beside the documented endpoints. Under *limit* stands what an endpoint
+is held to beside the limit of its caller ([limits.md](limits.md)).
 """
 CALLERS = {Access.OPEN: "all", Access.PUBLIC: "public", Access.TOKEN: "token"}
 
@@ -29,13 +30,14 @@ def markdown() -> str:
 
 def _section(name: str, routes: Iterable[Route]) -> str:
     rows = "".join(f"| {' | '.join(_cells(route))} |\n" for route in routes)
-    return f"## {name}\n\n| method | path | callers | status | |\n|---|---|---|---|---|\n{rows}"
+    return f"## {name}\n\n| method | path | callers | limit | status | |\n|---|---|---|---|---|---|\n{rows}"
 
 
 def _cells(route: Route) -> Iterator[str]:
     yield route.method
     yield f"`{route.path}`{' +' if route.addition else ''}"
     yield CALLERS[route.access]
+    yield "" if route.limit is None else f"`{route.limit.value}`"
     yield str(route.status)
     yield summary(route)
 

@@ -33,7 +33,7 @@ def operation(route: Route, models: Models) -> JSON:
     made: JSON = {
         "operationId": route.operation,
         "summary": summary(route).replace("`", ""),
-        "description": CALLERS[route.access],
+        "description": " ".join([CALLERS[route.access], *beside(route)]),
         "tags": [noun(route), *([ADDITIONS] if route.addition else [])],
         "security": SECURITY[route.access],
         "parameters": parameters(route),
@@ -47,6 +47,11 @@ def operation(route: Route, models: Models) -> JSON:
         }
     made["responses"] = responses(route, models)
     return made
+
+
+def beside(route: Route) -> list[str]:
+    """The limit that the endpoint is held to beside that of its caller, in words."""
+    return [] if route.limit is None else [f"Held to the limit `{route.limit.value}` too."]
 
 
 def body_example(route: Route, models: Models) -> Any:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from musicsvc import errors as words
 from musicsvc.server.failures import CODES, body_of, headers_of, status_of
+from musicsvc.server.openapi import headers
 from musicsvc.server.openapi.models import answers
 from musicsvc.server.route import JSON_MEDIA, Access, Family
 from musicsvc.server.schemas import errors
@@ -19,20 +20,6 @@ if TYPE_CHECKING:
     from musicsvc.server.shapes.envelope import JSON
 
 UNCHANGED = 304
-HEADERS = {
-    name: {"description": text, "required": True, "schema": {"type": "string"} | more}
-    for name, text, more in (
-        ("X-Request-Id", "The request's own name.", {"pattern": "^[A-Za-z0-9._~-]{1,128}$"}),
-        ("ETag", "What this answer is, to be sent back in `If-None-Match`.", {"pattern": '^"[0-9a-z-]+"$'}),
-        ("Cache-Control", "Who may keep the answer, to ask again with its `ETag`.", {}),
-        ("Vary", "The request headers that the answer depends on.", {}),
-        ("WWW-Authenticate", "How to authenticate.", {"const": "Bearer"}),
-        ("Retry-After", "Seconds to wait before the next try.", {"type": "integer", "minimum": 0}),
-        ("Allow", "The methods that the path takes.", {}),
-    )
-}
-ALWAYS = ("X-Request-Id",)
-CACHING = ("ETag", "Cache-Control", "Vary")
 # What each failure means to a client, and one that is as the service tells it.
 FAILURES: tuple[tuple[str, Failure], ...] = (
     (
@@ -54,7 +41,10 @@ FAILURES: tuple[tuple[str, Failure], ...] = (
         words.UnsupportedMedia("Send JSON, with Content-Type: application/json."),
     ),
     ("Faulty fields or parameters, all of them named.", words.Invalid({"name": "This field is required."})),
-    ("A limit is spent; the message names it.", words.TooMany("Too many requests at once. Try again in a second.", 1)),
+    (
+        "A limit is spent; the message names it.",
+        words.TooMany("The limit of 300 requests a minute for this token is spent. Try again in 12 seconds.", 12),
+    ),
     (
         "A fault of the service.",
         words.Failure("Something went wrong here. Name request 5d41402abc4b2a76 to the operator."),
@@ -92,23 +82,23 @@ def responses(route: Route, models: Models) -> JSON:
 
 def shared(models: Models) -> JSON:
     """The answers that endpoints share, by name."""
-    made = {_name(UNCHANGED): {"description": "Unchanged since that `ETag`.", "headers": _headers(*ALWAYS, *CACHING)}}
+    made = {_name(UNCHANGED): {"description": "Unchanged since that `ETag`.", "headers": headers.of(*headers.CACHING)}}
     for family in (Family.GENERAL, Family.INSIGHTS):
         for meaning, failure in FAILURES:
             model = models.of(_model(failure, family))
             made[_name(status_of(failure), family)] = {
                 "description": meaning,
-                "headers": _headers(*ALWAYS, *headers_of(failure)),
+                "headers": headers.of(*headers_of(failure)),
                 "content": {JSON_MEDIA: {"schema": model, "example": body_of(failure, family)}},
             }
     return made
 
 
 def _success(route: Route, models: Models) -> JSON:
-    caching = CACHING if UNCHANGED in statuses(route) else ()
+    caching = headers.CACHING if UNCHANGED in statuses(route) else ()
     return {
         "description": "Created." if route.status == 201 else "Done.",  # noqa: PLR2004 - CREATED
-        "headers": _headers(*ALWAYS, *caching),
+        "headers": headers.of(*caching),
         "content": {route.media: _content(route, models)},
     }
 
@@ -127,10 +117,6 @@ def _content(route: Route, models: Models) -> JSON:
         "schema": {"anyOf": schemas},
         "examples": {name: {"summary": name, "value": models.example(schema)} for name, schema in tiers},
     }
-
-
-def _headers(*names: str) -> JSON:
-    return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
 
 
 def _model(failure: Failure, family: Family) -> type[BaseModel]:
