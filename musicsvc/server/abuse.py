@@ -57,6 +57,7 @@ class Judge:
         self._unwritten: dict[int, Verdict] = {}
         self._judging: asyncio.Task[None] | None = None
         self._writing: asyncio.Task[None] | None = None
+        self.revoked = 0
         self._dropped = 0
         self._blind_until = 0.0
 
@@ -115,6 +116,7 @@ class Judge:
                 # From here on it is refused; the store follows.
                 self._gatekeeper.end(token_id)
                 self._unwritten[token_id] = verdict
+                self.revoked += 1
                 log.warning("token %s is revoked: %s", token_id, verdict.reason)
 
     async def _suspicious(self, token_ids: Collection[int], waiting: Iterable[Entry], since: int) -> set[int]:

@@ -45,7 +45,7 @@ class ActivityLog:
         # In the order in which they are given up: ordinary calls, faulty ones, refused ones.
         self._queues: tuple[deque[Entry], ...] = (deque(), deque(), deque())
         self._under_way: list[Entry] = []
-        self.dropped = 0
+        self.written = self.dropped = 0
         self._untold = 0
         self._failing = False
         self._ended = asyncio.Event()
@@ -94,6 +94,7 @@ class ActivityLog:
             await asyncio.to_thread(self._calls.prepare)
             while batch := self._take():
                 await asyncio.wrap_future(self._calls.write(partial(activity.add, batch)))
+                self.written += len(batch)
                 await self._recover()
         except Failure as failure:
             self._put_back(batch)

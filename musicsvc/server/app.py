@@ -72,9 +72,10 @@ class App:
             ("reading figures", self._metrics.refresh),
         ]
         self._server: JsonServer | None = None
-        figures.of_server(self._metrics, lambda: self._server)
-        figures.of_store(self._metrics, store)
         self._door: Door | None = None
+        figures.of_connections(self._metrics, lambda: self._server, lambda: self._door)
+        figures.of_store(self._metrics, store)
+        figures.of_calls(self._metrics, self._activity, self._judge)
         self._batches: asyncio.Task[None] | None = None
 
     def add_chore(self, name: str, chore: Chore) -> None:

@@ -20,7 +20,7 @@ class Call:
 
     `at`: instant in microseconds; `began`: monotonic seconds; `resource`: the object that the path names, or else the
     body, such as `playlists/7`, None where they name none that can exist; `judged`: whether limits and abuse handling
-    hold for it.
+    hold for it; `refused_by`: the limit that is spent.
     """
 
     at: int
@@ -37,6 +37,7 @@ class Call:
     size: int = 0
     milliseconds: float = 0.0
     retry_after: int | None = None
+    refused_by: str | None = None
     headers: dict[str, str] = field(default_factory=dict)
 
 

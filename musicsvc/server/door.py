@@ -45,7 +45,7 @@ class Door:
         self._leaving: deque[socket.socket] = deque()
         self._retry: asyncio.TimerHandle | None = None
         self._told_at = -TELLING_SECONDS
-        self._sent_away = 0
+        self.sent_away = 0
 
     def open(self) -> None:
         """Accept from now on."""
@@ -106,8 +106,8 @@ class Door:
 
     def _send_away(self, connection: socket.socket) -> None:
         """Tell the client to come back, where it can be told without a handshake."""
-        self._sent_away += 1
-        self._tell("Every connection that is allowed is busy; %s were sent away.", self._sent_away)
+        self.sent_away += 1
+        self._tell("Every connection that is allowed is busy; %s were sent away.", self.sent_away)
         if self._tls is not None:
             connection.close()
             return

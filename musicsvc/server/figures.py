@@ -4,22 +4,31 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from musicsvc.clock import SECOND
 from musicsvc.server.wire import JsonHandler
+from musicsvc.store.backups_folder import newest
+from musicsvc.store.sqlite_files import path_of
 from musicsvc.store.workload import database_bytes, log_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from musicsvc.clock import Clock
+    from musicsvc.config import Settings
+    from musicsvc.server.abuse import Judge
+    from musicsvc.server.activity import ActivityLog
+    from musicsvc.server.door import Door
     from musicsvc.server.log_writer import Outlet
     from musicsvc.server.metrics import Metrics
     from musicsvc.server.wire import JsonServer
+    from musicsvc.store.backups_folder import Entry
     from musicsvc.store.database import Store
 
 
-def of_server(metrics: Metrics, server: Callable[[], JsonServer | None]) -> None:
-    """Connections and what is under way on them; `server` is None before it listens."""
+def of_connections(metrics: Metrics, server: Callable[[], JsonServer | None], door: Callable[[], Door | None]) -> None:
+    """Connections and what is under way on them; both are None before the server listens."""
 
-    def connections() -> int:
+    def open_now() -> int:
         running = server()
         return len(running.connections) if running is not None else 0
 
@@ -28,8 +37,41 @@ def of_server(metrics: Metrics, server: Callable[[], JsonServer | None]) -> None
         handlers = running.connections if running is not None else []
         return sum(handler.unanswered for handler in handlers if isinstance(handler, JsonHandler))
 
-    metrics.gauge("musicsvc_connections", "Connections open.", connections)
+    def sent_away() -> int:
+        way_in = door()
+        return way_in.sent_away if way_in is not None else 0
+
+    metrics.gauge("musicsvc_connections", "Connections open.", open_now)
+    metrics.counter("musicsvc_connections_refused", "Connections for which there was no room.", sent_away)
     metrics.gauge("musicsvc_requests_in_flight", "Requests come and not answered yet.", in_flight)
+
+
+def of_calls(metrics: Metrics, activity: ActivityLog, judge: Judge) -> None:
+    """What became of the log of calls, and of those whom it convicts."""
+    metrics.counter("musicsvc_activity_written", "Calls in the activity log.", lambda: activity.written)
+    metrics.counter("musicsvc_activity_dropped", "Calls that it could not take.", lambda: activity.dropped)
+    metrics.gauge("musicsvc_activity_waiting", "Calls on their way to it.", lambda: activity.waiting)
+    metrics.counter("musicsvc_tokens_revoked", "Tokens revoked for abuse.", lambda: judge.revoked)
+
+
+def of_backups(metrics: Metrics, settings: Settings, clock: Clock) -> None:
+    """The last good backup; nothing where there is none, and on PostgreSQL."""
+    if path_of(settings.store_url) is None:
+        return
+
+    def last() -> Entry | None:
+        return newest(settings.backup_folder, clock.now())
+
+    def age() -> float | None:
+        found = last()
+        return None if found is None else (clock.now() - found.at) / SECOND
+
+    def size() -> float | None:
+        found = last()
+        return None if found is None else found.file.stat().st_size
+
+    metrics.once("musicsvc_backup_age_seconds", "Time since the last good backup.", age)
+    metrics.once("musicsvc_backup_bytes", "Size of the last good backup.", size)
 
 
 def of_logs(metrics: Metrics, outlet: Outlet) -> None:

@@ -76,6 +76,7 @@ class Limiter:
         refused = [standing for standing in standings if not standing.let_in]
         if refused:
             longest = max(refused, key=lambda standing: standing.wait)
+            call.refused_by = longest.limit.name
             raise TooMany(_message(longest), _seconds(longest))
 
 

@@ -13,6 +13,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from musicsvc import __version__
+from musicsvc.errors import Failure
 from musicsvc.server.processes import Processes
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 OTHER = "other"  # a method that is none of these, and what was no HTTP at all
 UNKNOWN = "unknown"  # the route of what no row of the table answers
+BUSY = "busy"  # the limit where no setting names one: too many at once of what is heavy
+REFUSED = 429
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
@@ -56,6 +59,9 @@ class Metrics:
             buckets=BUCKETS,
             registry=self._own,
         )
+        self._refusals = Counter(
+            "musicsvc_requests_refused", "Requests refused with 429.", ("limit",), registry=self._own
+        )
         self._called: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         self._gauges: list[tuple[Gauge, Callable[[], float]]] = []
         self._counters: list[tuple[Counter, Callable[[], float]]] = []
@@ -75,6 +81,8 @@ class Metrics:
         requests.inc()
         if call.method:  # what was no HTTP has no time either
             durations.observe(call.milliseconds / 1000)
+        if call.status == REFUSED:
+            self._refusals.labels(call.refused_by or BUSY).inc()
 
     def gauge(self, name: str, about: str, read: Callable[[], float]) -> None:
         """Show what this process has now; of several workers the sum. `read` neither waits nor fails."""
@@ -87,7 +95,7 @@ class Metrics:
         self._counters.append((counter, read))
 
     def once(self, name: str, about: str, read: Callable[[], float | None]) -> None:
-        """Show what is the same for every worker, read when it is asked for; None, or an OSError: it is left out."""
+        """Show what is the same for every worker, read when it is asked for; None, OSError, Failure: it is left out."""
         self._once.add(name, about, read)
 
     async def refresh(self, *, last: bool = False) -> None:  # noqa: ARG002 - a chore like the others
@@ -127,7 +135,7 @@ class Readings(Collector):
         for name, about, read in self._readings:
             try:
                 value = read()
-            except OSError:
+            except (OSError, Failure):
                 continue
             if value is not None:
                 yield GaugeMetricFamily(name, about, value=value)

@@ -149,6 +149,7 @@ async def _work(
 ) -> None:
     """Serve until a signal, or until the supervisor's end of the lifeline is closed."""
     store = database.connect(settings.store_url)
+    figures.of_backups(metrics, settings, clock)
     app = App(settings, store, clock, root, metrics)
     if scheduled := backups.schedule(settings, clock):
         app.add_chore("making a backup", scheduled)

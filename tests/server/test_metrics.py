@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from musicsvc import __version__
-from musicsvc.config import Metrics, Server, Settings
+from musicsvc.clock import MINUTE
+from musicsvc.config import Backups, Limits, Metrics, Server, Settings
+from musicsvc.server import figures
 from musicsvc.server.calls import Call
 from musicsvc.server.metrics import METHODS, OTHER, UNKNOWN
 from musicsvc.server.metrics import Metrics as Counting
 from musicsvc.server.routes import ROUTES
+from musicsvc.store import backups, backups_folder
 from tests.scraping import read, scraped, series, total
-from tests.serving import running
+from tests.serving import person, running
 from tests.wire import connected, request
 
 if TYPE_CHECKING:
@@ -172,3 +177,45 @@ def test_what_another_part_counts_never_goes_back() -> None:
     metrics.counter("musicsvc_other", "Other.", lambda: next(counted))
     shown = [total(read(metrics.text().decode()), "musicsvc_other_total") for _ in range(4)]
     assert shown == [3, 5, 5, 7]
+
+
+async def test_refusals_are_counted_by_the_limit_that_was_spent(store: Store, clock: MovableClock) -> None:
+    _, token = person(store, clock, "ann@label.test")
+    limits = {"local": True, "token": "3/minute", "register": "1/hour"}
+    settings = Settings(limits=Limits.model_validate(limits))
+    async with running(store, clock, settings) as client:
+        for _ in range(5):
+            await client.holding(token).get("genres")
+        for number in range(3):
+            await client.post("auth/register", {"email": f"bob{number}@label.test", "password": "three romances"})
+        figures = await scraped(client)
+    assert total(figures, "musicsvc_requests_refused_total", limit="token") == 2
+    assert total(figures, "musicsvc_requests_refused_total", limit="register") == 2
+    assert total(figures, "musicsvc_requests_refused_total") == 4
+    assert total(figures, REQUESTS, status="429") == 4
+
+
+async def test_what_became_of_the_activity_log_is_shown(client: Client) -> None:
+    for _ in range(5):
+        await client.get("genres")
+    figures = await scraped(client)
+    assert total(figures, "musicsvc_activity_dropped_total") == total(figures, "musicsvc_tokens_revoked_total") == 0
+    async with asyncio.timeout(10):
+        while total(figures, "musicsvc_activity_written_total") < 5:
+            await asyncio.sleep(0.1)
+            figures = await scraped(client)
+    assert total(figures, "musicsvc_activity_waiting") == 0
+
+
+@pytest.mark.only_on("sqlite")
+def test_the_age_of_the_last_good_backup_is_shown(store: Store, clock: MovableClock, tmp_path: Path) -> None:
+    settings = Settings(database_url=store.url, backups=Backups(folder=tmp_path))
+    metrics = Counting()
+    figures.of_backups(metrics, settings, clock)
+    assert not series(read(metrics.text().decode()), "musicsvc_backup_age_seconds")
+    made = backups.make(Path(store.url.removeprefix("sqlite:///")), backups_folder.new_name(tmp_path, clock.now()))
+    (tmp_path / "musicsvc-20260301T115900Z.db").write_bytes(b"cut short")
+    clock.advance(180 * MINUTE)
+    found = read(metrics.text().decode())
+    assert total(found, "musicsvc_backup_age_seconds") == 3 * 3600
+    assert total(found, "musicsvc_backup_bytes") == made.size
