@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 import apsw
 from playhouse.apsw_ext import APSWDatabase
 
-from musicsvc.errors import Unavailable
+from musicsvc.errors import Failure, Unavailable
 from musicsvc.store import occupancy, sqlite_files
 from musicsvc.store.database import Store, bind, enqueue, perform, queued
 from musicsvc.store.group_commit import GroupWriter
@@ -96,16 +96,25 @@ class SqliteStore(Store):
         sqlite_files.examine(self.path, sqlite_files.LOG_ID if log else sqlite_files.APPLICATION_ID)
         # The log is never restored, and is replaced while it is open.
         self._occupancy = occupancy.Occupancy(None) if log else occupancy.enter(self.path)
+        # Opened here and not at the first question, which the event loop asks.
+        self._watch: apsw.Connection | None = self._opened_watch()
+        self._watch_lock = threading.Lock()
         self._identity = sqlite_files.identity(self.path)
         self._readers = SqliteDatabase(self.path, {"query_only": "ON", "cache_size": -8000})
         self._pool = ThreadPoolExecutor(READERS, "store-read", initializer=bind, initargs=(self._readers,))
         database = SqliteDatabase(self.path, WRITING | ({"synchronous": "NORMAL"} if log else {}))
         self._writer = GroupWriter(database, BUSY_SECONDS)
         self.workload = self._writer.workload
-        # Opened here and not at the first question, which the event loop asks.
-        self._watch: apsw.Connection | None = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READWRITE)
-        self._watch.set_busy_timeout(1000)
-        self._watch_lock = threading.Lock()
+
+    def _opened_watch(self) -> apsw.Connection:
+        try:
+            with sqlite_files.opening(self.path):
+                watch = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READWRITE)
+        except Failure:
+            self._occupancy.release()
+            raise
+        watch.set_busy_timeout(1000)
+        return watch
 
     def in_place(self) -> bool:
         """Whether the file at the path is still the one that was opened."""

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import tempfile
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import apsw
 import peewee
 
 from musicsvc.errors import Damaged, Failure, Unavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 APPLICATION_ID = 0x4D535643  # "MSVC"
 LOG_ID = 0x4D53564C  # "MSVL", a log of calls
@@ -105,9 +109,16 @@ def examine(path: Path, application_id: int = APPLICATION_ID) -> None:
     own = application_id.to_bytes(4, "big")
     if header.startswith(HEADER) and len(header) == HEADER_BYTES and header[68:72] != own:
         raise foreign
-    try:
+    with opening(path):
         if _probe(path, pending=pending) != application_id:
             raise foreign
+
+
+@contextmanager
+def opening(path: Path) -> Iterator[None]:
+    """Raises Failure that names the file, where the disk or the file keeps it from being opened."""
+    try:
+        yield
     except (apsw.CorruptError, apsw.NotADBError):
         raise Damaged(f"The database {path} is damaged. {DAMAGED}") from None
     except apsw.Error as error:

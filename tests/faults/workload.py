@@ -14,7 +14,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from musicsvc.clock import DAY, parse
-from musicsvc.errors import Unavailable
+from musicsvc.errors import Damaged, Unavailable
 from musicsvc.store import listeners, plays, recount, schema
 from musicsvc.store.models import Genre, Play, Tag, Track
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 PARTS = 3  # tags that make one unit with their genre
 NOW = parse("2026-03-01T12:00:00Z")
 TRACKS = 5
+REFUSALS = (Unavailable, Damaged)  # SQLite calls it damage when the disk cannot read (EIO)
 
 
 def prepare() -> None:
@@ -117,7 +118,7 @@ class Ledger:
                 self.acknowledged.add(name)
             elif self.certain():
                 self.refused.add(name)
-                if not isinstance(error, Unavailable):
+                if not isinstance(error, REFUSALS):
                     self.odd.append(f"{name} was refused with {error!r}")
             return error is None
 

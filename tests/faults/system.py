@@ -1,0 +1,94 @@
+"""The system calls that SQLite makes on the files of a folder, which fail with an `errno` when told to (Linux).
+
+This is SQLite as it is served, its memory map and its locks too: only what the system answers is another thing.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from contextlib import contextmanager
+from ctypes import c_char_p, c_int, c_longlong, c_size_t, c_ssize_t, c_void_p
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import apsw
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+DESCRIPTORS = Path("/proc/self/fd")
+AT = (c_ssize_t, c_int, c_void_p, c_size_t, c_longlong)
+PLAIN = (c_ssize_t, c_int, c_void_p, c_size_t)
+# SQLite's names of the calls, what they do here, and their types; those that this build has not are left out.
+CALLS: dict[str, tuple[str, tuple[Any, ...]]] = {
+    "open": ("open", (c_int, c_char_p, c_int, c_int)),
+    "pread64": ("read", AT),
+    "pread": ("read", AT),
+    "read": ("read", PLAIN),
+    "pwrite64": ("write", AT),
+    "pwrite": ("write", AT),
+    "write": ("write", PLAIN),
+    "ftruncate": ("truncate", (c_int, c_int, c_longlong)),
+    "unlink": ("delete", (c_int, c_char_p)),
+}
+
+
+class Fault(Protocol):
+    """Says with which errno a call fails, 0 where it does not."""
+
+    def __call__(self, operation: str, file: str) -> int:
+        """`operation`: open, read, write, truncate or delete; `file`: the name without its folder."""
+
+
+def no_fault(operation: str, file: str) -> int:  # noqa: ARG001 - a Fault
+    """All is well."""
+    return 0
+
+
+class System:
+    """The calls on the files of one folder; `fault` can be set at any time."""
+
+    def __init__(self, folder: Path) -> None:
+        self.fault: Fault = no_fault
+        self._folder = str(folder) + "/"
+        self._vfs = apsw.VFS("probe", "unix")
+        self._kept: list[object] = []  # SQLite holds mere addresses of these
+        for name, (operation, types) in CALLS.items():
+            if address := self._vfs.xGetSystemCall(name):
+                kind = ctypes.CFUNCTYPE(*types, use_errno=True)
+                ours = kind(self._made(operation, kind(address)))
+                self._kept.append(ours)
+                self._vfs.xSetSystemCall(name, ctypes.cast(ours, c_void_p).value or 0)
+
+    def _made(self, operation: str, theirs: Any) -> Any:
+        def call(target: int | bytes, *more: Any) -> int:
+            number = self._answer(operation, target)
+            if number:
+                ctypes.set_errno(number)
+                return -1
+            return int(theirs(target, *more))
+
+        return call
+
+    def _answer(self, operation: str, target: int | bytes) -> int:
+        if self.fault is no_fault:
+            return 0
+        path = os.fsdecode(target) if isinstance(target, bytes) else str((DESCRIPTORS / str(target)).readlink())
+        return self.fault(operation, path.removeprefix(self._folder)) if path.startswith(self._folder) else 0
+
+    def restore(self) -> None:
+        """Give SQLite the real calls back."""
+        self.fault = no_fault
+        self._vfs.xSetSystemCall(None, 0)
+        self._vfs.unregister()
+
+
+@contextmanager
+def calls(folder: Path) -> Iterator[System]:
+    """The calls on the folder, for the length of the block."""
+    system = System(folder)
+    try:
+        yield system
+    finally:
+        system.restore()
