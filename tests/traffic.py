@@ -10,10 +10,11 @@ import heapq
 import math
 import random
 import tomllib
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from musicsvc.clock import SECOND, parse
 from musicsvc.store import quotas
@@ -21,11 +22,12 @@ from musicsvc.store.activity import Entry
 from musicsvc.store.quotas import Demand, MemoryQuotas
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
 FOLDER = Path(__file__).resolve().parents[1] / "fixtures" / "traffic"
 BEGAN = parse("2026-03-01T12:00:17Z")
 TOKEN, ACCOUNT = 7, 3
+NEW = 100_000  # the first id that nothing has
 OWN = 20  # things of its own that a client asks for again and again
 ANSWERED = 0.05  # seconds from a request to its answer at the client
 
@@ -122,20 +124,40 @@ class Profile:
     clients: list[Client]
     rule: str | None = None
 
-    def entries(self, limit: Limit) -> list[Entry]:
-        """Its calls against the limit, in the order of time; the same at every run."""
-        chance, new = random.Random(self.name), count(1000)
+    def course(self) -> Generator[Asked, int | None, None]:
+        """Its requests in the order of time, the same at every run; each is sent back what Retry-After it was told."""
+        chance, new = random.Random(self.name), count(NEW)
         workers = [_Worker(client, chance, new) for client in self.clients for _ in range(client.workers)]
         due = [(worker.client.start, number) for number, worker in enumerate(workers)]
         heapq.heapify(due)
-        made: list[Entry] = []
         while due:
             at, number = heapq.heappop(due)
-            entry, again = workers[number].ask(at, limit.ask(at))
-            made.append(entry._replace(request_id=f"r{len(made)}", address=f"127.0.{number}.{entry.address}"))
+            worker = workers[number]
+            again = worker.answered(
+                (yield Asked(at, f"127.0.{number}.{worker.address()}", worker.step, worker.thing()))
+            )
             if again is not None:
-                heapq.heappush(due, (again, number))
+                heapq.heappush(due, (at + ANSWERED + again, number))
+
+    def entries(self, limit: Limit) -> list[Entry]:
+        """Its calls against the limit, as the log holds them."""
+        course, made = self.course(), []
+        asked = next(course)
+        with suppress(StopIteration):
+            while True:
+                retry_after = limit.ask(asked.at)
+                made.append(_entry(len(made), asked, retry_after))
+                asked = course.send(retry_after)
         return made
+
+
+class Asked(NamedTuple):
+    """A request: when (seconds), from which address, which step of the profile, and about which thing."""
+
+    at: float
+    address: str
+    step: Step
+    thing: int | None
 
 
 class _Worker:
@@ -147,7 +169,7 @@ class _Worker:
         self._new = new
         self._asked = 0
         self._script = self._walk()
-        self._step, self._pause = next(self._script)
+        self.step, self._pause = next(self._script)
 
     def _walk(self) -> Iterator[tuple[Step, float]]:
         """The requests, each with the seconds from its answer to the next one."""
@@ -157,40 +179,42 @@ class _Worker:
                 pause = self.client.pace * (1 + self.client.jitter * self._chance.uniform(-1, 1))
                 yield step, pause + (self.client.rest if number == len(steps) else 0)
 
-    def ask(self, at: float, retry_after: int | None) -> tuple[Entry, float | None]:
-        """The call at this moment, and when the worker asks again, None where it has finished."""
+    def address(self) -> int:
+        """The last part of the address that it asks from."""
+        return self._asked % self.client.addresses
+
+    def thing(self) -> int | None:
+        """The id of what it asks for, None where that is malformed."""
+        ids = self.step.get("ids", "own")
+        return None if ids == "malformed" else next(self._new) if ids == "new" else 1 + self._asked % OWN
+
+    def answered(self, retry_after: int | None) -> float | None:
+        """The seconds from this answer to its next request, None where it has finished."""
         self._asked += 1
-        entry = _entry(at, self._step, self._resource() if retry_after is None else None, retry_after)
-        entry = entry._replace(address=str(self._asked % self.client.addresses))
-        refused = retry_after is not None
-        pause = max(self._pause if self.client.gives_up else 0, (retry_after or 0) * self.client.on_429) or self._pause
-        if not refused or self.client.gives_up:
+        told = (retry_after or 0) * self.client.on_429
+        pause = max(self._pause if self.client.gives_up else 0, told) or self._pause
+        if retry_after is None or self.client.gives_up:
             following = next(self._script, None)
             if following is None:
-                return entry, None
-            self._step, self._pause = following
-        return entry, at + ANSWERED + pause
-
-    def _resource(self) -> str | None:
-        noun = self._step.get("noun", _noun(self._step["ask"]))
-        ids = self._step.get("ids", "own")
-        if not noun or ids == "malformed":
-            return None
-        return f"{noun}/{next(self._new) if ids == 'new' else self._asked % OWN}"
+                return None
+            self.step, self._pause = following
+        return pause
 
 
-def _entry(at: float, step: Step, resource: str | None, retry_after: int | None) -> Entry:
-    method, _, route = step["ask"].partition(" ")
+def _entry(number: int, asked: Asked, retry_after: int | None) -> Entry:
+    method, _, route = asked.step["ask"].partition(" ")
+    noun = asked.step.get("noun", _noun(route))
+    named = bool(noun) and asked.thing is not None and retry_after is None
     return Entry(
-        at=BEGAN + int(at * SECOND),
-        request_id="",
+        at=BEGAN + int(asked.at * SECOND),
+        request_id=f"r{number}",
         account_id=ACCOUNT,
         token_id=TOKEN,
-        address="",
+        address=asked.address,
         method=method,
         route=route,
-        resource=resource,
-        status=step.get("status", 200) if retry_after is None else 429,
+        resource=f"{noun}/{asked.thing}" if named else None,
+        status=asked.step.get("status", 200) if retry_after is None else 429,
         retry_after=retry_after,
         milliseconds=2.0,
         size=100,
@@ -198,9 +222,9 @@ def _entry(at: float, step: Step, resource: str | None, retry_after: int | None)
     )
 
 
-def _noun(ask: str) -> str | None:
+def _noun(route: str) -> str | None:
     """What the path's parameter is an id of."""
-    parts = ask.split("/")
+    parts = route.split("/")
     places = [at for at, part in enumerate(parts) if part.startswith("{")]
     return parts[places[0] - 1] if places else None
 

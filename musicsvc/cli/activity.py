@@ -72,7 +72,7 @@ def activity(  # noqa: PLR0917 - Typer reads options from parameters
         "request_id": request,
         "statuses": _statuses(status),
     }
-    of_both = {"token_id": token_id, "since": _instant(since, now, "--since"), "until": _instant(until, now, "--until")}
+    of_both = {"token_id": token_id, "since": instant(since, now, "--since"), "until": instant(until, now, "--until")}
     with session.store() as store, logbook.of(settings.store_url, settings.activity.file) as log:
         wanted = _wanted(kind, of_calls, {**of_both, "account_id": _account(store, account)})
         shown = Shown(store, json=json, lines=follow)
@@ -114,7 +114,7 @@ def _statuses(text: str | None) -> tuple[int, int] | None:
     return int(text.lower().replace("x", "0")), int(text.lower().replace("x", "9"))
 
 
-def _instant(text: str | None, now: int, option: str) -> int | None:
+def instant(text: str | None, now: int, option: str) -> int | None:
     """The instant of a time, or of so long ago."""
     if text is None:
         return None

@@ -35,6 +35,7 @@ GROUPS: tuple[tuple[str, str | None], ...] = (
     ("plays", "plays"),
     ("database", "db"),
     ("activity", None),
+    ("abuse", "abuse"),
     ("settings", "config"),
     ("openapi", None),
 )

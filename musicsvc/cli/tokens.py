@@ -102,7 +102,10 @@ def reinstate(context: typer.Context, token_id: Id, json: Json = False) -> None:
     now = session.clock.now()
     token = session.write(lambda: tokens.reinstate(token_id, now=now))
     state = tokens.state(token, now)
-    _tell(session, token, f"Token {token.id} of {token.user.email} is {state}.", json=json)
+    message = f"Token {token.id} of {token.user.email} is {state}."
+    if token.user.suspended_at is not None:
+        message += f" The account is suspended. Run: musicsvc user reinstate {token.user.email}"
+    _tell(session, token, message, json=json)
 
 
 @app.command()

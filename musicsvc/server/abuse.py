@@ -33,7 +33,7 @@ T = TypeVar("T")
 log = logging.getLogger("musicsvc")
 SETTLED = 3 * SECOND // 2  # by then every process has written its calls, the successful ones too
 JUDGING_SECONDS = 1.0
-SUSPECTED_SECONDS = 10.0
+LOOKS = 10  # at a token, after it was refused something: other processes may have seen more of it
 
 
 class Judge:
@@ -53,7 +53,7 @@ class Judge:
         self._waiting = waiting
         self._gatekeeper = gatekeeper
         self._clock = clock
-        self._suspected: dict[int, float] = {}
+        self._suspected: dict[int, int] = {}
         self._unwritten: dict[int, Verdict] = {}
         self._judging: asyncio.Task[None] | None = None
         self._writing: asyncio.Task[None] | None = None
@@ -64,7 +64,7 @@ class Judge:
     def __call__(self, call: Call) -> None:
         """Note a token that was refused something."""
         if call.judged and call.token_id is not None and (call.status == REFUSED or call.status in DENIED):
-            self._suspected[call.token_id] = call.began
+            self._suspected[call.token_id] = LOOKS
 
     def start(self) -> None:
         """Judge from now on."""
@@ -97,8 +97,7 @@ class Judge:
 
     async def _judge(self) -> None:
         """Judge the tokens that were refused something lately."""
-        ended = self._clock.monotonic() - SUSPECTED_SECONDS
-        self._suspected = {token: at for token, at in self._suspected.items() if at > ended}
+        self._suspected = {token: looks - 1 for token, looks in self._suspected.items() if looks}
         token_ids = self._suspected.keys() - self._unwritten.keys()
         if not token_ids:
             return

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from peewee import fn
+from peewee import SQL, fn
 
 from musicsvc.clock import SECOND
 from musicsvc.store import tokens, users
-from musicsvc.store.abuse_probes import DENIED
+from musicsvc.store.abuse_probes import DENIED, FIRST_FAILURE
 from musicsvc.store.abuse_refusals import REFUSED
 from musicsvc.store.database import locked
 from musicsvc.store.models import Activity, SecurityEvent, Token, User
@@ -99,12 +99,14 @@ class Tally(NamedTuple):
         return self.refused >= rules.refusals or self.denied >= rules.probes
 
 
-def tallies(token_ids: Collection[int], since: int) -> dict[int, Tally]:
-    """How many refusals and denials of these tokens the log holds from this instant on; on the log's store."""
+def tallies(token_ids: Collection[int] | None, since: int) -> dict[int, Tally]:
+    """How many refusals and denials of these tokens, or of all, the log holds since then; on the log's store."""
     counts = [
         fn.COALESCE(fn.SUM(condition.cast("integer")), 0)
         for condition in (Activity.status == REFUSED, Activity.status.in_(DENIED))
     ]
-    mine = Activity.token_id.in_(list(token_ids)), Activity.at >= since, Activity.judged
-    rows = Activity.select(Activity.token_id, *counts).where(*mine).group_by(Activity.token_id).tuples()
+    mine = Activity.token_id.in_(list(token_ids)) if token_ids is not None else Activity.token_id.is_null(is_null=False)
+    # Said with the number as it stands, so that the index of refused calls is known to do.
+    refused = SQL(f"status >= {FIRST_FAILURE}"), Activity.at >= since, Activity.judged
+    rows = Activity.select(Activity.token_id, *counts).where(mine, *refused).group_by(Activity.token_id).tuples()
     return {token_id: Tally(int(refused), int(denied)) for token_id, refused, denied in rows.iterator()}

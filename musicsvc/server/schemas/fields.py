@@ -119,8 +119,8 @@ Tag = text(1, 60)
 class Body(BaseModel):
     """A JSON object that a client sends; fields that are not known are ignored.
 
-    `references` maps a field of ids to the store function that tells which of them do not exist. `subjects` maps a field
-    to the noun of what it names, where the caller needs a right to that: then it is what the call is about.
+    `references` maps a field of ids to the store function that tells which of them do not exist; `subjects` maps a
+    field to the noun of what it names, where the caller needs a right to that: then it is what the call is about.
     """
 
     model_config = ConfigDict(extra="ignore", frozen=True)

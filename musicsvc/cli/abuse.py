@@ -1,0 +1,132 @@
+"""`musicsvc abuse`: what the rules on abuse make of the log of calls."""
+
+from collections import Counter
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from musicsvc.cli import output
+from musicsvc.cli.activity import TIME, instant
+from musicsvc.cli.output import JSON, Json
+from musicsvc.cli.session import Session
+from musicsvc.cli.tokens import Id
+from musicsvc.errors import NotFound
+
+if TYPE_CHECKING:
+    from musicsvc.store.abuse import Verdict
+    from musicsvc.store.abuse_hearing import Hearing
+    from musicsvc.store.abuse_sentences import Standing
+
+app = typer.Typer(help="Abuse: judge the log of calls, explain what was decided.", no_args_is_help=True)
+
+Since = Annotated[str | None, typer.Option(metavar="TIME", help=f"Only calls from then on. {TIME}", show_default=False)]
+
+
+@app.command()
+def check(
+    context: typer.Context,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show it; nothing is revoked.")] = False,
+    since: Since = None,
+    json: Json = False,
+) -> None:
+    """Replay the rules over the log of calls, and revoke the tokens that break them."""
+    from functools import partial
+
+    from musicsvc.store import abuse_hearing, abuse_sentences, logbook
+
+    session = Session.of(context)
+    settings, now = session.settings(), session.clock.now()
+    found = []
+    with session.store() as store, logbook.of(settings.store_url, settings.activity.file) as log:
+        for standing, verdict in abuse_hearing.verdicts(
+            store, log, settings.abuse, instant(since, now, "--since") or 0
+        ):
+            outcome = "already revoked" if standing.revoked_at is not None else "would be revoked"
+            if not dry_run and standing.revoked_at is None:
+                unit = partial(abuse_sentences.carry_out, standing.token_id, verdict, settings.abuse, now=now)
+                sentence = store.write(unit).result()
+                outcome = "revoked" if sentence.revoked else "reinstated meanwhile"
+                outcome += ", account suspended" if sentence.suspended else ""
+            found.append(_decided(standing, verdict, outcome))
+    output.rows(found, ("token_id", "email", "rule", "last_at", "outcome", "reason"), json=json)
+    if not found:
+        session.say("No token breaks the rules.")
+
+
+def _decided(standing: "Standing", verdict: "Verdict", outcome: str) -> JSON:
+    return {
+        "token_id": standing.token_id,
+        "email": standing.email,
+        "rule": verdict.rule,
+        "first_at": output.moment(verdict.since),
+        "last_at": output.moment(verdict.at),
+        "outcome": outcome,
+        "reason": verdict.reason,
+    }
+
+
+@app.command()
+def explain(context: typer.Context, token_id: Id, since: Since = None, json: Json = False) -> None:
+    """Show how near a token came to each threshold, or by which calls it passed one."""
+    from musicsvc.store import abuse_hearing, logbook
+
+    session = Session.of(context)
+    settings, now = session.settings(), session.clock.now()
+    with session.store() as store, logbook.of(settings.store_url, settings.activity.file) as log:
+        heard = abuse_hearing.hear(store, log, settings.abuse, token_id, instant(since, now, "--since") or 0)
+    if heard is None:
+        raise NotFound(f"There is no token {token_id}.")
+    answers = [
+        {"calls": calls, "status": status, "route": route or "(no endpoint)"}
+        for (status, route), calls in Counter(heard.answers).most_common()
+    ]
+    facts = _facts(heard)
+    if json:
+        output.value({**facts, "answers": answers})
+        return
+    output.record(
+        {key: value for key, value in facts.items() if not isinstance(value, dict)} | _told(facts), json=False
+    )
+    typer.echo("\nIts calls in that time:" if answers else "\nThe log holds no calls of it in that time.")
+    if answers:
+        output.rows(answers, ("calls", "status", "route"), json=False)
+
+
+def _facts(heard: "Hearing") -> JSON:
+    standing, verdict, refused, probed, rules = heard.standing, heard.verdict, heard.refused, heard.probed, heard.rules
+    return {
+        "token_id": standing.token_id,
+        "email": standing.email,
+        "revoked_at": output.moment(standing.revoked_at),
+        "revoked_reason": standing.revoked_reason,
+        "calls_count_from_at": output.moment(standing.pardoned_at or None),
+        "rule": verdict and verdict.rule,
+        "verdict": verdict and verdict.reason,
+        "first_at": output.moment(heard.first),
+        "last_at": output.moment(heard.last),
+        "refusals": {
+            "most": refused.refused,
+            "too_early": refused.early,
+            "allowed": rules.refusals,
+            "seconds": rules.refusal_seconds,
+        },
+        "probes": {
+            "most": probed.resources,
+            "calls": probed.calls,
+            "successes": probed.successes,
+            "allowed": rules.probes,
+            "seconds": rules.probe_seconds,
+            "success_percent": rules.probe_success_percent,
+        },
+    }
+
+
+def _told(facts: JSON) -> JSON:
+    """The figures against their thresholds, a line each."""
+    refused, probed = facts["refusals"], facts["probes"]
+    return {
+        "refusals": f"{refused['most']} of {refused['allowed']} by 429 in {refused['seconds']} s without a pause"
+        f" as told; {refused['too_early']} came too early",
+        "probes": f"{probed['most']} of {probed['allowed']} different resources denied in {probed['seconds']} s;"
+        f" {probed['successes']} of {probed['calls']} calls successful, {probed['success_percent']} % would do",
+    }

@@ -1,0 +1,77 @@
+"""The rules on abuse replayed over the log of calls, for an operator who asks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+from musicsvc.store import abuse, abuse_sentences, activity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from musicsvc.config import Abuse
+    from musicsvc.store import abuse_probes, abuse_refusals
+    from musicsvc.store.abuse import Verdict
+    from musicsvc.store.abuse_sentences import Standing
+    from musicsvc.store.activity import Entry
+    from musicsvc.store.database import Store
+    from musicsvc.store.logbook import Log
+
+
+@dataclass(slots=True)
+class Hearing:
+    """What the log says of one token; where there is a verdict, of the calls that led to it.
+
+    `first` and `last`: the instants of the first and the last call; `answers` counts them by status and route.
+    """
+
+    standing: Standing
+    rules: Abuse
+    verdict: Verdict | None
+    refused: abuse_refusals.Figures
+    probed: abuse_probes.Figures
+    first: int | None = None
+    last: int | None = None
+    answers: Counter[tuple[int, str | None]] = field(default_factory=Counter)
+
+
+def verdicts(store: Store, log: Log, rules: Abuse, since: int) -> Iterator[tuple[Standing, Verdict]]:
+    """The tokens that break the rules by the log, from this instant on, in the order of their ids."""
+    if not log.look():
+        return
+    tallies = log.read(partial(abuse_sentences.tallies, None, since)).result()
+    suspicious = [token_id for token_id, tally in tallies.items() if tally.suspicious(rules)]
+    standings = store.read(partial(abuse_sentences.standings, suspicious)).result()
+    for _, standing in sorted(standings.items()):
+        verdict = abuse.judge(_calls(log, standing, since), rules)
+        if verdict is not None:
+            yield standing, verdict
+
+
+def hear(store: Store, log: Log, rules: Abuse, token_id: int, since: int) -> Hearing | None:
+    """What the log says of this token, from this instant on; None where there is no such token."""
+    standing = store.read(partial(abuse_sentences.standings, [token_id])).result().get(token_id)
+    if standing is None:
+        return None
+    trial = abuse.Trial(rules)
+    calls = _calls(log, standing, since) if log.look() else iter(())
+    verdict = next((found for entry in calls if (found := trial.see(entry)) is not None), None)
+    heard = Hearing(standing, rules, verdict, trial.refused, trial.probed)
+    if log.look():
+        since = since if verdict is None else verdict.since
+        for entry in _calls(log, standing, since):
+            if verdict is not None and entry.at > verdict.at:
+                break
+            heard.first = heard.first or entry.at
+            heard.last = entry.at
+            heard.answers[entry.status, entry.route] += 1
+    return heard
+
+
+def _calls(log: Log, standing: Standing, since: int) -> Iterator[Entry]:
+    """The calls that count against the token, in the order of time."""
+    since = max(since, standing.pardoned_at + 1)
+    return activity.replay(log, activity.Filter(token_id=standing.token_id, since=since))

@@ -1,0 +1,132 @@
+"""`musicsvc abuse`: the rules replayed over the log, and what each token is held."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from musicsvc.clock import DAY, SECOND, Clock
+from musicsvc.store import activity, events, logbook, tokens, users
+from tests.traffic import BEGAN, SlidingWindow, profiles
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from musicsvc.store.activity import Entry
+    from musicsvc.store.database import Store
+    from tests.cli.conftest import Json, Run
+
+TRAFFIC = {profile.name: profile for profile in (*profiles("honest"), *profiles("attacks"))}
+
+
+@pytest.fixture
+def played(store: Store) -> Callable[..., list[int]]:
+    """Writes profiles of traffic to the log, each of a token of its own, or of the given one; the tokens' ids."""
+
+    def play(*names: str, token_id: int | None = None, began: int | None = None) -> list[int]:
+        now, email = Clock().now(), "ann@label.test"
+
+        def make() -> list[int]:
+            user = users.find_by_email(email) or users.create(email, api_access=True, now=now - 9 * DAY)
+            return [tokens.create(user, name[:50], now=now - 9 * DAY)[0].id for name in names]
+
+        made = store.write(make).result() if token_id is None else [token_id]
+        shift = (now - DAY if began is None else began) - BEGAN
+        entries: list[Entry] = []
+        for name, each in zip(names, made, strict=True):
+            entries += [
+                entry._replace(token_id=each, at=entry.at + shift) for entry in TRAFFIC[name].entries(SlidingWindow())
+            ]
+        with logbook.of(store.url) as log:
+            log.prepare()
+            log.write(lambda: activity.add(entries)).result()
+        return made
+
+    return play
+
+
+def test_a_dry_run_lists_who_breaks_the_rules_and_changes_nothing(
+    run: Run, ask: Json, played: Callable[..., list[int]]
+) -> None:
+    played("stale cache", "eight threads", "private playlists", "catalog by pages")
+    rows = ask("abuse", "check", "--dry-run")
+
+    assert [(row["token_id"], row["rule"], row["outcome"]) for row in rows] == [
+        (3, "probing", "would be revoked"),
+        (4, "scraping", "would be revoked"),
+    ]
+    assert rows[0]["email"] == "ann@label.test"
+    assert rows[0]["reason"].startswith("abuse: 50 different resources")
+    assert {token["state"] for token in ask("token", "list")} == {"valid"}
+    assert "probing" in run("abuse", "check", "--dry-run").stdout
+    assert ask("abuse", "check", "--dry-run", "--since", "2h") == []
+
+
+def test_without_it_they_are_revoked_the_account_suspended_and_the_undo_holds(
+    run: Run, ask: Json, played: Callable[..., list[int]], store: Store
+) -> None:
+    played("hammer", "private playlists", "dressed up")
+    outcomes = [row["outcome"] for row in ask("abuse", "check")]
+    assert outcomes == ["revoked", "revoked", "revoked, account suspended"]
+    listed = ask("token", "list")
+    assert [token["state"] for token in listed] == ["revoked"] * 3
+    assert listed[0]["revoked_reason"].startswith("abuse: ")
+    shown = ask("user", "show", "ann@label.test")
+    assert shown["suspended_reason"] == "abuse: 3 tokens were revoked for abuse"
+    assert [row["outcome"] for row in ask("abuse", "check")] == ["already revoked"] * 3
+
+    done = run("token", "reinstate", "2")
+    assert done.stderr == (
+        "Token 2 of ann@label.test is valid. The account is suspended. Run: musicsvc user reinstate ann@label.test\n"
+    )
+    assert [row["token_id"] for row in ask("abuse", "check")] == [1, 3]
+    noted = store.read(lambda: events.find(events.Filter(token_id=2), limit=9)).result()
+    assert [(event.kind, event.actor) for event in noted[1:]] == [
+        ("token.revoked", "abuse"),
+        ("token.reinstated", "cli"),
+    ]
+
+
+def test_what_comes_after_a_reinstatement_is_judged_anew(ask: Json, played: Callable[..., list[int]]) -> None:
+    played("private playlists")
+    ask("abuse", "check")
+    ask("token", "reinstate", "1")
+    assert ask("abuse", "check", "--dry-run") == []
+    assert ask("abuse", "explain", "1")["answers"] == []
+    played("private playlists", token_id=1, began=Clock().now() + SECOND)
+    assert [row["token_id"] for row in ask("abuse", "check", "--dry-run")] == [1]
+
+
+def test_a_token_is_explained_with_its_figures(run: Run, ask: Json, played: Callable[..., list[int]]) -> None:
+    played("private playlists", "stale cache")
+    broke = ask("abuse", "explain", "1")
+    assert broke["rule"] == "probing"
+    assert broke["verdict"].startswith("abuse: 50 different resources")
+    assert broke["answers"] == [{"calls": 50, "status": 404, "route": "/api/v1/playlists/{id}"}]
+    assert broke["first_at"] < broke["last_at"]
+
+    near = ask("abuse", "explain", "2")
+    assert near["rule"] is None
+    assert near["refusals"] == {"most": 0, "too_early": 0, "allowed": 100, "seconds": 300}
+    assert (near["probes"]["most"], near["probes"]["calls"], near["probes"]["successes"]) == (30, 81, 51)
+    text = run("abuse", "explain", "2").stdout
+    assert "30 of 50 different resources denied in 60 s; 51 of 81 calls successful, 10 % would do" in text
+    assert "/api/v1/playlists/{id}" in text
+
+
+def test_without_a_log_nobody_breaks_the_rules(run: Run, ask: Json, store: Store) -> None:
+    assert run("abuse", "check").stderr == "No token breaks the rules.\n"
+    assert run("abuse", "explain", "7", expect=1).stderr == "Error: There is no token 7.\n"
+    now = Clock().now()
+    store.write(lambda: tokens.create(users.create("a@label.test", api_access=True, now=now), "one", now=now)).result()
+    assert ask("abuse", "explain", "1")["answers"] == []
+    assert "The log holds no calls of it in that time." in run("abuse", "explain", "1").stdout
+    run("abuse", "check", "--since", "yesterday", expect=2)
+
+
+def test_its_help_loads_nothing_heavy() -> None:
+    code = "import sys, musicsvc.cli.abuse; sys.exit(any(name in sys.modules for name in ('peewee', 'aiohttp')))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
