@@ -218,6 +218,11 @@ def load(config: Path | None = None, options: Mapping[str, Any] | None = None) -
     return settings
 
 
+def file_of(config: Path | None = None) -> Path:
+    """Where the settings file is, or would be."""
+    return config or _default_file()
+
+
 def origins(settings: Settings, config: Path | None = None) -> dict[str, str]:
     """Where each setting comes from, by dotted name: a variable, the settings file, or `default`."""
     file = config or _default_file()

@@ -34,6 +34,7 @@ GROUPS: tuple[tuple[str, str | None], ...] = (
     ("insights", "insights"),
     ("plays", "plays"),
     ("database", "db"),
+    ("doctor", None),
     ("activity", None),
     ("abuse", "abuse"),
     ("settings", "config"),

@@ -15,7 +15,7 @@ from musicsvc.errors import Failure
 from musicsvc.store import backups_proof, sqlite_files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from musicsvc.store.backups_proof import Told
@@ -138,25 +138,34 @@ def draft(target: Path) -> Iterator[Draft]:
         os.close(descriptor)
 
 
-def sweep(folder: Path, *names: str) -> list[Path]:
+def sweep(folder: Path, *names: str) -> None:
     """Remove what backups that were killed left half done; those under way are left alone."""
-    left = [file for file in folder.iterdir() if LEFTOVER.fullmatch(file.name) or file.name in names]
-    return [file for file in left if _abandoned(file)]
+    for file in folder.iterdir():
+        if LEFTOVER.fullmatch(file.name) or file.name in names:
+            _unless_written(file, _remove)
 
 
-def _abandoned(file: Path) -> bool:
-    """Remove the file unless somebody writes it; whether it was removed."""
+def abandoned(folder: Path) -> list[Path]:
+    """What a sweep would remove."""
+    found: list[Path] = []
+    for file in folder.iterdir() if folder.is_dir() else ():
+        if LEFTOVER.fullmatch(file.name):
+            _unless_written(file, found.append)
+    return found
+
+
+def _unless_written(file: Path, act: Callable[[Path], object]) -> None:
+    """Do it with the file unless a backup that is under way writes it."""
     try:
         descriptor = os.open(file, os.O_RDWR)
     except FileNotFoundError:
-        return False
+        return
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        return False
+        return
     else:
-        _remove(file)
-        return True
+        act(file)
     finally:
         os.close(descriptor)
 

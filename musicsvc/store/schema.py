@@ -79,17 +79,24 @@ def upgrade(url: str, save: Callable[[str], None] | None = None) -> list[str]:
 
 def problems() -> list[str]:
     """What is wrong with the database, a line each: integrity, foreign keys, schema against models; inside a unit."""
-    found: list[str] = []
-    if is_sqlite():
-        found += [f"integrity: {row[0]}" for row in current().execute_sql("PRAGMA integrity_check") if row[0] != "ok"]
-        found += [
-            f"foreign keys: row {row[1]} of {row[0]} points at nothing in {row[2]}"
-            for row in current().execute_sql("PRAGMA foreign_key_check")
-        ]
-    difference = diff_models(current(), models.tables())
-    if difference:
-        found += [f"schema: {line}" for line in str(difference).splitlines()]
-    return found
+    return damage() + differences()
+
+
+def damage() -> list[str]:
+    """What is broken in the database's file, a line each; a server of PostgreSQL looks after its own."""
+    if not is_sqlite():
+        return []
+    found = [f"integrity: {row[0]}" for row in current().execute_sql("PRAGMA integrity_check") if row[0] != "ok"]
+    return found + [
+        f"foreign keys: row {row[1]} of {row[0]} points at nothing in {row[2]}"
+        for row in current().execute_sql("PRAGMA foreign_key_check")
+    ]
+
+
+def differences() -> list[str]:
+    """Where the tables are not those of the models, a line each."""
+    found = diff_models(current(), models.tables())
+    return [f"schema: {line}" for line in str(found).splitlines()] if found else []
 
 
 def migrating(url: str) -> AbstractContextManager[Database]:

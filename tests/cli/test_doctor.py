@@ -1,0 +1,329 @@
+"""`musicsvc doctor`: each fault is found, named, and told with the way out; nothing else is."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Collection
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+import trustme
+
+from musicsvc import config
+from musicsvc.clock import DAY, SECOND, Clock, isoformat, parse
+from musicsvc.config import Server
+from musicsvc.server import certificates, exposure
+from musicsvc.store import backups, backups_folder, database, soundness, sqlite_files, surroundings, users
+from musicsvc.store.soundness import Finding
+from tests import old
+from tests.cli.conftest import Run
+from tests.program import Program
+
+sqlite = pytest.mark.only_on("sqlite")
+NOW = parse("2026-12-01T12:00:00Z")
+Doctor = Callable[[], tuple[int, dict[str, list[dict[str, str]]]]]
+
+
+@pytest.fixture
+def doctor(run: Run) -> Doctor:  # noqa: ARG001 - it names the database
+    """Runs it; its exit code, and what it found by subject."""
+
+    def ask() -> tuple[int, dict[str, list[dict[str, str]]]]:
+        line = [sys.executable, "-m", "musicsvc", "doctor", "--json"]
+        done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=60)
+        assert "Traceback" not in done.stderr
+        answer: Any = json.loads(done.stdout)
+        found: dict[str, list[dict[str, str]]] = {}
+        for finding in answer["findings"]:
+            assert (finding["level"] == "ok") == (finding["way_out"] == ""), finding
+            assert "\n" not in finding["finding"]
+            found.setdefault(finding["check"], []).append(finding)
+        assert answer["ok"] == (done.returncode == 0)
+        return done.returncode, found
+
+    return ask
+
+
+@pytest.fixture
+def file(store_url: str) -> Path:
+    return Path(store_url.removeprefix("sqlite:///"))
+
+
+def levels(found: dict[str, list[dict[str, str]]], but: Collection[str] = ()) -> set[str]:
+    return {finding["level"] for check, findings in found.items() if check not in but for finding in findings}
+
+
+@sqlite
+def test_a_sound_installation_is_found_sound_also_while_it_is_served(run: Run, doctor: Doctor, tmp_path: Path) -> None:
+    run("db", "backup")
+    with Program(tmp_path, "serve", "--port", "0") as program:
+        assert program.root
+        code, found = doctor()
+    assert (code, levels(found, but={"disk", "descriptors"})) == (0, {"ok"})
+    assert list(found) == [
+        *("clock", "SQLite", "pragmas", "integrity", "schema", "activity log", "permissions", "disk", "backups"),
+        *("leftovers", "TLS", "settings", "descriptors"),
+    ]
+
+
+@pytest.mark.only_on("postgres")
+def test_postgres_is_looked_at_as_far_as_it_shows_itself(doctor: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, found = doctor()
+    assert set(found) >= {"clock", "pragmas", "schema", "TLS", "settings", "descriptors"}
+    assert levels({name: found[name] for name in ("clock", "schema", "settings")}) == {"ok"}
+    monkeypatch.setenv("MUSICSVC_DATABASE_URL", "postgresql://ada:s3cret@127.0.0.1:1/music")
+    code, found = doctor()
+    assert (code, found["database"][0]["level"]) == (1, "problem")
+    assert "s3cret" not in str(found)
+
+
+def _middle(file: Path) -> None:
+    content = file.read_bytes()
+    at = len(content) // 2 // 4096 * 4096
+    file.write_bytes(content[:at] + b"\xa5" * 4096 + content[at + 4096 :])
+
+
+@sqlite
+@pytest.mark.parametrize(
+    ("spoil", "says", "way_out"),
+    [
+        (lambda file: file.unlink(), "There is no database at ", "musicsvc init"),
+        (lambda file: file.write_bytes(b""), "is empty (0 bytes).", "Put a backup in its place"),
+        (_middle, "is damaged.", "Put a backup in its place"),
+    ],
+    ids=["missing", "empty", "damaged"],
+)
+def test_a_database_that_cannot_be_used_is_told_with_the_way_out(
+    file: Path, spoil: Callable[[Path], object], says: str, way_out: str
+) -> None:
+    spoil(file)
+    found = by_check(soundness.of_database(f"sqlite:///{file}", now=NOW))
+    assert found["database"].level == "problem"
+    assert says in found["database"].finding
+    assert way_out in found["database"].way_out
+
+
+@sqlite
+def test_all_else_is_looked_at_where_the_database_is_damaged(doctor: Doctor, file: Path) -> None:
+    _middle(file)
+    (file.parent / "backups").write_text("in the way")
+    code, found = doctor()
+    assert (code, found["database"][0]["level"], found["backups"][0]["level"]) == (1, "problem", "problem")
+    assert len(found) > 8
+
+
+@sqlite
+def test_what_a_person_reads(run: Run, file: Path) -> None:
+    file.chmod(0o640)
+    said = run("doctor")
+    assert said.stderr == "Problems: 0, warnings: 2.\n"
+    assert f"chmod 600 {file}" in said.stdout
+    assert "Run: musicsvc db backup (a server makes one every 24 hours)" in said.stdout
+
+
+def by_check(found: list[Finding]) -> dict[str, Finding]:
+    return {finding.check: finding for finding in found if finding.level != "ok"}
+
+
+@sqlite
+def test_another_schema_is_a_problem(tmp_path: Path) -> None:
+    path = tmp_path / "data" / "musicsvc.db"
+    old.make(path, 1)
+    found = by_check(soundness.of_database(f"sqlite:///{path}", now=NOW))
+    assert found["schema"] == soundness.problem(
+        "schema", "The database is of an older schema (0001_catalog).", "Run: musicsvc db upgrade"
+    )
+
+
+@sqlite
+def test_damage_that_a_start_does_not_see_is_found(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite_files, "QUICK_CHECK_BYTES", 0)
+    whole = file.read_bytes()
+    for page in range(3, len(whole) // 4096, 7):
+        file.write_bytes(whole[: page * 4096] + b"\xa5" * 4096 + whole[(page + 1) * 4096 :])
+        found = by_check(soundness.of_database(f"sqlite:///{file}", now=NOW))
+        assert {finding.level for finding in found.values()} == {"problem"}, page
+    file.write_bytes(whole)
+    connection = apsw.Connection(str(file))
+    connection.execute("INSERT INTO track_genre (track_id, genre_id) VALUES (7, 9)")
+    connection.close()
+    found = by_check(soundness.of_database(f"sqlite:///{file}", now=NOW))
+    assert "points at nothing" in found["integrity"].finding
+
+
+def test_a_clock_before_the_newest_row_is_a_problem(store_url: str) -> None:
+    now = Clock().now()
+    assert "clock" not in by_check(soundness.of_database(store_url, now=now))
+    with database.connect(store_url) as store:
+        store.write(lambda: users.create("ann@label.test", now=now + DAY)).result()
+    found = by_check(soundness.of_database(store_url, now=now))
+    assert found["clock"].level == "problem"
+    assert isoformat(now + DAY) in found["clock"].finding
+
+
+def test_a_clock_of_another_age_is_a_problem() -> None:
+    assert [soundness.of_clock(parse(f"{year}-01-01")).level for year in (1970, 2027, 2106)] == [
+        *("problem", "ok", "problem")
+    ]
+
+
+@sqlite
+def test_an_sqlite_that_may_corrupt_is_told(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(apsw, "sqlite_lib_version", lambda: "3.51.2")
+    assert by_check(soundness.of_database(store_url, now=NOW))["SQLite"].level == "warning"
+
+
+@sqlite
+def test_what_others_may_open_is_told(file: Path) -> None:
+    folder = file.parent
+    assert [finding.level for finding in surroundings.of_permissions([file], [folder])] == ["ok"]
+    for mode, level in ((0o604, "problem"), (0o640, "warning")):
+        file.chmod(mode)
+        (finding,) = surroundings.of_permissions([file], [folder])
+        assert (finding.level, finding.way_out) == (level, f"Run: chmod 600 {file}")
+    file.chmod(0o600)
+    folder.chmod(0o755)
+    (finding,) = surroundings.of_permissions([file], [folder])
+    assert (finding.level, finding.way_out) == ("warning", f"Run: chmod 700 {folder}")
+
+
+@sqlite
+def test_the_room_on_the_disks_is_told(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = shutil.disk_usage(tmp_path)
+
+    def levels_at(free: int) -> list[str]:
+        monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=free))
+        return [finding.level for finding in surroundings.of_disks(file, tmp_path / "none", (tmp_path,))]
+
+    size = file.stat().st_size
+    assert levels_at(surroundings.LEAST_ROOM - 1) == ["problem"]
+    assert levels_at(surroundings.LEAST_ROOM + size - 1) == ["warning"]
+    assert levels_at(surroundings.LEAST_ROOM + 2 * size) == ["ok"]
+
+
+@sqlite
+def test_the_age_of_the_last_good_backup_is_told(file: Path) -> None:
+    folder = file.parent / "backups"
+
+    def look(now: int, every: int = 24) -> list[str]:
+        return [finding.level for finding in surroundings.of_backups(file, folder, every, now=now)]
+
+    now = Clock().now()
+    assert look(now) == ["warning"]
+    folder.mkdir()
+    made = backups.make(file, backups_folder.new_name(folder, now)).file
+    assert (look(now), look(now, every=0)) == (["ok"], ["warning", "ok"])
+    assert look(now + 30 * DAY) == ["ok"]  # for nothing has changed since
+    connection = apsw.Connection(str(file))
+    connection.execute("INSERT INTO tag (name) VALUES ('later')")
+    connection.close()
+    made.rename(backups_folder.new_name(folder, now - DAY // 2))
+    assert [look(now + days * DAY // 4) for days in (1, 3, 7)] == [["ok"], ["warning"], ["problem"]]
+    newer = backups_folder.new_name(folder, now)
+    newer.write_bytes(b"")
+    assert look(now) == ["warning", "ok"]
+    assert look(now - 2 * DAY) == ["warning", "warning", "warning"]
+
+
+@sqlite
+def test_what_was_left_half_done_is_told(file: Path) -> None:
+    folder = file.parent / "backups"
+    folder.mkdir()
+    assert [finding.level for finding in surroundings.of_leftovers(file, folder)] == ["ok"]
+    left = [
+        folder / ".musicsvc-20260101T000000Z.db.partial",
+        file.with_name(".musicsvc.db.restoring"),
+        file.with_name(".musicsvc.db.replaced"),
+        file.with_name(".init-x"),
+    ]
+    for path in left:
+        path.touch()
+    with backups_folder.draft(folder / "musicsvc-20260102T000000Z.db"):
+        left[0].touch()  # which the draft has swept
+        told = surroundings.of_leftovers(file, folder)
+    assert [str(path) for path in left] == [finding.finding.split()[0] for finding in told]
+
+
+def _pem(folder: Path, *, begins: timedelta, ends: timedelta) -> Server:
+    """A certificate that begins and ends so long after NOW, and its key."""
+    now = datetime(2026, 12, 1, 12, tzinfo=UTC)
+    certificate = trustme.CA().issue_cert("localhost", not_before=now + begins, not_after=now + ends)
+    cert, key = folder / "cert.pem", folder / "key.pem"
+    cert.write_bytes(b"".join(blob.bytes() for blob in certificate.cert_chain_pems))
+    certificate.private_key_pem.write_to_path(str(key))
+    return Server(tls_cert=cert, tls_key=key)
+
+
+YEAR, HOURS = timedelta(days=365), timedelta(hours=1)
+
+
+@pytest.mark.parametrize(
+    ("begins", "ends", "level", "says"),
+    [
+        (-YEAR, 60 * YEAR, "ok", "is valid until"),
+        (-YEAR, timedelta(days=9) + HOURS, "warning", "expires in 9 days, on 2026-12-10"),
+        (-YEAR, -HOURS, "problem", "expired on 2026-12-01"),
+        (HOURS, YEAR, "problem", "is not valid before 2026-12-01"),
+    ],
+)
+def test_the_dates_of_a_certificate_are_told(
+    tmp_path: Path, begins: timedelta, ends: timedelta, level: str, says: str
+) -> None:
+    server = _pem(tmp_path, begins=begins, ends=ends)
+    assert server.tls_cert is not None
+    first, *_ = certificates.validities(server.tls_cert)
+    assert (first.begins, first.ends) == (
+        NOW + int(begins.total_seconds()) * SECOND,
+        NOW + int(ends.total_seconds()) * SECOND,
+    )
+    finding, *_ = exposure.of_tls(server, now=NOW)
+    assert finding.level == level
+    assert says in finding.finding
+
+
+def test_a_certificate_that_is_none_or_of_another_key_is_a_problem(tmp_path: Path) -> None:
+    server = _pem(tmp_path, begins=-YEAR, ends=YEAR)
+    other = tmp_path / "other"
+    other.mkdir()
+    stranger = _pem(other, begins=-YEAR, ends=YEAR)
+    for wrong in (
+        Server(tls_cert=server.tls_cert, tls_key=stranger.tls_key),
+        Server(tls_cert=server.tls_key, tls_key=server.tls_key),
+        Server(tls_cert=tmp_path / "none.pem", tls_key=server.tls_key),
+        Server(tls_cert=server.tls_cert),
+    ):
+        assert [finding.level for finding in exposure.of_tls(wrong, now=NOW)] == ["problem"]
+    assert [finding.level for finding in exposure.of_tls(Server(), now=NOW)] == ["ok"]
+
+
+@pytest.mark.parametrize(
+    ("options", "level", "names"),
+    [
+        ({}, "ok", "No setting"),
+        ({"server.public_url": "https://music.example"}, "ok", "No setting"),
+        ({"server.host": "127.1.2.3"}, "ok", "No setting"),
+        ({"server.host": "0.0.0.0"}, "problem", "0.0.0.0"),  # noqa: S104 - it is refused
+        ({"server.public_url": "http://music.example"}, "problem", "server.public_url"),
+        ({"server.trusted_proxies": ("0.0.0.0/0",)}, "problem", "server.trusted_proxies"),
+        ({"server.trusted_proxies": ("::/0",)}, "problem", "server.trusted_proxies"),
+        ({"limits.enabled": False}, "warning", "limits.enabled"),
+        ({"server.public_url": "https://music.example", "server.local_http": True}, "warning", "server.local_http"),
+        ({"server.public_url": "https://m.example", "registration.grants_access": True}, "warning", "registration"),
+        ({"server.public_url": "https://m.example", "metrics.allow": ("0.0.0.0/0",)}, "warning", "metrics.allow"),
+        ({"registration.grants_access": True, "metrics.allow": ("0.0.0.0/0",)}, "ok", "No setting"),
+    ],
+)
+def test_a_setting_that_is_unsafe_is_named(options: dict[str, Any], level: str, names: str) -> None:
+    (finding,) = exposure.of_settings(config.load(options=options))
+    assert finding.level == level
+    assert names in finding.finding
+
+
+def test_too_few_descriptors_are_told() -> None:
+    assert exposure.of_descriptors(config.load(options={"server.max_connections": 10})).level == "ok"
+    asked = config.load(options={"server.max_connections": 10_000_000})
+    assert exposure.of_descriptors(asked).level in {"warning", "problem"}
