@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from musicsvc.store.database import Store
     from tests.cli.conftest import Json, Run
 
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "abuse.md"
 TRAFFIC = {profile.name: profile for profile in (*profiles("honest"), *profiles("attacks"))}
 
 
@@ -125,6 +127,15 @@ def test_without_a_log_nobody_breaks_the_rules(run: Run, ask: Json, store: Store
     assert ask("abuse", "explain", "1")["answers"] == []
     assert "The log holds no calls of it in that time." in run("abuse", "explain", "1").stdout
     run("abuse", "check", "--since", "yesterday", expect=2)
+
+
+def test_what_the_documentation_shows_works(run: Run, played: Callable[..., list[int]]) -> None:
+    played(*["emptied library"] * 6, "private playlists")
+    shown = DOCS.read_text("utf-8").split("## Looking, and undoing")[1].split("```")[1]
+    lines = [line.partition("#")[0].split() for line in shown.splitlines() if line.startswith("musicsvc")]
+    assert len(lines) == 6
+    for _, *arguments in lines:
+        run(*arguments)
 
 
 def test_its_help_loads_nothing_heavy() -> None:
