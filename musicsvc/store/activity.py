@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from musicsvc.store.database import Store
 
 SLICE = 5_000
+PRUNED = 2_000  # so that new calls need not wait long for the writer
 
 
 class Entry(NamedTuple):
@@ -110,7 +111,7 @@ def written_after(entry_id: int, wanted: Filter = ALL) -> list[tuple[int, Entry]
     return [(row[0], Entry._make(row[1:])) for row in rows.tuples()]
 
 
-def prune(before: int, *, limit: int = SLICE) -> int:
+def prune(before: int, *, limit: int = PRUNED) -> int:
     """Delete entries from before this instant, oldest first and so many at most; how many went."""
     oldest = Activity.select(Activity.id).where(Activity.at < before).order_by(Activity.at).limit(limit)
     return int(Activity.delete().where(Activity.id.in_(oldest)).execute())

@@ -1,6 +1,8 @@
 """`musicsvc activity`: calls and events by time, by every filter, offline and while they come."""
 
 import json
+import re
+import shlex
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +18,7 @@ from musicsvc.store.database import Store
 from tests.cli.conftest import Json, Run
 from tests.program import Program, until
 
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "activity.md"
 CALL = Entry(
     at=0,
     request_id="first",
@@ -219,6 +222,16 @@ def test_what_comes_is_followed_beside_a_running_server(
     assert sorted(row.get("kind", "call") for row in rows) == ["access.granted", "account.created", *["call"] * 10]
     assert len({row["request_id"] for row in rows if row["type"] == "call"}) == 10
     assert narrow.err == ""
+
+
+@pytest.mark.usefixtures("filled")
+def test_the_commands_of_the_documentation_work(run: Run) -> None:
+    run("user", "create", "ann@label.test")
+    lines = re.findall(r"^musicsvc (activity.*?)(?: +#.*)?$", DOCUMENT.read_text("utf-8"), re.MULTILINE)
+    assert len(lines) == 7
+    for line in lines:
+        if "--follow" not in line:
+            run(*shlex.split(line))
 
 
 def told(follower: Program) -> list[dict[str, Any]]:
