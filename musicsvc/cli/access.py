@@ -92,7 +92,7 @@ def revoke(context: typer.Context, email: Email, json: Json = False) -> None:
         access.revoke(user, now=now)
         return user
 
-    user = session.write(unit)
+    user = session.write_urgently(unit)
     session.say(f"{user.email} has no API access any more.")
     if json:
         output.value(shown_user(user))

@@ -25,6 +25,8 @@ def init(context: typer.Context, json: Json = False) -> None:
         sqlite_files.create(path)
     migrations, saved = backups.upgraded(session)
     session.make_log()
+    with session.store() as store:
+        store.keep_room()
     place = output.without_password(url)
     if migrations:
         session.say(f"The database {place} is {'made' if made else 'brought to the newest schema'}.")

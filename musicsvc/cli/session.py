@@ -58,6 +58,11 @@ class Session:
         with self.store() as store:
             return store.write(unit).result()
 
+    def write_urgently(self, unit: Callable[[], T]) -> T:
+        """The same for a revocation, which a full disk does not keep from being written."""
+        with self.store() as store:
+            return store.write_urgently(unit).result()
+
     def make_log(self) -> None:
         """Make the log of calls, or bring it to its newest state."""
         from musicsvc.store import logbook

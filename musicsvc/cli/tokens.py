@@ -89,7 +89,7 @@ def revoke(
 
     session = Session.of(context)
     now = session.clock.now()
-    token = session.write(lambda: tokens.revoke(token_id, reason, now=now))
+    token = session.write_urgently(lambda: tokens.revoke(token_id, reason, now=now))
     _tell(session, token, f"Token {token.id} of {token.user.email} is revoked.", json=json)
 
 
@@ -115,7 +115,7 @@ def regenerate(context: typer.Context, token_id: Id, json: Json = False) -> None
 
     session = Session.of(context)
     now = session.clock.now()
-    _hand_over(session, *session.write(lambda: tokens.regenerate(token_id, now=now)), json=json)
+    _hand_over(session, *session.write_urgently(lambda: tokens.regenerate(token_id, now=now)), json=json)
 
 
 @app.command()

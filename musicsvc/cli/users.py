@@ -116,7 +116,7 @@ def suspend(
         users.suspend(user, now=now, reason=reason)
         return user
 
-    user = session.write(unit)
+    user = session.write_urgently(unit)
     _tell(session, user, f"{user.email} is suspended.", json=json)
 
 

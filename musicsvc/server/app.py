@@ -51,6 +51,7 @@ class App:
     ) -> None:
         """`root`: the address that absolute URLs begin with; `metrics`: its own where none is given."""
         self._settings = settings
+        self._store = store
         self._executors = Executors()
         counter = Counter(store.url, clock)
         self._gatekeeper = Gatekeeper(store, clock, settings, Limiter(settings.limits, counter))
@@ -69,6 +70,7 @@ class App:
         self._chores: list[tuple[str, Chore]] = [
             ("writing last uses of tokens", self._gatekeeper.write_last_used),
             ("keeping the counts of limits", counter.tend),
+            ("keeping room for revocations", self._keep_room),
             ("reading figures", self._metrics.refresh),
         ]
         self._server: JsonServer | None = None
@@ -107,6 +109,10 @@ class App:
         await self._judge.stop()
         await self._activity.stop()
         self._executors.close()
+
+    async def _keep_room(self, *, last: bool) -> None:
+        if not last:
+            await asyncio.to_thread(self._store.keep_room)
 
     async def _do_chores_for_ever(self) -> None:
         while True:

@@ -53,6 +53,13 @@ class Store(ABC):
         A unit may run more than once, when the transaction around it was lost: it changes nothing but the database.
         """
 
+    def write_urgently(self, unit: Callable[[], T]) -> Future[T]:
+        """The same for what must not wait until a full disk has room again: revocations."""
+        return self.write(unit)
+
+    def keep_room(self) -> None:  # noqa: B027 - a store whose disk is not ours has nothing to do
+        """Keep room on the disk for what is urgent, where there is any to spare; it may wait for the disk."""
+
     @abstractmethod
     def changes(self) -> int | None:
         """A number that moves whenever anybody commits a change; None where the store has none."""

@@ -14,12 +14,13 @@ import apsw
 
 from musicsvc.errors import Unavailable
 from musicsvc.store.database import bind, perform
-from musicsvc.store.sqlite_files import ERRORS, driver_error, translate
+from musicsvc.store.sqlite_files import ERRORS, Roomless, driver_error, translate
 from musicsvc.store.workload import Workload
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from musicsvc.store.ballast import Ballast
     from musicsvc.store.sqlite import SqliteDatabase
 
 T = TypeVar("T")
@@ -29,10 +30,11 @@ POLL_MILLISECONDS = 50
 
 @dataclass(slots=True)
 class Job:
-    """A unit that waits, with the moment (monotonic seconds) until which it may."""
+    """A unit that waits, with the moment (monotonic seconds) until which it may; `urgent`: also on a full disk."""
 
     unit: Callable[[], Any]
     deadline: float
+    urgent: bool = False
     future: Future[Any] = field(default_factory=Future)
     result: Any = None
     error: BaseException | None = None
@@ -50,9 +52,10 @@ class Job:
 class GroupWriter:
     """Runs units on one thread; a unit is acknowledged after the commit that holds it."""
 
-    def __init__(self, database: SqliteDatabase, patience: float) -> None:
+    def __init__(self, database: SqliteDatabase, patience: float, ballast: Ballast) -> None:
         """`patience`: seconds that a unit waits for a lock of another process before it is Unavailable."""
         self.workload = Workload()
+        self._ballast = ballast
         self._database = database
         self._patience = patience
         self._queue: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
@@ -61,9 +64,9 @@ class GroupWriter:
         self._thread = threading.Thread(target=self._run, name="store-write", daemon=True)
         self._thread.start()
 
-    def submit(self, unit: Callable[[], T]) -> Future[T]:
+    def submit(self, unit: Callable[[], T], *, urgent: bool = False) -> Future[T]:
         """Put the unit into the queue; raises Unavailable once the writer is closing."""
-        job = Job(unit, time.monotonic() + self._patience)
+        job = Job(unit, time.monotonic() + self._patience, urgent)
         with self._gate:
             if self._closing:
                 raise Unavailable("The service is shutting down.")
@@ -117,7 +120,14 @@ class GroupWriter:
     def _alone(self, job: Job) -> None:
         for begun in self._begin([job]):
             begun.error = self._attempt([begun]) or begun.error
+            if self._make_room([begun], begun.error):
+                self._alone(begun)
+                self._ballast.refill()
             begun.settle()
+
+    def _make_room(self, jobs: list[Job], error: BaseException | None) -> bool:
+        """Give up some of the ballast where an urgent unit met a full disk; whether it is worth another try."""
+        return isinstance(error, Roomless) and any(job.urgent for job in jobs) and self._ballast.release()
 
     def _begin(self, jobs: list[Job]) -> list[Job]:
         """Begin a transaction; those of the jobs that had the patience to see it begin."""
@@ -138,6 +148,8 @@ class GroupWriter:
         locked = isinstance(driver_error(error), (apsw.BusyError, apsw.LockedError))
         if not locked and not isinstance(error, Unavailable):
             self._disconnect()
+        if self._make_room(jobs, translate(error)):
+            return jobs
         now = time.monotonic()
         for job in jobs:
             if not locked or job.deadline <= now:
@@ -156,7 +168,7 @@ class GroupWriter:
             self._run_unit(job)
             if not self._connection.in_transaction:
                 # SQLITE_FULL, IOERR, NOMEM and INTERRUPT undo everything; later savepoints would commit by themselves.
-                return Unavailable()
+                return job.error if isinstance(job.error, Unavailable) else Unavailable()
         began = time.monotonic()
         try:
             self._database.execute_sql("COMMIT")

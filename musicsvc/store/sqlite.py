@@ -14,6 +14,7 @@ from playhouse.apsw_ext import APSWDatabase
 
 from musicsvc.errors import Failure, Unavailable
 from musicsvc.store import occupancy, sqlite_files
+from musicsvc.store.ballast import Ballast
 from musicsvc.store.database import Store, bind, enqueue, perform, queued
 from musicsvc.store.group_commit import GroupWriter
 
@@ -93,7 +94,8 @@ class SqliteStore(Store):
         """
         self.url = url
         self.path = Path(url.removeprefix("sqlite:///"))
-        sqlite_files.examine(self.path, sqlite_files.LOG_ID if log else sqlite_files.APPLICATION_ID)
+        self._ballast = Ballast(self.path)
+        self._examine(log=log)
         # The log is never restored, and is replaced while it is open.
         self._occupancy = occupancy.Occupancy(None) if log else occupancy.enter(self.path)
         # Opened here and not at the first question, which the event loop asks.
@@ -103,8 +105,17 @@ class SqliteStore(Store):
         self._readers = SqliteDatabase(self.path, {"query_only": "ON", "cache_size": -8000})
         self._pool = ThreadPoolExecutor(READERS, "store-read", initializer=bind, initargs=(self._readers,))
         database = SqliteDatabase(self.path, WRITING | ({"synchronous": "NORMAL"} if log else {}))
-        self._writer = GroupWriter(database, BUSY_SECONDS)
+        self._writer = GroupWriter(database, BUSY_SECONDS, self._ballast)
         self.workload = self._writer.workload
+
+    def _examine(self, *, log: bool) -> None:
+        """Refuse a file that is not sound; on a full disk the ballast makes room for what SQLite makes beside it."""
+        while True:
+            try:
+                return sqlite_files.examine(self.path, sqlite_files.LOG_ID if log else sqlite_files.APPLICATION_ID)
+            except sqlite_files.Unopened:
+                if log or not self._ballast.release():
+                    raise
 
     def _opened_watch(self) -> apsw.Connection:
         try:
@@ -148,6 +159,14 @@ class SqliteStore(Store):
     def write(self, unit: Callable[[], T]) -> Future[T]:
         """Hand the unit to the writer thread."""
         return self._writer.submit(unit)
+
+    def write_urgently(self, unit: Callable[[], T]) -> Future[T]:
+        """The same; on a full disk the ballast makes room for it."""
+        return self._writer.submit(unit, urgent=True)
+
+    def keep_room(self) -> None:
+        """Make the ballast, where there is room to spare."""
+        self._ballast.keep()
 
     def changes(self) -> int:
         """SQLite's data version, read on a connection that never writes, so that every commit moves it."""

@@ -23,17 +23,24 @@ HEADER_BYTES = 100
 ERRORS = (peewee.PeeweeException, apsw.Error)  # Peewee leaves a few errors of the driver as they are
 QUICK_CHECK_BYTES = 128 * 1024 * 1024
 DAMAGED = "Put a backup in its place, or move the file away and run: musicsvc init"
+# A file that cannot be made or extended is an I/O error as often as it is a full disk.
+ROOMLESS = (apsw.FullError, apsw.IOError, apsw.CantOpenError)
 PASSING = (
     apsw.BusyError,
     apsw.LockedError,
-    apsw.FullError,
-    apsw.IOError,
     apsw.ReadOnlyError,
-    apsw.CantOpenError,
     apsw.NoMemError,
     apsw.InterruptError,
     apsw.ProtocolError,
 )
+
+
+class Roomless(Unavailable):
+    """The disk does not take or give what it is asked for; it may be full."""
+
+
+class Unopened(Failure):
+    """The same when a database is opened."""
 
 
 class Foreign(Failure):
@@ -122,7 +129,8 @@ def opening(path: Path) -> Iterator[None]:
     except (apsw.CorruptError, apsw.NotADBError):
         raise Damaged(f"The database {path} is damaged. {DAMAGED}") from None
     except apsw.Error as error:
-        raise Failure(f"The database {path} cannot be opened: {error}.") from None
+        kind = Unopened if isinstance(error, ROOMLESS) else Failure
+        raise kind(f"The database {path} cannot be opened: {error}.") from None
 
 
 def _probe(path: Path, *, pending: bool) -> int:
@@ -168,6 +176,8 @@ def refused_by_query_only(error: BaseException) -> bool:
 def translate(error: BaseException) -> BaseException:
     """Unavailable for what a lock or the disk did, a Failure for a damaged file, Peewee's error for a constraint."""
     inner = driver_error(error)
+    if isinstance(inner, ROOMLESS):
+        return Roomless()
     if isinstance(inner, PASSING):
         return Unavailable()
     if isinstance(inner, (apsw.CorruptError, apsw.NotADBError)):

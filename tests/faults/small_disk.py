@@ -1,0 +1,53 @@
+"""A file system of a few megabytes, which can really be full; where none can be mounted the test is skipped."""
+
+from __future__ import annotations
+
+import subprocess
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+MEGABYTES = 32
+BLOCK = 4096
+
+
+class SmallDisk:
+    """The folder that it is mounted on."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._filler = folder / "filler"
+
+    def fill(self) -> None:
+        """Take all the room there is."""
+        with self._filler.open("ab", buffering=0) as file:
+            size = 1024 * 1024
+            while size >= BLOCK:
+                try:
+                    # What is left of a write that found no room for all of it is found by a smaller one.
+                    file.write(bytes(size))
+                except OSError:
+                    size //= 2
+
+    def empty(self) -> None:
+        """Give it back."""
+        self._filler.unlink(missing_ok=True)
+
+
+@contextmanager
+def mounted(folder: Path) -> Iterator[SmallDisk]:
+    """The small disk on this folder."""
+    folder.mkdir()
+    options = f"size={MEGABYTES}m,mode=700"
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", folder], capture_output=True, check=False)
+    if done.returncode:
+        pytest.skip("a small file system cannot be mounted here (needs root)")
+    try:
+        yield SmallDisk(folder)
+    finally:
+        subprocess.run(["umount", "--lazy", folder], check=True)

@@ -1,0 +1,152 @@
+"""Revocations are written to a full disk, in room that was kept for them; nothing else is."""
+
+from __future__ import annotations
+
+import errno
+import stat
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from musicsvc.errors import Unavailable
+from musicsvc.store import ballast, database, tokens, users
+from musicsvc.store.ballast import Ballast
+from musicsvc.store.database import Store
+from musicsvc.store.models import Tag
+from tests.faults import small_disk, system
+from tests.faults.small_disk import SmallDisk
+
+pytestmark = pytest.mark.only_on("sqlite")
+
+NOW = 1_772_366_400_000_000
+TOKENS = 30
+
+
+@pytest.fixture
+def file(store_url: str) -> Path:
+    return Path(store_url.removeprefix("sqlite:///"))
+
+
+def _people() -> None:
+    """An account with tokens, to be revoked."""
+    user = users.create("ann@label.test", api_access=True, now=NOW)
+    for number in range(TOKENS):
+        tokens.create(user, f"token {number}", now=NOW)
+
+
+def _revoke(token_id: int) -> None:
+    tokens.revoke(token_id, "a test", now=NOW)
+
+
+def _revoked() -> int:
+    return sum(token.revoked_at is not None for token in tokens.list())
+
+
+def _flood() -> None:
+    for number in range(50):
+        Tag.create(name=f"{number}" + "x" * 20_000)
+
+
+def _room(file: Path) -> int:
+    return file.with_name(ballast.NAME).stat().st_size
+
+
+def test_the_ballast_takes_real_room_and_belongs_to_its_owner_alone(store: Store, file: Path) -> None:
+    for _ in range(2):
+        store.keep_room()
+        status = file.with_name("ballast").stat()
+        assert (status.st_size, stat.S_IMODE(status.st_mode)) == (4 * 1024 * 1024, 0o600)
+        assert status.st_blocks * 512 >= status.st_size
+
+
+def test_the_ballast_is_given_up_slice_by_slice_and_taken_back(tmp_path: Path) -> None:
+    file = tmp_path / "musicsvc.db"
+    kept = Ballast(file)
+    assert not kept.release()
+    kept.keep()
+    assert [kept.release() for _ in range(9)] == [True] * 8 + [False]
+    assert _room(file) == 0
+    kept.refill()
+    assert _room(file) == ballast.SIZE
+    file.with_name("ballast").unlink()
+    assert not kept.release()
+
+
+class Room:
+    """A disk that has as much room as the ballast has given up."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self.written = 0
+
+    def __call__(self, operation: str, file: str) -> int:  # noqa: ARG002 - a Fault
+        given = ballast.SIZE - _room(self._file)
+        return errno.ENOSPC if operation in {"write", "truncate"} and given == 0 else 0
+
+
+def test_a_revocation_among_others_is_written_to_a_full_disk_and_they_are_not(store: Store, file: Path) -> None:
+    store.write(_people).result()
+    store.keep_room()
+    with system.calls(file.parent) as calls:
+        calls.fault = Room(file)
+        release = threading.Event()
+        first = store.write(lambda: release.wait(10) and None)
+        others = [store.write(lambda number=number: Tag.create(name=f"{number}") and None) for number in range(5)]  # type: ignore[misc]
+        urgent = [store.write_urgently(lambda number=number: _revoke(number)) for number in (1, 2)]  # type: ignore[misc]
+        release.set()
+        first.result(10)
+        assert [future.exception(10) for future in urgent] == [None, None]
+        assert [isinstance(future.exception(10), Unavailable) for future in others] == [True] * 5
+        assert store.read(_revoked).result() == 2
+    store.write(lambda: Tag.create(name="later") and None).result(10)
+    assert _room(file) == ballast.SIZE
+
+
+def test_without_a_ballast_a_revocation_is_refused_and_told_so(store: Store, file: Path) -> None:
+    store.write(_people).result()
+    with system.calls(file.parent) as calls:
+        calls.fault = lambda operation, _: errno.ENOSPC if operation == "write" else 0
+        with pytest.raises(Unavailable):
+            store.write_urgently(lambda: _revoke(1)).result(10)
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[SmallDisk]:
+    with small_disk.mounted(tmp_path / "small") as disk:
+        yield disk
+
+
+@pytest.fixture
+def on_it(disk: SmallDisk, file: Path) -> str:
+    """A database on the small disk."""
+    copy = disk.folder / file.name
+    copy.write_bytes(file.read_bytes())
+    return f"sqlite:///{copy}"
+
+
+def test_a_disk_that_is_really_full_takes_every_revocation_and_no_other_write(disk: SmallDisk, on_it: str) -> None:
+    with database.connect(on_it) as store:
+        store.write(_people).result()
+        store.keep_room()
+        disk.fill()
+        for number in range(1, TOKENS + 1):
+            assert isinstance(store.write(_flood).exception(10), Unavailable)
+            store.write_urgently(lambda number=number: _revoke(number)).result(10)  # type: ignore[misc]
+            assert store.read(_revoked).result() == number
+        disk.empty()
+        store.write(lambda: Tag.create(name="later") and None).result(10)
+        store.keep_room()
+        assert _room(disk.folder / "musicsvc.db") == ballast.SIZE
+
+
+def test_a_database_is_opened_on_a_full_disk_and_takes_a_revocation(disk: SmallDisk, on_it: str) -> None:
+    with database.connect(on_it) as store:
+        store.write(_people).result()
+        store.keep_room()
+    disk.fill()
+    with database.connect(on_it) as store:
+        store.write_urgently(lambda: _revoke(1)).result(10)
+    with database.connect(on_it) as store:
+        assert store.read(_revoked).result() == 1
