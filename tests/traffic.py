@@ -141,7 +141,8 @@ class Profile:
 
     def entries(self, limit: Limit) -> list[Entry]:
         """Its calls against the limit, as the log holds them."""
-        course, made = self.course(), []
+        course = self.course()
+        made: list[Entry] = []
         asked = next(course)
         with suppress(StopIteration):
             while True:

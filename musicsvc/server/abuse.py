@@ -33,6 +33,7 @@ T = TypeVar("T")
 log = logging.getLogger("musicsvc")
 SETTLED = 3 * SECOND // 2  # by then every process has written its calls, the successful ones too
 JUDGING_SECONDS = 1.0
+REST, LONGEST_REST_SECONDS = 9, 20.0  # times as long as the judging took, but a minute must do for all of it
 LOOKS = 10  # at a token, after it was refused something: other processes may have seen more of it
 
 
@@ -83,14 +84,18 @@ class Judge:
             log.error("token %s was revoked in memory only: the database could not be written", token_id)
 
     async def _judge_for_ever(self) -> None:
+        time, took = asyncio.get_running_loop().time, 0.0
         while True:
-            await asyncio.sleep(JUDGING_SECONDS)
+            # Many that are judged at length must not keep those waiting who are to be answered.
+            await asyncio.sleep(min(max(JUDGING_SECONDS, took * REST), LONGEST_REST_SECONDS))
+            began = time()
             try:
                 await self._judge()
             except Failure as failure:
                 log.warning("judging tokens: %s", failure.message)
             except Exception:
                 log.exception("judging tokens failed")
+            took = time() - began
             # Beside the judging, which a database that is locked must not hold up.
             if self._unwritten and (self._writing is None or self._writing.done()):
                 self._writing = asyncio.create_task(self._carry_out())
@@ -150,6 +155,9 @@ class Judge:
             try:
                 sentence = await asyncio.wrap_future(self._store.write(unit))
             except Failure:
+                continue
+            except Exception:
+                log.exception("writing the revocation of token %s failed", token_id)
                 continue
             del self._unwritten[token_id]
             self._gatekeeper.release(token_id)

@@ -184,6 +184,30 @@ async def test_where_nothing_can_be_written_a_token_ends_in_memory_first(store: 
         assert (await client.holding(value).get("users/me")).status == 401
 
 
+@pytest.mark.only_on("sqlite")
+async def test_where_successes_may_be_lost_nobody_is_judged_by_them(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("musicsvc.server.activity.MOST_WAITING", 12)
+    log = tmp_path / "calls.db"
+    _, value = person(store, Clock(), "ann@label.test")
+    async with running(store, Clock(), LOOSE.model_copy(update={"activity": Activity(file=log)})) as client:
+        await until(log.exists)
+        await asyncio.sleep(0.3)
+        lock = apsw.Connection(str(log))
+        lock.execute("BEGIN IMMEDIATE")
+        try:
+            await client.holding(value).get("users/me")
+            await asyncio.sleep(0.7)  # it is under way, and what comes after it waits
+            for _ in range(20):
+                await client.holding(value).get("users/me")
+            await probe(client.holding(value), 100)
+            await asyncio.sleep(3)
+            assert (await client.holding(value).get("users/me")).status == 200
+        finally:
+            lock.close()
+
+
 async def test_what_has_been_decided_is_written_at_the_end(store: Store) -> None:
     _, value = person(store, Clock(), "ann@label.test")
     with suppress(AssertionError):
