@@ -27,6 +27,8 @@ NO_HTTP = {
     "garbage": b"GARBAGE\r\n\r\n",
     "binary": bytes(range(256)) + b"\r\n\r\n",
     "an unknown version": b"GET / HTTP/9.9\r\n\r\n",
+    "the earliest form of HTTP": b"GET /api/v1/albums\r\n\r\n",
+    "a version to come": b"GET /api/v1/albums HTTP/2.0\r\nHost: a\r\n\r\n",
     "a lower-case method": request("get", ALBUMS, AUTH),
     "an invented method": request("BREW", ALBUMS, AUTH),
     "no path": b"GET  HTTP/1.1\r\nHost: a\r\n\r\n",

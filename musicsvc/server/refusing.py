@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import orjson
-from aiohttp import hdrs
+from aiohttp import HttpVersion10, HttpVersion11, hdrs
 
 from musicsvc.server.replies import JSON_TYPE, SERVER, new_request_id
 
+if TYPE_CHECKING:
+    from aiohttp.http import RawRequestMessage
+
+VERSIONS = (HttpVersion10, HttpVersion11)
 MAX_HEAD = 32 * 1024
 INTERNAL = 500
 TEXTS = {
@@ -16,6 +22,16 @@ TEXTS = {
     INTERNAL: "Something went wrong here.",
 }
 BUSY = "Too many connections are open. Try again in a second."
+
+
+def fault_of(message: RawRequestMessage, size: int) -> int:
+    """The status that a request is refused with whatever it asks for, 0 for none; it came with so many bytes."""
+    if message.version not in VERSIONS:
+        return 400
+    if size <= MAX_HEAD:
+        return 0
+    head = len(message.path) + sum(len(name) + len(value) for name, value in message.raw_headers)
+    return 431 if head > MAX_HEAD else 0
 
 
 def refusal(status: int) -> tuple[bytes, dict[str, str]]:

@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 
 HURRY_SECONDS = 0.3
 BACKLOG = 1024
-UNSENT = 128 * 1024  # bytes that the system takes from us for a client that is slow; megabytes by default
+# Bytes that the system holds for a connection; by default it would go to megabytes for a client that is slow.
+UNSENT = 128 * 1024
+RECEIVED = 64 * 1024
 
 
 def serve(settings: Settings, clock: Clock, ready: Callable[[str], None]) -> None:
@@ -93,6 +95,7 @@ def listen(host: str, port: int) -> socket.socket:
             family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
             listener = undo.enter_context(socket.socket(family, kind, protocol))
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVED)
             if (option := getattr(socket, "TCP_NOTSENT_LOWAT", None)) is not None:
                 listener.setsockopt(socket.IPPROTO_TCP, option, UNSENT)
             listener.bind(address)

@@ -15,7 +15,7 @@ from aiohttp.web import Response, Server
 from aiohttp.web_protocol import RequestHandler, _ErrInfo
 
 from musicsvc.server.deadlines import Deadline
-from musicsvc.server.refusing import INTERNAL, MAX_HEAD, refusal
+from musicsvc.server.refusing import INTERNAL, MAX_HEAD, fault_of, refusal
 
 if TYPE_CHECKING:
     from aiohttp.streams import StreamReader
@@ -36,6 +36,7 @@ LIMITS: dict[str, Any] = {
 }
 POLL_SECONDS = 0.02
 WRITE_BUFFER = 64 * 1024
+READ_BUFFER = 64 * 1024
 AT_ONCE = struct.pack("ii", 1, 0)  # on, for no time
 QUEUE = 4  # requests sent in advance that are kept, beside those of the packet that brought the last of them
 
@@ -97,6 +98,8 @@ class JsonHandler(RequestHandler):
         super().connection_made(transport)
         self._wire = cast("asyncio.Transport", transport)
         self._wire.set_write_buffer_limits(WRITE_BUFFER)
+        if self.ssl_context is not None:
+            self._wire.set_read_buffer_limits(READ_BUFFER)  # type: ignore[attr-defined]  # TLS transports have it
         self._wait(self._times.head_timeout)
 
     def data_received(self, data: bytes) -> None:
@@ -194,11 +197,11 @@ class JsonHandler(RequestHandler):
         if not self.writing_paused:
             self._deadline.clear()
         self._head = 0
-        if size > MAX_HEAD:
-            queued = len(self._messages)
-            too_large = [at for at in range(queued - count, queued) if _head_size(self._messages[at][0]) > MAX_HEAD]
-            if too_large:
-                self._refuse(431, too_large[0])
+        for at in range(len(self._messages) - count, len(self._messages)):
+            message, _ = self._messages[at]
+            if not isinstance(message, _ErrInfo) and (status := fault_of(message, size)):
+                self._refuse(status, at)
+                return
 
     @staticmethod
     def _unsent(wire: asyncio.Transport) -> bool:
@@ -286,9 +289,3 @@ class JsonServer(Server):
 
     def _handlers(self) -> list[JsonHandler]:
         return [handler for handler in self.connections if isinstance(handler, JsonHandler)]
-
-
-def _head_size(message: object) -> int:
-    """Bytes of the head of a request that was parsed."""
-    headers = getattr(message, "raw_headers", ())
-    return len(getattr(message, "path", "")) + sum(len(name) + len(value) for name, value in headers)

@@ -51,15 +51,6 @@ async def test_bodies_that_break_parsers_are_answered_and_the_connection_goes_on
     await bad_input.check_bodies(client.root, str(client.token))
 
 
-async def test_the_earliest_form_of_http_gets_an_answer_and_no_more(anonymous: Client) -> None:
-    async with connected(anonymous.root) as wire:
-        await wire.send(b"GET /api/v1/nothing\r\n\r\n")
-        answer = await wire.answer()
-        check_sound(answer)
-        assert answer.status == 404
-        assert await wire.rest() == b""
-
-
 async def test_http_1_0_is_answered_and_closed(anonymous: Client) -> None:
     async with connected(anonymous.root) as wire:
         await wire.send(b"GET /api/v1/albums HTTP/1.0\r\n\r\n")

@@ -53,4 +53,10 @@ def file(name: str) -> Download:
 
 def _read(name: str, kind: str) -> Download:
     headers = {"Content-Security-Policy": POLICY, "Referrer-Policy": "no-referrer", "Cache-Control": "no-cache"}
-    return Download((PAGES / name).read_bytes(), f"{kind}; charset=utf-8", headers)
+    return Download(_content(name), f"{kind}; charset=utf-8", headers)
+
+
+@lru_cache(maxsize=len(FILES) + 1)
+def _content(name: str) -> bytes:
+    """What the file holds, once for all who are being sent it."""
+    return (PAGES / name).read_bytes()

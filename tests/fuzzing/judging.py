@@ -1,0 +1,97 @@
+"""Whether what a server sent back is HTTP, ours, and says what the document promises."""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from typing import TYPE_CHECKING
+
+from multidict import CIMultiDict
+
+from tests.contract import conforms
+from tests.serving import Answer
+
+if TYPE_CHECKING:
+    from tests.fuzzing.asked import Asked
+
+STATUS = re.compile(rb"HTTP/1\.[01] ([1-5][0-9][0-9]) [A-Za-z '\-]+\Z")
+HEADER = re.compile(rb"([A-Za-z0-9-]+): ([\t\x20-\x7e]*)\Z")
+JSON = "application/json; charset=utf-8"
+WITHOUT_BODY = {100, 204, 304}
+BELOW = ("The request is not valid HTTP.", "HTTPS is required.")  # said whatever the path
+GENERAL, INSIGHTS = ["status", "message", "errors"], ["success", "message", "error"]
+
+
+def answers(raw: bytes, *, whole: bool = True) -> list[Answer]:
+    """The answers that the bytes are; fails where they are none. Not `whole`: the end may be missing."""
+    found = []
+    while raw:
+        head, end, rest = raw.partition(b"\r\n\r\n")
+        if not end and not whole:
+            break
+        assert end, f"half an answer: {raw!r}"
+        answer, raw = _answer(head, rest, whole=whole)
+        if answer.status != 100:
+            found.append(answer)
+    return found
+
+
+def _answer(head: bytes, rest: bytes, *, whole: bool) -> tuple[Answer, bytes]:
+    first, *lines = head.split(b"\r\n")
+    status = STATUS.match(first)
+    assert status, f"no status: {first!r}"
+    headers: CIMultiDict[str] = CIMultiDict()
+    for line in lines:
+        header = HEADER.match(line)
+        assert header, f"no header: {line!r}"
+        headers.add(header[1].decode(), header[2].decode())
+    code = int(status[1])
+    if code in WITHOUT_BODY:
+        return Answer(code, headers, b""), rest
+    assert len(headers.getall("Content-Length")) == 1, head
+    length = int(headers["Content-Length"])
+    if not rest or rest.startswith(b"HTTP/1."):  # to a HEAD
+        return Answer(code, headers, b""), rest
+    assert len(rest) >= length or not whole, f"a body of {len(rest)} instead of {length}: {head!r}"
+    return Answer(code, headers, rest[:length]), rest[length:]
+
+
+def judge(answer: Answer) -> None:
+    """Asserts that it is no fault of the server, tells nothing of it, and is JSON of our shapes where it is JSON."""
+    assert 200 <= answer.status < 500, (answer.status, answer.body)
+    assert answer.headers["Server"] == "musicsvc"
+    assert re.fullmatch(r"[A-Za-z0-9._~-]{1,128}", answer.headers["X-Request-Id"])
+    assert b"Traceback" not in answer.body
+    if answer.status == 304 or not answer.body:
+        return
+    if answer.status >= 400:
+        assert answer.headers["Content-Type"] == JSON
+    if answer.headers["Content-Type"] != JSON:
+        return
+    body = json.loads(unpacked(answer).body.decode("utf-8"), parse_constant=_refuse)
+    if answer.status >= 400:
+        keys = list(body)
+        assert keys in (GENERAL, INSIGHTS, [*INSIGHTS, "errors"]) or body == {"message": "Unauthenticated."}, body
+        faults = body.get("errors", {})
+        assert answer.status == 422 or not faults
+        assert all(isinstance(text, str) and text for text in (body["message"], *faults.values()))
+
+
+def judge_as_promised(answer: Answer, asked: Asked) -> None:
+    """Asserts that the OpenAPI document promises this answer to the request."""
+    judge(answer)
+    below = answer.status >= 400 and answer.body and answer.json.get("message") in BELOW
+    if asked.documented and not below:
+        conforms(unpacked(answer), asked.method, asked.target)
+
+
+def unpacked(answer: Answer) -> Answer:
+    """The answer with its body as it was before it was packed."""
+    if answer.headers.get("Content-Encoding") != "gzip" or not answer.body:
+        return answer
+    return Answer(answer.status, answer.headers, zlib.decompress(answer.body, wbits=31))
+
+
+def _refuse(constant: str) -> None:
+    raise AssertionError(f"{constant} is no JSON")
