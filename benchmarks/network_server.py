@@ -1,0 +1,145 @@
+"""A server of its own for what is measured over the network: the small world, plain or with TLS, and what it holds."""
+
+from __future__ import annotations
+
+import http
+import http.client
+import json
+import math
+import os
+import re
+import ssl
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import trustme
+
+from musicsvc.clock import Clock
+from musicsvc.store import database, fixtures, schema, sqlite_files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+MEBIBYTE = 1 << 20
+MOST_MEMORY = 128 * MEBIBYTE
+MOST_SECONDS = 0.25
+TRANSPORTS = {"plain": [False], "tls": [True], "both": [False, True]}  # whether TLS is spoken
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server that runs: where, with whose token, and the file of whom to trust (empty without TLS)."""
+
+    process: subprocess.Popen[str]
+    port: int
+    token: str
+    trusted: str
+
+    @property
+    def memory(self) -> int:
+        """Resident bytes (Linux)."""
+        text = Path(f"/proc/{self.process.pid}/status").read_text("utf-8")
+        return int(re.findall(r"VmRSS:\s+(\d+)", text)[0]) * 1024
+
+    def ask(self, script: str, *arguments: object) -> subprocess.Popen[str]:
+        """Start one of our clients as a process of its own; it prints one line of JSON at its end."""
+        path = Path(__file__).with_name(script)
+        given = (self.port, self.token, self.trusted or "-", *arguments)
+        line = [sys.executable, str(path), *map(str, given)]
+        return subprocess.Popen(line, stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True)  # noqa: S603 - ours
+
+
+@contextmanager
+def running(folder: Path, settings: Mapping[str, object], *, tls: bool) -> Iterator[Server]:
+    """A server over a new database in the folder; `settings` of its section `server`."""
+    folder.mkdir()
+    file = folder / "musicsvc.db"
+    sqlite_files.create(file)
+    schema.upgrade(f"sqlite:///{file}")
+    with database.connect(f"sqlite:///{file}") as store:
+        token = store.write(lambda: fixtures.load(now=Clock().now())).result().tokens["demo"]
+    options = certify(folder) if tls else []
+    variables = {f"MUSICSVC_SERVER__{name.upper()}": str(value) for name, value in settings.items()}
+    process = subprocess.Popen(  # noqa: S603 - our own program
+        [sys.executable, "-m", "musicsvc", "serve", "--port", "0", *options],
+        env={**os.environ, **variables, "MUSICSVC_DATA_DIR": str(folder)},  # noqa: TID251 - the child's
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stderr is not None
+        port = next(int(found[1]) for line in process.stderr if (found := re.search(r"https?://[\d.]+:(\d+)", line)))
+        threading.Thread(target=process.stderr.read, daemon=True).start()
+        server = Server(process, port, token, str(folder / "trusted.pem") if tls else "")
+        await_answer(server)
+        yield server
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def await_answer(server: Server) -> None:
+    """Ask until it answers: it listens a moment before."""
+    if server.trusted:
+        trusting = ssl.create_default_context(cafile=server.trusted)
+        connection = http.client.HTTPSConnection("127.0.0.1", server.port, context=trusting, timeout=30)
+    else:
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+    connection.request("GET", "/readyz")
+    assert connection.getresponse().status == http.HTTPStatus.OK
+    connection.close()
+
+
+def certify(folder: Path) -> list[str]:
+    """Make an authority and a certificate for this machine; the options that use it."""
+    authority = trustme.CA()
+    issued = authority.issue_cert("127.0.0.1")
+    authority.cert_pem.write_to_path(folder / "trusted.pem")
+    issued.private_key_and_cert_chain_pem.write_to_path(folder / "both.pem")
+    return ["--tls-cert", str(folder / "both.pem"), "--tls-key", str(folder / "both.pem")]
+
+
+class Watch:
+    """The most memory that the server held while this was open."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._look)
+        self.most = server.memory
+
+    def _look(self) -> None:
+        while not self._done.wait(0.1):
+            self.most = max(self.most, self._server.memory)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._done.set()
+        self._thread.join()
+
+
+def told(client: subprocess.Popen[str]) -> dict[str, Any]:
+    """What a client says at its end."""
+    output, _ = client.communicate()
+    assert client.returncode == 0
+    found: dict[str, Any] = json.loads(output)
+    return found
+
+
+def percentile(times: list[float], percent: int) -> float:
+    """The time that so many percent do not exceed."""
+    return sorted(times)[math.ceil(len(times) * percent / 100) - 1]
+
+
+def percentiles(times: list[float]) -> str:
+    """In words."""
+    middle, late = (percentile(times, each) * 1000 for each in (50, 99))
+    return f"{len(times)} answers, p50 {middle:.1f} ms, p99 {late:.1f} ms, at most {max(times) * 1000:.1f} ms"

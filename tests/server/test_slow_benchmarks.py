@@ -1,0 +1,28 @@
+"""The measurements of slow and idle clients, in short: what they promise holds for a few of them, too."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+# How late an answer may be is for a machine that does nothing else.
+UNHURRIED = ("--late", "5")
+
+
+@pytest.mark.only_on("sqlite")
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("slow_clients.py", ("--clients", "60", "--seconds", "2.5", "--patience", "0.05", "--transport", "tls")),
+        ("idle_connections.py", ("--connections", "200", "--seconds", "0.5", "--transport", "plain")),
+    ],
+)
+def test_the_promises_hold_in_short(name: str, options: tuple[str, ...]) -> None:
+    line = [sys.executable, BENCHMARKS / name, *options, *UNHURRIED]
+    done = subprocess.run(line, capture_output=True, encoding="utf-8", timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "memory:" in done.stdout
