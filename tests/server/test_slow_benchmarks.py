@@ -22,7 +22,7 @@ UNHURRIED = ("--late", "5")
     ],
 )
 def test_the_promises_hold_in_short(name: str, options: tuple[str, ...]) -> None:
-    line = [sys.executable, BENCHMARKS / name, *options, *UNHURRIED]
+    line = [sys.executable, str(BENCHMARKS / name), *options, *UNHURRIED]
     done = subprocess.run(line, capture_output=True, encoding="utf-8", timeout=120, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "memory:" in done.stdout
