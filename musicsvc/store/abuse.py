@@ -65,11 +65,8 @@ class Trial:
         route = self._pages.walked(at)
         rule: Rule = "excessive" if route is None else "scraping"
         paging = "" if route is None else f", while paging through {route}"
-        if figures.early:
-            told = f"{figures.refused} requests refused with 429 within {_seconds(figures.since, at)}"
-            told += ", without a pause as told by Retry-After"
-        else:
-            told = f"{figures.flood} requests refused with 429, one after the other"
+        told = f"{figures.refused} requests refused with 429 within {_seconds(figures.since, at)}"
+        told += ", without a pause as told by Retry-After"
         return Verdict(rule, figures.since, at, f"abuse: {told}{paging}")
 
 

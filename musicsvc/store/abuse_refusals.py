@@ -2,8 +2,8 @@
 
 A token may stand for several clients at once, each of which pauses by itself. So the refusals are dealt out to clients:
 one whose pause is over has heeded it and came back; where there is none it is another client that heard nothing yet, as
-long as they are not too many; else it was in flight when the limit was met, or came too early. When all pauses are over
-at once, everything is forgiven.
+long as they are not too many; else it came too early, or was in flight when the limit was met, which is forgiven with
+the pause that follows it. When all pauses are over at once, everything is forgiven.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.clock import SECOND
 
@@ -21,31 +21,23 @@ if TYPE_CHECKING:
 
 REFUSED = 429
 CLIENTS = 10  # one in so many refusals may be another client of the same token
-IN_FLIGHT = 10 * SECOND  # requests that were under way, or queued, when the limit was met
 PATIENCE = 0.9  # of a pause; timers and roundings differ
 EARLY = 5  # one in so many must have come too early
-FLOOD = 5  # times the refusals allowed: too many even for requests in flight
-
-Kind = Literal["heeded", "in_flight", "early"]
 
 
 class Refusal(NamedTuple):
-    """A refusal, and how the client behaved that met it; `heeded`: it is its first, or follows its pause."""
+    """A refusal; `early`: it is no client's first one, and follows nobody's pause."""
 
     at: int
-    kind: Kind
+    early: bool
 
 
 @dataclass(slots=True)
 class Figures:
-    """Refusals of the last `refusal_seconds` without a pause: how many, how many of them early, and since when.
-
-    `flood`: those that no pause went before, whatever pauses there were between.
-    """
+    """Refusals of the last `refusal_seconds` without a pause: how many, how many of them early, and since when."""
 
     refused: int = 0
     early: int = 0
-    flood: int = 0
     since: int = 0
 
 
@@ -58,8 +50,6 @@ class Refusals:
         self._window = rules.refusal_seconds * SECOND
         self._run: deque[Refusal] = deque()
         self._early = 0
-        self._flood: deque[int] = deque()
-        self._began = 0
         self._pauses: list[int] = []  # a heap: when the pause of each client is over
         self._silent_until = 0
 
@@ -69,38 +59,33 @@ class Refusals:
             return None
         told = entry.at + int(max(entry.retry_after or 1, 1) * SECOND * PATIENCE)
         if entry.at >= self._silent_until:
-            self._begin(entry.at)
+            self._forgive()
         self._forget(entry.at - self._window)
-        kind = self._kind(entry.at, told)
+        early = self._is_early(entry.at, told)
         self._silent_until = max(self._silent_until, told)
-        self._run.append(Refusal(entry.at, kind))
-        self._early += kind == "early"
-        if kind != "heeded":
-            self._flood.append(entry.at)
-        return Figures(len(self._run), self._early, len(self._flood), self._run[0].at)
+        self._run.append(Refusal(entry.at, early))
+        self._early += early
+        return Figures(len(self._run), self._early, self._run[0].at)
 
     def excessive(self, figures: Figures) -> bool:
         """Whether the figures pass the threshold."""
-        unheeded = figures.refused >= self._most and figures.early * EARLY >= self._most
-        return unheeded or figures.flood >= self._most * FLOOD
+        return figures.refused >= self._most and figures.early * EARLY >= self._most
 
-    def _begin(self, at: int) -> None:
-        """Everybody paused as told: what was before is forgiven."""
+    def _forgive(self) -> None:
+        """Everybody paused as told: what was before counts no more."""
         self._run.clear()
-        self._early, self._began = 0, at
+        self._early = 0
         self._pauses.clear()
 
     def _forget(self, before: int) -> None:
         while self._run and self._run[0].at <= before:
-            self._early -= self._run.popleft().kind == "early"
-        while self._flood and self._flood[0] <= before:
-            self._flood.popleft()
+            self._early -= self._run.popleft().early
 
-    def _kind(self, at: int, told: int) -> Kind:
+    def _is_early(self, at: int, told: int) -> bool:
         if self._pauses and self._pauses[0] <= at:
             heapq.heapreplace(self._pauses, told)
-            return "heeded"
+            return False
         if len(self._pauses) < self._clients:
             heapq.heappush(self._pauses, told)
-            return "heeded"
-        return "in_flight" if at < self._began + IN_FLIGHT else "early"
+            return False
+        return True

@@ -77,13 +77,14 @@ def token_of(store: Store, value: str | None) -> Token:
 async def test_a_hammer_is_revoked_and_a_burst_that_pauses_is_not(strict: Client, store: Store) -> None:
     hammering = strict.holding(person(store, Clock(), "ann@label.test")[1])
     pausing = strict.holding(person(store, Clock(), "ben@label.test")[1])
-    assert (await hammer(pausing, 60)).count(429) == 40
+    assert (await hammer(pausing, 29)).count(429) == 9
     assert (await hammer(hammering)).count(429) >= 50
     await refused(hammering)
     await until(lambda: token_of(store, hammering.token).revoked_at is not None)
 
     token = token_of(store, hammering.token)
-    assert token.revoked_reason == "abuse: 50 requests refused with 429, one after the other"
+    assert token.revoked_reason is not None
+    assert token.revoked_reason.startswith("abuse: 10 requests refused with 429 within ")
     (event,) = store.read(lambda: events.find(events.Filter(token_id=token.id), limit=9)).result()[1:]
     assert (event.kind, event.actor, event.reason) == ("token.revoked", "abuse", token.revoked_reason)
     assert token_of(store, pausing.token).revoked_at is None

@@ -69,14 +69,14 @@ def test_a_pause_as_told_forgives() -> None:
     assert judged(run, too_early) is not None
 
 
-def test_what_was_in_flight_when_the_limit_was_met_is_no_fault_unless_there_is_no_end_of_it() -> None:
-    assert judged(refusals(5, every=0.0105)) is None
-    assert judged(refusals(5, every=0.0095)) is not None
+def test_what_was_in_flight_when_the_limit_was_met_is_forgiven_with_the_pause_after_it() -> None:
+    assert judged(refusals(0.99, every=0.01), refusals(0.99, every=0.01, start=60)) is None
+    assert judged(refusals(1.01, every=0.01)) is not None
 
 
 def test_one_client_in_ten_refusals_may_pause_for_itself() -> None:
     def clients(many: int) -> list[Entry]:
-        return [call(number * 0.01 + turn * 2.1, 429, retry_after=2) for number in range(many) for turn in range(100)]
+        return [call(number * 0.1 + turn * 2.1, 429, retry_after=2) for number in range(many) for turn in range(100)]
 
     assert judged(clients(10)) is None
     assert judged(clients(20)) is not None
@@ -149,7 +149,7 @@ def test_a_trial_knows_how_near_it_came() -> None:
     for entry in [*probes(31, every=0.1), *refusals(20, every=0.4, start=100)]:
         assert trial.see(entry) is None
     assert (trial.probed.resources, trial.probed.calls, trial.probed.successes) == (31, 31, 0)
-    assert (trial.refused.refused, trial.refused.early) == (50, 25)
+    assert (trial.refused.refused, trial.refused.early) == (50, 40)
 
 
 limits = st.builds(
