@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -128,6 +129,7 @@ def restore(
                 "schema": done.facts.migrations[-1],
                 "current": not done.facts.older,
                 "kept": None if done.kept is None else str(done.kept),
+                "valid_again": None if done.revived is None else asdict(done.revived),
             }
         )
 
@@ -148,4 +150,10 @@ def _report(session: Session, path: Path, file: Path, done: Restored) -> None:
         session.say(f"What was there before is now {done.kept}")
     if done.facts.older:
         session.say(f"It is of an older schema ({done.facts.migrations[-1]}). Run: musicsvc db upgrade")
-    session.say("Tokens and rights are those of the backup: revoke again what was revoked since.")
+    if done.revived is None:
+        session.say("Tokens and rights are those of the backup: revoke again what was revoked since.")
+    elif done.revived.tokens or done.revived.accounts:
+        tokens = ", ".join(map(str, done.revived.tokens)) or "none"
+        accounts = ", ".join(done.revived.accounts) or "none"
+        session.say(f"Valid again, though revoked or changed since: tokens {tokens}; rights of {accounts}.")
+        session.say("Take back what should stay so: musicsvc token revoke, access revoke, user suspend.")

@@ -102,6 +102,7 @@ def _of_files(settings: Settings, path: Path, now: int) -> Iterator[Finding]:
     every = settings.backups.every_hours
     yield from surroundings.of_owner(path)
     yield from _tried("disk", lambda: surroundings.of_disks(path, folder, (_log(settings, path).parent,)))
+    yield from _tried("ballast", lambda: surroundings.of_ballast(path))
     yield from _tried("backups", lambda: surroundings.of_backups(path, folder, every, now=now))
     yield from _tried("leftovers", lambda: surroundings.of_leftovers(path, folder))
 

@@ -62,9 +62,7 @@ def prove(file: Path, told: Told | None = None) -> Facts:
         told(1, 1)
     glance(file)
     try:
-        connection = apsw.Connection(
-            f"file:{quote(str(file))}?immutable=1", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-        )
+        connection = opened(file)
         try:
             listen(connection, told)
             return _sound(connection, file)
@@ -74,6 +72,16 @@ def prove(file: Path, told: Told | None = None) -> Facts:
         raise Damaged(f"{file} is damaged.") from None
     except (apsw.IOError, apsw.CantOpenError) as error:
         raise Failure(f"{file} cannot be read: {error}.") from None
+
+
+def opened(file: Path) -> apsw.Connection:
+    """A connection to a file that nobody changes, which leaves no trace beside it."""
+    return apsw.Connection(address(file), flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+
+
+def address(file: Path) -> str:
+    """The file as SQLite is told that nobody changes it."""
+    return f"file:{quote(str(file))}?immutable=1"
 
 
 def glance(file: Path) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import apsw
 
 from musicsvc.errors import Damaged, Failure
-from musicsvc.store import backups_folder, backups_proof, occupancy, sqlite_files
+from musicsvc.store import backups_folder, backups_proof, occupancy, revived, sqlite_files
 from musicsvc.store.backups import MEGABYTE
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from musicsvc.store.backups_proof import Facts, Told
+    from musicsvc.store.revived import Revived
 
 SIDES = ("-wal", "-shm", "-journal")
 OLD = "-old"
@@ -34,10 +35,15 @@ WAY_OUT = "Nothing was changed; name another backup."
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What was done; `kept`: where the replaced database is now, None where there was none or it was not to be kept."""
+    """What was done.
+
+    `kept`: where the replaced database is now, None where there was none or it was not to be kept; `revived`: what is
+    valid again, None where that is not known.
+    """
 
     facts: Facts
     kept: Path | None
+    revived: Revived | None
 
 
 def restore(file: Path, path: Path, *, now: int, keep: bool = True, told: Told | None = None) -> Restored:
@@ -64,7 +70,8 @@ def _restore(file: Path, path: Path, *, now: int, keep: bool, told: Told | None)
         _move(path, _replaced(path), SIDES)  # of a damaged one alone: a WAL of the old database would spoil the new
         staged.replace(path)
         sqlite_files.sync_folder(path.parent)
-    return Restored(facts, tidy(path, now))
+    kept = tidy(path, now)
+    return Restored(facts, kept, revived.since(path, kept) if kept else None)
 
 
 def tidy(path: Path, now: int) -> Path | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from musicsvc.clock import SECOND
 from musicsvc.errors import Failure
-from musicsvc.store import backups_folder, backups_proof, restoring
+from musicsvc.store import backups_folder, backups_proof, ballast, restoring
 from musicsvc.store.soundness import ok, problem, warning
 
 if TYPE_CHECKING:
@@ -73,6 +73,18 @@ def of_disks(database: Path, backups: Path, more: Iterable[Path]) -> list[Findin
 def _existing(folder: Path) -> Path:
     """The folder, or what it will be made in."""
     return next(place for place in (folder.absolute(), *folder.absolute().parents) if place.is_dir())
+
+
+def of_ballast(database: Path) -> list[Finding]:
+    """Whether there is room for revocations on a full disk."""
+    if not database.exists():
+        return []
+    file = database.resolve().with_name(ballast.NAME)
+    size = file.stat().st_size if file.exists() else 0
+    if size == ballast.SIZE:
+        return [ok("ballast", "Room is kept for revocations on a full disk.")]
+    finding = f"{file} has {size / MEGABYTE:,.1f} of {ballast.SIZE / MEGABYTE:,.1f} MB, to be given up for revocations."
+    return [warning("ballast", finding, "A server makes it whole, where the disk has room to spare.")]
 
 
 def _room(place: Path, needed: int) -> Finding:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from musicsvc.store import backups_folder, backups_proof, database, occupancy, schema, users
+from musicsvc.store import access, backups_folder, backups_proof, database, occupancy, schema, tokens, users
 from musicsvc.store.models import User
 from tests import old
 from tests.cli.conftest import Json, Run
@@ -59,12 +59,10 @@ def test_a_backup_goes_into_the_folder_of_backups(ask: Json, file: Path) -> None
 def test_a_backup_goes_where_it_is_told_to(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said = run("db", "backup", str(tmp_path / "one.db")).stderr
     assert re.fullmatch(rf"Backed up [0-9,]+ rows \([0-9.]+ MB\) to {tmp_path}/one\.db, in [0-9.]+ s\.\n", said)
-    run("db", "backup", str(tmp_path))
     monkeypatch.setenv("MUSICSVC_BACKUPS__FOLDER", str(tmp_path / "elsewhere"))
-    run("-q", "db", "backup")
-    assert [len(backups_folder.entries(folder)) for folder in (tmp_path, tmp_path / "elsewhere")] == [1, 1]
+    assert run("-q", "db", "backup").stderr == ""
+    assert len(backups_folder.entries(tmp_path / "elsewhere")) == 1
     assert "one.db is there already" in run("db", "backup", str(tmp_path / "one.db"), expect=1).stderr
-    assert "There is no folder" in run("db", "backup", str(tmp_path / "none" / "one.db"), expect=1).stderr
 
 
 @sqlite
@@ -78,10 +76,33 @@ def test_what_was_backed_up_can_be_restored(run: Run, ask: Json, file: Path, tmp
     done = ask("db", "restore", str(tmp_path / "one.db"), "--yes")
     assert (done["database"], done["current"], done["schema"]) == (str(file), True, schema.known()[-1])
     assert _emails(file) == [EMAIL]
+    assert done["valid_again"] == {"tokens": [], "accounts": []}
     said = run("db", "restore", done["kept"], "--yes", "--no-keep").stderr
     assert "revoke again what was revoked since" in said
     assert len(_emails(file)) == 2
-    assert "There is no file" in run("db", "restore", str(tmp_path / "two.db"), "--yes", expect=1).stderr
+
+
+@sqlite
+def test_what_is_valid_again_after_a_restore_is_told(run: Run, store_url: str, tmp_path: Path) -> None:
+    def grant() -> None:
+        for number, email in enumerate(("ann@label.test", "ben@label.test", "cy@label.test", "dee@label.test"), 1):
+            tokens.create(users.create(email, api_access=True, now=0), f"number {number}", now=0)
+
+    def take() -> None:
+        tokens.revoke(1, "lost", now=1)
+        tokens.regenerate(2, now=1)
+        access.revoke(users.by_email("cy@label.test"), now=1)
+        users.suspend(users.by_email("dee@label.test"), now=1)
+
+    with database.connect(store_url) as store:
+        store.write(grant).result()
+        run("db", "backup", str(tmp_path / "one.db"))
+        store.write(take).result()
+    said = run("db", "restore", str(tmp_path / "one.db"), "--yes").stderr
+    assert (
+        "Valid again, though revoked or changed since: tokens 1, 2; rights of cy@label.test, dee@label.test.\n" in said
+    )
+    assert "musicsvc token revoke, access revoke, user suspend" in said
 
 
 @sqlite
@@ -114,7 +135,6 @@ def test_a_database_that_is_lost_or_damaged_gives_no_backup_but_takes_one(run: R
     run("db", "backup", str(tmp_path / "one.db"))
     file.write_bytes(b"")
     assert "is empty (0 bytes)" in run("db", "backup", expect=1).stderr
-    run("db", "restore", str(tmp_path / "one.db"), "--yes")
     file.unlink()
     assert "There is no database" in run("db", "backup", expect=1).stderr
     run("db", "restore", str(tmp_path / "one.db"))

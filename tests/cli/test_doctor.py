@@ -17,11 +17,11 @@ from musicsvc import config
 from musicsvc.clock import DAY, SECOND, Clock, isoformat, parse
 from musicsvc.config import Server
 from musicsvc.server import certificates, exposure
-from musicsvc.store import backups, backups_folder, database, soundness, sqlite_files, surroundings, users
+from musicsvc.store import backups, backups_folder, ballast, database, soundness, sqlite_files, surroundings, users
 from musicsvc.store.soundness import Finding
 from tests import old
 from tests.cli.conftest import Run
-from tests.program import Program
+from tests.program import Program, until
 
 sqlite = pytest.mark.only_on("sqlite")
 NOW = parse("2026-12-01T12:00:00Z")
@@ -58,15 +58,20 @@ def levels(found: dict[str, list[dict[str, str]]], but: Collection[str] = ()) ->
 
 
 @sqlite
-def test_a_sound_installation_is_found_sound_also_while_it_is_served(run: Run, doctor: Doctor, tmp_path: Path) -> None:
-    run("db", "backup")
+def test_a_sound_installation_is_found_sound_also_while_it_is_served(
+    doctor: Doctor, file: Path, tmp_path: Path
+) -> None:
+    folder = file.parent / "backups"
+    folder.mkdir(mode=0o700)
+    backups.make(file, backups_folder.new_name(folder, Clock().now()))
     with Program(tmp_path, "serve", "--port", "0") as program:
         assert program.root
+        until(lambda: surroundings.of_ballast(file)[0].level == "ok")
         code, found = doctor()
     assert (code, levels(found, but={"disk", "descriptors"})) == (0, {"ok"})
     assert list(found) == [
-        *("clock", "SQLite", "pragmas", "integrity", "schema", "activity log", "permissions", "disk", "backups"),
-        *("leftovers", "TLS", "settings", "descriptors"),
+        *("clock", "SQLite", "pragmas", "integrity", "schema", "activity log", "permissions", "disk", "ballast"),
+        *("backups", "leftovers", "TLS", "settings", "descriptors"),
     ]
 
 
@@ -120,7 +125,7 @@ def test_all_else_is_looked_at_where_the_database_is_damaged(doctor: Doctor, fil
 def test_what_a_person_reads(run: Run, file: Path) -> None:
     file.chmod(0o640)
     said = run("doctor")
-    assert said.stderr == "Problems: 0, warnings: 2.\n"
+    assert said.stderr == "Problems: 0, warnings: 3.\n"
     assert f"chmod 600 {file}" in said.stdout
     assert "Run: musicsvc db backup (a server makes one every 24 hours)" in said.stdout
 
@@ -203,6 +208,14 @@ def test_the_room_on_the_disks_is_told(file: Path, tmp_path: Path, monkeypatch: 
     assert levels_at(surroundings.LEAST_ROOM - 1) == ["problem"]
     assert levels_at(surroundings.LEAST_ROOM + size - 1) == ["warning"]
     assert levels_at(surroundings.LEAST_ROOM + 2 * size) == ["ok"]
+
+
+@sqlite
+def test_a_ballast_that_was_given_up_is_told(file: Path) -> None:
+    place = file.with_name(ballast.NAME)
+    for size, level in ((0, "warning"), (ballast.SIZE // 2, "warning"), (ballast.SIZE, "ok")):
+        place.write_bytes(bytes(size))
+        assert [finding.level for finding in surroundings.of_ballast(file)] == [level]
 
 
 @sqlite

@@ -1,0 +1,142 @@
+"""What a backup costs: its seconds, and how long writes take beside it.
+
+    python benchmarks/backups.py [FOLDER]
+
+A made world of three million plays (some 330 MB; kept in FOLDER where one is given) is written by eight callers, each a
+durable write every 20 ms on average. Alternately they write alone, beside `musicsvc db backup` in a process of its own,
+and beside the server's schedule, a thread of the same process that stands back. At the end the last backup is restored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+import plays_world
+
+from musicsvc import config
+from musicsvc.clock import Clock
+from musicsvc.server.backups import Schedule
+from musicsvc.store import backups_folder, backups_proof, database, restoring
+from musicsvc.store.models import Tag
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from musicsvc.store.database import Store
+
+CALLERS, PAUSE_SECONDS, ROUNDS, ALONE_SECONDS = 8, 0.02, 5, 4.0
+SIZE = plays_world.Size(plays=3_000_000)
+
+
+class Writers:
+    """Callers that write until they are told to stop; keeps how long each write took, by what went on meanwhile."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._ended = threading.Event()
+        self._threads = [threading.Thread(target=self._write, args=(number,)) for number in range(CALLERS)]
+        self.phase = "warming up"
+        self.waits: dict[str, list[float]] = defaultdict(list)
+
+    def __enter__(self) -> Self:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._ended.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _write(self, caller: int) -> None:
+        chance = random.Random(caller)  # noqa: S311 - no secrets
+        while not self._ended.wait(chance.expovariate(1 / PAUSE_SECONDS)):
+            phase, began = self.phase, time.perf_counter()
+            name = f"{os.getpid()}-{caller}-{time.monotonic_ns()}"
+            self._store.write(lambda name=name: Tag.insert(name=name).execute() and None).result()  # type: ignore[misc]
+            if phase == self.phase:
+                self.waits[phase].append(time.perf_counter() - began)
+
+    def during(self, phase: str, work: Callable[[], object]) -> float:
+        """Do it; the seconds that it took."""
+        self.phase = phase
+        began = time.perf_counter()
+        work()
+        took = time.perf_counter() - began
+        self.phase = "between"
+        time.sleep(0.5)
+        return took
+
+
+def main() -> None:
+    """Make the world, write, print."""
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(sys.argv[1] if len(sys.argv) > 1 else made)
+        path = folder / "musicsvc.db"
+        if not path.exists():
+            plays_world.new(folder, SIZE).close()
+        settings = config.load(options={"database_url": f"sqlite:///{path}", "backups.keep": 1})
+        with database.connect(settings.store_url) as store, Writers(store) as writers:
+            time.sleep(2)
+            seconds = _rounds(writers, settings, folder)
+        print(f"{path.stat().st_size / 1e6:,.0f} MB, {1 / PAUSE_SECONDS * CALLERS:,.0f} writes/s asked for")
+        for phase, waits in writers.waits.items():
+            if phase in {"alone", *seconds}:
+                _print(phase, sorted(waits), sorted(seconds.get(phase, [])))
+        _restore(path, settings)
+
+
+def _rounds(writers: Writers, settings: config.Settings, folder: Path) -> dict[str, list[float]]:
+    seconds: dict[str, list[float]] = {"db backup": [], "the schedule": []}
+    target = folder / "by-hand.db"
+    environment = {**os.environ, "MUSICSVC_DATABASE_URL": settings.store_url}  # noqa: TID251 - handed on
+    command = [sys.executable, "-m", "musicsvc", "-q", "db", "backup", str(target)]
+    for _ in range(ROUNDS):
+        writers.during("alone", lambda: time.sleep(ALONE_SECONDS))
+        target.unlink(missing_ok=True)
+        run = lambda: subprocess.run(command, check=True, env=environment)  # noqa: E731, S603 - our own program
+        seconds["db backup"].append(writers.during("db backup", run))
+        for entry in backups_folder.entries(settings.backup_folder):
+            entry.file.unlink()
+        seconds["the schedule"].append(writers.during("the schedule", lambda: asyncio.run(_scheduled(settings))))
+    target.unlink()
+    return seconds
+
+
+async def _scheduled(settings: config.Settings) -> None:
+    schedule = Schedule(settings, Clock(), first_look=0)
+    while not backups_folder.entries(settings.backup_folder):
+        await schedule(last=False)
+        await asyncio.sleep(0.02)
+    await schedule(last=True)
+
+
+def _print(phase: str, waits: list[float], seconds: list[float]) -> None:
+    p50, p99 = (waits[int(len(waits) * part)] * 1e3 for part in (0.5, 0.99))
+    took = f"  {seconds[len(seconds) // 2]:.1f} s ({seconds[0]:.1f} … {seconds[-1]:.1f})" if seconds else ""
+    print(
+        f"{phase:13} {len(waits):6,} writes: p50 {p50:.1f} ms, p99 {p99:.1f} ms, longest {waits[-1] * 1e3:.1f} ms{took}"
+    )
+
+
+def _restore(path: Path, settings: config.Settings) -> None:
+    backup = backups_folder.entries(settings.backup_folder)[0].file
+    began = time.perf_counter()
+    backups_proof.prove(backup)
+    proved = time.perf_counter()
+    restoring.restore(backup, path, now=Clock().now(), keep=False)
+    print(f"proving a backup takes {proved - began:.1f} s, restoring it {time.perf_counter() - proved:.1f} s")
+
+
+if __name__ == "__main__":
+    main()

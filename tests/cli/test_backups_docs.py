@@ -1,0 +1,52 @@
+"""The commands of docs/backups.md, run one after the other."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from musicsvc.store import backups_folder
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "backups.md").read_text("utf-8")
+
+
+@pytest.mark.only_on("sqlite")
+def test_the_commands_of_the_page_do_what_it_says(
+    store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MUSICSVC_DATABASE_URL", store_url)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    (tmp_path / "other-disk").mkdir()
+    blocks = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
+    lines = [shlex.split(line, comments=True) for block in blocks for line in block.strip().splitlines()]
+    for line in lines:
+        if line[0] != "pytest":
+            _run(line, tmp_path)
+    folder = Path(store_url.removeprefix("sqlite:///")).parent
+    kept = backups_folder.entries(folder)
+    assert [len(backups_folder.entries(place)) for place in (folder / "backups", tmp_path / "other-disk")] == [1, 1]
+    assert [entry.kind for entry in kept] == ["before-restore"]
+    assert (tmp_path / "rehearsal" / "musicsvc.db").exists()
+    for pattern in ("musicsvc-scheduled-", "musicsvc-before-restore-", "musicsvc-before-0006_events-"):
+        assert backups_folder.NAME.fullmatch(f"{pattern}20260131T120000Z.db")
+        assert pattern in PAGE
+
+
+def _run(line: list[str], folder: Path) -> None:
+    given = [part for part in line if re.match(r"[A-Z_]+=", part)]
+    program, *arguments = line[len(given) :]
+    assert program == "musicsvc"
+    environment = os.environ | dict(part.split("=", 1) for part in given)  # noqa: TID251 - handed on
+    command = [sys.executable, "-m", program, *arguments]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=False)
+    assert done.returncode == 0, (line, done.stderr)
+
+
+@pytest.mark.parametrize("file", re.findall(r"(?:tests|benchmarks)/\S+\.py", PAGE))
+def test_a_file_that_the_page_names_is_there(file: str) -> None:
+    assert (ROOT / file).is_file()
