@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from musicsvc.clock import DAY, MovableClock
+from musicsvc.clock import DAY
 from musicsvc.config import Limits, Settings
 from musicsvc.server.limits import HEADERS
 from musicsvc.server.routes import INSIGHTS
 from musicsvc.store import database, tokens, users
-from tests.conftest import NOW
 from tests.contract import conforms
 from tests.rights.world import World
 from tests.serving import Answer, Client, person, running
+from tests.timing import StoppedClock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -28,18 +28,9 @@ sqlite = pytest.mark.only_on("sqlite")  # PostgreSQL counts by its own clock, wh
 NEWCOMER = {"email": "new@label.test", "password": "three romances"}
 
 
-class StoppedClock(MovableClock):
-    """Both of its times stand still until the test moves them."""
-
-    seconds = 5000.0
-
-    def monotonic(self) -> float:
-        return self.seconds
-
-
 @pytest.fixture
 def clock() -> StoppedClock:
-    return StoppedClock(NOW, speed=0)
+    return StoppedClock()
 
 
 @asynccontextmanager

@@ -1,0 +1,20 @@
+"""A clock for what is counted by the monotonic time."""
+
+from __future__ import annotations
+
+import time
+
+from musicsvc.clock import MovableClock
+from tests.conftest import NOW
+
+
+class StoppedClock(MovableClock):
+    """Both of its times stand still until the test moves them; with `runs` the monotonic one goes on."""
+
+    def __init__(self) -> None:
+        super().__init__(NOW, speed=0)
+        self.seconds = 5000.0
+        self.runs = False
+
+    def monotonic(self) -> float:
+        return time.monotonic() if self.runs else self.seconds
