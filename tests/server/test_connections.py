@@ -266,3 +266,17 @@ async def test_failed_handshakes_leave_nothing(
     await asyncio.sleep(0.05)  # for the last connection of ours to be closed
     until(lambda: sockets(program) == before, 5)
     assert "Traceback" not in program.err
+
+
+@pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="reads another process's limit")
+async def test_serve_takes_the_descriptors_that_the_system_allows(start: Start) -> None:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (512, before[1]))
+    try:
+        program = start()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    async with connected(program.root) as wire:
+        assert await ask(wire) == 200
+    soft, hard = resource.prlimit(program.process.pid, resource.RLIMIT_NOFILE)
+    assert soft == min(hard, descriptors.PLENTY)
