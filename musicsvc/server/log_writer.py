@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import select
 import threading
@@ -16,11 +15,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Self
 
+    from structlog.typing import EventDict
+
     from musicsvc.clock import Clock
     from musicsvc.server.log_lines import Lines
 
 MOST_WAITING = 4096  # lines
-AT_ONCE = 64
+AT_ONCE = 512
+GATHERING_SECONDS = 0.02
 FLUSH_SECONDS = 2.0
 
 
@@ -36,16 +38,16 @@ class Outlet:
         self._untold = 0
         self.lost = 0
 
-    def put(self, record: logging.LogRecord) -> None:
-        """Write the record now, or lose it where nobody reads."""
+    def put(self, message: EventDict) -> None:
+        """Write the message now, or lose it where nobody reads."""
         if self._takes(0):
-            self.write([record])
+            self.write([message])
         else:
             self.lose(1)
 
-    def write(self, records: list[logging.LogRecord]) -> None:
-        """Write the records, blocking; once it works again, tell how many were lost."""
-        for chunk, count in _chunks(filter(None, map(self._of, records))):
+    def write(self, messages: list[EventDict]) -> None:
+        """Write the messages, blocking; once it works again, tell how many were lost."""
+        for chunk, count in _chunks(filter(None, map(self._of, messages))):
             if not self._pass_on(chunk):
                 self.lose(count)
             elif self._untold:
@@ -57,9 +59,9 @@ class Outlet:
             self.lost += count
             self._untold += count
 
-    def _of(self, record: logging.LogRecord) -> bytes:
+    def _of(self, message: EventDict) -> bytes:
         try:
-            return self._lines.of(record)
+            return self._lines.of(message)
         except Exception:  # noqa: BLE001 - a value that cannot be told is no reason to tell nothing more
             self.lose(1)
             return b""
@@ -67,14 +69,14 @@ class Outlet:
     def _tell(self) -> None:
         with self._counting:
             count, self._untold = self._untold, 0
-        about = {
-            "name": "musicsvc",
-            "levelname": "WARNING",
-            "msg": f"{count} log lines were lost: stderr did not take them",
+        about: EventDict = {
+            "time": self._clock.now(),
+            "level": "warning",
+            "message": f"{count} log lines were lost: stderr did not take them",
+            "logger": "musicsvc",
             "lost": count,
-            "at": self._clock.now(),
         }
-        if not self._pass_on(self._lines.of(logging.makeLogRecord(about))):
+        if not self._pass_on(self._lines.of(about)):
             with self._counting:
                 self._untold += count
 
@@ -100,17 +102,18 @@ class Outlet:
 
 
 class Queued:
-    """Hands records to an outlet on a thread of its own, so that no disk and no reader holds anybody up."""
+    """Hands messages to an outlet on a thread of its own, so that no disk and no reader holds anybody up."""
 
     def __init__(self, outlet: Outlet) -> None:
         self._outlet = outlet
-        self._queue: SimpleQueue[logging.LogRecord | None] = SimpleQueue()
+        self._queue: SimpleQueue[EventDict | None] = SimpleQueue()
+        self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="log", daemon=True)
 
-    def put(self, record: logging.LogRecord) -> None:
-        """Let the record be written, or lose it where too many wait."""
+    def put(self, message: EventDict) -> None:
+        """Let the message be written, or lose it where too many wait."""
         if self._queue.qsize() < MOST_WAITING:
-            self._queue.put(record)
+            self._queue.put(message)
         else:
             self._outlet.lose(1)
 
@@ -120,18 +123,21 @@ class Queued:
 
     def __exit__(self, *exc: object) -> None:
         """Write what waits, as far as somebody takes it."""
+        self._ended.set()
         self._queue.put(None)
         self._thread.join(FLUSH_SECONDS)
 
     def _run(self) -> None:
-        ended = False
-        while not ended:
-            records = [self._queue.get()]
+        while (first := self._queue.get()) is not None:
+            # A thread that woke up for each line would cost more than the line.
+            self._ended.wait(GATHERING_SECONDS)
+            messages = [first]
             with suppress(Empty):
-                while len(records) < AT_ONCE:
-                    records.append(self._queue.get_nowait())
-            ended = None in records
-            self._outlet.write([record for record in records if record is not None])
+                while len(messages) < AT_ONCE and (message := self._queue.get_nowait()) is not None:
+                    messages.append(message)
+            self._outlet.write(messages)
+            if self._ended.is_set():
+                self._queue.put(None)  # which may just have been taken out
 
 
 def _chunks(lines: Iterator[bytes]) -> Iterator[tuple[bytes, int]]:

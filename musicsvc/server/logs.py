@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
 import threading
 import traceback
@@ -11,24 +12,30 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from musicsvc.server.calls import request_id
-from musicsvc.server.log_lines import Lines
+from musicsvc.server.log_lines import LONGEST, Lines
 from musicsvc.server.log_writer import Outlet, Queued
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from types import TracebackType
+
+    from structlog.typing import EventDict
 
     from musicsvc.clock import Clock
     from musicsvc.config import Log
 
 FRAMES = -25  # of a trace: those nearest to the fault
 REQUESTS = "musicsvc.requests"
+OURS = re.compile(r"musicsvc(?!\.wire$)(\.|$)")  # what aiohttp says bears the name of the wire
+STANDARD = {*logging.makeLogRecord({}).__dict__, "message", "asctime", "taskName"}
+PLAIN = (str, int, float, type(None))
 
 
 class Sink(Protocol):
-    """Where records go."""
+    """Where messages go."""
 
-    def put(self, record: logging.LogRecord) -> None:
-        """Take the record; neither fails nor changes it."""
+    def put(self, message: EventDict) -> None:
+        """Take the message; never fails."""
 
 
 @contextmanager
@@ -46,7 +53,7 @@ def started(settings: Log, clock: Clock, *, threaded: bool) -> Iterator[Outlet]:
 
 
 class Handler(logging.Handler):
-    """Makes of each record one that holds nothing but text, so that it can be written later."""
+    """Makes of each record a message that holds no object of anybody's, so that it can be written later."""
 
     def __init__(self, sink: Sink, clock: Clock) -> None:
         super().__init__()
@@ -55,23 +62,47 @@ class Handler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Hand the record on."""
-        still = logging.makeLogRecord(record.__dict__)
-        try:
-            still.msg = record.getMessage()
-        except Exception:  # noqa: BLE001 - a message that does not fit its values, or a value that cannot be told
-            still.msg = str(record.msg)
-        still.args, still.exc_info, still.exc_text, still.stack_info = (), None, None, None
-        still.__dict__.setdefault("at", self._clock.now())
-        still.__dict__.setdefault("request_id", request_id.get())
-        still.__dict__["failure"] = _told(record)
-        self._sink.put(still)
+        ours = OURS.match(record.name) is not None
+        more = {key: found for key, found in record.__dict__.items() if key not in STANDARD}
+        message: EventDict = {
+            "time": more.pop("at", None) or self._clock.now(),
+            "level": record.levelname.lower(),
+            "message": _said(record, ours=ours),
+            "logger": record.name,
+        }
+        if named := more.pop("request_id", None) or request_id.get():
+            message["request_id"] = named
+        if ours:
+            message.update({key: found if isinstance(found, PLAIN) else _text(found) for key, found in more.items()})
+        if record.exc_info and record.exc_info[1] is not None:
+            message["exception"] = _kept(*record.exc_info, ours=ours)
+        self._sink.put(message)
 
 
-def _told(record: logging.LogRecord) -> traceback.TracebackException | None:
-    """What failed, without the objects that were at hand; its lines of source are read when it is written."""
-    if not record.exc_info or record.exc_info[1] is None:
-        return None
-    return traceback.TracebackException(*record.exc_info, limit=FRAMES, lookup_lines=False, compact=True)
+def _said(record: logging.LogRecord, *, ours: bool) -> str:
+    try:
+        text = record.getMessage()
+    except Exception:  # noqa: BLE001 - a message that does not fit its values, or a value that cannot be told
+        text = str(record.msg)
+    return text[:LONGEST] if ours else text[:LONGEST].partition("\n")[0]  # libraries go on with what they hold
+
+
+def _text(found: object) -> str:
+    try:
+        return str(found)
+    except Exception:  # noqa: BLE001 - see above
+        return f"a {type(found).__name__} that cannot be told"
+
+
+def _kept(
+    kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None, *, ours: bool
+) -> traceback.TracebackException | str:
+    """Where it failed and why; of a library's fault the kind alone, for its text may hold what a client sent."""
+    if not ours or kind is None or fault is None:
+        frames = traceback.StackSummary.extract(traceback.walk_tb(trace), limit=FRAMES, lookup_lines=False)
+        places = (f"{frame.filename}:{frame.lineno} in {frame.name}" for frame in frames)
+        return "\n".join([*places, kind.__qualname__ if kind else ""])
+    return traceback.TracebackException(kind, fault, trace, limit=FRAMES, lookup_lines=False, compact=True)
 
 
 @contextmanager

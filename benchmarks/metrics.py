@@ -1,0 +1,172 @@
+"""What counting costs: requests/s and processor time a request with metrics on and off, in turns, in one run.
+
+    python benchmarks/metrics.py
+
+Three servers of this machine on one database each: without metrics, with them, and with them and a line for each
+request (`log.requests`, to the null device). They are asked in turns, in rounds, so that whatever else the machine does
+falls on all of them; what is told is the median of the speeds and the least of the costs. Then what one call costs, by
+itself, and one scrape.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from musicsvc.clock import Clock
+from musicsvc.config import Log, Settings
+from musicsvc.server import logs, request_lines, serving
+from musicsvc.server.app import App
+from musicsvc.server.calls import Call
+from musicsvc.server.metrics import Metrics
+from musicsvc.server.metrics_share import Share
+from musicsvc.server.routes import ROUTES
+from musicsvc.store import database, schema, sqlite_files
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+VARIANTS = ("off", "on", "on, and lines")
+PATHS = {"an unknown path": "/nothing", "GET /api/v1/genres": "/api/v1/genres"}
+ROUNDS, REQUESTS, TOGETHER = 15, 4_000, 4
+CALLS = 200_000
+LINES = Log(requests=True, format="json")
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def main() -> None:
+    """Measure and print."""
+    with tempfile.TemporaryDirectory() as folder:
+        servers = {name: _started(Path(folder), name) for name in VARIANTS}
+        try:
+            for about, path in PATHS.items():
+                _compare(about, path, servers)
+        finally:
+            for process, _ in servers.values():
+                process.send_signal(signal.SIGTERM)
+                process.wait()
+    _by_itself()
+
+
+def _started(folder: Path, variant: str) -> tuple[subprocess.Popen[bytes], int]:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    file = folder / f"{VARIANTS.index(variant)}" / "musicsvc.db"
+    file.parent.mkdir()
+    sqlite_files.create(file)
+    schema.upgrade(f"sqlite:///{file}")
+    command = [sys.executable, __file__, variant, str(port), f"sqlite:///{file}"]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)  # noqa: S603 - this program
+    for _ in range(200):
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+        except OSError:
+            time.sleep(0.1)
+        else:
+            return process, port
+    raise SystemExit("The server does not answer.")
+
+
+def _compare(about: str, path: str, servers: dict[str, tuple[subprocess.Popen[bytes], int]]) -> None:
+    speeds: dict[str, list[float]] = {name: [] for name in servers}
+    costs: dict[str, list[float]] = {name: [] for name in servers}
+    for _ in range(ROUNDS):
+        for name, (process, port) in servers.items():
+            before, began = _processor_seconds(process.pid), time.perf_counter()
+            _ask(port, path)
+            speeds[name].append(REQUESTS / (time.perf_counter() - began))
+            costs[name].append((_processor_seconds(process.pid) - before) / REQUESTS * 1e6)
+    print(about)
+    plain = statistics.median(speeds["off"])
+    for name in servers:
+        speed, cost = statistics.median(speeds[name]), min(costs[name])
+        print(f"  {name:14} {speed:7,.0f} requests/s ({speed / plain - 1:+.1%}), {cost:.0f} µs of processor time each")
+
+
+def _ask(port: int, path: str) -> None:
+    """So many requests over one connection, a few of them on their way at once."""
+    raw = f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+    with socket.create_connection(("127.0.0.1", port)) as client:
+        for _ in range(REQUESTS // TOGETHER):
+            client.sendall(raw * TOGETHER)
+            got = 0
+            while got < TOGETHER:
+                got += client.recv(65_536).count(b"HTTP/1.1 ")
+
+
+def _processor_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def _by_itself() -> None:
+    call = Call(1, 1.0, "x" * 24, "GET", "127.0.0.1", ROUTES[5], 7, 9, status=200, size=1234, milliseconds=2.5)
+    print("one call, by itself")
+    alone = Metrics()
+    print(f"  counted by one process           {_microseconds(lambda: alone(call)):5.2f} µs")
+    with Share.made(4) as share:
+        assert share is not None
+        together = Metrics(share.joined(0))
+        print(f"  counted by one of several        {_microseconds(lambda: together(call)):5.2f} µs")
+        print(f"  told in a line                   {_line(call):5.2f} µs, and on the thread that writes as much again")
+        print("one scrape, every endpoint called")
+        for metrics, name in ((alone, "one process"), (together, "one of several")):
+            for route in ROUTES:
+                metrics(Call(1, 1.0, "x", route.method, "", route, status=200))
+            print(f"  {name:31} {_microseconds(metrics.text, 50) / 1000:6.1f} ms")
+
+
+def _line(call: Call) -> float:
+    """What a line costs where the request is answered, in batches that the writing thread keeps up with."""
+    before = sys.stderr
+    best = float("inf")
+    with Path(os.devnull).open("w", encoding="utf-8") as sys.stderr, logs.started(LINES, Clock(), threaded=True):
+        for _ in range(30):
+            time.sleep(0.02)
+            best = min(best, _microseconds(lambda: request_lines.write(call), 20, 1))
+    sys.stderr = before
+    return best
+
+
+def _microseconds(work: Callable[[], object], times: int = CALLS, tries: int = 5) -> float:
+    """The best of the tries: whatever else runs makes it longer, nothing shorter."""
+    best = float("inf")
+    for _ in range(tries):
+        began = time.perf_counter()
+        for _ in range(times):
+            work()
+        best = min(best, (time.perf_counter() - began) / times)
+    return best * 1e6
+
+
+async def _serve(variant: str, port: int, url: str) -> None:
+    settings = Settings(database_url=url, log=Log(requests=variant == VARIANTS[2]))
+    with database.connect(url) as store, logs.started(settings.log, Clock(), threaded=True):
+        app = App(settings, store, Clock(), f"http://127.0.0.1:{port}")
+        if variant == "off":
+            dispatcher = app._dispatcher  # noqa: SLF001 - the one thing that is measured
+            dispatcher._observers = [each for each in dispatcher._observers if not isinstance(each, Metrics)]  # noqa: SLF001
+        await app.start(serving.listen("127.0.0.1", port))
+        stopped = asyncio.Event()
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopped.set)
+        await stopped.wait()
+        await app.stop()
+
+
+if __name__ == "__main__":
+    if sys.argv[1:]:
+        import uvloop
+
+        variant, port, url = sys.argv[1:]
+        uvloop.run(_serve(variant, int(port), url))
+    else:
+        main()
