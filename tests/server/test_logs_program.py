@@ -145,8 +145,8 @@ async def test_a_full_disk_under_the_log_holds_no_request_up(workers: str) -> No
         async with connected(root) as wire:
             assert [await ask(wire) for _ in range(50)] == [200] * 50
             async with asyncio.timeout(20):
-                while await lost(wire) < 50:
-                    await asyncio.sleep(0.1)  # noqa: ASYNC110 - another process tells its own within a second
+                while await lost(wire) < 50:  # noqa: ASYNC110 - another process tells its own within a second
+                    await asyncio.sleep(0.1)
         program.terminate()
         assert program.wait(20) == 0
 
