@@ -86,7 +86,11 @@ def upgraded(session: Session, *, backup: bool = True) -> tuple[list[str], str |
         if path is None:
             session.say("No backup is made of a PostgreSQL database: pg_dump makes one.")
         elif backup:
-            made = backups.make(path, target(settings, None, session.clock.now(), f"before-{first}"))
+            try:
+                made = backups.make(path, target(settings, None, session.clock.now(), f"before-{first}"))
+            except Failure as failure:
+                way_out = "Nothing was migrated; musicsvc db upgrade --no-backup goes without a backup."
+                raise Failure(f"{failure.message} {way_out}") from None
             session.say(f"{described(made)}.")
             saved.append(made.file)
 

@@ -95,7 +95,7 @@ def _copy_pages(source: apsw.Connection, draft: Path, told: Told | None) -> None
             while not copying.step(SLICE_PAGES):
                 if told is not None:
                     told(copying.page_count - copying.remaining, copying.page_count)
-                os.fdatasync(descriptor)
+                os.fsync(descriptor)
                 time.sleep(PAUSE_SECONDS)
         target.pragma("journal_mode", "delete")  # one file, which any tool opens without a WAL beside it
     finally:

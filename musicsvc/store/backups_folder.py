@@ -129,6 +129,8 @@ def draft(target: Path) -> Iterator[Draft]:
         descriptor = _locked(path)
     except FileNotFoundError:
         raise Failure(f"There is no folder {target.parent}. Make it, or name another one.") from None
+    except FileExistsError:
+        raise Failure(f"Another backup to {target} is under way.") from None
     except OSError as error:
         raise Failure(f"The folder {target.parent} cannot be written: {error.strerror}.") from None
     try:
@@ -162,7 +164,7 @@ def _unless_written(file: Path, act: Callable[[Path], object]) -> None:
         return
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    except OSError:  # under way, or on a disk that has no locks: nobody can tell
         return
     else:
         act(file)
@@ -174,7 +176,8 @@ def _locked(path: Path) -> int:
     """A new file, which a sweep takes for one under way. Raises FileExistsError where another backup writes it."""
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        with suppress(OSError):  # a network's disk without locks: nothing is swept there
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
         if sqlite_files.identity(path) is not None:
             return descriptor
         os.close(descriptor)  # swept between its making and its lock

@@ -30,6 +30,7 @@ OLD = "-old"
 BEFORE = "before-restore"
 PIECE = 1_048_576
 BUSY_MILLISECONDS = 1000
+UNCHANGED = "Nothing was changed."
 WAY_OUT = "Nothing was changed; name another backup."
 
 
@@ -124,15 +125,17 @@ def _staged(file: Path, path: Path, told: Told | None) -> Iterator[tuple[Path, F
         try:
             _settle(staged, "delete")
             facts = backups_proof.prove(staged, told)
+            _settle(staged, "wal")
         except Failure as failure:
             raise Failure(f"{failure.message.replace(str(staged), str(file))} {WAY_OUT}") from None
-        except apsw.Error:
+        except (apsw.CorruptError, apsw.NotADBError):
             raise Failure(f"{file} is damaged. {WAY_OUT}") from None
+        except apsw.Error as error:
+            raise Failure(f"A copy of {file} cannot be opened in {path.parent}: {error}. {UNCHANGED}") from None
         if facts.newer:
             raise Failure(f"{file} was made by a newer musicsvc. Install that version, or name an older backup.")
         if not facts.migrations:
             raise Failure(f"{file} has no tables of ours. {WAY_OUT}")
-        _settle(staged, "wal")
         _sync(staged)
         yield staged, facts
     finally:
@@ -148,7 +151,7 @@ def _copy_whole(file: Path, path: Path, told: Told | None) -> None:
     if free < size:
         raise Failure(
             f"There is no room in {path.parent}: the backup needs {size / MEGABYTE:,.1f} MB, and"
-            f" {free / MEGABYTE:,.1f} MB are free. Nothing was changed."
+            f" {free / MEGABYTE:,.1f} MB are free. {UNCHANGED}"
         )
     _copy(file, _staging(path), told)
     for side in ("-wal", "-journal"):
@@ -184,7 +187,7 @@ def _closed(path: Path) -> bool:
     except apsw.BusyError:
         raise Failure(occupancy.in_use(path)) from None
     except apsw.Error as error:
-        raise Failure(f"The old database {path} cannot be closed: {error}. Nothing was changed.") from None
+        raise Failure(f"The old database {path} cannot be closed: {error}. {UNCHANGED}") from None
     return True
 
 

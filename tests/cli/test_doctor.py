@@ -2,9 +2,11 @@
 
 import json
 import shutil
+import ssl
 import subprocess
 import sys
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,10 +14,13 @@ from typing import Any
 import apsw
 import pytest
 import trustme
+from hypothesis import given
+from hypothesis import strategies as st
 
 from musicsvc import config
 from musicsvc.clock import DAY, SECOND, Clock, isoformat, parse
 from musicsvc.config import Server
+from musicsvc.errors import Failure
 from musicsvc.server import certificates, exposure
 from musicsvc.store import backups, backups_folder, ballast, database, soundness, sqlite_files, surroundings, users
 from musicsvc.store.soundness import Finding
@@ -296,6 +301,14 @@ def test_the_dates_of_a_certificate_are_told(
     finding, *_ = exposure.of_tls(server, now=NOW)
     assert finding.level == level
     assert says in finding.finding
+
+
+@given(der=st.binary(max_size=200))
+def test_bytes_that_are_no_certificate_are_told(tmp_path_factory: pytest.TempPathFactory, der: bytes) -> None:
+    file = tmp_path_factory.getbasetemp() / "noise.pem"
+    file.write_text(ssl.DER_cert_to_PEM_cert(der))
+    with suppress(Failure):
+        certificates.validities(file)
 
 
 def test_a_certificate_that_is_none_or_of_another_key_is_a_problem(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from musicsvc.errors import Failure
 from musicsvc.store import backups, backups_folder, backups_proof, database
 from musicsvc.store.database import Store, current
 from musicsvc.store.models import Genre, Tag
-from tests.faults import disk
+from tests.faults import disk, small_disk
 
 pytestmark = pytest.mark.only_on("sqlite")
 ROOT = Path(__file__).resolve().parents[2]
@@ -216,6 +216,27 @@ def test_a_disk_that_fails_on_the_way_is_told_and_nothing_is_left(
     assert list(folder.iterdir()) == []
     store.write(lambda: unit("after")).result()
     assert "after" in names(backups.make(path, folder / "one.db").file)[0]
+
+
+def test_a_disk_that_runs_full_meanwhile_gives_no_backup(path: Path, tmp_path: Path) -> None:
+    with small_disk.mounted(tmp_path / "small") as small:
+
+        def told(done: float, total: float) -> None:
+            if total > 1 and done > total / 2:
+                small.fill()
+
+        target = small.folder / "one.db"
+        with pytest.raises(Failure, match=rf"The (disk of|backup) {target} (is full|cannot be written)"):
+            backups.make(path, target, told)
+        small.empty()
+        assert list(small.folder.iterdir()) == []
+        backups.make(path, target)
+
+
+def test_two_backups_to_one_name_are_not_made_at_once(path: Path, folder: Path) -> None:
+    with backups_folder.draft(folder / "one.db"), pytest.raises(Failure, match="is under way"):
+        backups.make(path, folder / "one.db")
+    backups.make(path, folder / "one.db")
 
 
 def test_a_copy_that_the_disk_spoils_is_not_kept(path: Path, folder: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 from musicsvc.errors import Failure
 from musicsvc.store import backups, backups_proof, database, restoring, schema
 from musicsvc.store.models import Tag
+from tests.faults import small_disk
 from tests.store.killed_restoring import NOW, contents, names
 
 pytestmark = pytest.mark.only_on("sqlite")
@@ -222,6 +223,29 @@ def test_a_database_that_was_left_for_good_opens_as_before(path: Path) -> None:
         assert path.with_name(f"{path.name}-wal").exists()
         assert store.read(lambda: [tag.name for tag in Tag.select()]).result() == ["old", "next"]
     assert names(path) == {"old", "next"}
+
+
+@pytest.mark.parametrize("moment", [0.0, 0.5, 1.0])
+def test_a_full_disk_is_told_and_the_old_database_stands(
+    path: Path, backup: Path, tmp_path: Path, moment: float
+) -> None:
+    with small_disk.mounted(tmp_path / "small") as small:
+        place = small.folder / "musicsvc.db"
+        shutil.copy(path, place)
+
+        def told(done: float, total: float) -> None:
+            if done >= moment * total:
+                small.fill()
+
+        if moment == 0:
+            small.fill()
+        with pytest.raises(Failure, match=r"There is no room in|No space left|cannot be (opened|closed)"):
+            restoring.restore(backup, place, now=NOW, told=told)
+        small.empty()
+        assert names(place) == {"old"}
+        assert not list(small.folder.glob(".*"))
+        restore(backup, place)
+        assert names(place) == {"new"}
 
 
 @pytest.mark.parametrize("kind", ["closed", "killed", "damaged", "missing"])
