@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from musicsvc.errors import Unavailable
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 log = logging.getLogger("musicsvc")
-PATIENCE_SECONDS = 1.0
+PATIENCE_SECONDS = 2.0
 PURGE_SECONDS = 30.0
 TOLD_SECONDS = 300.0  # what goes and comes back again and again is told once in a while
 
@@ -36,6 +37,7 @@ class Counter:
         self._opening: asyncio.Task[None] | None = None
         self._keeping: asyncio.Task[None] | None = None
         self._together = False
+        self._waiting = 0
         self._told = self._purged = float("-inf")
 
     async def take(self, demands: Sequence[Demand]) -> list[Standing]:
@@ -54,11 +56,16 @@ class Counter:
         return self._own.take(demands)
 
     async def _take_together(self, demands: Sequence[Demand]) -> list[Standing]:
+        # Behind others that wait there is no need to try: each try holds the event loop up a little.
+        if not self._waiting:
+            with suppress(Busy):
+                return self._shared.take_at_once(demands)
+        self._waiting += 1
         try:
-            return self._shared.take_at_once(demands)
-        except Busy:
             async with asyncio.timeout(PATIENCE_SECONDS):
                 return await self._aside(lambda: self._shared.take(demands))
+        finally:
+            self._waiting -= 1
 
     async def _aside(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)

@@ -46,7 +46,7 @@ PAGE_BYTES = 1024  # a page is written for each request
 NAP_SECONDS = 0.00005
 OPENING_SECONDS = 1
 AT_ONCE_SECONDS = 0.002
-PATIENT_SECONDS = 0.5
+PATIENT_SECONDS = 1.0
 REASONS: dict[type[apsw.Error], str] = {
     apsw.FullError: "cannot be written: the disk is full",
     apsw.ReadOnlyError: "cannot be written",
