@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import hdrs
 
-from musicsvc.errors import Failure, Invalid, NotFound
+from musicsvc.errors import Damaged, Failure, Invalid, NotFound
 from musicsvc.server import bodies, calls, failures, transport
 from musicsvc.server.calls import Call
 from musicsvc.server.replies import Reply, answer, sane_request_id
@@ -88,13 +88,15 @@ class Dispatcher:
         path = request.rel_url.raw_path
         try:
             reply = await self._reply(request, path, call)
+        except Damaged as damage:
+            log.error("request %s failed: %s", call.request_id, damage.message)  # noqa: TRY400 - a line says it all
+            reply = refusal(_apology(call), path)
         except Failure as failure:
             call.retry_after = getattr(failure, "retry_after", None)
             reply = refusal(failure, path)
         except Exception:
             log.exception("request %s failed: %s", call.request_id, request.method)
-            apology = f"Something went wrong here. Name request {call.request_id} to the operator."
-            reply = refusal(Failure(apology), path)
+            reply = refusal(_apology(call), path)
         return replace(reply, headers={**call.headers, **reply.headers}) if call.headers else reply
 
     def note_unreadable(self, address: str, request_id: str, status: int, size: int) -> None:
@@ -169,6 +171,11 @@ class Dispatcher:
         if route.lengthy:
             return await self._executors.exporting(lambda: run(unit).result())
         return await asyncio.wrap_future(run(unit))
+
+
+def _apology(call: Call) -> Failure:
+    """What a client is told of a fault of ours."""
+    return Failure(f"Something went wrong here. Name request {call.request_id} to the operator.")
 
 
 def _unit(

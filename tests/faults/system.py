@@ -6,8 +6,7 @@ This is SQLite as it is served, its memory map and its locks too: only what the 
 from __future__ import annotations
 
 import ctypes
-import os
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from ctypes import c_char_p, c_int, c_longlong, c_size_t, c_ssize_t, c_void_p
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -31,6 +30,7 @@ CALLS: dict[str, tuple[str, tuple[Any, ...]]] = {
     "write": ("write", PLAIN),
     "ftruncate": ("truncate", (c_int, c_int, c_longlong)),
     "unlink": ("delete", (c_int, c_char_p)),
+    "close": ("close", (c_int, c_int)),
 }
 
 
@@ -38,7 +38,7 @@ class Fault(Protocol):
     """Says with which errno a call fails, 0 where it does not."""
 
     def __call__(self, operation: str, file: str) -> int:
-        """`operation`: open, read, write, truncate or delete; `file`: the name without its folder."""
+        """`operation`: open, close, read, write, truncate or delete; `file`: the name without its folder."""
 
 
 def no_fault(operation: str, file: str) -> int:  # noqa: ARG001 - a Fault
@@ -52,6 +52,7 @@ class System:
     def __init__(self, folder: Path) -> None:
         self.fault: Fault = no_fault
         self._folder = str(folder) + "/"
+        self._names = dict(_open_files(self._folder))  # of the files in the folder, by their descriptors
         self._vfs = apsw.VFS("probe", "unix")
         self._kept: list[object] = []  # SQLite holds mere addresses of these
         for name, (operation, types) in CALLS.items():
@@ -63,25 +64,40 @@ class System:
 
     def _made(self, operation: str, theirs: Any) -> Any:
         def call(target: int | bytes, *more: Any) -> int:
-            number = self._answer(operation, target)
-            if number:
+            name = self._name(target)
+            if name is not None and (number := self.fault(operation, name)):
                 ctypes.set_errno(number)
                 return -1
-            return int(theirs(target, *more))
+            result = int(theirs(target, *more))
+            if name is not None and operation == "open" and result >= 0:
+                self._names[result] = name
+            elif operation == "close" and isinstance(target, int):
+                self._names.pop(target, None)
+            return result
 
         return call
 
-    def _answer(self, operation: str, target: int | bytes) -> int:
-        if self.fault is no_fault:
-            return 0
-        path = os.fsdecode(target) if isinstance(target, bytes) else str((DESCRIPTORS / str(target)).readlink())
-        return self.fault(operation, path.removeprefix(self._folder)) if path.startswith(self._folder) else 0
+    def _name(self, target: int | bytes) -> str | None:
+        """The name of the file, None where it is not in the folder; nothing is asked of the system here."""
+        if isinstance(target, int):
+            return self._names.get(target)
+        path = target.decode()
+        return path.removeprefix(self._folder) if path.startswith(self._folder) else None
 
     def restore(self) -> None:
         """Give SQLite the real calls back."""
         self.fault = no_fault
         self._vfs.xSetSystemCall(None, 0)
         self._vfs.unregister()
+
+
+def _open_files(folder: str) -> Iterator[tuple[int, str]]:
+    """The files of the folder that are open already."""
+    for entry in DESCRIPTORS.iterdir():
+        with suppress(OSError):  # closed meanwhile
+            path = str(entry.readlink())
+            if path.startswith(folder):
+                yield int(entry.name), path.removeprefix(folder)
 
 
 @contextmanager

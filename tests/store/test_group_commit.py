@@ -1,13 +1,10 @@
 """The writer thread of SQLite: many units in one commit, and no unit pays for another."""
 
 import shutil
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,17 +18,9 @@ from musicsvc.store.database import Store, current, savepoint
 from musicsvc.store.models import Tag
 from musicsvc.store.sqlite import SqliteStore
 from musicsvc.store.sqlite_files import Roomless
+from tests.faults.locking import locked
 
 pytestmark = pytest.mark.only_on("sqlite")
-
-LOCK = """
-import sys, apsw
-connection = apsw.Connection(sys.argv[1])
-connection.execute("BEGIN IMMEDIATE; INSERT INTO tag (name) VALUES ('theirs')")
-print("locked", flush=True)
-sys.stdin.readline()
-connection.execute("COMMIT")
-"""
 
 
 def _tag(name: str) -> Callable[[], None]:
@@ -51,22 +40,6 @@ def _together(store: Store, units: list[Callable[[], Any]]) -> list[Future[Any]]
     release.set()
     first.result(10)
     return futures
-
-
-@contextmanager
-def _locked(file: Path) -> Iterator[Callable[[], None]]:
-    """Another process holds the writer's lock, until the function is called or the block ends."""
-    command = [sys.executable, "-c", LOCK, str(file)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout
-        assert process.stdout.readline() == "locked\n"
-
-        def release() -> None:
-            process.communicate("\n", timeout=10)
-
-        yield release
-        if process.poll() is None:
-            release()
 
 
 @pytest.fixture
@@ -159,7 +132,7 @@ def test_a_full_database_still_answers_everyone(store: Store) -> None:
 
 
 def test_a_lock_of_another_process_is_waited_for(store: Store, file: Path) -> None:
-    with _locked(file) as release:
+    with locked(file) as release:
         waiting = store.write(_tag("ours"))
         time.sleep(1)
         assert not waiting.done()
@@ -170,7 +143,7 @@ def test_a_lock_of_another_process_is_waited_for(store: Store, file: Path) -> No
 
 
 def test_a_lock_held_too_long_is_unavailable_after_five_seconds_and_then_all_is_well(store: Store, file: Path) -> None:
-    with _locked(file) as release:
+    with locked(file) as release:
         began = time.monotonic()
         first = store.write(_tag("first"))
         time.sleep(2)
@@ -216,7 +189,7 @@ def test_every_commit_moves_the_change_counter_also_one_of_another_process(store
     seen = [store.changes()]
     store.write(_tag("ours")).result()
     seen.append(store.changes())
-    with _locked(file):
+    with locked(file):
         seen.append(store.changes())
     seen.append(store.changes())
 

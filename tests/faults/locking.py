@@ -1,0 +1,37 @@
+"""Another process that holds the writer's lock of a SQLite database."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+LOCK = """
+import sys, apsw
+connection = apsw.Connection(sys.argv[1])
+connection.execute("BEGIN IMMEDIATE; INSERT INTO tag (name) VALUES ('theirs')")
+print("locked", flush=True)
+sys.stdin.readline()
+connection.execute("COMMIT")
+"""
+
+
+@contextmanager
+def locked(file: Path) -> Iterator[Callable[[], None]]:
+    """Held until the function is called or the block ends."""
+    command = [sys.executable, "-c", LOCK, str(file)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "locked\n"
+
+        def release() -> None:
+            process.communicate("\n", timeout=10)
+
+        yield release
+        if process.poll() is None:
+            release()
