@@ -23,7 +23,7 @@ HEADER = b"SQLite format 3\x00"
 HEADER_BYTES = 100
 ERRORS = (peewee.PeeweeException, apsw.Error)  # Peewee leaves a few errors of the driver as they are
 QUICK_CHECK_BYTES = 128 * 1024 * 1024
-DAMAGED = "Put a backup in its place, or move the file away and run: musicsvc init"
+DAMAGED = "Restore a backup (musicsvc db restore FILE), or move the file away and run: musicsvc init"
 # A file that cannot be made or extended is an I/O error as often as it is a full disk.
 ROOMLESS = (apsw.FullError, apsw.IOError, apsw.CantOpenError)
 PASSING = (

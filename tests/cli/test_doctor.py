@@ -102,8 +102,8 @@ def _middle(file: Path) -> None:
     ("spoil", "says", "way_out"),
     [
         (lambda file: file.unlink(), "There is no database at ", "musicsvc init"),
-        (lambda file: file.write_bytes(b""), "is empty (0 bytes).", "Put a backup in its place"),
-        (_middle, "is damaged.", "Put a backup in its place"),
+        (lambda file: file.write_bytes(b""), "is empty (0 bytes).", "musicsvc db restore FILE"),
+        (_middle, "is damaged.", "musicsvc db restore FILE"),
     ],
     ids=["missing", "empty", "damaged"],
 )
