@@ -132,9 +132,11 @@ def opening(path: Path) -> Iterator[None]:
         yield
     except (apsw.CorruptError, apsw.NotADBError):
         raise Damaged(f"The database {path} is damaged. {DAMAGED}") from None
+    except ROOMLESS as error:
+        way_out = "Its disk must have room, and let files be made beside it."
+        raise Unopened(f"The database {path} cannot be opened: {error}. {way_out}") from None
     except apsw.Error as error:
-        kind = Unopened if isinstance(error, ROOMLESS) else Failure
-        raise kind(f"The database {path} cannot be opened: {error}.") from None
+        raise Failure(f"The database {path} cannot be opened: {error}.") from None
 
 
 def _probe(path: Path, *, pending: bool) -> int:
