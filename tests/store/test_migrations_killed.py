@@ -12,7 +12,7 @@ from tests import old
 
 pytestmark = pytest.mark.only_on("sqlite")
 ROOT = Path(__file__).resolve().parents[2]
-FEW = {1: 7, 2: 13}  # every how manieth step of an upgrade from this many migrations
+FEW = {1: 11, 2: 23}  # every how manieth step of an upgrade from this many migrations
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -266,7 +266,7 @@ def test_a_restore_killed_before_any_step_leaves_the_old_database_or_the_new_one
     if kind == "missing":
         shutil.rmtree(old)
         old.mkdir()
-    command = [sys.executable, "-m", "tests.store.killed_restoring", str(tmp_path), kind, "1" if slow else "3"]
+    command = [sys.executable, "-m", "tests.store.killed_restoring", str(tmp_path), kind, "1" if slow else "7"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) > 5
