@@ -176,10 +176,10 @@ def test_the_files_are_found_in_the_tree_and_in_an_installed_package(tmp_path: P
 
 
 def test_the_wheel_bears_the_data_files(tmp_path: Path) -> None:
-    pytest.importorskip("hatchling")
     tree = Path(__file__).resolve().parents[2]
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
     subprocess.run(command, cwd=tree, check=True, capture_output=True)
     (wheel,) = tmp_path.glob("*.whl")
     packed = {name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("musicsvc/_fixtures/")}
-    assert packed == {f"musicsvc/_fixtures/{file.name}" for file in fixtures.folder().iterdir()}
+    files = {file.relative_to(tree / "fixtures") for file in (tree / "fixtures").rglob("*") if file.is_file()}
+    assert packed == {f"musicsvc/_fixtures/{file.as_posix()}" for file in files}
