@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import OrderedDict
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from musicsvc.clock import MINUTE
+from musicsvc.clock import MINUTE, isoformat
 from musicsvc.errors import Failure, Forbidden, Unauthenticated
 from musicsvc.server.route import Access
 from musicsvc.store import tokens
@@ -21,8 +22,13 @@ if TYPE_CHECKING:
     from musicsvc.store.database import Store
     from musicsvc.store.tokens import Identity
 
+log = logging.getLogger("musicsvc")
 KEPT = 10_000
 SCHEME = "bearer "
+BEHIND = (
+    "the clock is behind the last use of token %s, %s: what had ended by then stays ended;"
+    " if the clock was wrong then, revoke that token and restart"
+)
 
 
 class Gatekeeper:
@@ -36,6 +42,7 @@ class Gatekeeper:
         self._checked: OrderedDict[bytes, Identity | None] = OrderedDict()
         self._version: int | None = None
         self._latest = 0
+        self._looked_back = False
         self._used: dict[int, int] = {}
         self._written: dict[int, int] = {}
         self._ended: set[int] = set()
@@ -82,11 +89,21 @@ class Gatekeeper:
 
     async def _checked_holder(self, header: str) -> Identity | None:
         caller = await self._identify(header)
-        # The latest instant that was seen: a clock that is set back revives no token.
-        self._latest = max(self._latest, self._clock.now())
-        if caller is None or self._latest >= caller.expires_at or caller.token_id in self._ended:
+        if caller is None or await self._instant() >= caller.expires_at or caller.token_id in self._ended:
             return None
         return caller
+
+    async def _instant(self) -> int:
+        """The latest instant that was seen, before this process began too: a clock set back revives no token."""
+        now = self._clock.now()
+        self._latest = max(self._latest, now)
+        if not self._looked_back:
+            token_id, used = await asyncio.wrap_future(self._store.read(tokens.latest_use))
+            if used > now + MINUTE and not self._looked_back:
+                log.warning(BEHIND, token_id, isoformat(used))
+            self._latest = max(self._latest, used)
+            self._looked_back = True
+        return self._latest
 
     def _require_access(self, caller: Identity) -> None:
         if caller.suspended:
@@ -117,6 +134,7 @@ class Gatekeeper:
     async def write_last_used(self, *, last: bool = False) -> None:
         """Persist when tokens were last used, at most once a minute a token; off the path of any request."""
         now = self._clock.now()
+        self._latest = max(self._latest, now)
         self._written = {token: at for token, at in self._written.items() if abs(now - at) < MINUTE}
         due = {token: at for token, at in self._used.items() if last or token not in self._written}
         if due:

@@ -177,6 +177,13 @@ def regenerate(token_id: int, *, now: int, by: Actor = "cli") -> tuple[Token, st
     return token, value
 
 
+def latest_use() -> tuple[int, int]:
+    """The token that was used last, and when; zeros where none was. A revoked one is no witness."""
+    used = Token.select(Token.id, Token.last_used_at).where(Token.revoked_at.is_null(), ~Token.last_used_at.is_null())
+    token: Token | None = used.order_by(Token.last_used_at.desc()).first()
+    return (0, 0) if token is None else (token.id, token.last_used_at or 0)
+
+
 def touch(last_used: Mapping[int, int]) -> None:
     """Note when tokens were last used: instants by token id, in one batch; an older one never replaces a newer."""
     sign = current().param
