@@ -256,6 +256,7 @@ async def test_old_calls_go_while_the_server_runs(
     store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recording, "FIRST_PRUNING_SECONDS", 0.3)
+    monkeypatch.setattr(recording, "PRUNING_SECONDS", 0.3)
     settings = Settings(activity={"keep_days": 30})
     async with running(store, clock, settings) as anonymous:
         await anonymous.get("albums")
