@@ -35,7 +35,7 @@ HEADERS = {
 @pytest.fixture
 def made(store: Store, clock: MovableClock) -> Catalog:
     """The catalog of tests/listening.py with some months of plays."""
-    chance = random.Random(5)  # noqa: S311 - no secrets
+    chance = random.Random(5)
     now = clock.now()
 
     def fill() -> Catalog:
@@ -189,9 +189,11 @@ async def test_a_fall_is_a_number_and_stays_one(ask: Client, store: Store, clock
     [
         ("csv", {"type": "users"}, "type"),
         ("csv", {"period": "7d"}, "period"),
-        ("json", {"type": None}, "type"),
+        ("json", {"type": ""}, "type"),
+        ("json", {"type": " Tracks"}, "type"),
         ("report", {"include_charts": "yes"}, "include_charts"),
         ("pdf", {"period": 30}, "period"),
+        ("pdf", {"period": " "}, "period"),
     ],
 )
 async def test_a_faulty_field_is_named(ask: Client, name: str, body: Any, field: str) -> None:
@@ -199,6 +201,16 @@ async def test_a_faulty_field_is_named(ask: Client, name: str, body: Any, field:
 
     assert (answer.status, answer.json["error"]) == (422, "validation_failed")
     assert set(answer.json["errors"]) == {field}
+
+
+@pytest.mark.parametrize("name", ["csv", "json", "report", "pdf"])
+async def test_null_is_as_good_as_nothing_and_words_are_trimmed(ask: Client, name: str) -> None:
+    nothing = {"type": None, "period": None, "include_charts": None}
+    default = {"type": "tracks", "period": "30-days", "include_charts": False}
+    padded = {"type": " tracks\t", "period": "\n30-days ", "include_charts": False}
+    first, *others = [await export(ask, name, body) for body in (default, nothing, padded, {})]
+    for other in others:
+        assert (other.status, other.body) == (200, first.body)
 
 
 async def test_exports_need_a_token(ask: Client) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from musicsvc.server.schemas.answers import Answer, Timestamp
-from musicsvc.server.schemas.fields import Body
+from musicsvc.server.schemas.fields import TRIMMED, Body, null_is
 from musicsvc.server.schemas.insights import (
     PERIOD,
     Chart,
@@ -27,19 +27,23 @@ Growing = Annotated[float | None, Field(description="Percent against the period 
 class PeriodIn(Body):
     """Which days are asked for."""
 
-    period: PeriodName = Field("30-days", description=PERIOD)
+    period: Annotated[PeriodName, TRIMMED, null_is("30-days", PeriodName)] = Field("30-days", description=PERIOD)
 
 
 class ExportIn(PeriodIn):
     """What is asked for, and of which days."""
 
-    type: TypeName = Field("tracks", description="`plays`: a row for each day and track with any.")
+    type: Annotated[TypeName, TRIMMED, null_is("tracks", TypeName)] = Field(
+        "tracks", description="`plays`: a row for each day and track with any."
+    )
 
 
 class ReportIn(PeriodIn):
     """Which days are asked for, and whether day by day as well."""
 
-    include_charts: Annotated[bool, Field(strict=True, description="Add the figures of each day.")] = False
+    include_charts: Annotated[
+        bool, Field(strict=True, description="Add the figures of each day."), null_is(value=False, kind=bool)
+    ] = False
 
 
 class Format(Answer):

@@ -87,6 +87,11 @@ def query_integer(minimum: int, maximum: int) -> Any:
     return Annotated[int, Field(ge=minimum, le=maximum), BeforeValidator(_digits)]
 
 
+def null_is(value: Any, kind: Any) -> BeforeValidator:
+    """Null stands for this value of the kind, as where the field is absent."""
+    return BeforeValidator(lambda sent: value if sent is None else sent, json_schema_input_type=kind | None)
+
+
 TRIMMED = BeforeValidator(_trimmed)  # for words of a fixed choice; `text` trims by itself
 Id = Annotated[int, Field(strict=True, ge=1, le=MAX_ID, examples=[1])]
 Secret = Annotated[str, Field(strict=True), AfterValidator(_no_nul)]
