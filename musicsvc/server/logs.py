@@ -8,7 +8,7 @@ import re
 import sys
 import threading
 import traceback
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Protocol
 
 from musicsvc.server.calls import request_id
@@ -41,7 +41,8 @@ class Sink(Protocol):
 @contextmanager
 def started(settings: Log, clock: Clock, *, threaded: bool) -> Iterator[Outlet]:
     """Log to stderr as the settings say, in this process; before a fork without a thread."""
-    sys.stderr.flush()
+    with suppress(OSError):
+        sys.stderr.flush()
     descriptor = sys.stderr.fileno()
     people = settings.format == "text" or (settings.format == "auto" and os.isatty(descriptor))
     outlet = Outlet(descriptor, Lines(people=people), clock)
