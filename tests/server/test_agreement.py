@@ -63,7 +63,7 @@ class Figures(NamedTuple):
 @pytest.fixture
 def made(store: Store, clock: MovableClock) -> Catalog:
     """The catalog of tests/listening.py, two years of plays in it, some in blocks, and another account's beside it."""
-    chance = random.Random(11)  # noqa: S311 - no secrets
+    chance = random.Random(11)
     now = clock.now()
 
     def some(made: Catalog) -> list[tuple[int, int, str]]:

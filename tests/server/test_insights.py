@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @pytest.fixture
 def made(store: Store, clock: MovableClock) -> Catalog:
     """The catalog of tests/listening.py with two years of plays, some of them in blocks."""
-    chance = random.Random(7)  # noqa: S311 - no secrets
+    chance = random.Random(7)
     now = clock.now()
     days = [min(int(chance.expovariate(1 / 60)), 799) for _ in range(1500)]
     heard = [

@@ -27,7 +27,7 @@ PERIODS = ["7-days", "30-days", "90-days", "1-year"]
 @pytest.fixture
 def made(store: Store, clock: MovableClock) -> Catalog:
     """The catalog of tests/listening.py with plays of two years, some in blocks; and another account's."""
-    chance = random.Random(3)  # noqa: S311 - no secrets
+    chance = random.Random(3)
     now = clock.now()
 
     def fill() -> Catalog:

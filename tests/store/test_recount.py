@@ -32,7 +32,7 @@ def run(store: Store, *, check: bool = False) -> recount.Report:
 @pytest.fixture
 def played(store: Store) -> Store:
     """Plays of forty days, track 1 the hot one, with blocks and stretches made, and late ones after that."""
-    chance = random.Random(7)  # noqa: S311 - no secrets
+    chance = random.Random(7)
 
     def some(count: int) -> None:
         people = list(listeners.ensure(f"opaque:{n}" for n in range(90)).values())

@@ -47,7 +47,7 @@ def fold(store: Store) -> None:
 @pytest.fixture
 def made(store: Store) -> Catalog:
     """Days full of plays, with all blocks and stretches made; then some that came in late."""
-    chance = random.Random(3)  # noqa: S311 - no secrets
+    chance = random.Random(3)
     made = store.write(partial(catalog, NOW)).result()
     for count in (9000, 1000):
         store.write(partial(made.hear, plays(made, chance, count, range(1, LONG)))).result()
@@ -105,7 +105,7 @@ def test_any_window_says_what_the_single_plays_say(store: Store, made: Catalog) 
     last = (TODAY - 1) // stretches.DAYS
     assert made_of(store, Subject(TRACK, made.tracks[0])) == [*range(last - stretches.KEPT, last)]
     assert made_of(store, Subject(TRACK, made.tracks[4])) == []
-    chance = random.Random(5)  # noqa: S311 - no secrets
+    chance = random.Random(5)
 
     for length in (1, 7, 8, 16, 30, 30, 30, 31, 64, 75):
         agrees(store, made, TODAY + 1 - 2 * length - chance.randrange(9), length)
@@ -145,7 +145,7 @@ def test_a_track_that_moves_takes_its_plays_out_of_the_stretches(store: Store, m
 
 
 def test_stretches_of_long_ago_are_let_go(store: Store, made: Catalog) -> None:
-    chance = random.Random(9)  # noqa: S311 - no secrets
+    chance = random.Random(9)
     store.write(partial(made.hear, plays(made, chance, 2500, range(-40, 1)))).result()
     fold(store)
 
