@@ -153,7 +153,7 @@ class Judge:
         for token_id, verdict in list(self._unwritten.items()):
             unit = partial(abuse_sentences.carry_out, token_id, verdict, self._rules, now=self._clock.now())
             try:
-                sentence = await asyncio.wrap_future(self._store.write(unit))
+                sentence = await asyncio.wrap_future(self._store.write_urgently(unit))
             except Failure:
                 continue
             except Exception:
