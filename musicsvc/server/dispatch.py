@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("musicsvc")
 GONE = 499  # noted where the client went before its answer
-LONGEST_NAME = 64
+ME = "me"  # the caller's own, in a path
 
 
 class Dispatcher:
@@ -203,10 +203,11 @@ def _resource(route: Route, values: Mapping[str, str]) -> str | None:
     if route.find is None:
         return None
     ((name, text),) = values.items()
-    if _takes_id(route.find) and parse_id(text) is None:
+    # Nothing but ids and `me`: whatever else somebody writes there is kept nowhere.
+    if parse_id(text) is None and (text != ME or _takes_id(route.find)):
         return None
     parts = route.path.split("/")
-    return f"{parts[parts.index(f'{{{name}}}') - 1]}/{text[:LONGEST_NAME]}"
+    return f"{parts[parts.index(f'{{{name}}}') - 1]}/{text}"
 
 
 def _takes_id(find: Callable[..., Any]) -> bool:
