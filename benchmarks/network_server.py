@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http
 import http.client
 import json
 import math
@@ -21,6 +20,10 @@ import trustme
 
 from musicsvc.clock import Clock
 from musicsvc.store import database, fixtures, schema, sqlite_files
+
+sys.path.insert(0, str(Path(__file__).parent))
+import honest_client
+import slow_crowd
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -76,22 +79,26 @@ def running(folder: Path, settings: Mapping[str, object], *, tls: bool) -> Itera
         port = next(int(found[1]) for line in process.stderr if (found := re.search(r"https?://[\d.]+:(\d+)", line)))
         threading.Thread(target=process.stderr.read, daemon=True).start()
         server = Server(process, port, token, str(folder / "trusted.pem") if tls else "")
-        await_answer(server)
+        warm_up(server)
         yield server
     finally:
         process.terminate()
         process.wait()
 
 
-def await_answer(server: Server) -> None:
-    """Ask until it answers: it listens a moment before."""
+def warm_up(server: Server) -> None:
+    """Ask for all that will be asked for, so that what is loaded once is loaded."""
     if server.trusted:
         trusting = ssl.create_default_context(cafile=server.trusted)
         connection = http.client.HTTPSConnection("127.0.0.1", server.port, context=trusting, timeout=30)
     else:
         connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
-    connection.request("GET", "/readyz")
-    assert connection.getresponse().status == http.HTTPStatus.OK
+    for target in (*honest_client.PATHS, *slow_crowd.LONG):
+        method, _, path = target.rpartition(" ")
+        body = slow_crowd.EXPORT if method == "POST" else None
+        headers = {"Authorization": f"Bearer {server.token}", "Content-Type": "application/json"}
+        connection.request(method or "GET", path, body, headers)
+        connection.getresponse().read()
     connection.close()
 
 

@@ -3,7 +3,7 @@
     slow_crowd.py PORT TOKEN TRUSTED CLIENTS SECONDS KINDS
 
 head        a request whose head comes a byte at a time
-body        a POST whose body does; every other one sends 200,000 bytes of it at once
+body        a POST whose body does; every other one sends 64 KiB of it at once
 reader      asks for something long (a page's script, an export, a list) and reads nothing of it
 handshake   half a greeting of TLS; where there is no TLS: says nothing at all
 """
@@ -21,11 +21,11 @@ from collections import defaultdict
 HEAD = "{} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\n"
 LONG = ("GET /docs/swagger-ui-bundle.js", "POST /api/v1/insights/export/csv", "GET /api/v1/albums?perPage=100")
 EXPORT = '{"type":"plays","period":"1-year"}'
-LARGE = 200_000
+LARGE = 64 * 1024
 GREETING = b"\x16\x03\x01\x02\x00\x01\x00"
 DRIP_SECONDS = 1.0
 BUSY, BUSY_SECONDS = "503", 5.0  # who is told to come back later is slow at that, too
-SPREAD_SECONDS = 4.0  # over which they come, for they are slow and no flood
+SPREAD_SECONDS = 10.0  # over which they come, for they are slow and no flood
 
 
 class Crowd:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from musicsvc.config import Server
 from musicsvc.errors import Failure
-from musicsvc.server import backups, descriptors, figures, logs
+from musicsvc.server import backups, descriptors, figures, logs, memory
 from musicsvc.server.app import App
 from musicsvc.server.metrics import Metrics
 from musicsvc.server.metrics_share import Share
@@ -42,6 +42,7 @@ def serve(settings: Settings, clock: Clock, ready: Callable[[str], None]) -> Non
     Raises Failure where the address cannot be used, or would carry tokens over plain HTTP.
     """
     descriptors.raise_limit()
+    memory.give_back_large()
     tls = tls_of(settings.server)
     refuse_plain(settings.server, tls=tls is not None)
     database.connect(settings.store_url).close()

@@ -12,7 +12,7 @@ from musicsvc.errors import Unavailable
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-IN_MEMORY = 256 * 1024  # bytes; what is longer goes to a file that has no name and is gone when it is closed
+IN_MEMORY = 64 * 1024  # bytes; what is longer goes to a file that has no name and is gone when it is closed
 
 
 @dataclass(frozen=True, slots=True)
