@@ -79,6 +79,7 @@ class App:
         figures.of_store(self._metrics, store)
         figures.of_calls(self._metrics, self._activity, self._judge)
         self._batches: asyncio.Task[None] | None = None
+        self._failing: set[str] = set()
 
     def add_chore(self, name: str, chore: Chore) -> None:
         """Have something more done every second."""
@@ -124,6 +125,13 @@ class App:
             try:
                 await chore(last=last)
             except Failure as failure:
-                log.warning("%s: %s", name, failure.message)
+                # Told once: a disk may be full for days.
+                if name not in self._failing:
+                    log.warning("%s: %s", name, failure.message)
+                self._failing.add(name)
             except Exception:
                 log.exception("%s failed", name)
+            else:
+                if name in self._failing:
+                    log.info("%s: works again", name)
+                self._failing.discard(name)

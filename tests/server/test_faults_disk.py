@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import logging
 import time
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -20,7 +21,7 @@ from tests.faults import system
 from tests.faults.locking import locked
 from tests.rights.table import endpoint
 from tests.rights.world import OWNER, World
-from tests.serving import Answer, Client, running
+from tests.serving import Answer, Client, person, running
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -179,3 +180,23 @@ async def test_a_page_that_is_spoilt_while_it_is_served_is_told_and_never_passed
     told = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
     assert len(told) == refused
     assert all(line.endswith("failed: The database is damaged. Run: musicsvc db check") for line in told)
+
+
+async def test_a_chore_that_fails_every_second_is_told_of_twice_when_it_begins_and_when_it_is_over(
+    store: Store,
+    clock: MovableClock,
+    calls: system.System,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr("musicsvc.server.app.BATCH_SECONDS", 0.02)
+    caplog.set_level(logging.INFO, "musicsvc")
+    _, token = person(store, clock, "ann@label.test")
+    async with running(store, clock) as client:
+        calls.fault = lambda operation, _: errno.ENOSPC if operation == "write" else 0
+        assert await client.holding(token).get("users/me")
+        await asyncio.sleep(0.5)
+        calls.fault = system.no_fault
+        await asyncio.sleep(0.5)
+    told = [record.getMessage() for record in caplog.records if "last uses" in record.getMessage()]
+    assert told == [f"writing last uses of tokens: {REFUSED}", "writing last uses of tokens: works again"]
