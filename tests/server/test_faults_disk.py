@@ -92,7 +92,14 @@ def is_refusal(answer: Answer, route: Route) -> bool:
     return told == (503, "1", REFUSED) and is_error(answer, route, "unavailable")
 
 
-@pytest.mark.parametrize("error", [errno.ENOSPC, errno.EROFS, errno.EIO], ids=["full", "read-only", "broken"])
+@pytest.mark.parametrize(
+    "error",
+    [
+        pytest.param(errno.ENOSPC, id="full"),
+        pytest.param(errno.EROFS, id="read-only", marks=pytest.mark.slow),
+        pytest.param(errno.EIO, id="broken", marks=pytest.mark.slow),
+    ],
+)
 async def test_whoever_reads_is_answered_and_whoever_writes_is_told_to_come_back(
     store: Store, clock: MovableClock, calls: system.System, error: int
 ) -> None:
