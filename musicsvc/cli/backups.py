@@ -33,6 +33,7 @@ def backup(context: typer.Context, place: Place = None, json: Json = False) -> N
 
     The backup is opened and compared with the database before it gets its name.
     """
+    from musicsvc.server.executors import stand_back
     from musicsvc.store import backups, occupancy, sqlite_files
 
     session = Session.of(context)
@@ -40,6 +41,7 @@ def backup(context: typer.Context, place: Place = None, json: Json = False) -> N
     path = backups.database_file(settings.store_url)
     sqlite_files.examine(path)
     began = session.clock.monotonic()
+    stand_back()
     use = occupancy.enter(path)
     try:
         with progress.bar(session, "backup") as told:
