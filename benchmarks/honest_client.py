@@ -1,6 +1,6 @@
 """A client as it should be, fifty requests a second; prints its failures and the times of its answers as JSON.
 
-    honest_client.py PORT TOKEN TRUSTED SECONDS
+    honest_client.py PORT TRUSTED SECONDS
 
 A request's time begins when it is due, not when it is sent, so that waiting is not left out. Most go over kept
 connections, each fifth over one of its own.
@@ -21,7 +21,7 @@ PATHS = (
     "/api/v1/albums?perPage=20",
     "/api/v1/tracks/1",
     "/api/v1/users/me",
-    "/api/v1/insights/tracks/1",
+    "/api/v1/producer-intelligence/insights/tracks/1",
     "/api/v1/playlists",
 )
 SERVER_FAULT = 500
@@ -76,7 +76,8 @@ class Client:
 
 async def main() -> None:
     """Ask at the rate, until the time is over."""
-    port, token, trusted, seconds = sys.argv[1:]
+    token = sys.stdin.readline().strip()
+    port, trusted, seconds = sys.argv[1:]
     client = Client(int(port), token, None if trusted == "-" else ssl.create_default_context(cafile=trusted))
     began = time.perf_counter()
     asked = []

@@ -1,6 +1,6 @@
 """Clients that have asked once and keep their connection; prints how many did, and how many still have it at the end.
 
-    idle_crowd.py PORT TOKEN TRUSTED CLIENTS
+    idle_crowd.py PORT TRUSTED CLIENTS
 
 It ends when its standard input does.
 """
@@ -41,7 +41,8 @@ def closed(lines: list[socket.socket]) -> int:
 
 def main() -> None:
     """Connect, and stay."""
-    port, token, trusted, clients = sys.argv[1:]
+    token = sys.stdin.readline().strip()
+    port, trusted, clients = sys.argv[1:]
     descriptors.raise_limit()
     tls = None if trusted == "-" else ssl.create_default_context(cafile=trusted)
     request = REQUEST.format(token).encode()

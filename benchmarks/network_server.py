@@ -50,11 +50,18 @@ class Server:
         return int(re.findall(r"VmRSS:\s+(\d+)", text)[0]) * 1024
 
     def ask(self, script: str, *arguments: object) -> subprocess.Popen[str]:
-        """Start one of our clients as a process of its own; it prints one line of JSON at its end."""
+        """Start one of our clients as a process of its own; it prints one line of JSON at its end.
+
+        The token is the first line of its stdin: arguments are for everybody to see.
+        """
         path = Path(__file__).with_name(script)
-        given = (self.port, self.token, self.trusted or "-", *arguments)
+        given = (self.port, self.trusted or "-", *arguments)
         line = [sys.executable, str(path), *map(str, given)]
-        return subprocess.Popen(line, stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True)  # noqa: S603 - ours
+        client = subprocess.Popen(line, stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True)  # noqa: S603 - ours
+        assert client.stdin is not None
+        client.stdin.write(f"{self.token}\n")
+        client.stdin.flush()
+        return client
 
 
 @contextmanager

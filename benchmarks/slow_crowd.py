@@ -1,6 +1,6 @@
 """Slow clients, a fourth of each kind, that come again when they are cut off; prints how long they lived as JSON.
 
-    slow_crowd.py PORT TOKEN TRUSTED CLIENTS SECONDS KINDS
+    slow_crowd.py PORT TRUSTED CLIENTS SECONDS KINDS
 
 head        a request whose head comes a byte at a time
 body        a POST whose body does; every other one sends 64 KiB of it at once
@@ -111,7 +111,8 @@ def ended(line: socket.socket) -> bool:
 
 async def main() -> None:
     """Be slow as long as it was said; tell on a line of its own when all have come."""
-    port, token, trusted, clients, seconds, kinds = sys.argv[1:]
+    token = sys.stdin.readline().strip()
+    port, trusted, clients, seconds, kinds = sys.argv[1:]
     crowd = Crowd(
         kinds.split(","), int(port), token, None if trusted == "-" else ssl.create_default_context(cafile=trusted)
     )
