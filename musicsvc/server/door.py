@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from musicsvc.server.wire import JsonServer
 
 log = logging.getLogger("musicsvc")
-AT_ONCE = 64  # connections that are accepted before the others' requests have their turn
+AT_ONCE = 16  # connections that are accepted before the others' requests have their turn
 EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 PAUSE_SECONDS = 0.1  # until it is tried again where the system has no more to give
 MOST_LEAVING = 64

@@ -1,0 +1,90 @@
+"""What a flood of connections does to an honest client: its answers meanwhile, and in the second after it.
+
+    python benchmarks/connection_flood.py [--seconds 8] [--connections 2000] [--rate 2000]
+
+The real program with places for so many connections; another process opens so many a second, of which half send half
+a request, and closes none of them. Exit 1 where the honest client fails, or is late after the flood.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import select
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections import deque
+from contextlib import suppress
+from pathlib import Path
+
+from musicsvc.server import descriptors
+
+sys.path.insert(0, str(Path(__file__).parent))
+from network_server import MEBIBYTE, Server, Watch, percentiles, running, told
+
+HELD = 8000  # connections that the flood holds at once
+HALF = b"GET /api/v1/albums HTTP/1.1\r\nHost: a\r\nX-Half: "
+RECENT = 100  # connections ago: by then it is established
+MOST_SECONDS = 1.0
+
+
+def main() -> None:
+    """Measure; exit 1 where the promise is broken. With a port and a rate: be the flood."""
+    if len(sys.argv) > 1 and sys.argv[1].isdigit():
+        flood(int(sys.argv[1]), int(sys.argv[2]))
+        return
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--seconds", type=float, default=8.0)
+    options.add_argument("--connections", type=int, default=2000)
+    options.add_argument("--rate", type=int, default=2000)
+    given = options.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        settings = {"max_connections": given.connections}
+        with running(Path(folder) / "flooded", settings, tls=False) as server:
+            sys.exit(measure(server, given.seconds, given.rate))
+
+
+def measure(server: Server, seconds: float, rate: int) -> int:
+    """Answers alone, in the flood and after it; how many honest requests failed or were late after it."""
+    alone = told(server.ask("honest_client.py", seconds / 2))
+    before = server.memory
+    line = [sys.executable, __file__, str(server.port), str(rate)]
+    flooding = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)  # noqa: S603 - ours
+    time.sleep(1)
+    with Watch(server) as watch:
+        within = told(server.ask("honest_client.py", seconds))
+    opened, took = (float(part) for part in flooding.communicate("")[0].split())
+    after = told(server.ask("honest_client.py", 1))
+    print(f"{opened:.0f} connections in {took:.1f} s, {opened / took:.0f} a second")
+    for name, found in (("alone", alone), ("in the flood", within), ("in the second after it", after)):
+        print(f"  {name}: {percentiles(found['times'])}, {len(found['failures'])} failures")
+    print(f"  memory: {(watch.most - before) / MEBIBYTE:.0f} MiB more")
+    late = sum(each > MOST_SECONDS for each in after["times"])
+    return 1 if late or after["failures"] or alone["failures"] else 0
+
+
+def flood(port: int, rate: int) -> None:
+    """Open connections until standard input ends; the oldest are dropped where they would be too many."""
+    descriptors.raise_limit()
+    held: deque[socket.socket] = deque()
+    opened, began = 0, time.perf_counter()
+    while not select.select([sys.stdin], [], [], 0)[0] or os.read(0, 1):
+        time.sleep(max(0.0, began + opened / rate - time.perf_counter()))
+        line = socket.socket()
+        line.setblocking(False)  # noqa: FBT003 - the library's signature
+        line.connect_ex(("127.0.0.1", port))
+        held.append(line)
+        opened += 1
+        if opened % 2 and len(held) > RECENT:
+            with suppress(OSError):
+                held[-RECENT].send(HALF)
+        if len(held) > HELD:
+            held.popleft().close()
+    print(opened, time.perf_counter() - began)
+
+
+if __name__ == "__main__":
+    main()
