@@ -56,7 +56,7 @@ def main() -> None:
 
 def measure(server: Server, given: argparse.Namespace, *, tls: bool) -> list[str]:
     """Honest answers without and with the idle ones; the promises that are broken."""
-    alone = told(server.ask("honest_client.py", min(10.0, given.seconds)))
+    alone = told(server.ask("honest_client.py", min(10.0, given.seconds / 2)))
     before = server.memory
     crowd = server.ask("idle_crowd.py", given.connections)
     assert crowd.stdout is not None

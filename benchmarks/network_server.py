@@ -7,6 +7,7 @@ import json
 import math
 import os
 import re
+import signal
 import ssl
 import subprocess
 import sys
@@ -28,6 +29,7 @@ import slow_crowd
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+PATIENCE = 100.0  # seconds
 MEBIBYTE = 1 << 20
 MOST_MEMORY = 128 * MEBIBYTE
 MOST_SECONDS = 0.25
@@ -56,7 +58,7 @@ class Server:
         """
         path = Path(__file__).with_name(script)
         given = (self.port, self.trusted or "-", *arguments)
-        line = [sys.executable, str(path), *map(str, given)]
+        line = [sys.executable, "-X", "faulthandler", str(path), *map(str, given)]
         client = subprocess.Popen(line, stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True)  # noqa: S603 - ours
         assert client.stdin is not None
         client.stdin.write(f"{self.token}\n")
@@ -141,8 +143,12 @@ class Watch:
 
 
 def told(client: subprocess.Popen[str]) -> dict[str, Any]:
-    """What a client says at its end."""
-    output, _ = client.communicate()
+    """What a client says at its end; one that finds none is made to tell where it is."""
+    try:
+        output, _ = client.communicate(timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+        client.send_signal(signal.SIGABRT)
+        raise
     assert client.returncode == 0
     found: dict[str, Any] = json.loads(output)
     return found

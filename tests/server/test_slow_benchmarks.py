@@ -1,4 +1,4 @@
-"""The measurements of slow and idle clients, in short: what they promise holds for a few of them, too."""
+"""The measurements of slow clients, idle ones and floods, in short: what they promise holds for a few of them, too."""
 
 from __future__ import annotations
 
@@ -17,12 +17,16 @@ UNHURRIED = ("--late", "5")
 @pytest.mark.parametrize(
     ("name", "options"),
     [
-        ("slow_clients.py", ("--clients", "60", "--seconds", "2.5", "--patience", "0.05", "--transport", "tls")),
-        ("idle_connections.py", ("--connections", "200", "--seconds", "0.5", "--transport", "plain")),
+        (
+            "slow_clients.py",
+            ("--clients", "60", "--seconds", "2.5", "--patience", "0.1", "--transport", "plain", *UNHURRIED),
+        ),
+        ("idle_connections.py", ("--connections", "200", "--seconds", "0.5", "--transport", "plain", *UNHURRIED)),
+        ("connection_flood.py", ("--seconds", "1", "--connections", "50", "--rate", "300")),
     ],
 )
 def test_the_promises_hold_in_short(name: str, options: tuple[str, ...]) -> None:
-    line = [sys.executable, str(BENCHMARKS / name), *options, *UNHURRIED]
+    line = [sys.executable, str(BENCHMARKS / name), *options]
     done = subprocess.run(line, capture_output=True, encoding="utf-8", timeout=120, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "memory:" in done.stdout
