@@ -159,6 +159,7 @@ async def _work(
         app.add_chore("making a backup", scheduled)
     stopped = _until_told(lifeline)
     await app.start(listener, tls)
+    memory.keep_what_stands()
     await stopped.wait()
     await app.stop()
     store.close()
