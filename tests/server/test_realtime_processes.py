@@ -42,10 +42,10 @@ async def everywhere(
 
 
 async def test_every_process_counts_what_any_process_took(everywhere: Client, made: Catalog) -> None:
-    track = made.tracks[0]
+    track, now = made.tracks[0], time.time_ns() // 1000 // SECOND
     for number in range(1, 6):
         # A half minute each, so that none is a repeat of the one before.
-        played_at = time.time_ns() // 1000 // SECOND - 30 * number
+        played_at = now - 30 * number
         taken = await everywhere.post("plays", {"plays": [{"track_id": track, "played_at": played_at}]})
         assert taken.json["accepted"] == 1, taken.body
         for _ in range(3 * WORKERS):
