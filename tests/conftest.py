@@ -47,6 +47,12 @@ def pytest_configure(config: pytest.Config) -> None:
         config.stash[ADDRESS] = str(config.stash[SERVER].folder)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are processors: many tests wait, for a process that starts or a second that passes."""
+    return (os.cpu_count() or 1) + 1
+
+
 def pytest_unconfigure(config: pytest.Config) -> None:
     if server := config.stash.get(SERVER, None):
         server.stop()
@@ -145,8 +151,9 @@ def shared_data() -> Callable[[str], Path]:
 
 
 @pytest.fixture
-async def anonymous(store: database.Store, clock: MovableClock) -> AsyncIterator[Client]:
+async def anonymous(template: databases.Template, store: database.Store, clock: MovableClock) -> AsyncIterator[Client]:
     """A client without a token, of a server of its own."""
+    template.make_log(store.url)
     async with running(store, clock) as client:
         yield client
 

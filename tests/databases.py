@@ -6,7 +6,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
-from musicsvc.store import logbook, schema, sqlite_files
+from musicsvc.store import logbook, logfile, schema, sqlite_files
 from tests import postgres
 
 
@@ -15,6 +15,9 @@ class Template(Protocol):
 
     def make(self, folder: Path, number: int, *, migrated: bool) -> str:
         """The address of a new database; `folder` is the test's own."""
+
+    def make_log(self, url: str) -> None:
+        """Put the log of calls where a server would make it, which takes longer."""
 
     def remove(self, url: str) -> None:
         """Remove the database, whoever is still connected."""
@@ -30,23 +33,35 @@ class SqliteTemplate:
         self._file = folder / "musicsvc.db"
         sqlite_files.create(self._file)
         schema.upgrade(f"sqlite:///{self._file}")
+        log = logfile.LogFile(logfile.place(self._file))
+        log.prepare()
+        log.close()
 
     def make(self, folder: Path, number: int, *, migrated: bool) -> str:
         """Copy the template into a data folder of the test's folder."""
         file = folder / f"data{number or ''}" / "musicsvc.db"
         file.parent.mkdir(mode=0o700)
         if migrated:
-            shutil.copy(self._file, file)
-            file.chmod(0o600)
+            copy_to(self._file, file)
         else:
             sqlite_files.create(file)
         return f"sqlite:///{file}"
+
+    def make_log(self, url: str) -> None:
+        """Copy the template's."""
+        copy_to(logfile.place(self._file), logfile.place(Path(url.removeprefix("sqlite:///"))))
 
     def remove(self, url: str) -> None:
         """Nothing to do."""
 
     def close(self) -> None:
         """Nothing to do."""
+
+
+def copy_to(made: Path, file: Path) -> None:
+    """Copy a file for its owner alone."""
+    shutil.copy(made, file)
+    file.chmod(0o600)
 
 
 class PostgresTemplate:
@@ -68,6 +83,9 @@ class PostgresTemplate:
         name = next(self._names)
         self._admin.execute(f'CREATE DATABASE "{name}" TEMPLATE "{self._name if migrated else "template0"}"')
         return postgres.database_url(self._server, name)
+
+    def make_log(self, url: str) -> None:
+        """It is a table of the template."""
 
     def remove(self, url: str) -> None:
         """Drop the database, cutting connections that are left."""

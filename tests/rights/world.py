@@ -23,7 +23,7 @@ from musicsvc.store.models import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from musicsvc.clock import Clock
     from musicsvc.store.database import Store
@@ -39,12 +39,14 @@ WHO = (*REFUSED, OWNER, *OTHERS)
 class World:
     """An account for each kind of caller, and its token."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: Store, clock: Clock, kinds: Sequence[str] = WHO) -> None:
+        """`kinds`: those that call; the owner and somebody without a token are always there."""
         self._store = store
         self.now = clock.now()
-        accounts = self.do(lambda: [self._account(who) for who in WHO])
-        self.ids = {who: user_id for who, (user_id, _) in zip(WHO, accounts, strict=True)}
-        self.tokens = {who: token for who, (_, token) in zip(WHO, accounts, strict=True)}
+        kinds = list(dict.fromkeys(("no token", OWNER, *kinds)))
+        accounts = self.do(lambda: [self._account(who) for who in kinds])
+        self.ids = {who: user_id for who, (user_id, _) in zip(kinds, accounts, strict=True)}
+        self.tokens = {who: token for who, (_, token) in zip(kinds, accounts, strict=True)}
 
     def do(self, unit: Callable[[], T]) -> T:
         """What a writing unit gives."""

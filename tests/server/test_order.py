@@ -44,7 +44,7 @@ def is_unauthenticated(answer: Answer, route: Route) -> bool:
 async def test_a_token_that_is_none_is_401_everywhere(
     anonymous: Client, store: Store, clock: MovableClock, route: Route
 ) -> None:
-    world = World(store, clock)
+    world = World(store, clock, ("bad token", "expired token", "revoked token"))
     question, token = Question(world, route), world.tokens[OWNER]
     given = ["", "Bearer", "Bearer ", "nonsense", str(token), f"Basic {token}", f"Token {token}", f"Bearer: {token}"]
     given += [f"Bearer {token}x", f"Bearer x{token}", f"Bearer {str(token)[:-1]}", f"Bearer {token} {token}"]
@@ -64,7 +64,7 @@ async def test_a_token_that_is_none_is_401_everywhere(
 
 @each(lambda route: route.access is not Access.OPEN)
 async def test_an_account_without_access_is_told_where_to_ask(store: Store, clock: MovableClock, route: Route) -> None:
-    world = World(store, clock)
+    world = World(store, clock, ("without access", "suspended"))
     async with running(store, clock, Settings(access=AccessSettings(contact_email=CONTACT))) as client:
         path = Question(world, route).path
         for who, words in (("without access", f"no API access. Ask for it at {CONTACT}."), ("suspended", "suspended")):
@@ -78,7 +78,7 @@ async def test_an_account_without_access_is_told_where_to_ask(store: Store, cloc
 async def test_other_methods_are_405_and_a_slash_at_the_end_is_404(
     anonymous: Client, store: Store, clock: MovableClock, route: Route
 ) -> None:
-    question = Question(World(store, clock), route)
+    question = Question(World(store, clock, ()), route)
     allowed = {other.method for other in ROUTES if other.path == route.path}
     allowed |= {"HEAD"} if "GET" in allowed else set()
     for method in METHODS - allowed:
@@ -93,7 +93,7 @@ async def test_other_methods_are_405_and_a_slash_at_the_end_is_404(
 
 @each(lambda route: route.method == "GET" and route.path != "/metrics")  # which is never the same twice
 async def test_head_is_get_without_its_body(anonymous: Client, store: Store, clock: MovableClock, route: Route) -> None:
-    world = World(store, clock)
+    world = World(store, clock, ("bad token",))
     question = Question(world, route)
     for who in (OWNER, "no token", "bad token"):
         holder = anonymous.holding(world.tokens[who])
@@ -108,10 +108,13 @@ def lasting(answer: Answer) -> dict[str, str]:
     return {name: value for name, value in answer.headers.items() if name.lower() not in {"date", "x-request-id"}}
 
 
+CLIMBERS = ("without access", "stranger")  # who else goes down the ladder
+
+
 @each()
 async def test_each_fault_is_told_before_the_next(store: Store, clock: MovableClock, route: Route) -> None:
     """From a request that is wrong in every way, each fault is mended in turn; what is told is always the next one."""
-    world = World(store, clock)
+    world = World(store, clock, CLIMBERS)
     async with hosted(store, clock) as client:
         for name, raw, status in ladder(world, route):
             async with connected(client.root) as wire:
@@ -126,7 +129,7 @@ BEFORE_LIMITS = {"framing", "https", "path", "method", "access"}
 @each(lambda route: route.family is not Family.PLAIN)
 async def test_a_spent_limit_is_told_in_its_place(store: Store, clock: MovableClock, route: Route) -> None:
     """Down the same ladder, with all limits spent: 429 takes the place of 401 and of all that comes after 403."""
-    world = World(store, clock)
+    world = World(store, clock, CLIMBERS)
     async with hosted(store, clock, token="1/hour", address="1/hour") as client:
         holders = [client.holding(world.tokens[who]) for who in (OWNER, "stranger")]
         for spender in (client, *holders):
@@ -150,7 +153,7 @@ async def test_a_spent_limit_is_told_in_its_place(store: Store, clock: MovableCl
 
 @each(lambda route: route.limit)
 async def test_a_limit_beside_the_tokens_has_the_same_place(store: Store, clock: MovableClock, route: Route) -> None:
-    world = World(store, clock)
+    world = World(store, clock, CLIMBERS)
     async with hosted(store, clock, **{quota.value: "1/hour" for quota in Quota}) as client:
         question = Question(world, route)
         assert route.limit is not None
@@ -169,7 +172,7 @@ async def test_a_limit_beside_the_tokens_has_the_same_place(store: Store, clock:
 
 @each(lambda route: route.family is Family.PLAIN)
 async def test_what_is_no_api_has_no_limit(store: Store, clock: MovableClock, route: Route) -> None:
-    question = Question(World(store, clock), route)
+    question = Question(World(store, clock, ()), route)
     async with hosted(store, clock, address="1/hour") as client:
         for _ in range(3):
             answer = await client(route.method, question.path, headers={"X-Forwarded-Proto": "https"})

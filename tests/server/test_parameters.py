@@ -43,7 +43,7 @@ NO_NUMBERS = ["", "0", "-1", "%2B1", "+1", "01", "1.0", "1e1", "0x1", "1_0", "%2
 
 @each(takes_id)
 async def test_what_is_no_id_names_nothing(anonymous: Client, store: Store, clock: MovableClock, route: Route) -> None:
-    world = World(store, clock)
+    world = World(store, clock, ())
     question = Question(world, route)
     headers = [f"Authorization: Bearer {world.tokens[OWNER]}", "Content-Type: application/json"]
     body = b"" if question.body is None else json.dumps(question.body).encode()
@@ -59,7 +59,7 @@ async def test_what_is_no_id_names_nothing(anonymous: Client, store: Store, cloc
 async def test_pages_are_numbers_within_bounds_given_once(
     anonymous: Client, store: Store, clock: MovableClock, route: Route
 ) -> None:
-    world = World(store, clock)
+    world = World(store, clock, ())
     question = Question(world, route)
     client = anonymous.holding(None if route.access is Access.PUBLIC else world.tokens[OWNER])
     faults = {f"page={text}": {"page"} for text in [*NO_NUMBERS, str(2**31)]}
@@ -78,7 +78,7 @@ async def test_pages_are_numbers_within_bounds_given_once(
 
 @each(lambda route: route.query is not None and issubclass(route.query, Pages))
 async def test_a_page_past_the_end_is_empty(anonymous: Client, store: Store, clock: MovableClock, route: Route) -> None:
-    world = World(store, clock)
+    world = World(store, clock, ())
     question = Question(world, route)
     client = anonymous.holding(world.tokens[OWNER])
     keys = ["current_page", "from", "to", "per_page", "last_page", "total", "data"]
@@ -100,7 +100,7 @@ async def test_every_faulty_field_of_a_body_is_told_at_once(
     anonymous: Client, store: Store, clock: MovableClock, route: Route
 ) -> None:
     assert route.body is not None
-    world = World(store, clock)
+    world = World(store, clock, ())
     question = Question(world, route)
     client = anonymous.holding(world.tokens[OWNER])
     fields = {field.alias or name: field for name, field in route.body.model_fields.items()}
@@ -120,7 +120,7 @@ async def test_references_that_do_not_exist_are_told_with_the_other_faults(
     anonymous: Client, store: Store, clock: MovableClock, route: Route
 ) -> None:
     assert route.body is not None
-    world = World(store, clock)
+    world = World(store, clock, ())
     question = Question(world, route)
     client = anonymous.holding(world.tokens[OWNER])
     for name in route.body.references:

@@ -50,7 +50,7 @@ async def test_nothing_that_can_be_made_from_the_document_is_answered_otherwise_
     settings = f"hooks = {json.dumps(HOOKS)}\n{SETTINGS}{TOKENS if known else ''}"
     (tmp_path / "schemathesis.toml").write_text(settings, "utf-8")
     # The same requests in every ordinary run; others in each long one, which tells its seed.
-    effort = ("--max-examples", "250") if slow else ("--max-examples", "10", "--seed", "1")
+    effort = ("--max-examples", "250") if slow else ("--max-examples", "5", "--seed", "1")
     run = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "schemathesis.cli", "run", f"{anonymous.root}/api/v1/openapi.json"),
         *("--warnings", "off", "--suppress-health-check", "all", "--request-timeout", "30", *effort),
