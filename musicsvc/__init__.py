@@ -1,5 +1,10 @@
 """A music catalog, playlist and creator-analytics API."""
 
-from importlib.metadata import version
 
-__version__ = version("musicsvc")
+def __getattr__(name: str) -> str:
+    """`__version__`, looked up when it is asked for: most commands never do, and it takes a while."""
+    if name == "__version__":
+        from importlib.metadata import version  # noqa: PLC0415 - slow to load, seldom needed
+
+        return version("musicsvc")
+    raise AttributeError(name)

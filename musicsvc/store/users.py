@@ -5,7 +5,6 @@ from __future__ import annotations
 import unicodedata
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from email_validator import EmailNotValidError, validate_email
 from peewee import IntegrityError
 
 from musicsvc.errors import Invalid, NotFound
@@ -33,6 +32,8 @@ def email_problem(email: str) -> str | None:
     """What is wrong with the address's syntax, None where nothing is; nothing is looked up, `.test` is taken."""
     if len(email) > EMAIL_LENGTH:
         return f"The email must not be longer than {EMAIL_LENGTH} characters."
+    from email_validator import EmailNotValidError, validate_email  # noqa: PLC0415 - slow to load, seldom needed
+
     try:
         validate_email(email, check_deliverability=False, test_environment=True)
     except EmailNotValidError:
