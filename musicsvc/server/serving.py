@@ -20,6 +20,7 @@ from musicsvc.server import backups, descriptors, figures, logs, memory
 from musicsvc.server.app import App
 from musicsvc.server.metrics import Metrics
 from musicsvc.server.metrics_share import Share
+from musicsvc.server.signals import Early
 from musicsvc.server.supervisor import Supervisor
 from musicsvc.store import database
 
@@ -48,28 +49,29 @@ def serve(settings: Settings, clock: Clock, ready: Callable[[str], None]) -> Non
     database.connect(settings.store_url).close()
     listener = listen(settings.server.host, settings.server.port)
     root = root_of(settings, listener, tls=tls is not None)
+    early = Early()
     ready(root)
 
     def work(metrics: Metrics, lifeline: int | None = None) -> None:
         with logs.started(settings.log, clock, threaded=True) as outlet:
             figures.of_logs(metrics, outlet)
-            _run(_work(settings, clock, root, listener, tls, lifeline, metrics))
+            _run(_work(settings, clock, root, listener, tls, early if lifeline is None else lifeline, metrics))
 
     if settings.server.workers == 1:
         work(Metrics())
         return
     with logs.started(settings.log, clock, threaded=False):
-        _supervise(work, settings.server.workers, listener)
+        _supervise(work, settings.server.workers, listener, early)
 
 
-def _supervise(work: Callable[[Metrics, int], None], workers: int, listener: socket.socket) -> None:
+def _supervise(work: Callable[[Metrics, int], None], workers: int, listener: socket.socket, early: Early) -> None:
     """Let several processes work, which count together."""
     with Share.made(workers) as share:
 
         def join(worker: int, lifeline: int) -> None:
             work(Metrics(share and share.joined(worker)), lifeline)
 
-        Supervisor(join, workers, listener, lost=share.bury if share is not None else None).run()
+        Supervisor(join, workers, listener, lost=share.bury if share is not None else None).run(early)
 
 
 def refuse_plain(server: Server, *, tls: bool) -> None:
@@ -148,16 +150,16 @@ async def _work(
     root: str,
     listener: socket.socket,
     tls: ssl.SSLContext | None,
-    lifeline: int | None,
+    end: Early | int,
     metrics: Metrics,
 ) -> None:
-    """Serve until a signal, or until the supervisor's end of the lifeline is closed."""
+    """Serve until a signal, or in a worker until the supervisor's end of the lifeline `end` is closed."""
     store = database.connect(settings.store_url)
     figures.of_backups(metrics, settings, clock)
     app = App(settings, store, clock, root, metrics)
     if scheduled := backups.schedule(settings, clock):
         app.add_chore("making a backup", scheduled)
-    stopped = _until_told(lifeline)
+    stopped = _until_told(end)
     await app.start(listener, tls)
     memory.keep_what_stands()
     await stopped.wait()
@@ -165,7 +167,7 @@ async def _work(
     store.close()
 
 
-def _until_told(lifeline: int | None) -> asyncio.Event:
+def _until_told(end: Early | int) -> asyncio.Event:
     """An event that is set when the process is to end; a second signal ends it at once."""
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -179,15 +181,17 @@ def _until_told(lifeline: int | None) -> asyncio.Event:
             task.cancel()
         stopped.set()
 
-    def lose(end: int) -> None:
-        loop.remove_reader(end)
+    def lose(lifeline: int) -> None:
+        loop.remove_reader(lifeline)
         stopped.set()
 
     loop.add_signal_handler(signal.SIGTERM, stop)
-    if lifeline is None:
-        loop.add_signal_handler(signal.SIGINT, stop)
-    else:
-        loop.add_reader(lifeline, lose, lifeline)
+    if isinstance(end, int):
+        loop.add_reader(end, lose, end)
+        return stopped
+    loop.add_signal_handler(signal.SIGINT, stop)
+    if end.came:
+        stop()
     return stopped
 
 

@@ -11,14 +11,16 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from musicsvc.errors import Failure
+from musicsvc.server.signals import ENDING
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable
     from types import FrameType
 
+    from musicsvc.server.signals import Early
+
 log = logging.getLogger("musicsvc")
-SIGNALS = {signal.SIGTERM, signal.SIGINT}
 QUICK_DEATH_SECONDS = 5.0
 LONGEST_PAUSE_SECONDS = 30.0
 
@@ -48,10 +50,12 @@ class Supervisor:
         self._killed = False
         self._pause = 0.0
 
-    def run(self) -> None:
+    def run(self, early: Early | None = None) -> None:
         """Fork the workers and replace those that die; the first signal lets them finish, the second kills them."""
-        for number in SIGNALS:
+        for number in ENDING:
             signal.signal(number, self._end)
+        if early is not None and early.came:
+            self._end(signal.SIGTERM, None)
         for worker in range(self._workers):
             self._fork(worker)
         while self._born:
@@ -70,13 +74,13 @@ class Supervisor:
 
     def _fork(self, worker: int) -> None:
         # A worker born while a signal is handled would be missed by it.
-        signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
         if not self._ending:
             pid = os.fork()
             if pid == 0:
                 self._be_worker(worker)
             self._born[pid] = worker, time.monotonic()
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
 
     def _be_worker(self, worker: int) -> None:
         status = 1
@@ -84,7 +88,7 @@ class Supervisor:
             os.close(self._held)
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all, the supervisor answers it
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
             self._work(worker, self._lifeline)
             status = 0
         except Failure as failure:

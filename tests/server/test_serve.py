@@ -194,6 +194,19 @@ async def test_a_second_signal_ends_at_once(
     assert "Traceback" not in program.err
 
 
+@pytest.mark.usefixtures("migrated")
+@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_is_heeded_from_the_line_on_that_says_where_it_listens(number: int, workers: str) -> None:
+    line = [sys.executable, "-m", "musicsvc", "serve", "--port", "0", "--workers", workers]
+    with subprocess.Popen(line, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        next(each for each in process.stderr if "listens on" in each)
+        process.send_signal(number)
+        rest = process.stderr.read()
+    assert (process.returncode, "Traceback" in rest) == (0, False), rest
+
+
 async def test_workers_are_replaced_and_end_together(serve: Callable[..., Program]) -> None:
     program = serve("--workers", "2")
     root = program.root
