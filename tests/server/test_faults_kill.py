@@ -19,7 +19,7 @@ from tests.faults.callers import Caller
 from tests.program import Program, until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from tests.faults.callers import Account
 
@@ -27,12 +27,18 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="lo
 
 CALLERS = 8
 KILLS = 10  # in the life of one database
+STARTING = 1  # one turn in five may kill a server that has not answered anything yet
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """A database is a test of its own, so that one of them can be tried again."""
     if "number" in metafunc.fixturenames:
         metafunc.parametrize("number", range(20 if metafunc.config.getoption("--slow") else 1))
+
+
+def acknowledged(those: Sequence[Caller]) -> int:
+    """How many of their writes were."""
+    return sum(effect.acknowledged for caller in those for effect in tuple(caller.effects))
 
 
 class Life:
@@ -55,6 +61,8 @@ class Life:
             threads = [threading.Thread(target=caller.work, args=(port, gone)) for caller in those]
             for thread in threads:
                 thread.start()
+            if turn % 5 != STARTING:
+                until(lambda: acknowledged(those))
             time.sleep(self._chance.uniform(0.05, 0.8))
             if workers > 1 and self._chance.random() < 0.5:
                 until(lambda: program.workers)
@@ -91,6 +99,4 @@ def test_a_killed_server_has_lost_nothing_that_it_acknowledged(
         assert life.faults(those) == [], f"--seed {seed}"
 
     assert life.faults(life.everybody) == [], f"--seed {seed}"
-    acknowledged = sum(effect.acknowledged for caller in life.everybody for effect in caller.effects)
-    assert acknowledged > 10, "hardly anything was written"
-    record_property("acknowledged", acknowledged)
+    record_property("acknowledged", acknowledged(life.everybody))
