@@ -14,6 +14,8 @@ from musicsvc.server.route import Access
 from musicsvc.server.routes import ROUTES
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.serving import Client
 
 HOOKS = str(Path(__file__).parents[1] / "schemathesis_hooks.py")
@@ -47,7 +49,12 @@ peers = ["demo", "listener"]
 
 @pytest.mark.parametrize("known", [True, False], ids=["with-a-token", "without-a-token"])
 async def test_nothing_that_can_be_made_from_the_document_is_answered_otherwise_than_it_says(
-    anonymous: Client, world: dict[str, str], known: bool, tmp_path: Path, slow: bool
+    anonymous: Client,
+    world: dict[str, str],
+    known: bool,
+    tmp_path: Path,
+    record_property: Callable[[str, object], None],
+    slow: bool,
 ) -> None:
     (tmp_path / "tokens.json").write_text(json.dumps({"auth": [holder(name, world) for name in ("demo", "listener")]}))
     settings = f"hooks = {json.dumps(HOOKS)}\n{SETTINGS}{TOKENS if known else ''}"
@@ -69,6 +76,7 @@ async def test_nothing_that_can_be_made_from_the_document_is_answered_otherwise_
     assert run.returncode == 0, output
     for phase in ("Examples", "Coverage", "Fuzzing", "Stateful"):
         assert f"✅ {phase}\n" in output, output
+    record_property("summary", output[output.rindex("= SUMMARY =") :])
 
 
 def holder(name: str, world: dict[str, str]) -> dict[str, Any]:
