@@ -1,7 +1,6 @@
 """What goes to stdout: a table, a record, or one JSON value and nothing else."""
 
 import json as jsonlib
-import re
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
@@ -9,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from musicsvc.clock import isoformat
+from musicsvc.store.address import without_password as without_password  # noqa: PLC0414
 
 JSON = dict[str, Any]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON value instead.")]
@@ -47,12 +47,6 @@ def record(found: JSON, *, json: bool) -> None:
 def plain(text: str) -> str:
     """The text with control characters made visible, so that no name can steer the terminal."""
     return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
-
-
-def without_password(url: str) -> str:
-    """The address with its password, in either place where it may stand, made unreadable."""
-    url = re.sub(r"(?<=://)([^/@]*):[^/]*@", r"\1:***@", url)
-    return re.sub(r"(?<=[?&])(password|sslpassword)=[^&]*", r"\1=***", url)
 
 
 def _title(key: str) -> str:

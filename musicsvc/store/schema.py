@@ -10,7 +10,7 @@ from playhouse.migrations import Runner
 from playhouse.schema_diff import diff_models
 
 from musicsvc.errors import Failure
-from musicsvc.store import models, occupancy
+from musicsvc.store import address, models, occupancy
 from musicsvc.store.database import bound, current, is_sqlite
 
 if TYPE_CHECKING:
@@ -40,21 +40,24 @@ def applied() -> list[str]:
 
 
 def require_current(store: Store) -> None:
-    """Raises Failure that names the command to run, where the database is of another schema."""
-    if problem := store.read(fault).result():
+    """Raises Failure that names the database and the way out, where it is of another schema."""
+    if problem := store.read(lambda: fault(address.named(store.url))).result():
         raise Failure(problem)
 
 
-def fault() -> str | None:
-    """What keeps this program from working on the database, None where nothing does; inside a unit."""
+def fault(named: str = "The database") -> str | None:
+    """What keeps this program from working on the database, None where nothing does; inside a unit.
+
+    `named`: what it is called, which a caller from elsewhere is not told.
+    """
     have, want = applied(), known()
     if have == want:
         return None
     if set(have) - set(want):
-        return "The database was made by a newer musicsvc. Install that version, or restore an older backup."
+        return f"{named} was made by a newer musicsvc. Install that version, or restore an older backup."
     if not have:
-        return "The database has no tables yet. Run: musicsvc init"
-    return f"The database is of an older schema ({have[-1]}). Run: musicsvc db upgrade"
+        return f"{named} has no tables yet. Run: musicsvc init"
+    return f"{named} is of an older schema ({have[-1]}). Run: musicsvc db upgrade"
 
 
 def upgrade(url: str, save: Callable[[str], None] | None = None) -> list[str]:
@@ -66,7 +69,7 @@ def upgrade(url: str, save: Callable[[str], None] | None = None) -> list[str]:
     with migrating(url) as database, bound(database):
         have = applied()
         if set(have) - set(known()):
-            raise Failure("The database was made by a newer musicsvc, and cannot be taken back.")
+            raise Failure(str(fault(address.named(url))))
         missing = [name for name in known() if name not in have]
         if not missing:
             return []

@@ -8,7 +8,7 @@ import apsw
 import pytest
 
 from musicsvc.errors import Failure
-from musicsvc.store import database, schema, sqlite_files
+from musicsvc.store import address, database, schema, sqlite_files
 from musicsvc.store.models import Genre, Tag
 
 LOCKS = (".migrating", ".in-use")
@@ -133,8 +133,15 @@ def test_a_database_of_a_newer_program_is_refused(store_url: str) -> None:
     _sql(store_url, "INSERT INTO schema_migration (name, applied) VALUES ('9999_later', '2030-01-01 00:00:00')")
 
     for message in _refusals(store_url):
-        assert message.startswith("The database was made by a newer musicsvc")
+        fault, _, way_out = message.partition("musicsvc. ")
+        assert fault == f"{address.named(store_url)} was made by a newer "
+        assert way_out == "Install that version, or restore an older backup."
         assert "\n" not in message
+
+
+def test_a_database_is_named_by_its_file_or_its_address_without_the_password() -> None:
+    assert address.named("sqlite:////var/lib/musicsvc.db") == "The database /var/lib/musicsvc.db"
+    assert address.named("postgresql://ada:s3cret@db/x") == "The database postgresql://ada:***@db/x"
 
 
 def test_a_database_of_an_older_program_is_refused_with_the_command_to_run(
@@ -145,13 +152,17 @@ def test_a_database_of_an_older_program_is_refused_with_the_command_to_run(
     (tmp_path / "9998_next.py").touch()
     monkeypatch.setattr(schema, "MIGRATIONS", tmp_path)
 
-    with pytest.raises(Failure, match=r"older schema \(.*\)\. Run: musicsvc db upgrade$"):
+    with pytest.raises(
+        Failure,
+        match=rf"^{re.escape(address.named(store_url))} is of an older schema \(.*\)\. Run: musicsvc db upgrade$",
+    ):
         database.connect(store_url)
 
 
 def test_a_database_without_tables_is_refused_with_the_command_to_run(new_database: Callable[..., str]) -> None:
-    with pytest.raises(Failure, match=r"no tables yet\. Run: musicsvc init$"):
-        database.connect(new_database(migrated=False))
+    url = new_database(migrated=False)
+    with pytest.raises(Failure, match=rf"^{re.escape(address.named(url))} has no tables yet\. Run: musicsvc init$"):
+        database.connect(url)
 
 
 @pytest.mark.parametrize("url", ["", "mysql://localhost/x", "musicsvc.db", "sqlite:musicsvc.db"])
