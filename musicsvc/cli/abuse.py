@@ -99,7 +99,7 @@ def _facts(heard: "Hearing") -> JSON:
         "email": standing.email,
         "revoked_at": output.moment(standing.revoked_at),
         "revoked_reason": standing.revoked_reason,
-        "calls_count_from_at": output.moment(standing.pardoned_at or None),
+        "calls_count_from_at": output.moment(standing.since),
         "rule": verdict and verdict.rule,
         "verdict": verdict and verdict.reason,
         "first_at": output.moment(heard.first),

@@ -174,7 +174,7 @@ def _verdicts(calls: Iterable[Entry], standings: Iterable[Standing], until: int,
     found = {}
     for standing in standings:
         if standing.revoked_at is None:
-            judged = [entry for entry in by_token.get(standing.token_id, ()) if entry.at > standing.pardoned_at]
+            judged = filter(standing.counts, by_token.get(standing.token_id, ()))
             if (verdict := abuse.judge(judged, rules)) is not None:
                 found[standing.token_id] = verdict
     return found

@@ -73,5 +73,5 @@ def hear(store: Store, log: Log, rules: Abuse, token_id: int, since: int) -> Hea
 
 def _calls(log: Log, standing: Standing, since: int) -> Iterator[Entry]:
     """The calls that count against the token, in the order of time."""
-    since = max(since, standing.pardoned_at + 1)
-    return activity.replay(log, activity.Filter(token_id=standing.token_id, since=since))
+    wanted = activity.Filter(token_id=standing.token_id, since=max(since, standing.since))
+    return filter(standing.counts, activity.replay(log, wanted))

@@ -18,20 +18,34 @@ if TYPE_CHECKING:
 
     from musicsvc.config import Abuse
     from musicsvc.store.abuse import Verdict
+    from musicsvc.store.activity import Entry
 
 PARDONS = ("token.reinstated", "token.regenerated")
 WINDOWS = 2  # what is judged goes back so many windows, so that a run of refusals is seen from its beginning
 
 
 class Standing(NamedTuple):
-    """How a token stands before it is judged: nothing counts that came before the pardon (an instant, or 0)."""
+    """How a token stands before it is judged: nothing counts that came before the pardon (an instant, or 0).
+
+    The log may hold calls of another token that had the same id: a restored database gives ids again.
+    """
 
     token_id: int
     account_id: int
     email: str
+    created_at: int
     revoked_at: int | None
     revoked_reason: str | None
     pardoned_at: int
+
+    @property
+    def since(self) -> int:
+        """The first instant whose calls count."""
+        return max(self.created_at, self.pardoned_at + 1)
+
+    def counts(self, entry: Entry) -> bool:
+        """Whether a call under the token's id is this token's, and counts."""
+        return entry.account_id == self.account_id and entry.at >= self.since
 
 
 class Sentence(NamedTuple):
@@ -49,7 +63,7 @@ def window(rules: Abuse) -> int:
 def standings(token_ids: Collection[int]) -> dict[int, Standing]:
     """How these tokens stand, by id, those that are none left out."""
     wanted = list(token_ids)
-    columns = (Token.id, User.id, User.email, Token.revoked_at, Token.revoked_reason)
+    columns = (Token.id, User.id, User.email, Token.created_at, Token.revoked_at, Token.revoked_reason)
     found = Token.select(*columns).join(User).where(Token.id.in_(wanted)).tuples()
     pardons = dict(_pardons(wanted))
     return {row[0]: Standing._make((*row, pardons.get(row[0], 0))) for row in found.iterator()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ import pytest
 
 from musicsvc.clock import DAY, SECOND, Clock
 from musicsvc.store import activity, events, logbook, tokens, users
+from musicsvc.store.models import Token
 from tests.traffic import BEGAN, SlidingWindow, profiles
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ def played(store: Store) -> Callable[..., list[int]]:
 
         def make() -> list[int]:
             user = users.find_by_email(email) or users.create(email, api_access=True, now=now - 9 * DAY)
+            assert user.id == 1
             return [tokens.create(user, name[:50], now=now - 9 * DAY)[0].id for name in names]
 
         made = store.write(make).result() if token_id is None else [token_id]
@@ -40,7 +43,8 @@ def played(store: Store) -> Callable[..., list[int]]:
         entries: list[Entry] = []
         for name, each in zip(names, made, strict=True):
             entries += [
-                entry._replace(token_id=each, at=entry.at + shift) for entry in TRAFFIC[name].entries(SlidingWindow())
+                entry._replace(account_id=1, token_id=each, at=entry.at + shift)
+                for entry in TRAFFIC[name].entries(SlidingWindow())
             ]
         with logbook.of(store.url) as log:
             log.prepare()
@@ -117,6 +121,24 @@ def test_a_token_is_explained_with_its_figures(run: Run, ask: Json, played: Call
     text = run("abuse", "explain", "2").stdout
     assert "30 of 50 different resources denied in 60 s; 51 of 81 calls successful, 10 % would do" in text
     assert "/api/v1/playlists/{id}" in text
+
+
+def test_the_calls_of_a_token_that_had_its_id_before_do_not_count(
+    ask: Json, played: Callable[..., list[int]], store: Store
+) -> None:
+    """A restored database gives ids again; the log is not restored."""
+    (lost,) = played("private playlists")
+
+    def take_over(made: int, account_id: int) -> None:
+        Token.update(user=account_id, created_at=made).where(Token.id == lost).execute()
+
+    assert len(ask("abuse", "check", "--dry-run")) == 1
+    now = Clock().now()
+    ben = store.write(lambda: users.create("ben@label.test", api_access=True, now=now).id).result()
+    for made, account_id in ((now, 1), (now, ben), (now - 9 * DAY, ben)):
+        store.write(partial(take_over, made, account_id)).result()
+        assert ask("abuse", "check", "--dry-run") == []
+        assert ask("abuse", "explain", str(lost))["answers"] == []
 
 
 def test_without_a_log_nobody_breaks_the_rules(run: Run, ask: Json, store: Store) -> None:
