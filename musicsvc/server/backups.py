@@ -45,18 +45,34 @@ class Schedule:
         self._under_way: Future[float] | None = None
         self._next = clock.monotonic() + first_look
         self._lead: int | None = None
+        self._failure: Failure | None = None
 
     async def __call__(self, *, last: bool) -> None:
-        """Begin what is due and take note of what is done; at the end, end what is half done."""
+        """Begin what is due and take note of what is done; at the end, end what is half done.
+
+        Raises Failure when a backup failed, and again until one is made.
+        """
         if last:
             await self._end()
-        elif self._under_way is None:
+            return
+        if self._under_way is None:
             if self._clock.monotonic() >= self._next:
                 self._under_way = self._thread.submit(self.look)
         elif self._under_way.done():
             done, self._under_way = self._under_way, None
-            self._next = self._clock.monotonic() + RETRY_SECONDS
+            self._note(done)
+        if self._failure is not None:
+            raise self._failure.with_traceback(None)
+
+    def _note(self, done: Future[float]) -> None:
+        self._next = self._clock.monotonic() + RETRY_SECONDS
+        try:
             self._next = self._clock.monotonic() + done.result()
+        except Failure as failure:
+            self._failure = failure
+        else:
+            if self._lead is not None:  # another process may make them, which says nothing of how it went
+                self._failure = None
 
     async def _end(self) -> None:
         self._ending.set()
