@@ -105,7 +105,8 @@ def of_backups(database: Path, folder: Path, every_hours: int, *, now: int) -> I
         )
     if not database.exists():
         return
-    for entry in backups_folder.entries(folder):
+    found = backups_folder.entries(folder)
+    for entry in found:
         if entry.at > now + backups_folder.AHEAD:
             finding = f"The backup {entry.file} is dated in the future."
             yield warning("backups", finding, "Delete it, or give it the name of its day.")
@@ -120,7 +121,8 @@ def of_backups(database: Path, folder: Path, every_hours: int, *, now: int) -> I
     way_out = "Run: musicsvc db backup"
     if every_hours:
         way_out += f" (a server makes one every {every_hours} hours)"
-    yield warning("backups", f"There is no good backup in {folder}.", way_out)
+    # A new installation has none yet; where there are some, somebody relies on them.
+    yield (problem if found else warning)("backups", f"There is no good backup in {folder}.", way_out)
 
 
 def _age(database: Path, entry: backups_folder.Entry, every: int, now: int) -> Finding:

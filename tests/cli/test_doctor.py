@@ -244,7 +244,19 @@ def test_the_age_of_the_last_good_backup_is_told(file: Path) -> None:
     newer = backups_folder.new_name(folder, now)
     newer.write_bytes(b"")
     assert look(now) == ["warning", "ok"]
-    assert look(now - 2 * DAY) == ["warning", "warning", "warning"]
+    assert look(now - 2 * DAY) == ["warning", "warning", "problem"]
+
+
+@sqlite
+def test_backups_of_which_none_is_good_are_a_problem(doctor: Doctor, file: Path) -> None:
+    folder = file.parent / "backups"
+    folder.mkdir(mode=0o700)
+    assert doctor()[0] == 0
+    made = backups.make(file, backups_folder.new_name(folder, Clock().now())).file
+    made.write_bytes(made.read_bytes()[:-1])
+    code, found = doctor()
+    assert (code, [finding["level"] for finding in found["backups"]]) == (1, ["warning", "problem"])
+    assert found["backups"][1]["finding"] == f"There is no good backup in {folder}."
 
 
 @sqlite
