@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from typing import TYPE_CHECKING
 
-from musicsvc.clock import DAY, to_date
+from musicsvc.clock import DAY, SECOND, to_date
 from musicsvc.errors import Failure
 from musicsvc.server import certificates, descriptors, serving
 from musicsvc.store.soundness import failed, ok, problem, warning
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from musicsvc.config import Server, Settings
     from musicsvc.store.soundness import Finding
 
-SOON = 14 * DAY
+SOON, AT_ONCE = 14 * DAY, 3 * DAY
+HOUR = 3_600 * SECOND
 RENEW = "Renew it, and restart the server."
 WIDEST = {4: 8, 6: 16}  # the shortest prefix that is still a network of somebody's own
 FEW_CONNECTIONS = 1_000
@@ -44,8 +45,9 @@ def _of_validity(name: str, validity: certificates.Validity, now: int) -> Findin
     if validity.begins > now:
         return problem("TLS", f"{name} is not valid before {begins}.", "Look at the clock, or renew it.")
     if validity.ends <= now + SOON:
-        days = (validity.ends - now) // DAY
-        return warning("TLS", f"{name} expires in {days} days, on {ends}.", RENEW)
+        left = validity.ends - now
+        told = f"{left // DAY} days" if left >= 2 * DAY else f"{left / HOUR:.0f} hours"
+        return (problem if left < AT_ONCE else warning)("TLS", f"{name} expires in {told}, on {ends}.", RENEW)
     return ok("TLS", f"{name} is valid until {ends}.")
 
 

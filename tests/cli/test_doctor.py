@@ -296,6 +296,9 @@ YEAR, HOURS = timedelta(days=365), timedelta(hours=1)
     [
         (-YEAR, 60 * YEAR, "ok", "is valid until"),
         (-YEAR, timedelta(days=9) + HOURS, "warning", "expires in 9 days, on 2026-12-10"),
+        (-YEAR, timedelta(days=3), "warning", "expires in 3 days, on 2026-12-04"),
+        (-YEAR, timedelta(days=3) - HOURS, "problem", "expires in 2 days, on 2026-12-04"),
+        (-YEAR, 5 * HOURS, "problem", "expires in 5 hours, on 2026-12-01"),
         (-YEAR, -HOURS, "problem", "expired on 2026-12-01"),
         (HOURS, YEAR, "problem", "is not valid before 2026-12-01"),
     ],
