@@ -61,7 +61,9 @@ class Shown:
         who = "-" if row.account_id is None else self._email(row.account_id) or f"account {row.account_id}"
         token = "" if row.token_id is None else f" token {row.token_id}"
         if not isinstance(row, Entry):
-            return f"{moment}  {row.kind}  {who}{token}  by {row.actor}" + (f": {row.reason}" if row.reason else "")
+            reason = (row.reason or "").removeprefix(f"{row.actor}: ")  # abuse handling names itself in its reasons
+            why = f": {reason}" if reason else ""
+            return f"{moment}  {row.kind}  {who}{token}  by {row.actor}{why}"
         what = row.route or "(no endpoint)"
         about = f"  {row.resource}" if row.resource else ""
         wait = "" if row.retry_after is None else f"  retry after {row.retry_after} s"
