@@ -75,7 +75,13 @@ class Damaged(Failure):
 
 
 class Unavailable(Failure):
-    """The database cannot be used just now; nothing was changed."""
+    """The database cannot be used just now; nothing was changed.
 
-    def __init__(self, message: str = "The database is busy or cannot be written. Try again shortly.") -> None:
+    `here` is the sentence for who runs the program: it may name files and faults, which clients are not told.
+    """
+
+    def __init__(
+        self, message: str = "The database is busy or cannot be written. Try again shortly.", here: str | None = None
+    ) -> None:
         super().__init__(message)
+        self.here = here or message

@@ -148,12 +148,12 @@ class GroupWriter:
         locked = isinstance(driver_error(error), (apsw.BusyError, apsw.LockedError))
         if not locked and not isinstance(error, Unavailable):
             self._disconnect()
-        if self._make_room(jobs, translate(error)):
+        if self._make_room(jobs, self._translated(error)):
             return jobs
         now = time.monotonic()
         for job in jobs:
             if not locked or job.deadline <= now:
-                job.error = translate(error)
+                job.error = self._translated(error)
                 job.settle()
         return [job for job in jobs if not job.future.done()]
 
@@ -174,7 +174,7 @@ class GroupWriter:
             self._database.execute_sql("COMMIT")
         except ERRORS as error:
             self._rollback()
-            return translate(error)
+            return self._translated(error)
         self.workload.note(len(jobs), time.monotonic() - began)
         return None
 
@@ -185,10 +185,13 @@ class GroupWriter:
             job.result = perform(self._database, job.unit)
             self._database.execute_sql("RELEASE unit")
         except BaseException as error:  # noqa: BLE001 - whatever it is, it belongs to the unit's caller
-            job.error = translate(error)
+            job.error = self._translated(error)
             if self._connection.in_transaction:
                 self._database.execute_sql("ROLLBACK TO unit")
                 self._database.execute_sql("RELEASE unit")
+
+    def _translated(self, error: BaseException) -> BaseException:
+        return translate(error, self._database.database)
 
     def _rollback(self) -> None:
         try:
@@ -204,5 +207,5 @@ class GroupWriter:
     def _abandon(self, jobs: list[Job], error: BaseException) -> None:
         self._disconnect()
         for job in jobs:
-            job.error = translate(error)
+            job.error = self._translated(error)
             job.settle()

@@ -126,7 +126,7 @@ def _migrated(path: Path) -> SqliteStore:
         try:
             logbook.migrate(database)
         except sqlite_files.ERRORS as error:
-            raise sqlite_files.translate(error) from error
+            raise sqlite_files.translate(error, path) from error
         finally:
             database.close_all()
     except BaseException:

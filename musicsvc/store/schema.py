@@ -126,7 +126,7 @@ def _migrating_sqlite(path: Path) -> Iterator[Database]:
         try:
             yield database
         except sqlite_files.ERRORS as error:
-            raise _told(error, sqlite_files.translate(error)) from error
+            raise _told(error, sqlite_files.translate(error, path)) from error
         finally:
             database.close_all()
 

@@ -142,7 +142,7 @@ class SqliteStore(Store):
             self._readers.execute_sql("BEGIN")
             return perform(self._readers, unit)
         except sqlite_files.ERRORS as error:
-            failure = sqlite_files.translate(error)
+            failure = sqlite_files.translate(error, self.path)
             if failure is error or sqlite_files.refused_by_query_only(error):
                 raise
             raise failure from error
@@ -176,7 +176,7 @@ class SqliteStore(Store):
             try:
                 version: int = self._watch.pragma("data_version")
             except apsw.Error as error:
-                raise sqlite_files.translate(error) from error
+                raise sqlite_files.translate(error, self.path) from error
             return version
 
     def waiting(self) -> tuple[int, int]:

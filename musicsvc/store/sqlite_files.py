@@ -34,6 +34,16 @@ PASSING = (
     apsw.InterruptError,
     apsw.ProtocolError,
 )
+PERMISSIONS = "Look at the permissions of the file and of its folder, and at who runs this."
+# What is told on this machine alone, of a file and of SQLite's own words.
+CAUSES: dict[type[apsw.Error], str] = {
+    apsw.FullError: "The disk of {file} is full. Make room on it, then try again.",
+    apsw.IOError: "{file} cannot be read or written: {error}. Its disk may be full or failing.",
+    apsw.CantOpenError: "{file} cannot be opened. Its disk must have room, and let files be made beside it.",
+    apsw.ReadOnlyError: f"{{file}} cannot be written. {PERMISSIONS}",
+    apsw.BusyError: "{file} is locked by another program. Try again shortly.",
+    apsw.LockedError: "{file} is locked by another program. Try again shortly.",
+}
 
 
 class Roomless(Unavailable):
@@ -107,6 +117,8 @@ def examine(path: Path, application_id: int = APPLICATION_ID) -> None:
             header = file.read(HEADER_BYTES)
     except FileNotFoundError:
         raise Failure(f"There is no database at {path}. Run: musicsvc init") from None
+    except PermissionError as error:
+        raise Failure(f"The database {path} cannot be opened: {error.strerror}. {PERMISSIONS}") from None
     except OSError as error:
         raise Failure(f"The database {path} cannot be opened: {error.strerror}.") from None
     if not header:
@@ -135,6 +147,8 @@ def opening(path: Path) -> Iterator[None]:
     except ROOMLESS as error:
         way_out = "Its disk must have room, and let files be made beside it."
         raise Unopened(f"The database {path} cannot be opened: {error}. {way_out}") from None
+    except apsw.ReadOnlyError as error:
+        raise Failure(f"The database {path} cannot be opened: {error}. {PERMISSIONS}") from None
     except apsw.Error as error:
         raise Failure(f"The database {path} cannot be opened: {error}.") from None
 
@@ -179,13 +193,14 @@ def refused_by_query_only(error: BaseException) -> bool:
     return isinstance(inner, apsw.ReadOnlyError) and inner.extendedresult == apsw.SQLITE_READONLY  # type: ignore[attr-defined]
 
 
-def translate(error: BaseException) -> BaseException:
+def translate(error: BaseException, file: str | Path) -> BaseException:
     """Unavailable for what a lock or the disk did, a Failure for a damaged file, Peewee's error for a constraint."""
     inner = driver_error(error)
-    if isinstance(inner, ROOMLESS):
-        return Roomless()
-    if isinstance(inner, PASSING):
-        return Unavailable()
+    if isinstance(inner, (*ROOMLESS, *PASSING)):
+        cause = next(
+            (words.format(file=file, error=inner) for kind, words in CAUSES.items() if isinstance(inner, kind)), None
+        )
+        return (Roomless if isinstance(inner, ROOMLESS) else Unavailable)(here=cause)
     if isinstance(inner, (apsw.CorruptError, apsw.NotADBError)):
         return Damaged("The database is damaged. Run: musicsvc db check")
     if isinstance(error, apsw.ConstraintError):

@@ -131,6 +131,19 @@ def test_a_full_database_still_answers_everyone(store: Store) -> None:
     assert store.read(_tags).result() == acknowledged
 
 
+def test_who_runs_the_service_is_told_the_file_and_the_fault_and_a_client_is_not(store: Store, file: Path) -> None:
+    store.write(lambda: _limit(3)).result()
+    full = store.write(_tag("x" * 30_000)).exception(30)
+    with locked(file):
+        busy = store.write(_tag("ours")).exception(30)
+
+    assert isinstance(full, Unavailable)
+    assert isinstance(busy, Unavailable)
+    assert {full.message, busy.message} == {Unavailable().message}
+    assert full.here == f"The disk of {file} is full. Make room on it, then try again."
+    assert busy.here == f"{file} is locked by another program. Try again shortly."
+
+
 def test_a_lock_of_another_process_is_waited_for(store: Store, file: Path) -> None:
     with locked(file) as release:
         waiting = store.write(_tag("ours"))
