@@ -40,6 +40,14 @@ def _rate(value: str) -> str:
     return value
 
 
+def _address(value: str) -> str:
+    file = value.removeprefix("sqlite:///")
+    # SQLite's memory is no file, and dies with the process.
+    if value.startswith("sqlite:") and (file == value or not file.strip(" /.") or file.startswith((":memory:", "?"))):
+        raise ValueError(f"{value!r} names no file; write sqlite:////path/to/file.db")
+    return value
+
+
 Network = Annotated[str, AfterValidator(_network)]
 Rate = Annotated[str, AfterValidator(_rate)]
 Count = Annotated[int, Field(ge=0)]
@@ -159,7 +167,7 @@ class Settings(BaseSettings):
     )
 
     data_dir: Path = Field(default_factory=lambda: platformdirs.user_data_path("musicsvc", appauthor=False))
-    database_url: str = ""
+    database_url: Annotated[str, AfterValidator(_address)] = ""
     server: Server = Server()
     registration: Registration = Registration()
     access: Access = Access()

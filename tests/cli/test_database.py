@@ -61,6 +61,14 @@ def test_a_server_that_is_not_there_is_one_line_without_its_password(
         assert "s3cret" not in bare(*line, expect=1).stderr
 
 
+@pytest.mark.parametrize("address", ["sqlite:///", "sqlite:////", "sqlite:///:memory:", "sqlite://", "sqlite:music.db"])
+def test_an_address_that_names_no_file_is_refused(bare: Run, monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    monkeypatch.setenv("MUSICSVC_DATABASE_URL", address)
+    for line in (("doctor",), ("init",), ("db", "backup")):
+        said = bare(*line, expect=1).stderr
+        assert said == f"Error: Setting database_url: {address!r} names no file; write sqlite:////path/to/file.db.\n"
+
+
 def test_the_settings_tell_where_they_come_from_and_mask_passwords(
     bare: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
