@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from musicsvc.store.restoring import Restored
 
 Place = Annotated[
-    Path | None,
+    str | None,  # a Path would lose the slash at the end
     typer.Argument(
         metavar="[FILE|FOLDER]", help="Where to [default: a new file in backups.folder].", show_default=False
     ),
@@ -39,13 +39,16 @@ def backup(context: typer.Context, place: Place = None, json: Json = False) -> N
     session = Session.of(context)
     settings = session.settings()
     path = backups.database_file(settings.store_url)
+    given = None if place is None else Path(place)
+    if place is not None and place.endswith("/") and not Path(place).is_dir():
+        raise Failure(f"There is no folder {place}. Make it, or name another one.")
     sqlite_files.examine(path)
     began = session.clock.monotonic()
     stand_back()
     use = occupancy.enter(path)
     try:
         with progress.bar(session, "backup") as told:
-            made = backups.make(path, target(settings, place, session.clock.now()), told)
+            made = backups.make(path, target(settings, given, session.clock.now()), told)
     finally:
         use.release()
     seconds = session.clock.monotonic() - began
@@ -120,6 +123,8 @@ def restore(
 
     session = Session.of(context)
     path = backups.database_file(session.settings().store_url)
+    if file.is_dir():
+        raise Failure(f"{file} is a folder. Name a backup in it.")
     if not file.is_file():
         raise Failure(f"There is no file {file}. Name a backup.")
     _ask(path, file, yes=yes)

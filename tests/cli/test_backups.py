@@ -66,6 +66,20 @@ def test_a_backup_goes_where_it_is_told_to(run: Run, tmp_path: Path, monkeypatch
 
 
 @sqlite
+def test_a_folder_that_is_missing_is_not_made_a_file_and_one_that_is_there_is_no_backup(
+    run: Run, tmp_path: Path
+) -> None:
+    missing = f"{tmp_path / 'missing'}/"
+    assert f"There is no folder {missing}." in run("db", "backup", missing, expect=1).stderr
+    assert not Path(missing).exists()
+    Path(missing).mkdir()
+    run("db", "backup", missing)
+    assert len(backups_folder.entries(Path(missing))) == 1
+    for place in (missing, str(Path(missing))):
+        assert f"{Path(missing)} is a folder." in run("db", "restore", place, "--yes", expect=1).stderr
+
+
+@sqlite
 def test_what_was_backed_up_can_be_restored(run: Run, ask: Json, file: Path, tmp_path: Path) -> None:
     _add(file)
     run("db", "backup", str(tmp_path / "one.db"))
