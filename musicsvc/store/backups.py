@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from musicsvc.errors import Failure, Unavailable
+from musicsvc.errors import Damaged, Failure, Unavailable
 from musicsvc.store import backups_folder, backups_proof, sqlite_files
 
 if TYPE_CHECKING:
@@ -59,12 +59,25 @@ def make(path: Path, target: Path, told: Told | None = None) -> Backup:
             raise Failure(f"The backup {target} cannot be written: {error.strerror}.") from None
         except apsw.Error as error:
             raise _told(error, path, target) from None
-        found = backups_proof.prove(draft.path, told)
+        found = _proved(path, target, draft.path, told)
         if found != copied:
             raise Failure(f"The backup {target} does not hold what was copied, and was not kept. Check the disk.")
         size = draft.path.stat().st_size
         draft.place()
     return Backup(target, size, found)
+
+
+def _proved(path: Path, target: Path, draft: Path, told: Told | None) -> Facts:
+    """What the draft holds. Raises Failure that names what is at fault, which is not the draft: it goes."""
+    try:
+        return backups_proof.prove(draft, told)
+    except backups_proof.Dangling:
+        said = f"The database {path} is damaged, and no backup was made: a row points at nothing."
+        raise Failure(f"{said} Run: musicsvc db check") from None
+    except Damaged as damaged:
+        reason = damaged.message.removeprefix(f"{draft} ")
+        said = f"The backup {target} was not kept: the copy {reason} Check the disk, and run: musicsvc db check"
+        raise Failure(said) from None
 
 
 def _copy(path: Path, draft: Path, told: Told | None) -> Facts:

@@ -43,6 +43,10 @@ class Facts:
         return bool(set(known()) - set(self.migrations))
 
 
+class Dangling(Damaged):
+    """A database whose pages are whole, and whose rows are not: no disk did that on the way."""
+
+
 def facts(connection: apsw.Connection) -> Facts:
     """Count what the connection sees."""
     kinds = {str(row[1]): row[2] for row in connection.execute("PRAGMA main.table_list")}
@@ -120,5 +124,5 @@ def _sound(connection: apsw.Connection, file: Path) -> Facts:
     if problem != "ok":
         raise Damaged(f"{file} is damaged: {problem.splitlines()[-1]}.")
     if connection.execute("PRAGMA foreign_key_check").fetchone() is not None:
-        raise Damaged(f"{file} is damaged: a row points at nothing.")
+        raise Dangling(f"{file} is damaged: a row points at nothing.")
     return facts(connection)

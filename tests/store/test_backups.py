@@ -247,8 +247,19 @@ def test_a_copy_that_the_disk_spoils_is_not_kept(path: Path, folder: Path) -> No
                 file.seek(draft.stat().st_size // 2 // 4096 * 4096)
                 file.write(b"\xa5" * 8192)
 
-    with pytest.raises(Failure, match="is damaged"):
+    with pytest.raises(Failure, match=rf"^The backup {folder}/one\.db was not kept: the copy is damaged.* db check$"):
         backups.make(path, folder / "one.db", told)
+    assert list(folder.iterdir()) == []
+
+
+def test_a_database_with_a_row_that_points_at_nothing_is_named_as_what_is_at_fault(path: Path, folder: Path) -> None:
+    connection = apsw.Connection(str(path))
+    connection.execute("INSERT INTO track_genre (track_id, genre_id) VALUES (7, 9999)")
+    connection.close()
+    with pytest.raises(
+        Failure, match=rf"^The database {path} is damaged, .*points at nothing\. Run: musicsvc db check$"
+    ):
+        backups.make(path, folder / "one.db")
     assert list(folder.iterdir()) == []
 
 
