@@ -4,11 +4,14 @@ from collections.abc import Mapping
 
 
 class Failure(Exception):
-    """Something that a user can be told: `message` is one plain sentence."""
+    """Something that a user can be told: `message` is one plain sentence.
+
+    `here` is the sentence for who runs the program: it may name files and faults, which clients are not told.
+    """
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
-        self.message = message
+        self.message = self.here = message
 
 
 class Malformed(Failure):
@@ -75,10 +78,7 @@ class Damaged(Failure):
 
 
 class Unavailable(Failure):
-    """The database cannot be used just now; nothing was changed.
-
-    `here` is the sentence for who runs the program: it may name files and faults, which clients are not told.
-    """
+    """The database cannot be used just now; nothing was changed."""
 
     def __init__(
         self, message: str = "The database is busy or cannot be written. Try again shortly.", here: str | None = None

@@ -1,12 +1,16 @@
 """`musicsvc db`: the database's schema, soundness and backups."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from musicsvc.cli import backups, output
 from musicsvc.cli.output import Json
 from musicsvc.cli.session import Session
+from musicsvc.errors import Failure
+
+if TYPE_CHECKING:
+    from musicsvc.config import Settings
 
 app = typer.Typer(help="The database: schema, soundness, backups.", no_args_is_help=True)
 
@@ -32,15 +36,14 @@ def upgrade(
 @app.command()
 def check(context: typer.Context, json: Json = False) -> None:
     """Check integrity, foreign keys, and the schema against the program; exit 1 where something is wrong."""
-    from musicsvc.store import logbook, schema
-    from musicsvc.store.database import open_unchecked
-
     session = Session.of(context)
-    with open_unchecked(session.settings().store_url) as store:
-        schema.require_current(store)
-        problems = store.read(schema.problems).result()
     settings = session.settings()
-    problems += logbook.check(settings.store_url, settings.activity.file)
+    try:
+        problems = _problems(settings)
+    except Failure as failure:
+        if json:
+            output.value({"ok": False, "problems": [failure.here]})
+        raise
     if json:
         output.value({"ok": not problems, "problems": problems})
     else:
@@ -49,6 +52,17 @@ def check(context: typer.Context, json: Json = False) -> None:
     session.say(f"{len(problems)} problems found." if problems else "The database is sound.")
     if problems:
         raise typer.Exit(1)
+
+
+def _problems(settings: "Settings") -> list[str]:
+    """What is wrong, a line each. Raises Failure where the database cannot even be looked at."""
+    from musicsvc.store import logbook, schema
+    from musicsvc.store.database import open_unchecked
+
+    with open_unchecked(settings.store_url) as store:
+        schema.require_current(store)
+        problems = store.read(schema.problems).result()
+    return problems + logbook.check(settings.store_url, settings.activity.file)
 
 
 app.command()(backups.backup)

@@ -15,7 +15,7 @@ from typer.main import get_command
 
 from musicsvc.cli.output import plain
 from musicsvc.cli.session import Session
-from musicsvc.errors import Failure, Invalid, Unavailable
+from musicsvc.errors import Failure, Invalid
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
 
@@ -129,7 +129,7 @@ def _run(session: Session) -> int:
 def _sentence(failure: Failure) -> str:
     if isinstance(failure, Invalid) and failure.errors:
         return " ".join(f"{field}: {problem}" for field, problem in failure.errors.items())
-    return failure.here if isinstance(failure, Unavailable) else failure.message
+    return failure.here
 
 
 def _complain(message: str) -> int:

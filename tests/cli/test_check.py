@@ -1,0 +1,52 @@
+"""`musicsvc db check --json`: one shape, whatever is wrong with the database."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import apsw
+import pytest
+
+from tests.cli.conftest import Run
+
+pytestmark = pytest.mark.only_on("sqlite")
+
+
+def _sql(file: Path, statement: str) -> None:
+    connection = apsw.Connection(str(file))
+    connection.execute(statement)
+    connection.close()
+
+
+def _dangling(file: Path) -> None:
+    _sql(file, "INSERT INTO track_tag VALUES (1, 1)")
+
+
+def _newer(file: Path) -> None:
+    _sql(file, "INSERT INTO schema_migration (name, applied) VALUES ('9999_later', '2030-01-01 00:00:00')")
+
+
+def _cut(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:-1])
+
+
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [(_dangling, "foreign keys"), (_newer, "newer musicsvc"), (_cut, "is cut short"), (Path.unlink, "musicsvc init")],
+    ids=["dangling", "newer", "cut", "missing"],
+)
+def test_whatever_is_wrong_is_one_json_value(
+    bare: Run, tmp_path: Path, spoil: Callable[[Path], None], says: str
+) -> None:
+    bare("init")
+    spoil(tmp_path / "folder" / "musicsvc.db")
+
+    line = [sys.executable, "-m", "musicsvc", "db", "check", "--json"]
+    done = subprocess.run(line, capture_output=True, encoding="utf-8", timeout=60, check=False)
+
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1), done
+    found = json.loads(done.stdout)
+    assert found == {"ok": False, "problems": found["problems"]}
+    assert says in found["problems"][0]
