@@ -8,12 +8,13 @@ import logging
 import os
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from musicsvc.clock import SECOND
 from musicsvc.errors import Failure
 from musicsvc.server.executors import stand_back
-from musicsvc.store import backups, backups_folder, sqlite_files
+from musicsvc.store import backups, backups_folder, backups_proof, sqlite_files
 
 if TYPE_CHECKING:
     from musicsvc.clock import Clock
@@ -24,7 +25,7 @@ FIRST_LOOK_SECONDS = 3.0
 LONGEST_PAUSE_SECONDS = 60.0  # the clock may be set, another process may end
 RETRY_SECONDS = 900.0
 HOUR = 3_600 * SECOND
-LOCK = ".schedule.lock"
+LOCK = backups_folder.LOCK
 
 
 class Abandoned(Exception):
@@ -46,6 +47,9 @@ class Schedule:
         self._next = clock.monotonic() + first_look
         self._lead: int | None = None
         self._failure: Failure | None = None
+        # Marks of backups that this process has opened, each once: a disk may spoil one after it was made.
+        self._sound: set[str] = set()
+        self._damaged: set[str] = set()
 
     async def __call__(self, *, last: bool) -> None:
         """Begin what is due and take note of what is done; at the end, end what is half done.
@@ -113,18 +117,45 @@ class Schedule:
             os.close(lock)
             return False
         self._lead = lock
+        self._tell_damaged()
         return True
 
     def _pause(self) -> float:
         """Seconds until the last good backup is too old."""
         now = self._clock.now()
-        newest = backups_folder.newest(self._folder, now, backups_folder.SCHEDULED)
+        self._newest(now, None)  # for those who ask for the last good one of any kind
+        newest = self._newest(now, backups_folder.SCHEDULED)
         return 0 if newest is None else (newest.at + self._settings.backups.every_hours * HOUR - now) / SECOND
+
+    def _newest(self, now: int, kind: str | None) -> backups_folder.Entry | None:
+        """The last backup that is good; it was opened, as `doctor` does."""
+        while (entry := backups_folder.newest(self._folder, now, kind, self._damaged)) is not None:
+            mark = backups_folder.mark(entry.file)
+            if mark in self._sound:
+                break
+            try:
+                backups_proof.prove(entry.file, self._told)
+            except Failure as failure:
+                log.warning("a backup does not count: %s", failure.message)
+                self._damaged.add(mark)
+                self._tell_damaged()
+            else:
+                self._sound.add(mark)
+        return entry
+
+    def _tell_damaged(self) -> None:
+        """Let the processes beside this one know which backups are none."""
+        if self._lead is not None:
+            told = "".join(f"{mark}\n" for mark in sorted(self._damaged)).encode()
+            with suppress(OSError):  # a full disk is told of where a backup is made
+                os.pwrite(self._lead, told, 0)
+                os.ftruncate(self._lead, len(told))
 
     def _make(self) -> None:
         now = self._clock.now()
         target = backups_folder.new_name(self._folder, now, backups_folder.SCHEDULED)
         made = backups.make(self._path, target, self._told)
+        self._sound.add(backups_folder.mark(made.file))
         log.info("backed up %s rows to %s", made.facts.rows, made.file)
         for gone in backups_folder.prune(self._folder, self._settings.backups.keep, target, now=now, told=self._told):
             log.info("deleted the old backup %s", gone)

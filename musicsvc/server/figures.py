@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from musicsvc.clock import SECOND
 from musicsvc.server.wire import JsonHandler
-from musicsvc.store.backups_folder import newest
+from musicsvc.store.backups_folder import found_damaged, newest
 from musicsvc.store.sqlite_files import path_of
 from musicsvc.store.workload import database_bytes, log_bytes
 
@@ -60,7 +60,8 @@ def of_backups(metrics: Metrics, settings: Settings, clock: Clock) -> None:
         return
 
     def last() -> Entry | None:
-        return newest(settings.backup_folder, clock.now())
+        folder = settings.backup_folder
+        return newest(folder, clock.now(), damaged=found_damaged(folder))
 
     def age() -> float | None:
         found = last()

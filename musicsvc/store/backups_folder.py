@@ -15,7 +15,7 @@ from musicsvc.errors import Failure
 from musicsvc.store import backups_proof, sqlite_files
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
     from pathlib import Path
 
     from musicsvc.store.backups_proof import Told
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("musicsvc")
 SCHEDULED = "scheduled"
 PARTIAL = ".partial"
+LOCK = ".schedule.lock"  # of the process that makes backups by the clock; what it has found damaged stands in it
 NAME = re.compile(r"musicsvc-(?:(?P<kind>.+)-)?(?P<stamp>[0-9]{8}T[0-9]{6}Z)(?:-[0-9]+)?\.db", re.ASCII)
 LEFTOVER = re.compile(rf"\.{NAME.pattern}\.partial", re.ASCII)
 AHEAD = 5 * MINUTE  # a backup that is dated later than this was made under a clock that went wrong
@@ -62,14 +63,32 @@ def entries(folder: Path) -> list[Entry]:
     return sorted(found, key=lambda entry: (entry.at, entry.file.name), reverse=True)
 
 
-def newest(folder: Path, now: int, kind: str | None = None) -> Entry | None:
-    """The last backup, of this kind alone where one is given, that is whole at a glance and not of the future."""
+def newest(folder: Path, now: int, kind: str | None = None, damaged: Collection[str] = ()) -> Entry | None:
+    """The last backup, of this kind alone where one is given, that is whole at a glance and not of the future.
+
+    `damaged`: the marks of those that were opened, and are not whole.
+    """
     for entry in entries(folder):
         if entry.at <= now + AHEAD and kind in {None, entry.kind}:
-            with suppress(Failure):
+            with suppress(Failure, FileNotFoundError):
                 backups_proof.glance(entry.file)
-                return entry
+                if mark(entry.file) not in damaged:
+                    return entry
     return None
+
+
+def mark(file: Path) -> str:
+    """What tells the file from every other one, and from itself once it was written to."""
+    status = file.stat()
+    return f"{file.name} {status.st_ino} {status.st_size} {status.st_mtime_ns}"
+
+
+def found_damaged(folder: Path) -> list[str]:
+    """The marks of those that the process which makes backups has opened, and found damaged."""
+    try:
+        return (folder / LOCK).read_text("utf-8").splitlines()
+    except (OSError, ValueError):
+        return []
 
 
 def prune(folder: Path, keep: int, fresh: Path, *, now: int, told: Told | None = None) -> list[Path]:

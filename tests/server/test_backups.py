@@ -4,8 +4,10 @@ import asyncio
 import logging
 import signal
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -16,6 +18,7 @@ from musicsvc.errors import Failure
 from musicsvc.server import backups as schedules
 from musicsvc.server.app import App
 from musicsvc.server.backups import Schedule
+from musicsvc.server.figures import of_backups
 from musicsvc.store import backups, backups_folder, backups_proof
 from musicsvc.store.database import Store
 from tests.program import Program, until
@@ -40,8 +43,14 @@ async def look(schedule: Schedule) -> None:
     with suppress(Failure):  # of the time before
         await schedule(last=False)
     while schedule._under_way is not None:
-        await asyncio.wait([asyncio.wrap_future(schedule._under_way)])
+        await ended(schedule)
         await schedule(last=False)
+
+
+async def ended(schedule: Schedule) -> None:
+    """Wait until nothing is under way."""
+    while schedule._under_way is not None and not schedule._under_way.done():  # noqa: ASYNC110 - a thread, no event
+        await asyncio.sleep(0.005)
 
 
 async def test_a_backup_is_made_when_the_last_one_is_too_old(
@@ -87,6 +96,43 @@ async def test_a_backup_that_is_cut_short_or_of_the_future_is_none(
     await look(schedule)
     assert len(made(settings)) == 3
     await schedule(last=True)
+
+
+def spoil(file: Path) -> None:
+    """Damage it in the middle; its size stays."""
+    content = file.read_bytes()
+    at = len(content) // 2 // 4096 * 4096
+    file.write_bytes(content[:at] + b"\xa5" * 4096 + content[at + 4096 :])
+
+
+async def test_a_backup_that_is_spoiled_within_is_none_for_the_schedule_and_the_figures(
+    settings: config.Settings, clock: MovableClock, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = Schedule(settings, clock), Schedule(settings, clock)
+    await look(first)
+    clock.advance(25 * HOUR)
+    await look(first)
+    await first(last=True)
+    clock.advance(2 * HOUR)
+    spoiled, good = made(settings)
+    spoil(spoiled)
+    figures: dict[str, Callable[[], float | None]] = {}
+    of_backups(SimpleNamespace(once=lambda name, _, ask: figures.update({name: ask})), settings, clock)  # type: ignore[arg-type]
+
+    def no_room(*_: object) -> None:
+        raise Failure("There is no room.")
+
+    with monkeypatch.context() as full:
+        full.setattr(backups, "make", no_room)
+        with pytest.raises(Failure, match="no room"):
+            await look(second)
+    assert figures["musicsvc_backup_age_seconds"]() == 27 * 3_600
+    assert figures["musicsvc_backup_bytes"]() == good.stat().st_size
+    assert caplog.text.count(f"does not count: {spoiled} is damaged") == 1
+    await look(second)
+    assert made(settings)[1:] == [spoiled, good]
+    assert figures["musicsvc_backup_age_seconds"]() == 0
+    await second(last=True)
 
 
 async def test_one_of_many_makes_them_and_another_takes_its_place(
@@ -135,8 +181,7 @@ async def test_the_log_says_that_it_works_again_once_a_backup_is_made(
         caplog.clear()
         for _ in range(times):
             await app._do_chores(last=False)
-            if schedule._under_way is not None:
-                await asyncio.wait([asyncio.wrap_future(schedule._under_way)])
+            await ended(schedule)
         return [message for message in caplog.messages if message.startswith("making a backup: ")]
 
     assert len(await told(5)) == 1
