@@ -52,7 +52,7 @@ def _findings(session: Session) -> Iterator[Finding]:
     found = soundness.of_database(settings.store_url, now=now)
     yield from found
     if path is not None or not any(finding.check == "database" for finding in found):
-        yield from _of_log(settings)
+        yield from _of_log(settings, path)
     yield from _tried("permissions", lambda: surroundings.of_permissions(*_guarded(session, settings, path)))
     if path is not None:
         yield from _of_files(settings, path, now)
@@ -107,13 +107,26 @@ def _of_files(settings: Settings, path: Path, now: int) -> Iterator[Finding]:
     yield from _tried("leftovers", lambda: surroundings.of_leftovers(path, folder))
 
 
-def _of_log(settings: Settings) -> Iterator[Finding]:
-    """How the log of calls stands."""
-    from musicsvc.store import logbook, soundness
+def _of_log(settings: Settings, path: Path | None) -> Iterator[Finding]:
+    """How the log of calls stands; a problem where no server can write it."""
+    from musicsvc.errors import Damaged
+    from musicsvc.store import logbook, soundness, surroundings
 
-    wrong = logbook.check(settings.store_url, settings.activity.file)
+    barred = surroundings.of_log(_log(settings, path)) if path is not None else []
+    if barred:
+        yield from barred
+        return
+    aside = "A server keeps it aside and begins a new one by itself."
+    try:
+        wrong = logbook.look(settings.store_url, settings.activity.file)
+    except (Damaged, logbook.Outdated) as failure:
+        found = soundness.failed("activity log", failure, aside)
+        yield soundness.warning(found.check, found.finding, found.way_out)
+        return
+    except Failure as failure:
+        yield soundness.failed("activity log", failure, surroundings.LOG_ELSEWHERE)
+        return
     for line in wrong:
-        finding = line.removeprefix("activity log: ")
-        yield soundness.warning("activity log", finding, "A server keeps it aside and begins a new one by itself.")
+        yield soundness.warning("activity log", line, aside)
     if not wrong:
         yield soundness.ok("activity log", "The log of calls is sound, or not begun yet.")

@@ -24,6 +24,10 @@ MIGRATIONS = Path(__file__).with_name("migrations") / "log"
 HISTORY = "activity_migration"
 
 
+class Outdated(Failure):
+    """A log of another version of the program."""
+
+
 class Log(Store):
     """The store of the log; Unavailable until it is prepared."""
 
@@ -94,12 +98,17 @@ def make(url: str, file: Path | None = None) -> None:
 
 def check(url: str, file: Path | None = None) -> list[str]:
     """What is wrong with the log of the calls of this database, a line each; none where there is no log yet."""
-    with of(url, file) as log:
-        try:
-            found = log.read(problems).result() if log.look() else []
-        except Failure as failure:
-            found = [failure.message]
+    try:
+        found = look(url, file)
+    except Failure as failure:
+        found = [failure.message]
     return [f"activity log: {line}" for line in found]
+
+
+def look(url: str, file: Path | None = None) -> list[str]:
+    """The same; raises Failure where it cannot be read, Damaged or Outdated where a server puts that right."""
+    with of(url, file) as log:
+        return log.read(problems).result() if log.look() else []
 
 
 def migrate(database: Database) -> list[str]:
@@ -119,7 +128,7 @@ def is_made() -> bool:
     """Whether there is a log to be read; Failure where it is of another state; inside a unit."""
     have = applied()
     if have and have != known():
-        raise Failure("The activity log is of another musicsvc. Run: musicsvc db upgrade")
+        raise Outdated("The activity log is of another musicsvc. Run: musicsvc db upgrade")
     return bool(have)
 
 

@@ -52,7 +52,7 @@ class LogFile(Log):
                     told = (
                         f"The activity log {self.path} is damaged. The next server keeps it aside and begins a new one."
                     )
-                    raise Failure(told) from None
+                    raise Damaged(told) from None
                 except sqlite_files.Foreign:
                     raise Failure(_foreign(self.path)) from None
         return self._store is not None and self._store.read(logbook.is_made).result()

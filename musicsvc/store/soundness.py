@@ -55,7 +55,7 @@ def problem(check: str, finding: str, way_out: str) -> Finding:
 
 def failed(check: str, failure: Failure, otherwise: str = "Look at its permissions, and at who runs this.") -> Finding:
     """What a failure says: the fault is its first sentence, the way out the rest, or `otherwise`."""
-    fault, _, way_out = failure.message.partition(". ")
+    fault, _, way_out = failure.here.partition(". ")
     return problem(check, fault.rstrip(".") + ".", way_out or otherwise)
 
 

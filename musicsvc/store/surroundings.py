@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from musicsvc.store.soundness import Finding
 
+LOG_ELSEWHERE = "Let the user of the server read and write it, or point activity.file elsewhere."
 OTHERS, GROUP = 0o007, 0o070
 MEGABYTE = 1_000_000
 LEAST_ROOM = 64 * MEGABYTE
@@ -73,6 +74,20 @@ def of_disks(database: Path, backups: Path, more: Iterable[Path]) -> list[Findin
 def _existing(folder: Path) -> Path:
     """The folder, or what it will be made in."""
     return next(place for place in (folder.absolute(), *folder.absolute().parents) if place.is_dir())
+
+
+def of_log(file: Path) -> list[Finding]:
+    """What keeps the log of calls from being made or written where it is to be."""
+    file = file.absolute()
+    there = next(place for place in (file, *file.parents) if os.path.lexists(place))
+    if there == file:
+        barred = [place for place in (file, file.parent) if not os.access(place, os.R_OK | os.W_OK)]
+    else:
+        barred = [] if there.is_dir() and os.access(there, os.W_OK | os.X_OK) else [there]
+    why = "is no folder" if barred and there != file and not there.is_dir() else "cannot be written by this user"
+    return [
+        problem("activity log", f"Calls cannot be logged to {file}: {place} {why}.", LOG_ELSEWHERE) for place in barred
+    ]
 
 
 def of_ballast(database: Path) -> list[Finding]:

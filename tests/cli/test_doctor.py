@@ -1,6 +1,7 @@
 """`musicsvc doctor`: each fault is found, named, and told with the way out; nothing else is."""
 
 import json
+import os
 import shutil
 import ssl
 import subprocess
@@ -18,11 +19,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from musicsvc import config
+from musicsvc.cli import doctor as doctor_command
 from musicsvc.clock import DAY, SECOND, Clock, isoformat, parse
 from musicsvc.config import Server
 from musicsvc.errors import Failure
 from musicsvc.server import certificates, exposure
-from musicsvc.store import backups, backups_folder, ballast, database, soundness, sqlite_files, surroundings, users
+from musicsvc.store import (
+    backups,
+    backups_folder,
+    ballast,
+    database,
+    logbook,
+    soundness,
+    sqlite_files,
+    surroundings,
+    users,
+)
 from musicsvc.store.soundness import Finding
 from tests import old
 from tests.cli.conftest import Run
@@ -276,6 +288,42 @@ def test_what_was_left_half_done_is_told(file: Path) -> None:
         left[0].touch()  # which the draft has swept
         told = surroundings.of_leftovers(file, folder)
     assert [str(path) for path in left] == [finding.finding.split()[0] for finding in told]
+
+
+@sqlite
+@pytest.mark.parametrize(
+    ("place", "level", "says", "way_out"),
+    [
+        ("made.db", "ok", "is sound", ""),
+        ("new/folder/made.db", "ok", "not begun yet", ""),
+        ("damaged.db", "warning", "is damaged.", "The next server keeps it aside and begins a new one."),
+        ("musicsvc.db", "problem", "is no activity log, and is left alone.", "Point activity.file elsewhere."),
+        ("backups", "problem", "Is a directory", "Let the user of the server read and write it"),
+        ("musicsvc.db/a.db", "problem", "musicsvc.db is no folder.", "point activity.file elsewhere"),
+        ("closed.db", "problem", "closed.db cannot be written by this user.", "Let the user of the server"),
+        ("closed/a.db", "problem", "closed cannot be written by this user.", "Let the user of the server"),
+        ("full.db", "problem", "unable to open", "Its disk must have room"),
+    ],
+)
+def test_an_activity_log_that_takes_nothing_is_a_problem(
+    file: Path, monkeypatch: pytest.MonkeyPatch, place: str, level: str, says: str, way_out: str
+) -> None:
+    log = file.parent / place
+    (file.parent / "backups").mkdir()
+    (file.parent / "closed").mkdir()
+    if place in {"made.db", "closed.db", "full.db"}:
+        logbook.make(f"sqlite:///{file}", log)
+    if place == "damaged.db":
+        log.write_bytes(b"no database at all, but long enough to be looked at")
+    if place == "full.db":
+        log.with_name("full.db-wal").mkdir()  # as a disk that takes no more files beside it
+    access = os.access  # root may all
+    monkeypatch.setattr(os, "access", lambda path, mode: "closed" not in Path(path).name and access(path, mode))
+    settings = config.load(options={"database_url": f"sqlite:///{file}", "activity.file": log})
+    (finding,) = doctor_command._of_log(settings, file)
+    assert (finding.check, finding.level) == ("activity log", level)
+    assert says in finding.finding
+    assert way_out in finding.way_out
 
 
 def _pem(folder: Path, *, begins: timedelta, ends: timedelta) -> Server:
