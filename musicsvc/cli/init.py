@@ -26,11 +26,13 @@ def init(context: typer.Context, json: Json = False) -> None:
     migrations, saved = backups.upgraded(session)
     session.make_log()
     with session.store() as store:
-        store.keep_room()
+        wanting = store.keep_room()
     place = output.without_password(url)
     if migrations:
         session.say(f"The database {place} is {'made' if made else 'brought to the newest schema'}.")
     else:
         session.say(f"The database {place} is there already, at the newest schema.")
+    if wanting:
+        session.say(wanting)
     if json:
         output.value({"database_url": place, "created": made, "migrations": migrations, "backup": saved})

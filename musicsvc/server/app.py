@@ -112,8 +112,8 @@ class App:
         self._executors.close()
 
     async def _keep_room(self, *, last: bool) -> None:
-        if not last:
-            await asyncio.to_thread(self._store.keep_room)
+        if not last and (wanting := await asyncio.to_thread(self._store.keep_room)):
+            raise Failure(wanting)
 
     async def _do_chores_for_ever(self) -> None:
         while True:

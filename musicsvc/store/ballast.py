@@ -5,6 +5,7 @@ Who needs room gives up a slice of it and takes back afterwards what was not use
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 from contextlib import suppress
@@ -20,18 +21,36 @@ CHUNK = 64 * 1024
 SPARE = 3 * SIZE  # what must be free beyond it before it is made: others need the last of the disk more
 
 
+def told(size: int) -> str:
+    """So many bytes in megabytes, rounded up: who gives so much has given enough."""
+    return f"{math.ceil(size / 100_000) / 10:,.1f}"
+
+
 class Ballast:
     """The file of one database; no method fails."""
 
     def __init__(self, database: Path) -> None:
         self._path = database.resolve().with_name(NAME)
 
-    def keep(self) -> None:
-        """Make it whole, where there is room to spare."""
-        with suppress(OSError):
-            missing = SIZE - self._size()
-            if missing > 0 and shutil.disk_usage(self._path.parent).free >= missing + SPARE:
+    def keep(self) -> str:
+        """Make it whole, where there is room to spare; what keeps us from it, empty where it is whole."""
+        try:
+            wanting = self.wanting()
+            if wanting == 0 and self._size() < SIZE:
                 self._grow()
+        except OSError as error:
+            return f"{self._path} cannot be made, and revocations may fail on a full disk: {error.strerror}."
+        if not wanting:
+            return ""
+        return (
+            f"There is no room for {self._path}, and revocations may fail on a full disk."
+            f" Give the disk {told(wanting)} MB more room."
+        )
+
+    def wanting(self) -> int:
+        """Bytes that the disk would have to have free beyond what it has, so that it is made whole. Raises OSError."""
+        missing = SIZE - self._size()
+        return max(missing + SPARE - shutil.disk_usage(self._path.parent).free, 0) if missing > 0 else 0
 
     def release(self) -> bool:
         """Give up a slice; whether there was one."""

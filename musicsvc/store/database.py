@@ -57,8 +57,12 @@ class Store(ABC):
         """The same for what must not wait until a full disk has room again: revocations."""
         return self.write(unit)
 
-    def keep_room(self) -> None:  # noqa: B027 - a store whose disk is not ours has nothing to do
-        """Keep room on the disk for what is urgent, where there is any to spare; it may wait for the disk."""
+    def keep_room(self) -> str:
+        """Keep room on the disk for what is urgent, where there is any to spare; it may wait for the disk.
+
+        What keeps us from it; empty where there is that room, or the disk is not ours.
+        """
+        return ""
 
     @abstractmethod
     def changes(self) -> int | None:

@@ -164,9 +164,9 @@ class SqliteStore(Store):
         """The same; on a full disk the ballast makes room for it."""
         return self._writer.submit(unit, urgent=True)
 
-    def keep_room(self) -> None:
+    def keep_room(self) -> str:
         """Make the ballast, where there is room to spare."""
-        self._ballast.keep()
+        return self._ballast.keep()
 
     def changes(self) -> int:
         """SQLite's data version, read on a connection that never writes, so that every commit moves it."""

@@ -99,7 +99,11 @@ def of_ballast(database: Path) -> list[Finding]:
     if size == ballast.SIZE:
         return [ok("ballast", "Room is kept for revocations on a full disk.")]
     finding = f"{file} has {size / MEGABYTE:,.1f} of {ballast.SIZE / MEGABYTE:,.1f} MB, to be given up for revocations."
-    return [warning("ballast", finding, "A server makes it whole, where the disk has room to spare.")]
+    wanting = ballast.Ballast(database).wanting()
+    if wanting:
+        way_out = f"Revocations may fail on a full disk. Give it {ballast.told(wanting)} MB more room."
+        return [warning("ballast", finding, way_out)]
+    return [warning("ballast", finding, "A server makes it whole.")]
 
 
 def _room(place: Path, needed: int) -> Finding:

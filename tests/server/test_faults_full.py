@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import re
 import resource
 import shutil
 import subprocess
@@ -16,7 +18,7 @@ import pytest
 
 from musicsvc.clock import Clock
 from musicsvc.config import Abuse, Limits, Settings
-from musicsvc.store import ballast, database, tokens
+from musicsvc.store import ballast, database, surroundings, tokens
 from tests.faults import small_disk
 from tests.program import Program, until
 from tests.serving import person, running
@@ -150,6 +152,29 @@ async def test_files_that_may_not_grow_are_a_full_disk_too_and_end_with_the_limi
         began = time.monotonic()
         assert (await write(root, ann))[0] == 201
         assert time.monotonic() - began < 1
+
+
+def test_a_disk_too_small_for_the_ballast_is_told_with_what_it_lacks(place: Place) -> None:
+    (place.disk.folder / ballast.NAME).unlink()
+    (place.disk.folder / "large").write_bytes(bytes(18 * 1024 * 1024))
+    says = rf"There is no room for {place.disk.folder}/ballast, and revocations may fail on a full disk\. Give the disk"
+    line = [sys.executable, "-m", "musicsvc", "init"]
+    done = subprocess.run(line, capture_output=True, encoding="utf-8", timeout=60, check=False)
+    assert (done.returncode, len(re.findall(rf"(?m)^{says} [0-9.]+ MB more room\.$", done.stderr))) == (0, 1), done
+    with place.serve() as program:
+        assert program.root
+        until(lambda: re.search(says, program.err))
+        (finding,) = surroundings.of_ballast(place.disk.folder / "musicsvc.db")
+        time.sleep(2.5)
+        assert len(re.findall(f"keeping room for revocations: {says}", program.err)) == 1
+        wanting = re.fullmatch(
+            r"Revocations may fail on a full disk\. Give it ([0-9.]+) MB more room\.", finding.way_out
+        )
+        assert wanting is not None
+        assert 1 < float(wanting[1]) < 10
+        os.truncate(place.disk.folder / "large", 18 * 1024 * 1024 - int(float(wanting[1]) * 1e6))
+        until(lambda: "keeping room for revocations: works again" in program.err)
+    assert place.ballast() == ballast.SIZE
 
 
 def test_a_read_only_disk_is_told_in_one_line(place: Place) -> None:
