@@ -12,6 +12,7 @@ import platformdirs
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
 
+from musicsvc import config_faults
 from musicsvc.errors import Failure
 
 PREFIX = "MUSICSVC_"
@@ -210,20 +211,25 @@ class Settings(BaseSettings):
 def load(config: Path | None = None, options: Mapping[str, Any] | None = None) -> Settings:
     """Read the settings; `options` maps dotted names to values and wins over all else.
 
-    Raises Failure naming the faulty setting.
+    Raises Failure naming the faulty setting and where it stands.
     """
+    file = file_of(config)
     try:
-        settings = Settings(**_read_toml(config or _default_file(), required=config is not None))
-        for name, value in (options or {}).items():
-            if value is not None:
-                settings = _with_option(settings, name, value)
+        settings = Settings(**_read_toml(file, required=config is not None))
     except ValidationError as error:
-        first = error.errors()[0]
-        name = ".".join(str(part) for part in first["loc"])
-        raise Failure(f"Setting {name}: {first['msg'].removeprefix('Value error, ')}.") from None
+        place = config_faults.place(error, PREFIX, _variables(), file)
+        raise Failure(config_faults.sentence(error, place=place)) from None
     except SettingsError:
-        raise Failure("A MUSICSVC_ variable cannot be read; a list is written as JSON.") from None
+        raise Failure(config_faults.unreadable(PREFIX, _variables(), flat(Settings.model_construct()))) from None
+    for name, value in (options or {}).items():
+        if value is not None:
+            settings = _with_option(settings, name, value)
     return settings
+
+
+def unknown_variables() -> list[str]:
+    """The variables that look like settings and are none."""
+    return config_faults.unknown(PREFIX, _variables(), flat(Settings.model_construct()))
 
 
 def file_of(config: Path | None = None) -> Path:
@@ -235,7 +241,7 @@ def origins(settings: Settings, config: Path | None = None) -> dict[str, str]:
     """Where each setting comes from, by dotted name: a variable, the settings file, or `default`."""
     file = config or _default_file()
     written = _read_toml(file, required=config is not None)
-    variables = {name.upper() for name, value in os.environ.items() if value}  # noqa: TID251 - as in `_default_file`
+    variables = _variables()
     found = {}
     for name in flat(settings):
         section, _, key = name.rpartition(".")
@@ -256,6 +262,11 @@ def flat(settings: Settings) -> dict[str, Any]:
     }
 
 
+def _variables() -> dict[str, str]:
+    """The variables that are not empty; a setting's may be written in small letters too."""
+    return {name.upper(): value for name, value in os.environ.items() if value}  # noqa: TID251 - as in `_default_file`
+
+
 def _default_file() -> Path:
     env_dir = os.environ.get(f"{PREFIX}DATA_DIR")  # noqa: TID251 - the one place that reads the environment
     default = Settings.model_fields["data_dir"].get_default(call_default_factory=True)
@@ -267,7 +278,10 @@ def _with_option(settings: Settings, name: str, value: object) -> Settings:
     if not section:
         return settings.model_copy(update={key: value})
     table: Section = getattr(settings, section)
-    checked = type(table).model_validate({**table.model_dump(), key: value})
+    try:
+        checked = type(table).model_validate({**table.model_dump(), key: value})
+    except ValidationError as error:
+        raise Failure(config_faults.sentence(error, section)) from None
     return settings.model_copy(update={section: checked})
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from musicsvc import config
 from musicsvc.clock import Clock, MovableClock, parse
 from musicsvc.server import serving
 from musicsvc.store import database, fixture_plays, fixtures, schema, sqlite_files
@@ -27,7 +26,7 @@ def run(session: Session, options: dict[str, object], now: str | None, speed: fl
     clock = MovableClock(start, speed)
     with tempfile.TemporaryDirectory(prefix="musicsvc-demo-") as folder:
         url, log = f"sqlite:///{Path(folder) / 'musicsvc.db'}", Path(folder) / "activity.db"
-        settings = config.load(session.config, options | DEMO | {"database_url": url, "activity.file": log})
+        settings = session.settings(options | DEMO | {"database_url": url, "activity.file": log})
         token = _prepare(url, start)
 
         def announce(root: str) -> None:

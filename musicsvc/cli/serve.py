@@ -48,10 +48,9 @@ def serve(  # noqa: PLR0917 - typer calls it by name
 
 
 def _serve(session: Session, options: dict[str, object]) -> None:
-    from musicsvc import config
     from musicsvc.server import serving
 
-    settings = config.load(session.config, options)
+    settings = session.settings(options)
     made = _made_database(settings)
 
     def announce(root: str) -> None:

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,17 +28,22 @@ class Session:
     quiet: bool = False
     traceback: bool = False
     clock: Clock = field(default_factory=Clock)
+    _warned: bool = False
 
     @staticmethod
     def of(context: typer.Context) -> "Session":
         """The session of the command that runs."""
         return context.find_root().ensure_object(Session)
 
-    def settings(self) -> "Settings":
-        """The effective settings."""
+    def settings(self, options: Mapping[str, object] | None = None) -> "Settings":
+        """The effective settings; variables that set nothing are told of once."""
         from musicsvc import config
 
-        return config.load(self.config)
+        settings = config.load(self.config, options)
+        if not self._warned and (unknown := config.unknown_variables()):
+            self._warned = True
+            self.say(f"Warning: {', '.join(unknown)}: no such setting, ignored. musicsvc config show lists all.")
+        return settings
 
     @contextmanager
     def store(self) -> "Iterator[Store]":

@@ -66,7 +66,9 @@ def test_an_address_that_names_no_file_is_refused(bare: Run, monkeypatch: pytest
     monkeypatch.setenv("MUSICSVC_DATABASE_URL", address)
     for line in (("doctor",), ("init",), ("db", "backup")):
         said = bare(*line, expect=1).stderr
-        assert said == f"Error: Setting database_url: {address!r} names no file; write sqlite:////path/to/file.db.\n"
+        setting, _, told = said.partition(": ")[2].partition(": ")
+        assert setting == "Setting database_url (MUSICSVC_DATABASE_URL)"
+        assert told == f"{address!r} names no file; write sqlite:////path/to/file.db.\n"
 
 
 def test_the_settings_tell_where_they_come_from_and_mask_passwords(

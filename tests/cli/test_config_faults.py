@@ -1,0 +1,78 @@
+"""A setting that cannot be used is told with the place where it stands; a variable that sets nothing is told of."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from musicsvc import config
+from musicsvc.errors import Failure
+from tests.cli.conftest import Run
+
+NONE = "There is no such setting; musicsvc config show lists all."
+
+
+@pytest.mark.parametrize(
+    ("written", "name", "says"),
+    [
+        ("x = 1", "x", NONE),
+        ("[servers]\nport = 1", "servers", NONE),
+        ("[server]\nprot = 1", "server.prot", NONE),
+        ("[server]\nport = 'x'", "server.port", "Input should be a valid integer"),
+        ("[metrics]\nallow = ['x']", "metrics.allow.0", "'x' is no address and no network"),
+    ],
+)
+def test_a_faulty_line_of_the_file_is_told_with_the_file(
+    bare: Run, tmp_path: Path, written: str, name: str, says: str
+) -> None:
+    file = tmp_path / "own.toml"
+    file.write_text(written)
+    line = bare("user", "list", "--config", str(file), expect=1).stderr
+    assert line.startswith(f"Error: Setting {name} ({file}): {says}")
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "says"),
+    [
+        ("METRICS__ALLOW", "10.0.0.0/8", 'MUSICSVC_METRICS__ALLOW cannot be read. A list is written ["a", "b"].'),
+        ("METRICS", "10.0.0.0/8", 'MUSICSVC_METRICS cannot be read. A table is written {"name": "value"}.'),
+        ("METRICS__ALLOW", '["x"]', "Setting metrics.allow.0 (MUSICSVC_METRICS__ALLOW): 'x' is no address"),
+        ("METRICS", '{"allow": ["x"]}', "Setting metrics.allow.0 (MUSICSVC_METRICS): 'x' is no address"),
+        ("LIMITS__LOCL", "true", f"Setting limits.locl (MUSICSVC_LIMITS__LOCL): {NONE}"),
+        ("SERVER__PORT", "x", "Setting server.port (MUSICSVC_SERVER__PORT): Input should be"),
+        ("LOG", "3", "Setting log (MUSICSVC_LOG): "),
+    ],
+)
+def test_a_faulty_variable_is_named(
+    bare: Run, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, says: str
+) -> None:
+    monkeypatch.setenv(f"MUSICSVC_{variable}", value)
+    assert bare("user", "list", expect=1).stderr.startswith(f"Error: {says}")
+
+
+def test_a_faulty_option_is_not_blamed_on_a_file() -> None:
+    with pytest.raises(Failure, match=r"^Setting server\.workers: Input should be less than or equal to 64\.$"):
+        config.load(options={"server.workers": 65})
+
+
+def test_a_variable_that_sets_nothing_is_told_of_once(bare: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    bare("init")
+    monkeypatch.setenv("MUSICSVC_LIMIT__LOCAL", "true")
+    monkeypatch.setenv("MUSICSVC_FOO", "1")
+    monkeypatch.setenv("MUSICSVC_PG_BIN", "/usr/bin")  # of the tests
+    monkeypatch.setenv("MUSICSVC_BAR", "")
+    told = "Warning: MUSICSVC_FOO, MUSICSVC_LIMIT__LOCAL: no such setting, ignored. musicsvc config show lists all.\n"
+    for line in (("db", "check", "--json"), ("user", "list", "--json")):
+        done = bare(*line)
+        assert done.stderr.startswith(told)
+        assert done.stderr.count("no such setting") == 1
+        json.loads(done.stdout)
+    assert bare("user", "list", "--quiet").stderr == ""
+
+
+def test_every_setting_can_be_a_variable(bare: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for row in json.loads(bare("config", "show", "--json").stdout):
+        if row["value"] is not None:
+            text = row["value"] if isinstance(row["value"], str) else json.dumps(row["value"])
+            monkeypatch.setenv(f"MUSICSVC_{row['name'].replace('.', '__').upper()}", text)
+    assert bare("config", "show").stderr == ""
