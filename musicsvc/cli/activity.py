@@ -72,7 +72,7 @@ def activity(  # noqa: PLR0917 - Typer reads options from parameters
         "request_id": request,
         "statuses": _statuses(status),
     }
-    of_both = {"token_id": token_id, "since": instant(since, now, "--since"), "until": instant(until, now, "--until")}
+    of_both = {"token_id": token_id, **_range(since, until, now, follow=follow)}
     with session.store() as store, logbook.of(settings.store_url, settings.activity.file) as log:
         wanted = _wanted(kind, of_calls, {**of_both, "account_id": _account(store, account)})
         shown = Shown(store, json=json, lines=follow)
@@ -97,6 +97,16 @@ def _wanted(
         None if kind == "events" else calls.Filter(**of_calls, **of_both),
         None if narrow or kind == "calls" else events.Filter(**of_both),
     )
+
+
+def _range(since: str | None, until: str | None, now: int, *, follow: bool) -> dict[str, int | None]:
+    """From when until when; wrong usage where nothing can ever be in it."""
+    if follow and until is not None:
+        raise typer.BadParameter("--follow and --until exclude each other.")
+    first, end = instant(since, now, "--since"), instant(until, now, "--until")
+    if first is not None and end is not None and end <= first:
+        raise typer.BadParameter("--until must be later than --since.")
+    return {"since": first, "until": end}
 
 
 def _account(store: "Store", email: str | None) -> int | None:

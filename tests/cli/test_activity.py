@@ -148,6 +148,9 @@ def test_where_nothing_was_logged_nothing_is_shown_and_nothing_is_made(ask: Json
         (["--status", "42"], "A status is written"),
         (["--since", "yesterday"], "is no time"),
         (["--kind", "events", "--status", "429"], "are about calls"),
+        (["--follow", "--until", "1h"], "--follow and --until exclude each other"),
+        (["--since", "1h", "--until", "2h"], "--until must be later than --since"),
+        (["--since", "1h", "--until", "1h"], "--until must be later than --since"),
     ],
 )
 def test_what_cannot_be_meant_is_wrong_usage(run: Run, options: list[str], told: str) -> None:
