@@ -132,6 +132,6 @@ class App:
             except Exception:
                 log.exception("%s failed", name)
             else:
-                if name in self._failing:
+                if name in self._failing and not last:  # some have nothing to do at the end
                     log.info("%s: works again", name)
                 self._failing.discard(name)

@@ -194,6 +194,23 @@ async def test_the_log_says_that_it_works_again_once_a_backup_is_made(
     await schedule(last=True)
 
 
+async def test_the_log_does_not_say_so_because_the_server_ends(
+    settings: config.Settings, store: Store, clock: MovableClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "musicsvc")
+    settings.backup_folder.write_text("in the way")
+    app = App(settings, store, clock, "http://127.0.0.1")
+    schedule = Schedule(settings, clock, first_look=0)
+    app._chores = [("making a backup", schedule)]
+    await app._do_chores(last=False)
+    await ended(schedule)
+    await app._do_chores(last=False)
+    await app._do_chores(last=True)
+    assert [message for message in caplog.messages if "backup: " in message] == [
+        f"making a backup: {settings.backup_folder}: File exists."
+    ]
+
+
 async def test_a_backup_under_way_is_given_up_at_the_end(
     settings: config.Settings, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
