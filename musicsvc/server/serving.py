@@ -12,7 +12,7 @@ import ssl
 import sys
 import threading
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from musicsvc.config import Server
 from musicsvc.errors import Failure
@@ -45,6 +45,7 @@ def serve(settings: Settings, clock: Clock, ready: Callable[[str], None]) -> Non
     descriptors.raise_limit()
     memory.give_back_large()
     tls = tls_of(settings.server)
+    _resolved(settings.server.host, settings.server.port)
     refuse_plain(settings.server, tls=tls is not None)
     database.connect(settings.store_url).close()
     listener = listen(settings.server.host, settings.server.port)
@@ -95,7 +96,7 @@ def listen(host: str, port: int) -> socket.socket:
     """A socket that listens. Raises Failure where the port is taken or the address is not this machine's."""
     with ExitStack() as undo:
         try:
-            family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+            family, kind, protocol, address = _resolved(host, port)
             listener = undo.enter_context(socket.socket(family, kind, protocol))
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVED)
@@ -107,11 +108,20 @@ def listen(host: str, port: int) -> socket.socket:
             if error.errno == errno.EADDRINUSE:
                 raise Failure(f"Port {port} of {host} is taken. Choose another one with --port.") from None
             raise Failure(f"Cannot listen on {host} port {port}: {error.strerror}.") from None
-        except UnicodeError:
-            raise Failure(f"{host} is no host name.") from None
         undo.pop_all()
     listener.setblocking(False)  # noqa: FBT003 - the library's signature
     return listener
+
+
+def _resolved(host: str, port: int) -> tuple[int, int, int, Any]:
+    """Family, kind, protocol and address of the socket. Raises Failure where the host is none."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except socket.gaierror as error:
+        raise Failure(f"{host} is no host name or address of this machine: {error.strerror}.") from None
+    except UnicodeError:
+        raise Failure(f"{host} is no host name or address of this machine.") from None
+    return family, kind, protocol, address
 
 
 def root_of(settings: Settings, listener: socket.socket, *, tls: bool) -> str:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from musicsvc.store import database
+from musicsvc.store import address, database
 from tests import bad_input
 from tests.bad_input import ALBUMS, ARTISTS, JSON, SOUND
 from tests.program import Program, is_running, until
@@ -78,6 +78,12 @@ def refused(*arguments: str) -> str:
 
 def proc(pid: int, name: str) -> Path:
     return Path(f"/proc/{pid}") / name
+
+
+@pytest.mark.parametrize("host", ["127.0.0.77777", "a" * 70])
+@pytest.mark.usefixtures("folder")
+def test_a_host_that_is_none_is_told_so_and_not_to_be_reachable(host: str) -> None:
+    assert refused("serve", "--host", host).startswith(f"Error: {host} is no host name or address of this machine")
 
 
 def sockets(pid: int) -> int:
@@ -155,8 +161,9 @@ def test_what_cannot_be_served_is_told_in_one_line() -> None:
 def test_a_database_of_another_schema_is_refused_with_the_way_out(
     new_database: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("MUSICSVC_DATABASE_URL", new_database(migrated=False))
-    assert refused("serve", "--port", "0") == "Error: The database has no tables yet. Run: musicsvc init\n"
+    url = new_database(migrated=False)
+    monkeypatch.setenv("MUSICSVC_DATABASE_URL", url)
+    assert refused("serve", "--port", "0") == f"Error: {address.named(url)} has no tables yet. Run: musicsvc init\n"
 
 
 async def test_an_upload_under_way_is_finished_before_the_end(serve: Callable[..., Program], token: str) -> None:
