@@ -11,6 +11,7 @@ from musicsvc.cli import output
 from musicsvc.cli.output import Json
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
+from musicsvc.store.address import without_password
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -79,7 +80,7 @@ def _guarded(session: Session, settings: Settings, path: Path | None) -> tuple[l
     from musicsvc.store import backups_folder
 
     secrets = [] if settings.server.tls_key is None else [settings.server.tls_key]
-    if output.without_password(settings.database_url) != settings.database_url:
+    if without_password(settings.database_url) != settings.database_url:
         secrets.append(config.file_of(session.config))
     if path is None:
         return secrets, []

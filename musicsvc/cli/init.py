@@ -7,6 +7,7 @@ import typer
 from musicsvc.cli import backups, output
 from musicsvc.cli.output import Json
 from musicsvc.cli.session import Session
+from musicsvc.store.address import without_password
 
 app = typer.Typer()
 
@@ -27,7 +28,7 @@ def init(context: typer.Context, json: Json = False) -> None:
     session.make_log()
     with session.store() as store:
         wanting = store.keep_room()
-    place = output.without_password(url)
+    place = without_password(url)
     if migrations:
         session.say(f"The database {place} is {'made' if made else 'brought to the newest schema'}.")
     else:

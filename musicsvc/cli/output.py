@@ -8,7 +8,6 @@ from typing import Annotated, Any
 import typer
 
 from musicsvc.clock import isoformat
-from musicsvc.store.address import without_password as without_password  # noqa: PLC0414
 
 JSON = dict[str, Any]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON value instead.")]

@@ -5,6 +5,7 @@ import typer
 from musicsvc.cli import output
 from musicsvc.cli.output import Json
 from musicsvc.cli.session import Session
+from musicsvc.store.address import without_password
 
 app = typer.Typer(help="The settings.", no_args_is_help=True)
 
@@ -28,4 +29,4 @@ def show(context: typer.Context, json: Json = False) -> None:
 
 
 def _masked(value: object) -> object:
-    return output.without_password(value) if isinstance(value, str) else value
+    return without_password(value) if isinstance(value, str) else value
