@@ -190,6 +190,7 @@ async def test_a_second_signal_ends_at_once(
 ) -> None:
     program = serve("--workers", workers)
     async with connected(program.root) as wire:
+        assert await status(wire, "GET", ALBUMS) == 200  # else the worker may not have begun when the signal comes
         await wire.send(request("POST", ARTISTS, f"Authorization: Bearer {token}", JSON, "Content-Length: 9"))
         await asyncio.sleep(0.2)
         program.process.send_signal(number)
