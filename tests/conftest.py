@@ -28,13 +28,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--slow", action="store_true", help="also what takes minutes; repeat the crash tests 50 times")
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Have a worker that is done take over what others have not begun: some tests take a hundred times as long."""
-    if getattr(config.option, "numprocesses", None) and config.option.dist == "no":
-        config.option.dist = "worksteal"
-
-
 def pytest_configure(config: pytest.Config) -> None:
     """Start PostgreSQL once a run: here without xdist, in its controller with it."""
     given = getattr(config, "workerinput", None)
