@@ -168,14 +168,19 @@ async def test_a_backup_that_fails_is_told_and_tried_again_later(
     await schedule(last=True)
 
 
+def failing_chore(settings: config.Settings, store: Store, clock: MovableClock) -> tuple[App, Schedule]:
+    """A server whose backups have a file in their way, and nothing else to do."""
+    settings.backup_folder.write_text("in the way")
+    app, schedule = App(settings, store, clock, "http://127.0.0.1"), Schedule(settings, clock, first_look=0)
+    app._chores = [("making a backup", schedule)]
+    return app, schedule
+
+
 async def test_the_log_says_that_it_works_again_once_a_backup_is_made(
     settings: config.Settings, store: Store, clock: MovableClock, caplog: pytest.LogCaptureFixture
 ) -> None:
+    app, schedule = failing_chore(settings, store, clock)
     caplog.set_level(logging.INFO, "musicsvc")
-    settings.backup_folder.write_text("in the way")
-    app = App(settings, store, clock, "http://127.0.0.1")
-    schedule = Schedule(settings, clock, first_look=0)
-    app._chores = [("making a backup", schedule)]
 
     async def told(times: int) -> list[str]:
         caplog.clear()
@@ -197,11 +202,8 @@ async def test_the_log_says_that_it_works_again_once_a_backup_is_made(
 async def test_the_log_does_not_say_so_because_the_server_ends(
     settings: config.Settings, store: Store, clock: MovableClock, caplog: pytest.LogCaptureFixture
 ) -> None:
+    app, schedule = failing_chore(settings, store, clock)
     caplog.set_level(logging.INFO, "musicsvc")
-    settings.backup_folder.write_text("in the way")
-    app = App(settings, store, clock, "http://127.0.0.1")
-    schedule = Schedule(settings, clock, first_look=0)
-    app._chores = [("making a backup", schedule)]
     await app._do_chores(last=False)
     await ended(schedule)
     await app._do_chores(last=False)
