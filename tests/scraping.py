@@ -28,7 +28,8 @@ def read(text: str) -> Figures:
 async def scraped(client: Client) -> Figures:
     """The figures of a server."""
     answer = await client.get("/metrics")
-    assert (answer.status, answer.headers["Content-Type"]) == (200, "text/plain; version=0.0.4; charset=utf-8")
+    assert answer.status == 200, answer.body
+    assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
     return read(answer.body.decode())
 
 

@@ -65,13 +65,19 @@ class Share:
     def joined(self, worker: int) -> Share | None:
         """Count as the worker of this number from now on; None where there is no room, and it counts by itself."""
         try:
-            (self.folder / f"gauge_livesum_{worker}.db").write_bytes(bytes(GAUGES))
-            (self.folder / f"{worker}.pid").write_text(str(os.getpid()), "ascii")
+            self._put(f"gauge_livesum_{worker}.db", bytes(GAUGES))
+            self._put(f"{worker}.pid", b"%d" % os.getpid())
         except OSError:
             return None
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(self.folder)  # noqa: TID251 - where the library looks for it
         values.ValueClass = values.MultiProcessValue(lambda: worker)  # type: ignore[no-untyped-call]
         return self
+
+    def _put(self, name: str, content: bytes) -> None:
+        """The file is there as a whole or not at all: the other workers may be reading."""
+        draft = self.folder / f"{name}.draft"
+        draft.write_bytes(content)
+        draft.replace(self.folder / name)
 
     def bury(self, worker: int) -> None:
         """Take out what only a living worker has."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -126,6 +129,34 @@ def test_without_room_each_worker_counts_by_itself(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path / "missing"))
     with Share.made(1) as share:
         assert share is None
+
+
+def test_a_worker_that_joins_is_never_read_half_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that takes another's place writes its files while the others are asked for theirs."""
+    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", "")
+    with Share.made(2) as share, ThreadPoolExecutor(1) as joining:
+        assert share is not None
+        metrics = Metrics(share.joined(0))
+        ended = threading.Event()
+
+        def join() -> int:
+            times = 0
+            while not ended.is_set():
+                share.bury(1)
+                assert share.joined(1) is not None
+                times += 1
+            return times
+
+        joined = joining.submit(join)
+        try:
+            for _ in range(200):
+                figures = read(metrics.text().decode())
+                assert all(math.isfinite(value) for value in figures.values())
+                assert set(share.pids().values()) <= {str(os.getpid())}
+        finally:
+            ended.set()
+        assert joined.result() > 1
+    Metrics()  # the library counts in memory again
 
 
 def test_the_room_that_is_reserved_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
