@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from musicsvc.store.database import current
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from musicsvc.store.database import Store
 
@@ -32,3 +32,12 @@ def queries(store: Store, told: Callable[[Any], object] | None = None) -> Iterat
     finally:
         for hook in hooks:
             database.query_hooks.remove(hook)
+
+
+def questions(asked: Iterable[Any]) -> int:
+    """How many of these statements are questions for the answer itself.
+
+    BEGIN is none, nor is what a batch writes beside the request, after which the token is asked for once more.
+    """
+    sentences = [event.sql for event in asked if event.sql.lstrip().startswith(("SELECT", "WITH"))]
+    return sum("t.digest =" not in sql for sql in sentences)

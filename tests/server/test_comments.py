@@ -8,7 +8,6 @@ from musicsvc.clock import MovableClock
 from musicsvc.store import users
 from musicsvc.store.database import Store
 from musicsvc.store.models import Artist, TrackArtist
-from tests.counting import queries
 from tests.playlisting import People, Person, make_tracks
 from tests.playlisting import people as new_people
 from tests.serving import Answer, Client
@@ -206,16 +205,3 @@ async def test_comments_of_a_suspended_account_stay(people: People, store: Store
     await _say(people.ann, track, "still here")
     store.write(lambda: users.suspend(users.get(people.ann.id), now=0)).result()
     assert await _thread(people.ben, track) == ["still here"]
-
-
-async def test_comments_ask_the_database_as_often_for_50_rows_as_for_1(
-    people: People, store: Store, track: int
-) -> None:
-    counts = []
-    for number in (1, 49):
-        for _ in range(number):
-            await _say(people.ann, track, "x")
-        with queries(store) as asked:
-            assert (await people.ben.ask.get(f"tracks/{track}/comments?perPage=50")).status == 200
-        counts.append(len(asked))
-    assert counts[0] == counts[1] <= 8

@@ -127,6 +127,8 @@ async def test_a_token_that_was_checked_is_not_looked_up_again_until_something_c
     client: Client, store: Store
 ) -> None:
     assert (await client.get(PRIVATE)).status == 200
+    await until(lambda: store.read(lambda: tokens.get(1).last_used_at).result() is not None)  # which is a change too
+    assert (await client.get(PRIVATE)).status == 200
     with queries(store) as asked:
         for _ in range(3):
             assert (await client.get(PRIVATE)).status == 200

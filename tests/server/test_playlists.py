@@ -1,6 +1,5 @@
 """Playlists: what may be sent, what comes back, who may see and change them."""
 
-import logging
 from typing import Any
 
 import pytest
@@ -269,25 +268,3 @@ async def test_the_list_holds_ones_own_and_shared_playlists_newest_first(people:
     assert await people.ann.listed() == [newest, shared, own]
     await people.ben.ask.put(f"playlists/{shared}", {"name": "Mine again"})
     assert await people.ann.listed() == [newest, own]
-
-
-async def test_lists_ask_the_database_as_often_for_50_rows_as_for_1(
-    people: People, store: Store, caplog: pytest.LogCaptureFixture
-) -> None:
-    ann, playlist = people.ann, await people.ann.playlist()
-    paths = ("playlists?perPage=100", f"playlists/{playlist}/tracks?perPage=100")
-    await ann.ask.post(f"playlists/{playlist}/tracks/add", {"ids": make_tracks(store, 1)})
-
-    async def queries(path: str) -> int:
-        caplog.clear()
-        with caplog.at_level(logging.DEBUG, "peewee"):
-            assert (await ann.ask.get(path)).status == 200
-        return sum(record.name == "peewee" and "SELECT" in record.getMessage() for record in caplog.records)
-
-    before = [await queries(path) for path in paths]
-    await ann.ask.post(f"playlists/{playlist}/tracks/add", {"ids": make_tracks(store, 49)})
-    for number in range(49):
-        await ann.playlist(name=f"Rags {number}")
-
-    assert [await queries(path) for path in paths] == before
-    assert min(before) > 1

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from musicsvc.server.routes import ROUTES, V1
 from musicsvc.server.schemas.fields import Pages
-from tests.counting import queries
+from tests.counting import queries, questions
 from tests.world import fill
 
 if TYPE_CHECKING:
@@ -49,9 +49,7 @@ def path_of(route: Route) -> str:
 async def count(store: Store, client: Client, path: str) -> int:
     with queries(store) as asked:
         assert (await client.get(path)).status == 200
-    # BEGIN is no question, nor what a batch writes beside the request; after that the token is asked for once more.
-    questions = [event.sql for event in asked if event.sql.lstrip().startswith(("SELECT", "WITH"))]
-    return sum("t.digest =" not in sql for sql in questions)
+    return questions(asked)
 
 
 def rows_of(value: Any) -> int:

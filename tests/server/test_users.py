@@ -7,10 +7,9 @@ import pytest
 from musicsvc.clock import MovableClock
 from musicsvc.store import users
 from musicsvc.store.database import Store
-from tests.counting import queries
 from tests.playlisting import People
 from tests.playlisting import people as new_people
-from tests.serving import Answer, Client, person
+from tests.serving import Answer, Client
 
 UNKNOWN = 2**53 - 1
 
@@ -152,30 +151,3 @@ async def test_of_many_follows_at_once_one_is_kept(people: People) -> None:
     asked = [people.ben.ask.post(f"users/{people.ann.id}/follow") for _ in range(16)]
     assert {answer.status for answer in await asyncio.gather(*asked)} == {200}
     assert _names(await people.ann.ask.get("users/me/followers")) == ["ben"]
-
-
-async def test_lists_of_accounts_ask_the_database_as_often_for_50_as_for_1(
-    people: People, store: Store, clock: MovableClock
-) -> None:
-    fans = [person(store, clock, f"fan{number}@fans.test") for number in range(50)]
-    paths = ("users/me/followed-users?perPage=50", "users/me/followers?perPage=50", "users/search?q=fan&limit=50")
-
-    async def counts(rows: list[int]) -> list[int]:
-        found = []
-        for path, expected in zip(paths, rows, strict=True):
-            with queries(store) as asked:
-                assert len(_names(await people.ann.ask.get(path))) == expected
-            found.append(len(asked))
-        return found
-
-    async def befriend(user_id: int, token: str) -> None:
-        await people.ann.ask.post(f"users/{user_id}/follow")
-        await people.ann.ask.holding(token).post(f"users/{people.ann.id}/follow")
-
-    await befriend(*fans[0])
-    few = await counts([1, 1, 50])
-    for fan in fans[1:]:
-        await befriend(*fan)
-    many = await counts([50, 50, 50])
-    assert many == few
-    assert max(many) <= 8
