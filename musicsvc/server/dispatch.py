@@ -127,13 +127,17 @@ class Dispatcher:
                 transport.require_https(peer)
         route, values = found
         call.route = route
-        caller = await self._gatekeeper.admit(route, _credentials(request), call)
+        credentials = _credentials(request)
+        caller = await self._gatekeeper.admit(route, credentials, call)
         call.resource = _resource(route, values)
         if route.gate is not None:
             route.gate(self._settings)
         sent = None
         if route.body is not None:
+            late = not request.content.is_eof()
             sent = await self._bodies.read_json(request, route.body)
+            if late and caller is not None and credentials is not None:
+                caller = await self._gatekeeper.readmit(caller, credentials)
             call.resource = call.resource or route.body.resource_of(sent)
         result = await self._run(route, values, request, caller, sent, peer)
         return Reply(

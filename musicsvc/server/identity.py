@@ -75,6 +75,18 @@ class Gatekeeper:
         self._used[caller.token_id] = self._clock.now()
         return caller
 
+    async def readmit(self, caller: Identity, header: str) -> Identity:
+        """Check an admitted caller again, once the body of the request has arrived; nothing is counted.
+
+        Raises Unauthenticated where the token has been revoked meanwhile, and Forbidden where the account has been
+        suspended or its API access withdrawn.
+        """
+        current = await self._checked_holder(header)
+        if current is None or current.token_id != caller.token_id:
+            raise Unauthenticated
+        self._require_access(current)
+        return current
+
     async def _holder(self, route: Route, header: str | None, call: Call) -> Identity | None:
         """Who holds the token that was sent, None where there is none that is valid."""
         if header is None:

@@ -11,6 +11,7 @@ import pytest
 from musicsvc.clock import MINUTE, SECOND
 from musicsvc.server.routes import V1
 from musicsvc.store import access, database, tokens, users
+from musicsvc.store.models import Artist
 from tests.counting import queries
 from tests.serving import Client, person, running
 from tests.wire import connected, request
@@ -54,7 +55,7 @@ async def test_a_clock_set_back_revives_nothing(client: Client, store: Store, cl
     assert await statuses(client.holding(other)) == [401, 401]
 
 
-@pytest.mark.parametrize(
+decided = pytest.mark.parametrize(
     ("unit", "status"),
     [
         (lambda now: tokens.revoke(1, "a test", now=now), 401),
@@ -64,7 +65,11 @@ async def test_a_clock_set_back_revives_nothing(client: Client, store: Store, cl
     ],
     ids=["revoked", "regenerated", "access taken away", "suspended"],
 )
-@pytest.mark.parametrize("where", ["this process", "another"])
+everywhere = pytest.mark.parametrize("where", ["this process", "another"])
+
+
+@decided
+@everywhere
 async def test_what_is_decided_holds_from_the_next_request_on(
     client: Client, store: Store, clock: MovableClock, unit: Callable[[int], Any], status: int, where: str
 ) -> None:
@@ -80,6 +85,27 @@ async def test_what_is_decided_holds_from_the_next_request_on(
         await wire.send(raw)
         assert (await wire.answer()).status == status
     assert await statuses(client) == [status, status]
+
+
+@decided
+@everywhere
+async def test_a_decision_between_head_and_body_stops_the_write(
+    client: Client, store: Store, clock: MovableClock, unit: Callable[[int], Any], status: int, where: str
+) -> None:
+    body = b'{"name": "Barbara Strozzi"}'
+    head = ["Content-Type: application/json", "Expect: 100-continue", f"Content-Length: {len(body)}"]
+    async with connected(client.root) as wire:
+        raw = request("POST", f"{V1}/artists", f"Authorization: Bearer {client.token}", *head)
+        for number, expected in enumerate((201, status)):
+            await wire.send(raw)
+            assert (await wire.answer()).status == 100  # the token has been accepted
+            if number and where == "another":
+                change(store, lambda: unit(clock.now()))
+            elif number:
+                store.write(lambda: unit(clock.now())).result()
+            await wire.send(body)
+            assert (await wire.answer()).status == expected
+    assert store.read(lambda: Artist.select().count()).result() == 1
 
 
 async def test_what_is_taken_back_holds_from_the_next_request_on(
