@@ -58,8 +58,7 @@ def create(playlist: PlaylistRow, user_id: int, *, now: int) -> None:
     if found is not None:
         state = Invitation(found.id, playlist, found.state, found.expires_at).state_at(now)
         if state in STANDING:
-            hint = "" if playlist.collaborative else " Make the playlist collaborative to let them edit it."
-            raise Conflict(STANDING[state] + hint)
+            raise Conflict(STANDING[state])
     fresh = {"state": "pending", "created_at": now, "expires_at": now + LIFETIME, "answered_at": None}
     target = [PlaylistInvite.playlist, PlaylistInvite.user]
     insert = PlaylistInvite.insert(playlist=playlist.id, user=user_id, **fresh)
@@ -68,10 +67,8 @@ def create(playlist: PlaylistRow, user_id: int, *, now: int) -> None:
 
 
 def accept(invitation: Invitation, *, now: int) -> PlaylistRow:
-    """Become a collaborator. Conflict where the invitation is not pending, or the playlist takes no collaborators."""
+    """Become a collaborator. Conflict where the invitation is not pending."""
     _require_pending(invitation, now)
-    if not invitation.playlist.collaborative:
-        raise Conflict("This playlist is not collaborative any more. Ask the owner to make it so again.")
     return _answer(invitation, "accepted", now)
 
 

@@ -132,9 +132,17 @@ def create(values: Mapping[str, Any], *, now: int, by: Identity) -> PlaylistRow:
 
 
 def replace(playlist_id: int, values: Mapping[str, Any]) -> PlaylistRow:
-    """Give the playlist these columns; its tracks and its collaborators stay."""
+    """Give the locked playlist these columns; its tracks stay, and its collaborators unless `collaborative` is off."""
     Playlist.update(**values).where(Playlist.id == playlist_id).execute()
+    if not values.get("collaborative", True):
+        _end_collaborations(playlist_id)
     return get(playlist_id)
+
+
+def _end_collaborations(playlist_id: int) -> None:
+    """Delete accepted and open invitations, so that no later change of the playlist restores rights."""
+    shared = PlaylistInvite.playlist == playlist_id, PlaylistInvite.state.in_(("pending", "accepted"))
+    PlaylistInvite.delete().where(*shared).execute()
 
 
 def delete(playlist_id: int) -> None:

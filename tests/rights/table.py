@@ -73,8 +73,8 @@ OWNED = {
     "public": owner_only(PUBLIC, 403),
 }
 ADDRESSED = {
-    "private": Right(PRIVATE, owner=404, stranger=404, collaborator=409, former=409),
-    "public": Right(PUBLIC, owner=404, stranger=404, collaborator=409, former=409),
+    "private": Right(PRIVATE, owner=404, stranger=404, collaborator=409, former=404),
+    "public": Right(PUBLIC, owner=404, stranger=404, collaborator=409, former=404),
 }
 RIGHTS: Mapping[Callable[..., Any] | str, Mapping[str, Right]] = {
     albums.get: {"": Right(make.album)},

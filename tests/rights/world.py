@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from musicsvc.clock import DAY, SECOND
 from musicsvc.server import signing
 from musicsvc.server.handlers import art
-from musicsvc.store import installation, tokens, users
+from musicsvc.store import installation, playlists, tokens, users
 from musicsvc.store.models import (
     Album,
     AlbumArtist,
@@ -136,16 +136,18 @@ def collection(world: World, who: str) -> int:
 
 
 def playlist(**more: Any) -> Callable[[World, str], int]:
-    """Makes a playlist of the owner; that of a former collaborator is collaborative no more."""
+    """Return a maker of playlists of the owner; a former collaborator's was switched off and on again."""
 
     def make(world: World, who: str) -> int:
-        collaborative = who != "former collaborator"
         values = {"name": f"Of {who}", "owner": world.owner(who), "created_at": world.now}
-        made = int(Playlist.create(**values, collaborative=collaborative, **more).id)
+        made = int(Playlist.create(**values, collaborative=True, **more).id)
         state = {"collaborator": "accepted", "former collaborator": "accepted", "invited only": "pending"}.get(who)
         if state is not None:
             times = {"created_at": world.now, "expires_at": world.now + DAY}
             PlaylistInvite.create(playlist=made, user=world.ids[who], state=state, **times)
+        if who == "former collaborator":
+            playlists.replace(made, {"collaborative": False})
+            playlists.replace(made, {"collaborative": True})
         return made
 
     return make

@@ -1,5 +1,6 @@
 """Invitations: from invited to collaborator, and every way in which that does not happen."""
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -60,22 +61,57 @@ async def test_a_collaborator_reads_and_edits_tracks_and_does_no_more(people: Pe
     assert (await people.ben.ask.delete(f"playlists/{playlist}")).status == 403
 
 
+async def switch_off_by_path(ann: Client, playlist: int, **fields: Any) -> Answer:
+    return await ann.put(f"playlists/{playlist}", {"name": "Rags"} | fields)
+
+
+async def switch_off_by_id(ann: Client, playlist: int, **fields: Any) -> Answer:
+    return await ann.put("playlists", {"id": playlist, "name": "Rags", "collaborative": "0"} | fields)
+
+
+async def switch_off_by_name(ann: Client, _playlist: int, **fields: Any) -> Answer:
+    return await ann.put("playlists", {"name": "Rags", "collaborative": None} | fields)
+
+
 @pytest.mark.parametrize("public", [True, False])
-async def test_collaborators_rest_while_the_playlist_is_not_collaborative(
-    people: People, store: Store, public: bool
+@pytest.mark.parametrize("switch_off", [switch_off_by_path, switch_off_by_id, switch_off_by_name])
+async def test_switching_collaborative_off_ends_collaborations_for_good(
+    people: People, store: Store, switch_off: Callable[..., Awaitable[Answer]], *, public: bool
 ) -> None:
     playlist, ids = await people.ann.playlist(), make_tracks(store, 1)
-    await people.ann.shares(playlist, people.ben)
+    untouched = await people.ann.playlist(name="Marches")
+    for each in (playlist, untouched):
+        await people.ann.shares(each, people.ben)
 
-    async def statuses() -> tuple[int, int]:
+    async def rights() -> tuple[int, int, bool]:
         read = await people.ben.ask.get(f"playlists/{playlist}")
         edit = await people.ben.ask.post(f"playlists/{playlist}/tracks/add", {"ids": ids})
-        return read.status, edit.status
+        return read.status, edit.status, playlist in await people.ben.listed()
 
-    await people.ann.ask.put(f"playlists/{playlist}", {"name": "Rags", "public": public})
-    assert await statuses() == ((200, 403) if public else (404, 404))
+    none = (200, 403, False) if public else (404, 404, False)
+    assert await rights() == (200, 200, True)
+    assert (await switch_off(people.ann.ask, playlist, public=public)).json["playlist"]["id"] == playlist
+    assert await rights() == none
     await people.ann.ask.put(f"playlists/{playlist}", {"name": "Rags", "public": public, "collaborative": True})
-    assert await statuses() == (200, 200)
+    assert await rights() == none
+    await switch_off(people.ann.ask, playlist, public=public)
+    assert (await invite(people, playlist, people.cleo.id)).status == 200
+    assert await rights() == none
+
+    await people.ann.shares(playlist, people.ben)
+    assert await rights() == (200, 200, True)
+    assert untouched in await people.ben.listed()
+
+
+async def test_replacing_a_playlist_that_stays_collaborative_keeps_its_collaborators(people: People) -> None:
+    playlist = await people.ann.playlist()
+    await people.ann.shares(playlist, people.ben)
+    await invite(people, playlist, people.cleo.id)
+
+    await people.ann.ask.put(f"playlists/{playlist}", {"name": "Marches", "collaborative": True})
+
+    assert playlist in await people.ben.listed()
+    assert (await people.cleo.ask.post(f"playlists/{playlist}/accept-invite")).status == 200
 
 
 async def test_nobody_invites_themselves_or_somebody_unknown(people: People) -> None:
@@ -96,17 +132,6 @@ async def test_inviting_twice_is_a_conflict_before_and_after_the_answer(people: 
     again = await invite(people, playlist)
     assert (again.status, again.json["message"]) == (409, "This user is a collaborator of the playlist already.")
     assert (await invite(people, playlist, people.cleo.id)).status == 200
-
-
-async def test_inviting_a_collaborator_who_rests_tells_the_way_out(people: People) -> None:
-    playlist = await people.ann.playlist()
-    await people.ann.shares(playlist, people.ben)
-    await people.ann.ask.put(f"playlists/{playlist}", {"name": "Rags"})
-
-    answer = await invite(people, playlist)
-
-    assert answer.status == 409
-    assert answer.json["message"].endswith("Make the playlist collaborative to let them edit it.")
 
 
 @pytest.mark.parametrize("answer", ["accept", "decline"])
@@ -166,14 +191,28 @@ async def test_who_declined_or_let_it_expire_can_be_invited_again(people: People
     assert (await answers(people, playlist, "accept")).status == 200
 
 
-async def test_an_invitation_rests_with_the_playlist_but_can_be_declined(people: People) -> None:
+@pytest.mark.parametrize("answer", ["accept", "decline"])
+async def test_switching_collaborative_off_ends_open_invitations_for_good(people: People, answer: str) -> None:
     playlist = await people.ann.playlist()
     await invite(people, playlist)
-    await people.ann.ask.put(f"playlists/{playlist}", {"name": "Rags"})
+    await switch_off_by_path(people.ann.ask, playlist)
 
-    assert (await answers(people, playlist, "accept")).status == 409
+    assert (await answers(people, playlist, answer)).status == 404
     await people.ann.ask.put(f"playlists/{playlist}", {"name": "Rags", "collaborative": True})
-    assert (await answers(people, playlist, "accept")).status == 200
+    assert (await answers(people, playlist, answer)).status == 404
+    assert (await invite(people, playlist)).status == 200
+    assert (await answers(people, playlist, answer)).status == 200
+
+
+async def test_a_declined_invitation_stays_declined_when_collaborative_is_switched_off(people: People) -> None:
+    playlist = await people.ann.playlist()
+    await invite(people, playlist)
+    await answers(people, playlist, "decline")
+    await switch_off_by_path(people.ann.ask, playlist)
+
+    again = await answers(people, playlist, "accept")
+
+    assert (again.status, again.json["message"][:41]) == (409, "You have declined this invitation already")
 
 
 async def test_an_invitation_goes_with_its_playlist(people: People) -> None:
