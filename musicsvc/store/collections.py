@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from peewee import fn
+
 from musicsvc.errors import NotFound
 from musicsvc.store import tracks
 from musicsvc.store.models import Collection, CollectionTrack, User
@@ -21,13 +23,14 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class CollectionRow:
-    """A collection with its maker and its tracks, in order."""
+    """A collection with its maker; `get` fills in its tracks, in order."""
 
     id: int
     name: str
     description: str | None
     created_at: int
     user: UserSummary
+    tracks_count: int = 0
     tracks: Sequence[TrackRow] = ()
 
 
@@ -43,7 +46,7 @@ def get(collection_id: int, *, by: Identity) -> CollectionRow:
     query = Collection.select(*COLUMNS, *USER).join(User)
     mine = (Collection.id == collection_id) & (Collection.user == by.user_id)
     for values in query.where(mine).tuples().iterator():
-        return _with_tracks([_row(*values)])[0]
+        return _with_tracks(_row(*values))
     raise NotFound("There is no such collection.")
 
 
@@ -51,7 +54,9 @@ def listing(page: Page, *, by: Identity) -> Listing[CollectionRow]:
     """The caller's collections, newest first."""
     query = Collection.select(*COLUMNS, *USER).join(User).where(Collection.user == by.user_id)
     found = paginate(query.order_by(Collection.id.desc()), page, _row)
-    _with_tracks(found.rows)
+    counts = _tracks_counts([row.id for row in found.rows])
+    for row in found.rows:
+        row.tracks_count = counts.get(row.id, 0)
     return found
 
 
@@ -64,15 +69,16 @@ def create(name: str, description: str | None, track_ids: Sequence[int], *, now:
     return get(made.id, by=by)
 
 
-def _with_tracks(rows: Sequence[CollectionRow]) -> Sequence[CollectionRow]:
-    if not rows:
-        return rows
-    chosen = CollectionTrack.collection.in_([row.id for row in rows])
-    links = CollectionTrack.select(CollectionTrack.collection, CollectionTrack.track).where(chosen)
-    known = {row.id: row for row in tracks.find(CollectionTrack.select(CollectionTrack.track).where(chosen))}
-    found: dict[int, list[TrackRow]] = {}
-    for collection_id, track_id in links.order_by(CollectionTrack.position).tuples().iterator():
-        found.setdefault(collection_id, []).append(known[track_id])
-    for row in rows:
-        row.tracks = found.get(row.id, ())
-    return rows
+def _tracks_counts(ids: Sequence[int]) -> dict[int, int]:
+    query = CollectionTrack.select(CollectionTrack.collection, fn.COUNT(CollectionTrack.track))
+    inside = CollectionTrack.collection.in_(ids)
+    return dict(query.where(inside).group_by(CollectionTrack.collection).tuples().iterator())
+
+
+def _with_tracks(row: CollectionRow) -> CollectionRow:
+    inside = CollectionTrack.collection == row.id
+    links = CollectionTrack.select(CollectionTrack.track).where(inside)
+    known = {track.id: track for track in tracks.find(links)}
+    row.tracks = [known[track_id] for (track_id,) in links.order_by(CollectionTrack.position).tuples().iterator()]
+    row.tracks_count = len(row.tracks)
+    return row

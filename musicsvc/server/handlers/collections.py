@@ -22,9 +22,9 @@ def create(body: CollectionIn, caller: Identity, site: Site, now: int) -> JSON:
 
 
 def index(query: Pages, caller: Identity, site: Site) -> JSON:
-    """List the caller's collections, newest first."""
+    """List the caller's collections, newest first, without their tracks."""
     found = collections.listing(query.at(), by=caller)
-    return ok(pagination=paginator(found, [shapes.collection(row, site) for row in found.rows]))
+    return ok(pagination=paginator(found, [shapes.collection_listed(row, site) for row in found.rows]))
 
 
 def show(subject: CollectionRow, site: Site) -> JSON:

@@ -4,7 +4,7 @@ from musicsvc.server.handlers import collections, messages, notifications
 from musicsvc.server.route import Route
 from musicsvc.server.routes.paths import V1
 from musicsvc.server.schemas.answers import Paged, Success
-from musicsvc.server.schemas.collections import Collection, CollectionIn, OneCollection
+from musicsvc.server.schemas.collections import CollectionIn, CollectionListed, OneCollection
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.schemas.messaging import (
     Conversation,
@@ -24,7 +24,7 @@ TALK = f"{V1}/messaging"
 # fmt: off
 ROUTES: tuple[Route, ...] = (
     Route("POST", f"{V1}/collections", collections.create, status=201, body=CollectionIn, answer=OneCollection),
-    Route("GET", f"{V1}/collections", collections.index, query=Pages, addition=True, answer=Paged[Collection]),
+    Route("GET", f"{V1}/collections", collections.index, query=Pages, addition=True, answer=Paged[CollectionListed]),
     Route("GET", f"{V1}/collections/{{id}}", collections.show, find=collection_store.get, addition=True,
           answer=OneCollection),
     Route("POST", f"{TALK}/messages", messages.send, status=201, body=MessageIn, answer=OneMessage, names=True),

@@ -25,6 +25,17 @@ class CollectionIn(Body):
     track_ids: Annotated[list[Id], Field(max_length=MAX_TRACKS)] | None = None
 
 
+class CollectionListed(Answer):
+    """A collection in a list; `GET /collections/{id}` has its tracks."""
+
+    id: int
+    name: str = Field(examples=["Left hand alone"])
+    description: str | None = Field(examples=["For the week the right one rests."])
+    tracks_count: int
+    user: UserSummary
+    created_at: Timestamp
+
+
 class Collection(Answer):
     """A collection with its tracks, in order."""
 

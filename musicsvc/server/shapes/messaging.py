@@ -40,8 +40,15 @@ def collection(row: CollectionRow, site: Site) -> JSON:
         "id": row.id,
         "name": row.name,
         "description": row.description,
-        "tracks_count": len(row.tracks),
+        "tracks_count": row.tracks_count,
         "tracks": [catalog.track_nested(track) for track in row.tracks],
         "user": users.summary(*row.user, site),
         "created_at": isoformat(row.created_at),
     }
+
+
+def collection_listed(row: CollectionRow, site: Site) -> JSON:
+    """A collection in a list, without its tracks."""
+    shape = collection(row, site)
+    del shape["tracks"]
+    return shape
