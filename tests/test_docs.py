@@ -1,0 +1,117 @@
+"""Every page of docs/: its links, files, settings and commands exist."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, get_args
+
+import pytest
+from typer.core import TyperGroup
+
+from musicsvc.cli.main import command
+from musicsvc.config import Settings
+from musicsvc.store.events import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = sorted([*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md")])
+PROSE = [page for page in PAGES if page.name != "CHANGELOG.md"]  # which also names what existed once
+SECTIONS = {name for name, field in Settings.model_fields.items() if hasattr(field.annotation, "model_fields")}
+DATA_FILES = {"db", "toml", "md", "py", "json"}  # `activity.db` is a file, `activity.keep_days` a setting
+NOT_SETTINGS = {*get_args(Kind), "plays.total", "plays.period"}  # kinds of events, fields of answers
+
+
+def _name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def _text(page: Path) -> str:
+    return page.read_text("utf-8")
+
+
+def _anchors(page: Path) -> set[str]:
+    """The anchors of the page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", _text(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_links_lead_to_files_and_headings(page: Path) -> None:
+    for link in re.findall(r"\]\((?!https?:)([^)\s]+)\)", _text(page)):
+        file, _, anchor = link.partition("#")
+        target = (page.parent / file).resolve() if file else page
+        assert target.exists(), link
+        assert not anchor or anchor in _anchors(target), link
+
+
+@pytest.mark.parametrize("page", PROSE, ids=_name)
+def test_files_of_the_repository_exist(page: Path) -> None:
+    for file in re.findall(r"\b(?:tests|benchmarks|musicsvc|docs|fixtures)/[\w/.-]+\.(?:py|md|toml)\b", _text(page)):
+        assert (ROOT / file).exists(), file
+
+
+@pytest.mark.parametrize("page", PROSE, ids=_name)
+def test_settings_exist(page: Path) -> None:
+    for section, name in re.findall(r"`([a-z]+)\.([a-z_]+)`", _text(page)):
+        if section in SECTIONS and name not in DATA_FILES and f"{section}.{name}" not in NOT_SETTINGS:
+            assert name in _settings(section), f"{section}.{name}"
+
+
+@cache
+def _settings(section: str) -> set[str]:
+    fields = getattr(Settings.model_fields[section].annotation, "model_fields", {})
+    return {field.alias or name for name, field in fields.items()}
+
+
+def _shell_lines(page: Path) -> Iterator[list[str]]:
+    """The words of each command in the page's shell blocks, continued lines joined."""
+    for block in re.findall(r"```(?:sh|console)\n(.*?)```", _text(page), re.DOTALL):
+        for line in block.replace("\\\n", " ").splitlines():
+            words = shlex.split(line.removeprefix("$ "), comments=True)
+            while words and re.fullmatch(r"[A-Z_]+=.*", words[0]):
+                words = words[1:]
+            if words:
+                yield words
+
+
+_program = cache(command)
+
+
+@pytest.mark.parametrize("page", PROSE, ids=_name)
+def test_commands_of_shell_blocks_parse(page: Path) -> None:
+    for words in _shell_lines(page):
+        if words[0] == "musicsvc":
+            _parse(_program(), [word for word in words[1:] if word not in {">", "|"}])
+        elif words[0] in {"pytest", "python"} and words[1].endswith(".py"):
+            scripts = [word for word in words[1:] if word.endswith(".py")]
+            assert all((ROOT / script).exists() for script in scripts), words
+            source = "".join(_text(ROOT / script) for script in [*scripts, "tests/conftest.py"])
+            assert all(word in source for word in words if word.startswith("--")), words
+
+
+def _parse(group: TyperGroup, words: list[str]) -> None:
+    """Parse the words as the program would, without running anything; raises UsageError for what it would refuse."""
+    name, rest = words[0], words[1:]
+    below = group.commands[name]
+    if isinstance(below, TyperGroup):
+        _parse(below, rest)
+    else:
+        below.make_context(name, rest).close()
+
+
+@pytest.mark.parametrize("page", PROSE, ids=_name)
+def test_commands_in_the_text_exist(page: Path) -> None:
+    for span in re.findall(r"`musicsvc ((?:[a-z-]+ ?)+)", _text(page)):
+        group: object = _program()
+        for word in span.split():
+            if not isinstance(group, TyperGroup):
+                break
+            if word == "listens":  # a message of the program
+                break
+            assert word in group.commands, span
+            group = group.commands[word]
