@@ -1,15 +1,16 @@
-"""The real program, started as a user starts it, on the store of the run."""
+"""The command line as a user calls it, on the store of the run."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
+from tests.command import run_in_process
+
+Run = Callable[..., CompletedProcess[str]]
 Json = Callable[..., Any]
 
 
@@ -19,9 +20,8 @@ def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.setenv("MUSICSVC_DATA_DIR", str(tmp_path / "folder"))
     monkeypatch.setenv("COLUMNS", "80")
 
-    def run(*arguments: str, stdin: str = "", expect: int = 0) -> subprocess.CompletedProcess[str]:
-        line = [sys.executable, "-m", "musicsvc", *arguments]
-        done = subprocess.run(line, input=stdin, capture_output=True, encoding="utf-8", timeout=60, check=False)
+    def run(*arguments: str, stdin: str = "", expect: int = 0) -> CompletedProcess[str]:
+        done = run_in_process(arguments, stdin)
         assert done.returncode == expect, done
         assert "Traceback" not in done.stderr
         if expect == 1:

@@ -153,8 +153,7 @@ def test_parquet_goes_in_as_csv_does(ask: Json, tmp_path: Path) -> None:
 
 
 def test_parquet_without_its_extra_names_the_extra(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "duckdb.py").write_text("raise ImportError\n")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setitem(sys.modules, "duckdb", None)  # as if it were not installed
     (tmp_path / "songs.parquet").write_bytes(b"PAR1")
     done = run("import", "catalog", str(tmp_path / "songs.parquet"), expect=1)
     assert done.stderr == "Error: Parquet files need an extra: install musicsvc[parquet].\n"

@@ -1,0 +1,36 @@
+"""The command line run in the test's own process: milliseconds, where a process of its own takes half a second."""
+
+from __future__ import annotations
+
+import io
+import sys
+from subprocess import CompletedProcess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from musicsvc.cli.main import main
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def run_in_process(arguments: Sequence[str], stdin: str = "") -> CompletedProcess[str]:
+    """Run `musicsvc` with these arguments; its streams are text over bytes, as in a process, and no terminals."""
+    given, out, err = (io.TextIOWrapper(io.BytesIO(part), "utf-8") for part in (stdin.encode(), b"", b""))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["musicsvc", *arguments])
+        for name, stream in (("stdin", given), ("stdout", out), ("stderr", err)):
+            patch.setattr(sys, name, stream)
+        with pytest.raises(SystemExit) as end:
+            main()
+    code = end.value.code
+    assert isinstance(code, int)
+    return CompletedProcess(["musicsvc", *arguments], code, _written(out), _written(err))
+
+
+def _written(stream: io.TextIOWrapper) -> str:
+    stream.flush()
+    written = stream.buffer
+    assert isinstance(written, io.BytesIO)
+    return written.getvalue().decode()
