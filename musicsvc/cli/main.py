@@ -1,7 +1,5 @@
 """The entry point: the table of command groups, and the one place where failures become lines and exit codes."""
 
-import io
-import os
 import sys
 import traceback
 from functools import partial
@@ -13,11 +11,12 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
+from musicsvc.cli import stdio
 from musicsvc.cli.output import plain
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure, Invalid
 
-FAILED, USAGE, INTERRUPTED = 1, 2, 130
+FAILED, USAGE, INTERRUPTED, UNREAD = 1, 2, 130, 141
 
 # Modules of this package, each with an `app`; one without a name puts its commands beside the groups.
 GROUPS: tuple[tuple[str, str | None], ...] = (
@@ -94,14 +93,16 @@ def _share(group: TyperGroup, options: list[Any]) -> None:
 
 
 def main() -> None:
-    """Run the program and exit: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
-    _open_ends()
+    """Run the program and exit: 0 done, 1 failed, 2 wrong usage, 130 interrupted, 141 nobody reads the output."""
+    stdio.prepare()
     session = Session()
     try:
         code = _run(session)
-        _flush()
+        stdio.flush()
     except KeyboardInterrupt:
         code = INTERRUPTED
+    except BrokenPipeError:
+        code = UNREAD
     except Failure as failure:
         code = _complain(_sentence(failure))
     except OSError as error:
@@ -110,6 +111,7 @@ def main() -> None:
         if session.traceback:
             traceback.print_exc()
         code = _complain(f"Unexpected {type(error).__name__}: {error} (--traceback shows where)")
+    stdio.discard_unwritten()
     sys.exit(code)
 
 
@@ -122,6 +124,8 @@ def _run(session: Session) -> int:
     try:
         command().main(prog_name="musicsvc", obj=session)
     except SystemExit as end:
+        if isinstance(end.__context__, BrokenPipeError):  # typer exits with 1 then
+            return UNREAD
         return end.code if isinstance(end.code, int) else FAILED if end.code else 0
     return 0
 
@@ -133,27 +137,6 @@ def _sentence(failure: Failure) -> str:
 
 
 def _complain(message: str) -> int:
-    """One line on stderr, whatever is in the message; the exit code of a failure."""
-    sys.stderr.write(f"Error: {plain(' '.join(message.split()))}\n")
+    """Write one line to stderr, whatever is in the message; return the exit code of a failure."""
+    stdio.write_error(f"Error: {plain(' '.join(message.split()))}")
     return FAILED
-
-
-def _open_ends() -> None:
-    """What was closed by the caller becomes the null device; letters that a terminal lacks are spelled out."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open(mode))  # noqa: SIM115 - open as long as the program
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")
-
-
-def _flush() -> None:
-    """Write what is left. A reader that has gone is no failure; another fault is, and is not met again at the end."""
-    try:
-        sys.stdout.flush()
-        if sys.__stdout__ is not None:
-            sys.__stdout__.flush()
-    except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        if not isinstance(error, BrokenPipeError):
-            raise

@@ -1,4 +1,4 @@
-"""How far long work has come: a bar on a terminal's stderr, nothing elsewhere."""
+"""How far long work has come: a bar on a terminal's stderr, nothing elsewhere (TERM=dumb cannot draw one)."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ def bar(session: Session, title: str) -> Iterator[Callable[[float, float], None]
     from rich.progress import Progress
 
     console = Console(stderr=True)
-    if session.quiet or not console.is_terminal:
+    if session.quiet or not console.is_terminal or console.is_dumb_terminal:
         yield lambda _done, _total: None
         return
     with Progress(console=console, transient=True) as progress:

@@ -13,7 +13,8 @@ HEAD = """# Command line
 
 Made from the program itself by `python -m musicsvc.cli.reference > docs/cli.md`; a test holds the two together.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted. Results go to stdout, messages and errors to stderr.
+Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted, 141 nobody reads the
+output any more. Results go to stdout, messages and errors to stderr.
 """
 
 

@@ -1,15 +1,15 @@
 """What a command is given: the settings, the store, the clock, and a voice on stderr."""
 
-import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import typer
 
+from musicsvc.cli import stdio
 from musicsvc.cli.output import plain
 from musicsvc.clock import Clock
 
@@ -81,15 +81,4 @@ class Session:
             try:
                 typer.echo(plain(message), file=sys.stderr)
             except OSError:
-                _forget(sys.stderr)  # a message that nobody takes is no failure
-
-
-def _forget(stream: TextIO) -> None:
-    """Let go what the stream could not write, so that it is not tried again and again."""
-    descriptor = stream.fileno()
-    kept = os.dup(descriptor)
-    with Path(os.devnull).open("wb") as nowhere:
-        os.dup2(nowhere.fileno(), descriptor)
-        stream.flush()
-    os.dup2(kept, descriptor)
-    os.close(kept)
+                stdio.discard(sys.stderr)  # a message that nobody takes is no failure

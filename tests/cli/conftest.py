@@ -19,6 +19,8 @@ def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Runs the program with an empty data folder; whatever happens, there is no traceback and no word of the store."""
     monkeypatch.setenv("MUSICSVC_DATA_DIR", str(tmp_path / "folder"))
     monkeypatch.setenv("COLUMNS", "80")
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
 
     def run(*arguments: str, stdin: str = "", expect: int = 0) -> CompletedProcess[str]:
         done = run_in_process(arguments, stdin)

@@ -133,6 +133,7 @@ def test_a_bar_is_drawn_on_a_terminal_alone_and_never_on_stdout(
 ) -> None:
     file = tmp_path / "[bold] songs.csv"
     file.write_text(SONGS)
+    monkeypatch.setenv("TERM", "xterm")
     assert "━" not in run("import", "catalog", str(file)).stderr
     monkeypatch.setenv("FORCE_COLOR", "1")  # what Rich takes for a terminal
     done = run("import", "catalog", str(file), "--json")
@@ -140,6 +141,8 @@ def test_a_bar_is_drawn_on_a_terminal_alone_and_never_on_stdout(
     assert "━" in done.stderr
     assert json.loads(done.stdout)["rows"] == 4
     assert "━" not in run("import", "catalog", str(file), "--quiet").stderr
+    monkeypatch.setenv("TERM", "dumb")
+    assert run("import", "catalog", str(file), "--json").stderr == ""
 
 
 def test_parquet_goes_in_as_csv_does(ask: Json, tmp_path: Path) -> None:

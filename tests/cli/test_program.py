@@ -117,12 +117,19 @@ main()
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is full")
-def test_an_output_that_cannot_be_written_is_a_failure(run: Run) -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_an_output_that_cannot_be_written_is_a_failure(
+    run: Run, monkeypatch: pytest.MonkeyPatch, unbuffered: str
+) -> None:
     run("user", "create", "ada@example.test")
-    line = [sys.executable, "-m", "musicsvc", "user", "list"]
-    with Path("/dev/full").open("w") as full:
-        done = subprocess.run(line, stdout=full, stderr=subprocess.PIPE, check=False)
-    assert (done.returncode, done.stderr) == (1, b"Error: The output: No space left on device.\n")
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
+    for arguments in (("user", "list"), ("user", "list", "--json"), ("--help",), ("--version",)):
+        line = [sys.executable, "-m", "musicsvc", *arguments]
+        with Path("/dev/full").open("w") as full:
+            done = subprocess.run(line, stdout=full, stderr=subprocess.PIPE, check=False)
+            silent = subprocess.run(line, stdout=full, stderr=full, check=False)
+        assert (done.returncode, done.stderr) == (1, b"Error: The output: No space left on device.\n"), arguments
+        assert silent.returncode == 1
 
 
 def test_a_folder_that_cannot_be_made_is_one_line(bare: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
