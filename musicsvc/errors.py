@@ -78,10 +78,16 @@ class Damaged(Failure):
 
 
 class Unavailable(Failure):
-    """The database cannot be used just now; nothing was changed."""
+    """The database, or something else that the work needs, cannot be used just now; nothing was changed."""
 
-    def __init__(
-        self, message: str = "The database is busy or cannot be written. Try again shortly.", here: str | None = None
-    ) -> None:
+    def __init__(self, message: str | None = None, here: str | None = None) -> None:
+        super().__init__(message or "The database is not available.")
+        self.here = here or message or "The database is busy or cannot be written. Try again shortly."
+
+
+class Overloaded(Failure):
+    """Too much work of one kind is under way; nothing was changed. Try again after `retry_after` seconds."""
+
+    def __init__(self, message: str, retry_after: int = 1) -> None:
         super().__init__(message)
-        self.here = here or message
+        self.retry_after = retry_after

@@ -92,7 +92,7 @@ class Judge:
             try:
                 await self._judge()
             except Failure as failure:
-                log.warning("judging tokens: %s", failure.message)
+                log.warning("judging tokens: %s", failure.here)
             except Exception:
                 log.exception("judging tokens failed")
             took = time() - began

@@ -98,7 +98,7 @@ class ActivityLog:
                 await self._recover()
         except Failure as failure:
             self._put_back(batch)
-            self._complain(failure.message)
+            self._complain(failure.here)
             if isinstance(failure, Damaged):
                 await self._replace()
         except Exception:
@@ -110,7 +110,7 @@ class ActivityLog:
         try:
             await asyncio.to_thread(self._calls.replace)
         except Failure as failure:
-            self._complain(failure.message)
+            self._complain(failure.here)
 
     def _take(self) -> list[Entry]:
         """The calls to be written next, refused ones first."""
@@ -163,7 +163,7 @@ class ActivityLog:
             try:
                 await self._prune()
             except Failure as failure:
-                log.warning("deleting old calls from the activity log: %s", failure.message)
+                log.warning("deleting old calls from the activity log: %s", failure.here)
             except Exception:
                 log.exception("deleting old calls from the activity log failed")
 

@@ -127,7 +127,7 @@ class App:
             except Failure as failure:
                 # Told once: a disk may be full for days.
                 if name not in self._failing:
-                    log.warning("%s: %s", name, failure.message)
+                    log.warning("%s: %s", name, failure.here)
                 self._failing.add(name)
             except Exception:
                 log.exception("%s failed", name)

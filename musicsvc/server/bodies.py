@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import HttpVersion11, hdrs
 from aiohttp.web import RequestPayloadError
 
-from musicsvc.errors import Malformed, TooLarge, TooSlow, Unavailable, UnsupportedMedia
+from musicsvc.errors import Malformed, Overloaded, TooLarge, TooSlow, UnsupportedMedia
 from musicsvc.server.schemas.reading import parse_json
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Bodies:
     async def read_json(self, request: BaseRequest, schema: type[BaseModel]) -> Any:
         """The JSON value that was sent.
 
-        Raises UnsupportedMedia, TooLarge, TooSlow, Unavailable and Malformed.
+        Raises UnsupportedMedia, TooLarge, TooSlow, Overloaded and Malformed.
         """
         if request.headers.get(hdrs.CONTENT_ENCODING, "identity").lower() != "identity":
             raise UnsupportedMedia("Send the body without Content-Encoding.")
@@ -72,7 +72,7 @@ class Bodies:
             raise TooLarge("The body is larger than 1 MiB.")
         more = max(0, size - ALWAYS_HELD - held)
         if more > self._room:
-            raise Unavailable("Too many large bodies are on their way. Try again in a second.")
+            raise Overloaded("Too many large bodies are on their way. Try again in a second.")
         self._room -= more
         return more
 

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from musicsvc.server.route import Route
 
 
+BUSY = "busy"
+
 # The id of the request that is answered just now, for messages that are logged on the way.
 request_id: ContextVar[str | None] = ContextVar("musicsvc_request_id", default=None)
 
@@ -20,7 +22,7 @@ class Call:
 
     `at`: instant in microseconds; `began`: monotonic seconds; `resource`: the object that the path names, or else the
     body, such as `playlists/7`, None where they name none that can exist; `judged`: whether limits and abuse handling
-    hold for it; `refused_by`: the limit that is spent.
+    hold for it; `refused_by`: the limit that is spent, or BUSY where there was no capacity for the work.
     """
 
     at: int

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import hdrs
 
-from musicsvc.errors import Damaged, Failure, Invalid, NotFound
+from musicsvc.errors import Failure, Invalid, NotFound, Overloaded, TooMany
 from musicsvc.server import bodies, calls, failures, transport
-from musicsvc.server.calls import Call
+from musicsvc.server.calls import BUSY, Call
+from musicsvc.server.failure_log import FailureLog, apology
 from musicsvc.server.replies import Reply, answer, sane_request_id
 from musicsvc.server.route import SAFE, Access, Family, Route, Router
 from musicsvc.server.routes import INSIGHTS, ROUTES
@@ -67,6 +68,7 @@ class Dispatcher:
         self._router = Router(ROUTES)
         self._transport = transport.Transport(settings)
         self._bodies = bodies.Bodies(settings.server.body_timeout)
+        self._failures = FailureLog(clock)
         self._context = {"hosted": settings.hosted}
 
     async def __call__(self, request: BaseRequest) -> StreamResponse:
@@ -88,15 +90,15 @@ class Dispatcher:
         path = request.rel_url.raw_path
         try:
             reply = await self._reply(request, path, call)
-        except Damaged as damage:
-            log.error("request %s failed: %s", call.request_id, damage.message)  # noqa: TRY400 - a line says it all
-            reply = refusal(_apology(call), path)
         except Failure as failure:
-            call.retry_after = getattr(failure, "retry_after", None)
-            reply = refusal(failure, path)
+            if isinstance(failure, TooMany):
+                call.retry_after = failure.retry_after
+            elif isinstance(failure, Overloaded):
+                call.refused_by = BUSY
+            reply = refusal(self._failures.for_client(failure, call), path)
         except Exception:
             log.exception("request %s failed: %s", call.request_id, request.method)
-            reply = refusal(_apology(call), path)
+            reply = refusal(apology(call), path)
         return replace(reply, headers={**call.headers, **reply.headers}) if call.headers else reply
 
     def note_unreadable(self, address: str, request_id: str, status: int, size: int) -> None:
@@ -117,6 +119,8 @@ class Dispatcher:
     async def _reply(self, request: BaseRequest, path: str, call: Call) -> Reply:
         peer = self._transport.judge(_remote(request), request.headers, tls=request.secure)
         call.address = peer.address
+        if peer.strict:
+            call.headers |= transport.STRICT
         limits = self._settings.limits
         call.judged = limits.enabled and (limits.local or peer.forwarded or not peer.local)
         found = None
@@ -175,11 +179,6 @@ class Dispatcher:
         if route.lengthy:
             return await self._executors.exporting(lambda: run(unit).result())
         return await asyncio.wrap_future(run(unit))
-
-
-def _apology(call: Call) -> Failure:
-    """What a client is told of a fault of ours."""
-    return Failure(f"Something went wrong here. Name request {call.request_id} to the operator.")
 
 
 def _unit(

@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from musicsvc.server.refusing import busy
+from musicsvc.server.transport import served_over_https
 from musicsvc.server.wire import LINGERING_SECONDS
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ class Door:
             connection.close()
             return
         with suppress(OSError):
-            connection.send(busy())
+            connection.send(busy(strict=served_over_https(self._server.times)))
             connection.shutdown(socket.SHUT_WR)
         self._leaving.append(connection)
         if len(self._leaving) > MOST_LEAVING:

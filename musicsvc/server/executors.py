@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from musicsvc.errors import TooMany
+from musicsvc.errors import Overloaded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,9 +29,9 @@ class Line:
         self._now = 0
 
     async def run(self, work: Callable[[], Any]) -> Any:
-        """Run the work when its turn comes. Raises TooMany where the line is long."""
+        """Run the work when its turn comes. Raises Overloaded where the line is long."""
         if self._now >= self._most:
-            raise TooMany("Too many requests of this kind at once. Try again in a second.", retry_after=1)
+            raise Overloaded("Too many requests of this kind are under way. Try again in a second.")
         self._now += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._threads, work)

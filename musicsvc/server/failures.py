@@ -23,6 +23,7 @@ STATUSES: dict[type[errors.Failure], int] = {
     errors.Invalid: 422,
     errors.TooMany: 429,
     errors.Unavailable: 503,
+    errors.Overloaded: 503,
 }
 CODES = {
     400: "bad_request",
@@ -64,7 +65,7 @@ def headers_of(failure: errors.Failure) -> dict[str, str]:
         return {"WWW-Authenticate": "Bearer"}
     if isinstance(failure, errors.MethodNotAllowed):
         return {"Allow": ", ".join(failure.allowed)}
-    if isinstance(failure, errors.TooMany):
+    if isinstance(failure, errors.TooMany | errors.Overloaded):
         return {"Retry-After": str(failure.retry_after)}
     if isinstance(failure, errors.Unavailable):
         return {"Retry-After": "1"}

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 OTHER = "other"  # a method that is none of these, and what was no HTTP at all
 UNKNOWN = "unknown"  # the route of what no row of the table answers
-BUSY = "busy"  # the limit where no setting names one: too many at once of what is heavy
-REFUSED = 429
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
@@ -60,7 +58,10 @@ class Metrics:
             registry=self._own,
         )
         self._refusals = Counter(
-            "musicsvc_requests_refused", "Requests refused with 429.", ("limit",), registry=self._own
+            "musicsvc_requests_refused",
+            "Requests refused by a limit (429), or for want of capacity (503, limit busy).",
+            ("limit",),
+            registry=self._own,
         )
         self._called: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         self._gauges: list[tuple[Gauge, Callable[[], float]]] = []
@@ -81,8 +82,8 @@ class Metrics:
         requests.inc()
         if call.method:  # what was no HTTP has no time either
             durations.observe(call.milliseconds / 1000)
-        if call.status == REFUSED:
-            self._refusals.labels(call.refused_by or BUSY).inc()
+        if call.refused_by is not None:
+            self._refusals.labels(call.refused_by).inc()
 
     def gauge(self, name: str, about: str, read: Callable[[], float]) -> None:
         """Show what this process has now; of several workers the sum. `read` neither waits nor fails."""

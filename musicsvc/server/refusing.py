@@ -8,6 +8,7 @@ import orjson
 from aiohttp import HttpVersion10, HttpVersion11, hdrs
 
 from musicsvc.server.replies import JSON_TYPE, SERVER, new_request_id
+from musicsvc.server.transport import STRICT
 
 if TYPE_CHECKING:
     from aiohttp.http import RawRequestMessage
@@ -34,25 +35,26 @@ def fault_of(message: RawRequestMessage, size: int) -> int:
     return 431 if head > MAX_HEAD else 0
 
 
-def refusal(status: int) -> tuple[bytes, dict[str, str]]:
-    """Body and headers of an answer with this status."""
-    return _told(TEXTS.get(status, TEXTS[INTERNAL]))
+def refusal(status: int, *, strict: bool) -> tuple[bytes, dict[str, str]]:
+    """Body and headers of an answer with this status; `strict`: it carries Strict-Transport-Security."""
+    return _told(TEXTS.get(status, TEXTS[INTERNAL]), strict=strict)
 
 
-def busy() -> bytes:
+def busy(*, strict: bool) -> bytes:
     """A whole answer for a connection that finds no place."""
-    body, headers = _told(BUSY)
+    body, headers = _told(BUSY, strict=strict)
     headers |= {hdrs.CONTENT_LENGTH: str(len(body)), hdrs.RETRY_AFTER: "1", hdrs.CONNECTION: "close"}
     lines = [f"{name}: {value}" for name, value in headers.items()]
     return "\r\n".join(["HTTP/1.1 503 Service Unavailable", *lines, "", ""]).encode("ascii") + body
 
 
-def _told(text: str) -> tuple[bytes, dict[str, str]]:
+def _told(text: str, *, strict: bool) -> tuple[bytes, dict[str, str]]:
     """The general error body and its headers."""
     headers: dict[str, str] = {
         hdrs.SERVER: SERVER,
         hdrs.CONTENT_TYPE: JSON_TYPE,
         hdrs.CACHE_CONTROL: "no-store",
         "X-Request-Id": new_request_id(),
+        **(STRICT if strict else {}),
     }
     return orjson.dumps({"status": "error", "message": text, "errors": {}}), headers

@@ -14,21 +14,26 @@ if TYPE_CHECKING:
 
     from multidict import CIMultiDictProxy
 
-    from musicsvc.config import Settings
+    from musicsvc.config import Server, Settings
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 FORWARDING = ("Forwarded", "X-Real-IP", "Via")
+STRICT = {"Strict-Transport-Security": "max-age=31536000"}  # browsers use HTTPS alone for a year
 PROTO = re.compile(r"(?:^|[;,\s])proto=\"?([^\s;,\"]*)", re.IGNORECASE)  # of the Forwarded header
 
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """The client of a request: its `address`, and whether the request began and ended on this machine."""
+    """The client of a request: its `address`, and whether the request began and ended on this machine.
+
+    `strict`: whether the answer carries Strict-Transport-Security.
+    """
 
     address: str
     secure: bool
     local: bool
     forwarded: bool
+    strict: bool
 
 
 class Transport:
@@ -36,6 +41,7 @@ class Transport:
 
     def __init__(self, settings: Settings) -> None:
         self._trusted = [ipaddress.ip_network(name, strict=False) for name in settings.server.trusted_proxies]
+        self._https = served_over_https(settings.server)
         self._local_http = settings.server.local_http or not settings.hosted
 
     def judge(self, remote: str, headers: CIMultiDictProxy[str], *, tls: bool) -> Peer:
@@ -46,12 +52,12 @@ class Transport:
         )
         trusted = peer is not None and self._trusts(peer)
         protocols = _listed(headers, "X-Forwarded-Proto")
-        secure = tls or (trusted and _all_https(protocols))
+        encrypted = tls or (trusted and _all_https(protocols))
         loopback = peer is not None and peer.is_loopback
         says_https = _all_https(protocols or PROTO.findall(",".join(headers.getall("Forwarded", ()))))
         local = loopback and self._local_http and (not forwarded or says_https)
         address = self._client(peer, headers) if trusted else str(peer or remote)
-        return Peer(address, secure or local, local, forwarded)
+        return Peer(address, encrypted or local, local, forwarded, strict=encrypted or self._https)
 
     def _trusts(self, address: Address) -> bool:
         return any(address in network for network in self._trusted if network.version == address.version)
@@ -67,6 +73,11 @@ class Transport:
             if not self._trusts(hop):
                 break
         return str(client)
+
+
+def served_over_https(server: Server) -> bool:
+    """Whether `server.public_url` is on https, so that clients use nothing else."""
+    return server.public_url is not None and server.public_url.startswith("https://")
 
 
 def require_https(peer: Peer) -> None:

@@ -9,15 +9,18 @@ import struct
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
+from aiohttp import HttpVersion11
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.streams import EMPTY_PAYLOAD
 from aiohttp.web import Response, Server
-from aiohttp.web_protocol import RequestHandler, _ErrInfo
+from aiohttp.web_protocol import ERROR, RequestHandler, _ErrInfo
 
 from musicsvc.server.deadlines import Deadline
 from musicsvc.server.refusing import INTERNAL, MAX_HEAD, fault_of, refusal
+from musicsvc.server.transport import served_over_https
 
 if TYPE_CHECKING:
+    from aiohttp.http import RawRequestMessage
     from aiohttp.streams import StreamReader
     from aiohttp.web import BaseRequest, StreamResponse
 
@@ -38,6 +41,7 @@ POLL_SECONDS = 0.02
 WRITE_BUFFER = 64 * 1024
 READ_BUFFER = 64 * 1024
 AT_ONCE = struct.pack("ii", 1, 0)  # on, for no time
+NO_REQUEST = ERROR._replace(version=HttpVersion11)  # aiohttp's own would be answered as HTTP/1.0
 QUEUE = 4  # requests sent in advance that are kept, beside those of the packet that brought the last of them
 
 
@@ -248,7 +252,7 @@ class JsonHandler(RequestHandler):
             log.error("a request failed while it was answered", exc_info=exc)
         if request.writer.output_size > 0:
             raise ConnectionError("an answer is on its way already")
-        body, headers = refusal(status)
+        body, headers = refusal(status, strict=self.ssl_context is not None or served_over_https(self._times))
         self._unreadable(self._place.address, headers["X-Request-Id"], status, len(body))
         response = Response(status=status, body=body, headers=headers)
         response.force_close()
@@ -268,6 +272,9 @@ class JsonServer(Server):
     def handler(self, place: Place) -> JsonHandler:
         """The handler of a new connection."""
         return JsonHandler(self, place, loop=asyncio.get_running_loop(), **self._kwargs)
+
+    def _make_request(self, message: RawRequestMessage, *parts: Any) -> BaseRequest:
+        return super()._make_request(NO_REQUEST if message is ERROR else message, *parts)
 
     async def finish(self, timeout: float) -> None:  # noqa: ASYNC109 - a setting
         """Close idle connections at once and the others after their requests; what takes longer is cut off."""

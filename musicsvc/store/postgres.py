@@ -14,6 +14,7 @@ from psycopg import conninfo
 from psycopg import errors as pg
 
 from musicsvc.errors import Failure, Unavailable
+from musicsvc.store.address import named
 from musicsvc.store.database import Store, bind, enqueue, perform, queued
 from musicsvc.store.workload import Workload
 
@@ -115,7 +116,7 @@ class PostgresStore(Store):
         try:
             self._database.connect(reuse_if_open=True)
         except ERRORS as error:
-            raise Unavailable("The PostgreSQL server of database_url does not let us in just now.") from error
+            raise Unavailable(here=f"{named(self.url)} does not accept connections: {_reason(error)}.") from error
 
     def _attempt(self, unit: Callable[[], T], begin: str) -> T:
         self._database.execute_sql(begin)
@@ -168,10 +169,15 @@ def translate(error: BaseException) -> BaseException:
     """Unavailable for what a lock, the disk or the connection did, Peewee's error for a constraint."""
     inner = driver_error(error)
     if isinstance(inner, (psycopg.OperationalError, psycopg.InterfaceError, pg.ReadOnlySqlTransaction)):
-        return Unavailable()
+        return Unavailable(here=f"The database is busy or cannot be used: {_reason(inner)}.")
     if isinstance(error, psycopg.IntegrityError):
         return peewee.IntegrityError(error, str(error))
     return error
+
+
+def _reason(error: BaseException) -> str:
+    """The error of the server or the driver, as far as it says what failed, in one line."""
+    return " ".join(str(error).partition("DETAIL:")[0].split()).rstrip(".")
 
 
 def _passes(error: Exception, begin: str) -> bool:

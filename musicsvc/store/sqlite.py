@@ -50,7 +50,7 @@ class SqliteDatabase(APSWDatabase):
     def require_in_place(self) -> None:
         """Raises Unavailable where the file is no longer the one at its path: what is written would be lost."""
         if sqlite_files.identity(self.database) != self._file:
-            raise Unavailable("The database file was moved, replaced or deleted. Put it back and restart.")
+            raise Unavailable(here=f"{self.database} was moved, replaced or deleted. Put it back and restart.")
 
     def _connect(self) -> apsw.Connection:
         connection: apsw.Connection = super()._connect()

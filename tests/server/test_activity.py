@@ -13,7 +13,6 @@ import pytest
 
 from musicsvc.clock import DAY, MovableClock
 from musicsvc.config import Settings
-from musicsvc.errors import Unavailable
 from musicsvc.server import activity as recording
 from musicsvc.server.activity import ActivityLog
 from musicsvc.server.calls import Call
@@ -172,8 +171,10 @@ async def test_requests_go_on_while_the_disk_of_the_log_is_full_and_the_log_reco
             took = await until(lambda: len(logged(store)) == 32)
 
     assert took <= 1.0
+    file = Path(store.url.removeprefix("sqlite:///")).with_name("activity.db")
+    full_disk = f"The disk of {file} is full. Make room on it, then try again."
     assert [record.message for record in caplog.records if record.levelno >= logging.WARNING] == [
-        f"the activity log cannot be written, calls wait in memory: {Unavailable().message}",
+        f"the activity log cannot be written, calls wait in memory: {full_disk}",
         "the activity log is written again",
     ]
 

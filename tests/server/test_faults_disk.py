@@ -50,7 +50,7 @@ IDLE = {
     f"DELETE {V1}/fcm-tokens",
     f"PUT {V1}/notifications/{{user}}/subscriptions",
 }
-REFUSED = "The database is busy or cannot be written. Try again shortly."
+REFUSED = "The database is not available."
 
 
 @pytest.fixture
@@ -192,6 +192,7 @@ async def test_a_page_that_is_spoilt_while_it_is_served_is_told_and_never_passed
 async def test_a_chore_that_fails_every_second_is_told_of_twice_when_it_begins_and_when_it_is_over(
     store: Store,
     clock: MovableClock,
+    file: Path,
     calls: system.System,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
@@ -206,4 +207,5 @@ async def test_a_chore_that_fails_every_second_is_told_of_twice_when_it_begins_a
         calls.fault = system.no_fault
         await asyncio.sleep(0.5)
     told = [record.getMessage() for record in caplog.records if "last uses" in record.getMessage()]
-    assert told == [f"writing last uses of tokens: {REFUSED}", "writing last uses of tokens: works again"]
+    reason = f"The disk of {file} is full. Make room on it, then try again."
+    assert told == [f"writing last uses of tokens: {reason}", "writing last uses of tokens: works again"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 from pathlib import Path
@@ -12,12 +13,16 @@ import pytest
 from musicsvc.errors import Failure
 from musicsvc.server import serving
 from musicsvc.store import schema
+from musicsvc.store.address import named
 from musicsvc.store.database import current
 
 if TYPE_CHECKING:
     from musicsvc.store.database import Store
     from tests import databases
     from tests.serving import Answer, Client
+
+
+UNAVAILABLE = "The database is not available."
 
 
 async def ready(client: Client) -> Answer:
@@ -40,17 +45,20 @@ async def test_a_service_that_can_work_says_so_without_a_token(anonymous: Client
         (f"DELETE FROM {schema.HISTORY}", "Run: musicsvc init"),
     ],
 )
-async def test_another_schema_is_503_and_names_the_way_out(
-    anonymous: Client, store: Store, statement: str, words: str
+async def test_another_schema_is_503_and_the_log_names_the_remedy(
+    anonymous: Client, store: Store, statement: str, words: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     store.write(lambda: bool(current().execute_sql(statement))).result()
     answer = await ready(anonymous)
     assert (answer.status, answer.headers["Retry-After"]) == (503, "1")
-    assert words in answer.json["message"]
+    assert answer.json["message"] == UNAVAILABLE
+    assert words in caplog.text
 
 
 @pytest.mark.only_on("sqlite")
-async def test_a_database_file_that_is_gone_is_503_until_it_is_back(anonymous: Client, store: Store) -> None:
+async def test_a_database_file_that_is_gone_is_503_until_it_is_back(
+    anonymous: Client, store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
     file = Path(store.url.removeprefix("sqlite:///"))
     aside = file.with_suffix(".aside")
     assert (await ready(anonymous)).status == 200
@@ -58,21 +66,26 @@ async def test_a_database_file_that_is_gone_is_503_until_it_is_back(anonymous: C
     assert (await ready(anonymous)).status == 503
     shutil.copy(aside, file)
     answer = await ready(anonymous)
-    assert answer.status == 503
-    assert answer.json["message"] == "The database file was moved, replaced or deleted. Put it back and restart."
+    assert (answer.status, answer.json["message"]) == (503, UNAVAILABLE)
+    (record,) = [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert record.getMessage() == (
+        f"Requests are answered 503: {file} was moved, replaced or deleted. Put it back and restart."
+    )
     os.replace(aside, file)  # noqa: PTH105
     assert (await ready(anonymous)).status == 200
 
 
 @pytest.mark.only_on("postgres")
 async def test_a_database_that_is_gone_is_503_everywhere(
-    client: Client, store: Store, template: databases.Template
+    client: Client, store: Store, template: databases.Template, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert (await ready(client)).status == 200
     template.remove(store.url)
     assert (await ready(client)).status == 503
     for answer in (await client.get("albums"), await client.post("artists", {"name": "Amy Beach"})):
         assert (answer.status, answer.headers["Retry-After"]) == (503, "1")
+        assert answer.json["message"] == UNAVAILABLE
+    assert f"{named(store.url)} does not accept connections: " in caplog.text
 
 
 @pytest.mark.parametrize("host", ["é" * 70, "a" * 70, "192.0.2.7", "1.2.3.4.5.6"])

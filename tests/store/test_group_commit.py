@@ -219,7 +219,7 @@ def test_a_file_that_is_not_in_its_place_takes_and_gives_nothing_until_it_is_bac
         place()
         answers: list[Future[Any]] = [store.write(_tag("lost")), *(store.read(_tags) for _ in range(8))]
         for answer in answers:
-            with pytest.raises(Unavailable, match="was moved, replaced or deleted"):
+            with pytest.raises(Unavailable, match="is not available"):
                 answer.result(10)
 
     aside.replace(file)

@@ -152,11 +152,15 @@ def test_a_server_that_was_read_only_is_written_to_again_without_a_restart(store
     assert store.read(_tags).result() == ["calm", "slow"]
 
 
-def test_a_server_that_is_not_there_is_told_in_one_line_without_the_address(tmp_path: Path) -> None:
+def test_a_server_that_is_not_there_is_told_in_one_line_without_the_password(tmp_path: Path) -> None:
     with pytest.raises(Unavailable) as refusal:
         database.connect(f"postgresql://ada:secret@/none?host={quote(str(tmp_path), safe='')}")
 
-    assert refusal.value.message == "The PostgreSQL server of database_url does not let us in just now."
+    assert refusal.value.message == "The database is not available."
+    told = f"The database postgresql://ada:***@/none?host={quote(str(tmp_path), safe='')} does not accept connections: "
+    assert refusal.value.here.startswith(told)
+    assert "secret" not in refusal.value.here
+    assert "\n" not in refusal.value.here
 
 
 def test_an_address_that_cannot_be_read_is_told_without_its_password() -> None:

@@ -19,5 +19,5 @@ def alive() -> JSON:
 def ready() -> JSON:
     """Tell that the database is there and of the right schema."""
     if problem := schema.fault():
-        raise Unavailable(problem)
+        raise Unavailable(here=problem)
     return {"status": "ok"}

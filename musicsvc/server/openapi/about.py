@@ -37,6 +37,8 @@ address, `exports` {LIMITS.exports} and `cover_art` {LIMITS.cover_art} for a tok
 held for a request, `RateLimit` tells how many remain (`r`) and for how many seconds (`t`), `X-RateLimit-*` the same of
 the tightest. Past a limit comes 429, which counts nowhere: wait as many seconds as `Retry-After` says.
 
+**HTTPS**: answers over TLS carry `Strict-Transport-Security`.
+
 **Errors** name every faulty field at once, in `errors`, by its place: `name`, `artists.0`. An address that does not
 exist is 404; what belongs to somebody else is 403, or 404 where it is private.
 """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from tempfile import SpooledTemporaryFile
+from tempfile import SpooledTemporaryFile, gettempdir
 from typing import IO, TYPE_CHECKING
 
 from musicsvc.errors import Unavailable
@@ -42,5 +42,6 @@ def spool(pieces: Iterable[bytes], content_type: str, headers: Mapping[str, str]
 def _write(file: IO[bytes], piece: bytes) -> None:
     try:
         file.write(piece)
-    except OSError:
-        raise Unavailable("There is no room for the export just now. Try again later.") from None
+    except OSError as error:
+        here = f"The temporary file of an export cannot be written in {gettempdir()}: {error.strerror}."
+        raise Unavailable("There is no room for the export just now. Try again later.", here) from None

@@ -52,7 +52,7 @@ def run(store: Store, reader: Reader, options: Options, *, now: int, told: Calla
             through = summary.rows
             told(summary)
     except Failure as failure:
-        raise Failure(failure.message + left_off(through, dry_run=options.dry_run)) from None
+        raise Failure(failure.here + left_off(through, dry_run=options.dry_run)) from None
     return summary
 
 

@@ -89,7 +89,7 @@ def run(store: Store, reader: Reader, options: Options, *, now: int, told: Calla
             _add(summary, outcome, refused, len(parsed))
             told(summary)
     except Failure as failure:
-        raise Failure(failure.message + left_off(summary.rows, dry_run=options.dry_run)) from None
+        raise Failure(failure.here + left_off(summary.rows, dry_run=options.dry_run)) from None
     return summary
 
 

@@ -77,7 +77,7 @@ def run(store: Store, reader: Reader, options: Options, *, now: int, told: Calla
             summary.rows += len(parsed)
             told(summary)
     except Failure as failure:
-        raise Failure(failure.message + left_off(summary.rows, dry_run=options.dry_run)) from None
+        raise Failure(failure.here + left_off(summary.rows, dry_run=options.dry_run)) from None
     return summary
 
 

@@ -69,7 +69,7 @@ def run(store: Store, reader: Reader, options: Options, *, now: int, told: Calla
                 told(summary)
         except Failure as failure:
             through = summary.rows - summary.rows % ROWS_A_UNIT
-            raise Failure(failure.message + left_off(through, dry_run=options.dry_run)) from None
+            raise Failure(failure.here + left_off(through, dry_run=options.dry_run)) from None
     while not options.dry_run and store.write(partial(blocks.fold, SUBJECTS_A_FOLD)).result():
         pass
     return summary
