@@ -141,8 +141,8 @@ RIGHTS: Mapping[Callable[..., Any] | str, Mapping[str, Right]] = {
 
 
 BODIES: Mapping[str, Callable[[World, str, Any], dict[str, Any]]] = {
-    f"POST {V1}/auth/register": lambda _, who, __: {
-        "email": f"{who.replace(' ', '-')}@new.test",
+    f"POST {V1}/auth/register": lambda world, who, __: {
+        "email": f"{who.replace(' ', '-')}@new.{world.domain}",
         "password": "three romances",
     },
     f"POST {V1}/albums": lambda _, __, artist: {"name": "Sketches", "artist_id": artist},

@@ -20,6 +20,7 @@ from musicsvc.store.models import (
     PlaylistInvite,
     Track,
     TrackArtist,
+    User,
 )
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ class World:
         """`kinds`: those that call; the owner and somebody without a token are always there."""
         self._store = store
         self.now = clock.now()
+        self.domain = self.do(lambda: f"label{User.select().count()}.test")  # a store may hold several worlds
         kinds = list(dict.fromkeys(("no token", OWNER, *kinds)))
         accounts = self.do(lambda: [self._account(who) for who in kinds])
         self.ids = {who: user_id for who, (user_id, _) in zip(kinds, accounts, strict=True)}
@@ -62,7 +64,7 @@ class World:
 
     def _account(self, who: str) -> tuple[int, str | None]:
         name = who.replace(" ", "-")
-        user = users.create(f"{name}@label.test", api_access=who != "without access", now=self.now)
+        user = users.create(f"{name}@{self.domain}", api_access=who != "without access", now=self.now)
         made = self.now - (tokens.LIFETIME if who == "expired token" else DAY)
         token, value = tokens.create(user, "test", now=made, without_access=True)
         if who == "revoked token":

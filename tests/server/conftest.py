@@ -6,13 +6,17 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Protocol
 
 import pytest
+import pytest_asyncio
 import trustme
 
 from tests.program import Program
+from tests.shared import Shared, shared_server
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
+
+    from tests import databases
 
 
 class Start(Protocol):
@@ -39,6 +43,13 @@ def start(tmp_path: Path, store_url: str, monkeypatch: pytest.MonkeyPatch) -> It
             return stack.enter_context(Program(folder, "serve", "--port", "0", *options))
 
         yield begin
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared(template: databases.Template, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Shared]:
+    """A server for all tests of the module that ask for it; they are marked `on_shared_loop`."""
+    async with shared_server(template, tmp_path_factory.mktemp("shared")) as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import pytest_asyncio
 
 from musicsvc.config import Access as AccessSettings
 from musicsvc.config import Limits, Metrics, Server, Settings
@@ -20,6 +21,7 @@ from tests.asking import UNAUTHENTICATED, Question, each, is_error, takes_id
 from tests.rights.table import RIGHTS, endpoint, key
 from tests.rights.world import OWNER, World
 from tests.serving import Answer, Client, running
+from tests.shared import Shared, on_shared_loop, shared_server
 from tests.wire import connected, request
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
     from musicsvc.clock import MovableClock
     from musicsvc.store.database import Store
+    from tests import databases
 
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"}
 CONTACT = "api@music.test"
@@ -41,16 +44,15 @@ def is_unauthenticated(answer: Answer, route: Route) -> bool:
 
 
 @each(lambda route: route.access is not Access.OPEN)
-async def test_a_token_that_is_none_is_401_everywhere(
-    anonymous: Client, store: Store, clock: MovableClock, route: Route
-) -> None:
-    world = World(store, clock, ("bad token", "expired token", "revoked token"))
+@on_shared_loop
+async def test_a_token_that_is_none_is_401_everywhere(shared: Shared, route: Route) -> None:
+    world = shared.world(("bad token", "expired token", "revoked token"))
     question, token = Question(world, route), world.tokens[OWNER]
     given = ["", "Bearer", "Bearer ", "nonsense", str(token), f"Basic {token}", f"Token {token}", f"Bearer: {token}"]
     given += [f"Bearer {token}x", f"Bearer x{token}", f"Bearer {str(token)[:-1]}", f"Bearer {token} {token}"]
     given += [f'Bearer "{token}"', f"Bearer  {token}", f"Bearer {token},Bearer {token}", "Bearer \udcff"]
     given += [f"Bearer {world.tokens[who]}" for who in ("bad token", "expired token", "revoked token")]
-    async with connected(anonymous.root) as wire:
+    async with connected(shared.client.root) as wire:
         for value in given:
             await wire.send(request(question.method, question.path, f"Authorization: {value}"))
             assert is_unauthenticated(await wire.answer(), route), value
@@ -63,40 +65,41 @@ async def test_a_token_that_is_none_is_401_everywhere(
 
 
 @each(lambda route: route.access is not Access.OPEN)
-async def test_an_account_without_access_is_told_where_to_ask(store: Store, clock: MovableClock, route: Route) -> None:
-    world = World(store, clock, ("without access", "suspended"))
-    async with running(store, clock, Settings(access=AccessSettings(contact_email=CONTACT))) as client:
-        path = Question(world, route).path
-        for who, words in (("without access", f"no API access. Ask for it at {CONTACT}."), ("suspended", "suspended")):
-            answer = await client.holding(world.tokens[who])(route.method, path)
-            assert answer.status == 403
-            assert is_error(answer, route, "forbidden")
-            assert words in answer.json["message"]
+@on_shared_loop
+async def test_an_account_without_access_is_told_where_to_ask(shared_hosted: Shared, route: Route) -> None:
+    world = shared_hosted.world(("without access", "suspended"))
+    path = Question(world, route).path
+    for who, words in (("without access", f"no API access. Ask for it at {CONTACT}."), ("suspended", "suspended")):
+        client = shared_hosted.client.holding(world.tokens[who])
+        answer = await client(route.method, path, headers={"X-Forwarded-Proto": "https"})
+        assert answer.status == 403
+        assert is_error(answer, route, "forbidden")
+        assert words in answer.json["message"]
 
 
 @each()
-async def test_other_methods_are_405_and_a_slash_at_the_end_is_404(
-    anonymous: Client, store: Store, clock: MovableClock, route: Route
-) -> None:
-    question = Question(World(store, clock, ()), route)
+@on_shared_loop
+async def test_other_methods_are_405_and_a_slash_at_the_end_is_404(shared: Shared, route: Route) -> None:
+    question = Question(shared.world(()), route)
     allowed = {other.method for other in ROUTES if other.path == route.path}
     allowed |= {"HEAD"} if "GET" in allowed else set()
     for method in METHODS - allowed:
-        answer = await anonymous(method, question.path)
+        answer = await shared.client(method, question.path)
         assert (answer.status, answer.headers["Allow"]) == (405, ", ".join(sorted(allowed)))
         assert method == "HEAD" or is_error(answer, route, "method_not_allowed")
     for method in METHODS - {"HEAD"}:
-        answer = await anonymous(method, f"{question.path}/")
+        answer = await shared.client(method, f"{question.path}/")
         assert answer.status == 404, method
         assert is_error(answer, route, "not_found")
 
 
 @each(lambda route: route.method == "GET" and route.path != "/metrics")  # which is never the same twice
-async def test_head_is_get_without_its_body(anonymous: Client, store: Store, clock: MovableClock, route: Route) -> None:
-    world = World(store, clock, ("bad token",))
+@on_shared_loop
+async def test_head_is_get_without_its_body(shared: Shared, route: Route) -> None:
+    world = shared.world(("bad token",))
     question = Question(world, route)
     for who in (OWNER, "no token", "bad token"):
-        holder = anonymous.holding(world.tokens[who])
+        holder = shared.client.holding(world.tokens[who])
         got = await holder.get(question.path + question.query)
         head = await holder("HEAD", question.path + question.query)
         assert (head.status, head.body) == (got.status, b"")
@@ -112,15 +115,14 @@ CLIMBERS = ("without access", "stranger")  # who else goes down the ladder
 
 
 @each()
-async def test_each_fault_is_told_before_the_next(store: Store, clock: MovableClock, route: Route) -> None:
+@on_shared_loop
+async def test_each_fault_is_told_before_the_next(shared_hosted: Shared, route: Route) -> None:
     """From a request that is wrong in every way, each fault is mended in turn; what is told is always the next one."""
-    world = World(store, clock, CLIMBERS)
-    async with hosted(store, clock) as client:
-        for name, raw, status in ladder(world, route):
-            async with connected(client.root) as wire:
-                await wire.send(raw)
-                answer = await asyncio.wait_for(wire.answer(), 5)
-            assert answer.status == status, (name, answer.body)
+    for name, raw, status in ladder(shared_hosted.world(CLIMBERS), route):
+        async with connected(shared_hosted.client.root) as wire:
+            await wire.send(raw)
+            answer = await asyncio.wait_for(wire.answer(), 5)
+        assert answer.status == status, (name, answer.body)
 
 
 BEFORE_LIMITS = {"framing", "https", "path", "method", "access"}
@@ -183,10 +185,24 @@ async def test_what_is_no_api_has_no_limit(store: Store, clock: MovableClock, ro
 @asynccontextmanager
 async def hosted(store: Store, clock: MovableClock, **limits: str) -> AsyncIterator[Client]:
     """A server on the internet, as far as it knows."""
-    server, metrics = Server(public_url="https://music.example.test"), Metrics(allow=("127.0.0.1",))
-    settings = Settings(server=server, metrics=metrics, limits=Limits.model_validate(limits))
-    async with running(store, clock, settings) as client:
+    async with running(store, clock, hosted_settings(**limits)) as client:
         yield client
+
+
+def hosted_settings(**limits: str) -> Settings:
+    server, metrics = Server(public_url="https://music.example.test"), Metrics(allow=("127.0.0.1",))
+    contact = AccessSettings(contact_email=CONTACT)
+    return Settings(server=server, metrics=metrics, access=contact, limits=Limits.model_validate(limits))
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared_hosted(
+    template: databases.Template, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Shared]:
+    """Such a server for all tests that ask for it; its address limit is for all of them together."""
+    settings = hosted_settings(address="1000000/hour", register="1000000/hour")
+    async with shared_server(template, tmp_path_factory.mktemp("hosted"), settings) as server:
+        yield server
 
 
 def ladder(world: World, route: Route) -> Iterator[tuple[str, bytes, int]]:

@@ -5,13 +5,12 @@ from typing import Any
 
 import pytest
 
-from musicsvc.clock import MovableClock
 from musicsvc.server.route import Route
 from musicsvc.server.routes import ROUTES
-from musicsvc.store.database import Store
 from tests.rights.table import BODIES, RIGHTS, Right, endpoint, expected, key
 from tests.rights.world import WHO, World
 from tests.serving import Client
+from tests.shared import Shared, on_shared_loop
 
 CELLS = [(route, case, right) for route in ROUTES for case, right in RIGHTS.get(key(route), {}).items()]
 
@@ -20,12 +19,11 @@ CELLS = [(route, case, right) for route in ROUTES for case, right in RIGHTS.get(
     ("route", "right"),
     [pytest.param(route, right, id=f"{endpoint(route)} {case}".strip()) for route, case, right in CELLS],
 )
-async def test_each_kind_of_caller_is_answered_as_the_matrix_says(
-    anonymous: Client, store: Store, clock: MovableClock, route: Route, right: Right
-) -> None:
-    world = World(store, clock)
+@on_shared_loop
+async def test_each_kind_of_caller_is_answered_as_the_matrix_says(shared: Shared, route: Route, right: Right) -> None:
+    world = shared.world()
 
-    told = {who: await ask(anonymous, world, who, route, right) for who in WHO}
+    told = {who: await ask(shared.client, world, who, route, right) for who in WHO}
 
     assert told == expected(route, right)
 
