@@ -123,20 +123,6 @@ async def test_who_follows_is_listed_on_both_sides_the_newest_follow_first(peopl
     assert _names(await ann.ask.get("users/me/followers")) == ["ben", "cleo"]
 
 
-async def test_a_follow_list_shows_each_account_once_over_its_pages(
-    people: People, store: Store, clock: MovableClock
-) -> None:
-    ids = _make(store, clock, *(f"Fan {number}" for number in range(45)))
-    for user_id in ids:
-        assert (await people.ann.ask.post(f"users/{user_id}/follow")).status == 200
-    found = []
-    for page, count in ((1, 20), (2, 20), (3, 5), (4, 0)):
-        answer = (await people.ann.ask.get(f"users/me/followed-users?page={page}")).json["pagination"]
-        assert (answer["total"], answer["last_page"], len(answer["data"])) == (45, 3, count)
-        found += [row["id"] for row in answer["data"]]
-    assert found == ids[::-1]
-
-
 async def test_nobody_follows_a_stranger_to_the_service_or_themselves(people: People) -> None:
     ann = people.ann
     for action in ("follow", "unfollow"):

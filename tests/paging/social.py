@@ -1,0 +1,123 @@
+"""What people do in the world: follows, playlists, collections, conversations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from musicsvc.store import collections, follows, invites, messages, playlists
+
+if TYPE_CHECKING:
+    from musicsvc.store.playlists import PlaylistRow
+    from musicsvc.store.tokens import Identity
+    from tests.paging.world import Row, World
+
+
+def fill(world: World) -> None:
+    """Add everything that accounts have."""
+    _add_follows(world)
+    _add_playlists(world)
+    _add_collections(world)
+    _add_conversations(world)
+
+
+def _add_follows(world: World) -> None:
+    """ann follows 21 and has 22 followers, ben follows 4 and has 9; who unfollows and follows again is the newest."""
+    ann, ben = world.callers["ann"].user_id, world.callers["ben"].user_id
+    ids = [fan.user_id for fan in world.fans]
+    pairs = [(ann, ids[number * 5 % 26]) for number in range(21)]
+    pairs += [(ids[number * 9 % 26], ann) for number in range(22)]
+    pairs += [(ben, each) for each in (ids[8], ids[2], ids[25], ids[1])]
+    pairs += [(ids[number * 3 % 26], ben) for number in range(9)]
+    by_id = {caller.user_id: caller for caller in (*world.callers.values(), *world.fans)}
+    for again in (pairs[3], pairs[24]):
+        follows.follow(again[1], now=world.tick(), by=by_id[again[0]])
+        follows.unfollow(again[1], by=by_id[again[0]])
+    for follower, followed in pairs:
+        follows.follow(followed, now=world.tick(), by=by_id[follower])
+        world.follows.append((follower, followed))
+
+
+def _add_playlists(world: World) -> None:
+    """20 of ann and 9 of cleo, mixed; who may edit each is kept with it."""
+    ann, ben, cleo = world.callers["ann"], world.callers["ben"], world.callers["cleo"]
+    for number in range(29):
+        owner = cleo if number % 3 == 1 else ann
+        row = _add_playlist(world, number, owner)
+        if number % 3 == 0:
+            _share(world, row, ben, ("accept", "decline", "leave", "accept")[number // 3 % 4])
+        if owner is cleo:
+            _share(world, row, ann, ("accept", "wait", "accept", "decline", "switch off")[number // 3 % 5])
+
+
+def _add_playlist(world: World, number: int, owner: Identity) -> Row:
+    values = {
+        "name": f"Playlist {number * 12 % 29}",
+        "public": number % 5 == 0,
+        "collaborative": number % 4 == 3,
+        "image": f"https://img.test/playlists/{number}.png" if number % 2 else None,
+        "description": f"Description of playlist {number}" if number % 3 else None,
+    }
+    created_at = world.tick()
+    row = playlists.create(values, now=created_at, by=owner)
+    chosen = [world.tracks[each * 7 % 51] for each in range(45)] if number == 0 else world.tracks[:number]
+    chosen = chosen[:30] + chosen[10:25] if number == 0 else chosen  # some of them twice
+    playlists.append(row.id, [track["id"] for track in chosen], by=owner.user_id, now=world.tick())
+    facts = {"id": row.id, "created_at": created_at, "tracks": chosen, "owner": owner.user_id}
+    world.playlists.append(values | facts | {"editors": {owner.user_id}})
+    return world.playlists[-1]
+
+
+def _share(world: World, row: Row, guest: Identity, how: str) -> None:
+    """Invite an account to a playlist, and let it answer."""
+    invites.create(playlists.get(row["id"]), guest.user_id, now=world.now)
+    row["collaborative"] = True
+    if how == "decline":
+        invites.decline(invites.addressed(row["id"], by=guest), now=world.now)
+    if how in {"accept", "switch off"}:
+        invites.accept(invites.addressed(row["id"], by=guest), now=world.now)
+    if how == "accept":
+        row["editors"].add(guest.user_id)
+    if how == "switch off":
+        row["collaborative"] = False
+        playlists.replace(row["id"], _columns(playlists.get(row["id"])) | {"collaborative": False})
+
+
+def _columns(row: PlaylistRow) -> Row:
+    return {name: getattr(row, name) for name in ("name", "public", "image", "description")}
+
+
+def _add_collections(world: World) -> None:
+    """25 of ann, each of another length, and 2 of cleo."""
+    for number in range(27):
+        owner = world.callers["cleo" if number in {9, 20} else "ann"]
+        chosen = [world.tracks[each * 11 % 51] for each in range(number * 3 % 29)]
+        name, description = f"Collection {number * 5 % 27}", f"Of {number}" if number % 2 else None
+        ids = [track["id"] for track in chosen]
+        row = collections.create(name, description, ids, now=world.tick(), by=owner)
+        facts = {"id": row.id, "created_at": world.now, "tracks": chosen, "owner": owner.user_id}
+        world.collections.append({"name": name, "description": description} | facts)
+
+
+def _add_conversations(world: World) -> None:
+    """27 of ann, of which ben takes part in 6; one of cleo and ben. The first has 104 messages, some have none."""
+    ann, ben, cleo = (world.callers[name] for name in ("ann", "ben", "cleo"))
+    for number in range(28):
+        first, *others = [cleo, ben] if number == 13 else [ann, *world.fans[number % 5 : number % 5 + 3 - number % 2]]
+        others += [ben] if number % 5 == 0 else []
+        made = messages.create([each.user_id for each in others], now=world.tick(), by=first)
+        people = sorted({first.user_id, *(each.user_id for each in others)})
+        facts = {"id": made.id, "created_at": world.now, "last_at": world.now, "users": people, "messages": []}
+        world.conversations.append(facts | {"speakers": [first, *others]})
+    for number in range(104):
+        _say(world.conversations[0], number, world.tick())
+    # Newest messages in an order that is not that of the ids; pairs of them at the same instant.
+    for number in range(20):
+        row = world.conversations[1 + number * 9 % 27]
+        _say(row, number, world.tick() if number % 2 else world.now)
+
+
+def _say(row: Row, number: int, now: int) -> None:
+    by, text = row["speakers"][number % len(row["speakers"])], f"Message {number * 29 % 104}"
+    message = messages.send(row["id"], text, now=now, by=by)
+    row["messages"].append({"id": message.id, "message_text": text, "by": by.user_id, "created_at": now})
+    row["last_at"] = now
