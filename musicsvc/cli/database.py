@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from musicsvc.cli import backups, output
+from musicsvc.cli import backups, output, users
 from musicsvc.cli.output import Json
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
@@ -21,7 +21,7 @@ def upgrade(
     backup: Annotated[bool, typer.Option(help="Back up a SQLite database first.")] = True,
     json: Json = False,
 ) -> None:
-    """Bring the database to the newest schema.
+    """Bring the database to the newest schema, and list accounts that share a mailbox.
 
     Nothing else may use a SQLite database meanwhile.
     """
@@ -29,8 +29,9 @@ def upgrade(
     migrations, saved = backups.upgraded(session, backup=backup)
     session.make_log()
     session.say(f"Applied: {', '.join(migrations)}." if migrations else "The schema is the newest already.")
+    shared = users.report_shared_mailboxes(session)
     if json:
-        output.value({"migrations": migrations, "backup": saved})
+        output.value({"migrations": migrations, "backup": saved, "shared_mailboxes": shared})
 
 
 @app.command()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import typer
 
-from musicsvc.cli import backups, output
+from musicsvc.cli import backups, output, users
 from musicsvc.cli.output import Json
 from musicsvc.cli.session import Session
 from musicsvc.store.address import without_password
@@ -35,5 +35,14 @@ def init(context: typer.Context, json: Json = False) -> None:
         session.say(f"The database {place} is there already, at the newest schema.")
     if wanting:
         session.say(wanting)
+    shared = users.report_shared_mailboxes(session)
     if json:
-        output.value({"database_url": place, "created": made, "migrations": migrations, "backup": saved})
+        output.value(
+            {
+                "database_url": place,
+                "created": made,
+                "migrations": migrations,
+                "backup": saved,
+                "shared_mailboxes": shared,
+            }
+        )

@@ -137,6 +137,16 @@ def reinstate(context: typer.Context, email: Email, json: Json = False) -> None:
     _tell(session, user, f"{user.email} is no longer suspended.", json=json)
 
 
+def report_shared_mailboxes(session: Session) -> list[JSON]:
+    """Warn of accounts that share a mailbox, and what to do; return them as JSON."""
+    from musicsvc.store import mailboxes
+
+    pairs = session.read(mailboxes.shared)
+    for pair in pairs:
+        session.say(f"Warning: {pair.finding} {pair.hint}")
+    return [pair._asdict() for pair in pairs]
+
+
 def _hashed(password: str, email: str, settings: "Settings") -> str:
     from musicsvc.store import passwords
 

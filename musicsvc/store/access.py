@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from peewee import IntegrityError
 
 from musicsvc.errors import Conflict, Invalid, NotFound
-from musicsvc.store import events, users
+from musicsvc.store import email_addresses, events, users
 from musicsvc.store.database import locked, savepoint
 from musicsvc.store.models import AccessRequest, User
 
@@ -63,11 +63,16 @@ def list() -> Sequence[Entry]:  # noqa: A001 - the module is the namespace
     """Every request, oldest first, with the account of its address; then the accounts with access that never asked."""
     requests = tuple(AccessRequest.select().order_by(AccessRequest.id))
     asked = AccessRequest.select(AccessRequest.email_key)
-    concerned = User.select().where(User.api_access | User.email_key.in_(asked)).order_by(User.id)
-    accounts = {user.email_key: user for user in concerned}
-    entries = [Entry(request, accounts.get(request.email_key)) for request in requests]
-    unasked = accounts.keys() - {request.email_key for request in requests}
-    return (*entries, *(Entry(None, user) for key, user in accounts.items() if key in unasked))
+    concerned = User.select().where(User.api_access | User.email_key.is_null() | User.email_key.in_(asked))
+    accounts = tuple(concerned.order_by(User.id))
+    exact = {user.email: user for user in accounts if user.email_key is None}
+    keyed = {user.email_key: user for user in accounts}
+    entries = [
+        Entry(request, exact.get(request.email) or keyed.get(email_addresses.normalize(request.email)))
+        for request in requests
+    ]
+    listed = {entry.user.id for entry in entries if entry.user}
+    return (*entries, *(Entry(None, user) for user in accounts if user.api_access and user.id not in listed))
 
 
 def request(email: str, use_case: str, volume: str, organization: str, *, now: int, by: Actor = "cli") -> AccessRequest:
@@ -76,14 +81,18 @@ def request(email: str, use_case: str, volume: str, organization: str, *, now: i
     Raises Conflict where one waits already or the account has access.
     """
     texts = {"use_case": use_case.strip(), "volume": volume.strip(), "organization": organization.strip()}
-    _check({"email": users.email_problem(email.strip()), **_problems(texts)})
-    key = users.email_key(email)
-    if User.select().where(User.email_key == key, User.api_access).exists():
+    _check({"email": email_addresses.problem(email), **_problems(texts)})
+    user = users.find_by_email(email)
+    if user is not None and user.api_access:
         raise Conflict(f"{email} has API access already.")
     try:
         with savepoint():
             made: AccessRequest = AccessRequest.create(
-                email=email.strip(), email_key=key, state="pending", created_at=now, **texts
+                email=email.strip(),
+                email_key=email_addresses.normalize(email),
+                state="pending",
+                created_at=now,
+                **texts,
             )
     except IntegrityError:
         raise Conflict(f"A request by {email} is pending already.") from None
@@ -124,9 +133,10 @@ def _note(kind: Kind, asked: AccessRequest, now: int, by: Actor) -> None:
 def _pending(asked: int | str) -> AccessRequest:
     """The pending request of this id or e-mail; Conflict where it is decided, NotFound where there is none."""
     by_id = isinstance(asked, int)
-    wanted = AccessRequest.id == asked if by_id else AccessRequest.email_key == users.email_key(str(asked))
+    wanted = AccessRequest.id == asked if by_id else email_addresses.matches(AccessRequest, str(asked))
     # The pending one first, else the last that was decided.
-    order = (AccessRequest.state == "pending").desc(), AccessRequest.id.desc()
+    exact = email_addresses.exact_first(AccessRequest)
+    order = (AccessRequest.state == "pending").desc(), exact, AccessRequest.id.desc()
     found: AccessRequest | None = locked(AccessRequest.select().where(wanted).order_by(*order)).first()
     if found is None:
         raise NotFound(f"There is no request {asked}." if by_id else f"There is no request by {asked}.")

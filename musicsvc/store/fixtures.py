@@ -114,7 +114,7 @@ def _read(file: str, kind: str) -> list[Entry]:
 
 
 def _account(entry: Entry, world: World) -> User:
-    found: User | None = User.get_or_none(User.email_key == users.email_key(entry["email"]))
+    found = users.find_by_email(entry["email"])
     if found is not None:
         return found
     world.made.accounts += 1

@@ -5,6 +5,8 @@ from __future__ import annotations
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
+from musicsvc.store import email_addresses
+
 SHORTEST = 8
 LONGEST = 128
 COMMONEST = 3_000
@@ -28,7 +30,7 @@ def check(password: str, *, email: str, hosted: bool) -> str | None:
     """What is wrong with the password, None where nothing is; the commonest are refused on a hosted service alone."""
     if not SHORTEST <= len(password) <= LONGEST:
         return f"The password must have {SHORTEST} to {LONGEST} characters."
-    if password.casefold() == email.strip().casefold():
+    if email_addresses.normalize(password) == email_addresses.normalize(email):
         return "The password must not be the email."
     if hosted and password.casefold() in _commonest():
         return "The password is among the commonest; choose another."

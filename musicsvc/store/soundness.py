@@ -9,7 +9,7 @@ import apsw
 
 from musicsvc.clock import MINUTE, SECOND, isoformat, to_datetime
 from musicsvc.errors import Failure
-from musicsvc.store import models, schema, sqlite_files
+from musicsvc.store import mailboxes, models, schema, sqlite_files
 from musicsvc.store.database import current, open_unchecked
 
 if TYPE_CHECKING:
@@ -81,6 +81,8 @@ def _of_open(store: Store, now: int) -> Iterator[Finding]:
         yield problem("schema", _listed(differences), "Restore a backup, or put the schema right.")
     else:
         yield ok("schema", "The schema is the newest.")
+        for pair in store.read(mailboxes.shared).result():
+            yield warning("accounts", pair.finding, pair.hint)
     last = store.read(newest).result()
     if last is not None and last > now + APART:
         finding = f"The newest row is of {isoformat(last)}, which this machine's clock has not reached."

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import unicodedata
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from peewee import IntegrityError
 
 from musicsvc.errors import Invalid, NotFound
-from musicsvc.store import bulk, events, search
+from musicsvc.store import bulk, email_addresses, events, search
 from musicsvc.store.database import savepoint
 from musicsvc.store.models import User
 
@@ -17,28 +16,8 @@ if TYPE_CHECKING:
 
     from musicsvc.store.events import Actor
 
-EMAIL_LENGTH = 255
 NAME_LENGTH = 100
 TAKEN = "The email has already been taken."
-
-
-def email_key(email: str) -> str:
-    """What two spellings of one address share: casefolded, in NFC."""
-    folded = unicodedata.normalize("NFD", email.strip()).casefold()
-    return unicodedata.normalize("NFC", folded)
-
-
-def email_problem(email: str) -> str | None:
-    """What is wrong with the address's syntax, None where nothing is; nothing is looked up, `.test` is taken."""
-    if len(email) > EMAIL_LENGTH:
-        return f"The email must not be longer than {EMAIL_LENGTH} characters."
-    from email_validator import EmailNotValidError, validate_email  # noqa: PLC0415 - slow to load, seldom needed
-
-    try:
-        validate_email(email, check_deliverability=False, test_environment=True)
-    except EmailNotValidError:
-        return "The email must be a valid email address."
-    return None
 
 
 def create(
@@ -54,14 +33,17 @@ def create(
     """A new account, named after the part before the @ unless told otherwise; Invalid where the e-mail is taken."""
     email = email.strip()
     name = email.rpartition("@")[0] if display_name is None else display_name.strip()
-    problems = {"email": email_problem(email), "display_name": None if display_name is None else _name_problem(name)}
+    problems = {
+        "email": email_addresses.problem(email),
+        "display_name": None if display_name is None else _name_problem(name),
+    }
     if found := {field: problem for field, problem in problems.items() if problem}:
         raise Invalid(found)
     try:
         with savepoint():
             user: User = User.create(
                 email=email,
-                email_key=email_key(email),
+                email_key=email_addresses.normalize(email),
                 display_name=name,
                 password_hash=password_hash,
                 admin=admin,
@@ -84,6 +66,11 @@ class NewUser(NamedTuple):
     display_name: str
     external_id: str | None = None
 
+    @property
+    def email_key(self) -> str:
+        """The normal form of the e-mail."""
+        return email_addresses.normalize(self.email)
+
 
 def create_many(people: Sequence[NewUser], *, now: int) -> Sequence[int]:
     """The ids of new accounts, in the same order, without password and API access; for imports and made worlds.
@@ -92,7 +79,7 @@ def create_many(people: Sequence[NewUser], *, now: int) -> Sequence[int]:
     """
     ids = bulk.ids(User, len(people))
     rows = [
-        (user_id, new.email, email_key(new.email), new.display_name, new.external_id, now)
+        (user_id, new.email, new.email_key, new.display_name, new.external_id, now)
         for user_id, new in zip(ids, people, strict=True)
     ]
     bulk.insert(User, ("id", "email", "email_key", "display_name", "external_id", "created_at"), rows)
@@ -109,17 +96,24 @@ def get(user_id: int) -> User:
 
 
 def find_by_email(email: str) -> User | None:
-    """The account with this e-mail, regardless of case."""
-    user: User | None = User.get_or_none(User.email_key == email_key(email))
+    """Return the account of this mailbox, in any spelling, or None; an account without a normal form comes first."""
+    found = User.select().where(email_addresses.matches(User, email))
+    user: User | None = found.order_by(email_addresses.exact_first(User)).first()
     return user
 
 
 def by_email(email: str) -> User:
-    """The account with this e-mail, regardless of case, or NotFound."""
+    """Return the account of this mailbox, in any spelling, or raise NotFound."""
     user = find_by_email(email)
     if user is None:
         raise NotFound(f"There is no account {email}.")
     return user
+
+
+def without_key() -> dict[int, str]:
+    """Return the e-mails, by id, of the accounts whose normal form belongs to an older account."""
+    rows: Any = User.select(User.id, User.email).where(User.email_key.is_null()).order_by(User.id).tuples()
+    return dict(rows)
 
 
 def emails(ids: Collection[int]) -> dict[int, str]:
@@ -175,5 +169,5 @@ def _name_problem(name: str) -> str | None:
 
 
 def is_taken(email: str) -> bool:
-    """Whether an account has this address already, in whatever case."""
-    return bool(User.select().where(User.email_key == email_key(email)).exists())
+    """Return whether the mailbox has an account already, in any spelling."""
+    return find_by_email(email) is not None

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import upgrading
 from tests.cli.conftest import Json, Run
 
 
@@ -42,6 +43,37 @@ def test_a_database_without_tables_is_brought_to_the_newest_schema(
     assert json.loads(bare("db", "upgrade", "--json").stdout)["migrations"][0] == "0001_catalog"
     assert bare("db", "upgrade").stderr == "The schema is the newest already.\n"
     assert json.loads(bare("init", "--json").stdout)["migrations"] == []
+
+
+def test_an_upgrade_lists_accounts_that_share_a_mailbox(
+    bare: Run, new_database: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = new_database(migrated=False)
+    accounts = (
+        "INSERT INTO account (id, email, email_key, display_name, created_at) VALUES"
+        " (4, 'eva@exämple.test', 'eva@exämple.test', 'Eva', 1), (5, 'ann@label.test', 'ann@label.test', 'Ann', 2),"
+        " (6, 'eva@xn--exmple-cua.test', 'eva@xn--exmple-cua.test', 'Eva', 3)"
+    )
+    upgrading.migrate_to(url, "0008_collaborations", accounts)
+    monkeypatch.setenv("MUSICSVC_DATABASE_URL", url)
+    done = bare("db", "upgrade", "--json")
+    finding = (
+        "Accounts 4 (eva@exämple.test) and 6 (eva@xn--exmple-cua.test) share a mailbox."
+        " Account 6 is found only by its e-mail exactly as written."
+    )
+    hint = (
+        "Suspend the one that is no longer used:"
+        " musicsvc user suspend 'eva@exämple.test', or: musicsvc user suspend eva@xn--exmple-cua.test"
+    )
+    assert f"Warning: {finding} {hint}\n" in done.stderr
+    assert json.loads(done.stdout)["shared_mailboxes"] == [
+        {"account_id": 6, "email": "eva@xn--exmple-cua.test", "owner_id": 4, "owner_email": "eva@exämple.test"}
+    ]
+    for line in (("db", "upgrade"), ("init",)):
+        assert bare(*line).stderr.endswith(f"Warning: {finding} {hint}\n")
+    bare("user", "suspend", "eva@xn--exmple-cua.test")
+    assert json.loads(bare("user", "show", "eva@exämple.test", "--json").stdout)["suspended_at"] is None
+    assert bare("db", "upgrade").stderr == "The schema is the newest already.\n"
 
 
 def test_a_sound_database_passes_its_check(ask: Json) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from playhouse.migrations import Runner
 
 from musicsvc.store import database, schema
-from musicsvc.store.database import bound, current
+from musicsvc.store.database import current
+from tests import upgrading
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,10 +33,7 @@ def old(new_database: Callable[..., str]) -> Old:
 
     def make(last: str, rows: str) -> str:
         url = new_database(migrated=False)
-        with schema.migrating(url) as opened, bound(opened):
-            Runner(opened, str(schema.MIGRATIONS), table_name=schema.HISTORY).up(last)
-            for statement in rows.split(";"):
-                opened.execute_sql(statement)
+        upgrading.migrate_to(url, last, *rows.split(";"))
         return url
 
     return make

@@ -4,8 +4,6 @@ import itertools
 import shutil
 import signal
 import stat
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,29 +15,9 @@ import pytest
 from musicsvc.errors import Failure
 from musicsvc.store import database, models, schema, sqlite_files
 from musicsvc.store.database import Store, current
+from tests import upgrading
 
 sqlite = pytest.mark.only_on("sqlite")
-UPGRADE = """
-import os, signal, sys, peewee
-from musicsvc.store import schema
-url, statements = sys.argv[1], int(sys.argv[2])
-execute = peewee.Database.execute_sql
-def counting(database, sql, params=None):
-    global statements
-    cursor = execute(database, sql, params)
-    statements -= 1
-    if statements == 0:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return cursor
-peewee.Database.execute_sql = counting
-sys.stdin.readline()
-print(*schema.upgrade(url), flush=True)
-"""
-
-
-def _start_upgrade(url: str, killed_after: int = 0) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-c", UPGRADE, url, str(killed_after)]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
 def _problems(url: str) -> list[str]:
@@ -57,7 +35,7 @@ def test_an_upgrade_applies_everything_and_a_second_one_nothing(new_database: Ca
 
 def test_two_processes_at_once_migrate_once(new_database: Callable[..., str]) -> None:
     url = new_database(migrated=False)
-    processes = [_start_upgrade(url) for _ in range(2)]
+    processes = [upgrading.start(url) for _ in range(2)]
     for process in processes:
         assert process.stdin
         process.stdin.write("\n")
@@ -77,7 +55,7 @@ def test_an_upgrade_killed_after_any_statement_is_finished_by_the_next(
     killed = -signal.SIGKILL
     while killed == -signal.SIGKILL and (statements := next(counts, 0)):
         url = new_database(migrated=False)
-        process = _start_upgrade(url, killed_after=statements)
+        process = upgrading.start(url, killed_after=statements)
         process.communicate("\n", timeout=60)
         killed = process.returncode
 

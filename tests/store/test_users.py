@@ -3,8 +3,6 @@
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from musicsvc.clock import Clock
 from musicsvc.errors import Invalid, NotFound
@@ -71,13 +69,3 @@ def test_a_suspension_keeps_its_first_moment_and_reason_and_can_be_undone(store:
     store.write(lambda: users.reinstate(users.get(made.id), now=11)).result()
     user = store.read(lambda: users.get(made.id)).result()
     assert (user.suspended_at, user.suspended_reason) == (None, None)
-
-
-@given(st.text(max_size=30))
-def test_an_email_key_is_its_own_key(text: str) -> None:
-    assert users.email_key(users.email_key(text)) == users.email_key(text)
-
-
-@given(st.emails())
-def test_two_cases_of_an_email_share_their_key(email: str) -> None:
-    assert users.email_key(email.upper()) == users.email_key(email.lower()) == users.email_key(f" {email} ")

@@ -7,13 +7,13 @@ from typing import Any
 from pydantic import Field, ValidationInfo, field_validator
 
 from musicsvc.server.schemas.fields import Body, Secret, text
-from musicsvc.store import passwords, users
+from musicsvc.store import email_addresses, passwords, users
 
 
 class RegisterIn(Body):
     """A new account; a token is made where `token_name` is sent."""
 
-    email: text(1, users.EMAIL_LENGTH) = Field(  # type: ignore[valid-type]
+    email: text(1, email_addresses.LENGTH) = Field(  # type: ignore[valid-type]
         examples=["clara@example.test"], json_schema_extra={"format": "email"}
     )
     password: Secret = Field(
@@ -25,7 +25,7 @@ class RegisterIn(Body):
     @field_validator("email")
     @classmethod
     def _email_syntax(cls, value: str) -> str:
-        if problem := users.email_problem(value):
+        if problem := email_addresses.problem(value):
             raise ValueError(problem)
         return value
 

@@ -7,16 +7,16 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from musicsvc.store import bulk, users
+from musicsvc.store import bulk, email_addresses, users
 from musicsvc.store.models import User
 from musicsvc.store.users import NewUser
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Container, Iterable, Mapping
 
 PLACEHOLDER = "import.test"  # a domain that never receives mail
 PLAIN_ID = re.compile(r"[a-z0-9]{1,60}")
-Key = tuple[str, str]  # "email" and the e-mail's key, or "id" and the external id
+Key = tuple[str, str]  # "email" and its normal form, "exact" and an e-mail as it is, or "id" and the external id
 
 
 @dataclass(slots=True)
@@ -29,11 +29,21 @@ class Accounts:
     problems: dict[Key, str] = field(default_factory=dict)
 
 
-def key_of(name: str) -> Key:
-    """What two spellings of one account share; an e-mail that an import made up stands for the id in it."""
+def exact() -> dict[Key, int]:
+    """Return the accounts that are found by their exact e-mail alone, because an older one has the normal form."""
+    return {("exact", email): user_id for user_id, email in users.without_key().items()}
+
+
+def key_of(name: str, known: Container[Key]) -> Key:
+    """What two spellings of one account share; an e-mail that an import made up stands for the id in it.
+
+    `known` holds the accounts of `exact`.
+    """
+    if ("exact", name) in known:
+        return "exact", name
     if "@" not in name:
         return "id", name
-    key = users.email_key(name)
+    key = email_addresses.normalize(name)
     local, _, domain = key.rpartition("@")
     return ("id", local) if domain == PLACEHOLDER and PLAIN_ID.fullmatch(local) else ("email", key)
 
@@ -41,11 +51,11 @@ def key_of(name: str) -> Key:
 def resolve(names: Iterable[str], known: Mapping[Key, int], *, create: bool, dry_run: bool, now: int) -> Accounts:
     """The accounts of these names; those that are missing are made where `create` says so.
 
-    `known` are those that a dry run has not written; it gives them ids below 0.
+    `known` are those of `exact`, and those that a dry run has not written; it gives them ids below 0.
     """
     spelled: dict[Key, str] = {}
     for name in names:
-        spelled.setdefault(key_of(name), name)
+        spelled.setdefault(key_of(name, known), name)
     found = Accounts({key: known[key] for key in spelled if key in known} | _find(list(spelled)))
     missing = {key: name for key, name in spelled.items() if key not in found.ids}
     if not create:
@@ -56,7 +66,7 @@ def resolve(names: Iterable[str], known: Mapping[Key, int], *, create: bool, dry
     unwritten = range(-1 - len(known), -1 - len(known) - len(people), -1)
     ids = unwritten if dry_run else users.create_many(list(people.values()), now=now)
     for (key, new), user_id in zip(people.items(), ids, strict=True):
-        found.ids[key] = found.made_ids[key] = found.made_ids["email", users.email_key(new.email)] = user_id
+        found.ids[key] = found.made_ids[key] = found.made_ids["email", new.email_key] = user_id
     return found
 
 
@@ -72,11 +82,11 @@ def _find(keys: list[Key]) -> dict[Key, int]:
 def _to_make(missing: Mapping[Key, str], found: Accounts) -> dict[Key, NewUser]:
     """The accounts that can be made; why the others cannot is noted."""
     people = {key: _new(key, name) for key, name in missing.items()}
-    taken = _find([("email", users.email_key(new.email)) for (kind, _), new in people.items() if kind == "id"])
+    taken = _find([("email", new.email_key) for (kind, _), new in people.items() if kind == "id"])
     for (kind, value), new in people.items():
-        if ("email", users.email_key(new.email)) in taken:
+        if ("email", new.email_key) in taken:
             found.problems[kind, value] = f"cannot be made: {new.email} is an account already"
-        elif kind == "email" and (users.email_problem(new.email) or value.endswith(f"@{PLACEHOLDER}")):
+        elif kind == "email" and (email_addresses.problem(new.email) or value.endswith(f"@{PLACEHOLDER}")):
             found.problems[kind, value] = "is neither an account nor an e-mail address"
     return {key: new for key, new in people.items() if key not in found.problems}
 

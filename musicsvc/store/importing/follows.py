@@ -14,7 +14,7 @@ from musicsvc.store.importing.summary import Counts, Refusal, Summary
 from musicsvc.store.models import Follow
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Container, Iterator, Sequence
 
     from musicsvc.store.database import Store
     from musicsvc.store.importing.accounts import Accounts, Key
@@ -55,7 +55,7 @@ class Row(NamedTuple):
 
 @dataclass(slots=True)
 class Unwritten:
-    """What a dry run would have made so far."""
+    """What a dry run would have made so far; `accounts` begins with those found by their exact e-mail."""
 
     accounts: dict[Key, int] = field(default_factory=dict)
     follows: set[tuple[int, int]] = field(default_factory=set)
@@ -81,9 +81,9 @@ def run(store: Store, reader: Reader, options: Options, *, now: int, told: Calla
         columns.check(reader.columns, FIELDS)
     unused = columns.unused(reader.columns or [])
     summary = Summary(options.dry_run, unused, counts={kind: Counts() for kind in ("accounts", "follows")})
-    unwritten = Unwritten()
+    unwritten = Unwritten(store.read(accounts.exact).result())
     try:
-        for parsed in pieces(_parsed(reader, columns, options.blanks)):
+        for parsed in pieces(_parsed(reader, columns, options.blanks, unwritten.accounts)):
             outcome = _put(store, [row for row in parsed if isinstance(row, Row)], options, unwritten, now)
             refused = sorted([*outcome.refused, *(row for row in parsed if isinstance(row, Refusal))])
             _add(summary, outcome, refused, len(parsed))
@@ -93,12 +93,12 @@ def run(store: Store, reader: Reader, options: Options, *, now: int, told: Calla
     return summary
 
 
-def _parsed(reader: Reader, columns: Columns, blanks: Sequence[str]) -> Iterator[Row | Refusal]:
+def _parsed(reader: Reader, columns: Columns, blanks: Sequence[str], known: Container[Key]) -> Iterator[Row | Refusal]:
     for record in reader:
-        yield Refusal(record.line, record.fault) if record.fault is not None else _row(record, columns, blanks)
+        yield Refusal(record.line, record.fault) if record.fault is not None else _row(record, columns, blanks, known)
 
 
-def _row(record: Record, columns: Columns, blanks: Sequence[str]) -> Row | Refusal:
+def _row(record: Record, columns: Columns, blanks: Sequence[str], known: Container[Key]) -> Row | Refusal:
     held = cells(record, columns, blanks)
     found, faults = [], []
     for name in FIELDS:
@@ -111,7 +111,7 @@ def _row(record: Record, columns: Columns, blanks: Sequence[str]) -> Row | Refus
             faults.append(f"{name} is missing")
         else:
             found.append(text)
-    if not faults and accounts.key_of(found[0]) == accounts.key_of(found[1]):
+    if not faults and accounts.key_of(found[0], known) == accounts.key_of(found[1], known):
         faults = [ITSELF]
     return Refusal(record.line, "; ".join(faults)) if faults else Row(record.line, *found)
 
@@ -125,9 +125,10 @@ def _put(store: Store, piece: list[Row], options: Options, unwritten: Unwritten,
         names = [name for row in piece for name in row[1:]]
         create, dry_run = options.create_missing, options.dry_run
         people = accounts.resolve(names, unwritten.accounts, create=create, dry_run=dry_run, now=now)
-        pairs, refused = _pairs(piece, people)
+        pairs, refused = _pairs(piece, people, unwritten.accounts)
         new = _unknown(pairs, unwritten) if dry_run else _insert(pairs, now)
-        return Outcome(people, refused, new, len(piece), sum(accounts.key_of(name) in people.ids for name in names))
+        mentions = sum(accounts.key_of(name, unwritten.accounts) in people.ids for name in names)
+        return Outcome(people, refused, new, len(piece), mentions)
 
     outcome = (store.read(unit) if options.dry_run else store.write(unit)).result()
     if options.dry_run:
@@ -136,12 +137,12 @@ def _put(store: Store, piece: list[Row], options: Options, unwritten: Unwritten,
     return outcome
 
 
-def _pairs(piece: list[Row], people: Accounts) -> tuple[list[tuple[int, int]], list[Refusal]]:
+def _pairs(piece: list[Row], people: Accounts, known: Container[Key]) -> tuple[list[tuple[int, int]], list[Refusal]]:
     """The follows that can be, each once and in the order of the rows, and the rows that cannot."""
     pairs: dict[tuple[int, int], None] = {}
     refused = []
     for row in piece:
-        keys = [accounts.key_of(name) for name in row[1:]]
+        keys = [accounts.key_of(name, known) for name in row[1:]]
         faults = [
             f"{field_} {name!r} {people.problems[key]}"
             for field_, name, key in zip(FIELDS, row[1:], keys, strict=True)

@@ -8,11 +8,11 @@ from musicsvc.store.models.table import Table, link
 
 
 class User(Table):
-    """An account."""
+    """An account. `email_key` is the normal form of `email`, null where an older account of the mailbox holds it."""
 
     id = BigAutoField()
     email = TextField()
-    email_key = TextField(unique=True)
+    email_key = TextField(null=True, unique=True)
     display_name = TextField()
     avatar = TextField(null=True)
     password_hash = TextField(null=True)
@@ -29,11 +29,11 @@ class User(Table):
 
 
 class AccessRequest(Table):
-    """A request for API access and what became of it."""
+    """A request for API access and what became of it; `email_key` as in User."""
 
     id = BigAutoField()
     email = TextField()
-    email_key = TextField(index=True)
+    email_key = TextField(null=True, index=True)
     use_case = TextField()
     volume = TextField()
     organization = TextField()

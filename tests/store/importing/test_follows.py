@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 from musicsvc.errors import Failure, Invalid
-from musicsvc.store import search, users
+from musicsvc.store import email_addresses, search, users
 from musicsvc.store.database import Store
 from musicsvc.store.importing import follows, pieces, readers
 from musicsvc.store.importing.summary import Summary
@@ -85,7 +85,7 @@ def test_missing_accounts_are_made_where_that_is_asked_for(store: Store, importe
         "x Y/é": "x Y/é",
     }
     assert (made["747"].email, made["Ann"].email) == ("747@import.test", "Ann@A.test")
-    assert all(users.email_problem(user.email) is None for user in made.values())
+    assert all(email_addresses.problem(user.email) is None for user in made.values())
     assert not any(user.api_access or user.password_hash or user.admin for user in made.values())
     assert pairs(store) == [("0", "747"), ("Ann", "x Y/é"), ("747", "Ann")]
     assert store.read(lambda: [row.display_name for row in search.find("x y", 5)]).result() == ["x Y/é"]

@@ -1,0 +1,73 @@
+"""E-mail addresses: their syntax, and the normal form by which accounts and access requests are found."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import TYPE_CHECKING
+
+import regex
+
+if TYPE_CHECKING:
+    from peewee import Expression, Ordering
+
+    from musicsvc.store.models import AccessRequest, User
+
+LENGTH = 255
+LOCAL_LENGTH = 64
+INVALID = "The email must be a valid email address."
+_ATOM = r"(?:[a-zA-Z0-9!#$%&'*+/=?^_`{|}~-]|[^\x00-\x7f\p{C}\p{Z}])+"
+_LOCAL = regex.compile(rf"(?!\p{{M}}){_ATOM}(?:\.{_ATOM})*")  # RFC 5322 dot-atom, RFC 6532 for the rest of Unicode
+_LABEL = r"(?!-)[a-z0-9-]{1,63}(?<!-)"
+_DOMAIN = regex.compile(rf"localhost|(?:{_LABEL}\.)+(?!\d+$){_LABEL}")  # a number at the end: an IP address
+
+
+def normalize(email: str) -> str:
+    """Return the form that all spellings of one mailbox share.
+
+    Local part: NFKC and case-folded. Domain: ASCII by IDNA (UTS 46, non-transitional).
+    """
+    local, at, domain = email.strip().rpartition("@")
+    return _fold(local) + at + (_ascii_domain(domain) or _fold(domain))
+
+
+def problem(email: str) -> str | None:
+    """Return what is wrong with the syntax of an address, or None. Reserved domains such as `.test` are valid."""
+    email = email.strip()
+    if len(email) > LENGTH:
+        return f"The email must not be longer than {LENGTH} characters."
+    local, _, domain = email.rpartition("@")
+    if max(len(local), len(_fold(local))) > LOCAL_LENGTH:
+        return f"The part of the email before the @ must not be longer than {LOCAL_LENGTH} characters."
+    valid = _LOCAL.fullmatch(local) and _LOCAL.fullmatch(_fold(local)) and _DOMAIN.fullmatch(_ascii_domain(domain))
+    return None if valid else INVALID
+
+
+def matches(table: type[User | AccessRequest], email: str) -> Expression:
+    """Return the condition for rows of this mailbox; a row without a normal form is matched by its exact e-mail."""
+    return (table.email_key == normalize(email)) | (table.email_key.is_null() & (table.email == email.strip()))
+
+
+def exact_first(table: type[User | AccessRequest]) -> Ordering:
+    """Return the order in which a row that is matched by its exact e-mail comes first."""
+    return table.email_key.is_null().desc()
+
+
+def _fold(text: str) -> str:
+    """Return the text in NFKC and case-folded, in a form that does not change when folded again."""
+    if text.isascii():
+        return text.lower()
+    for _ in range(2):
+        text = unicodedata.normalize("NFKC", unicodedata.normalize("NFD", text).casefold())
+    return text
+
+
+def _ascii_domain(domain: str) -> str:
+    """Return the domain in its ASCII form, or an empty string where it has none."""
+    if domain.isascii() and "xn--" not in (lowered := domain.lower()):
+        return lowered
+    import idna  # noqa: PLC0415 - slow to load; most domains do without it
+
+    try:
+        return idna.encode(domain, uts46=True).decode()
+    except idna.IDNAError:
+        return ""

@@ -1,0 +1,40 @@
+"""Databases of earlier schemas on either store, and upgrades in a process of their own that can be killed."""
+
+import subprocess
+import sys
+
+from playhouse.migrations import Runner
+
+from musicsvc.store import schema
+from musicsvc.store.database import bound
+
+UPGRADE = """
+import os, signal, sys, peewee
+from musicsvc.store import schema
+url, statements = sys.argv[1], int(sys.argv[2])
+execute = peewee.Database.execute_sql
+def counting(database, sql, params=None):
+    global statements
+    cursor = execute(database, sql, params)
+    statements -= 1
+    if statements == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return cursor
+peewee.Database.execute_sql = counting
+sys.stdin.readline()
+print(*schema.upgrade(url), flush=True)
+"""
+
+
+def start(url: str, killed_after: int = 0) -> "subprocess.Popen[str]":
+    """Start an upgrade that waits for a line, and is killed after this many statements."""
+    command = [sys.executable, "-c", UPGRADE, url, str(killed_after)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def migrate_to(url: str, migration: str, *statements: str) -> None:
+    """Apply the migrations up to this one, then run the statements."""
+    with schema.migrating(url) as database, bound(database):
+        Runner(database, str(schema.MIGRATIONS), table_name=schema.HISTORY).up(migration)
+        for statement in statements:
+            database.execute_sql(statement)
