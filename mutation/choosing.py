@@ -1,0 +1,101 @@
+"""The tests to run against a break: the likely and quick ones first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from mutation.related import Uses
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from mutation.breaks import Break
+    from mutation.recording import Recording
+    from mutation.source import Source
+
+FIRST_TESTS = 12
+FIRST_FILES = 3
+FIRST_SECONDS = 4.0
+NAMESAKE = 0.25  # tests/store/test_albums.py is made for musicsvc/store/albums.py
+START = 0.05  # seconds that every test costs
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Tests in the order in which to run them: the first ones, then the rest; and the seconds that were left out."""
+
+    first: list[str]
+    rest: list[str]
+    left_out: float
+
+
+class Chooser:
+    """Chooses tests by a recording."""
+
+    def __init__(self, recording: Recording, sources: Sequence[Source], budget: float) -> None:
+        """`budget` bounds the seconds of tests that a break is worth."""
+        self._recording = recording
+        self._weights = recording.weights()
+        self._uses = Uses(sources)
+        self._budget = budget
+
+    def __call__(self, broken: Break) -> Choice:
+        """The tests for a break."""
+        ranked = sorted(self._concerned(broken), key=lambda test: (self._cost(test, broken), test))
+        first = self._first(ranked)
+        rest, seconds, left_out = [], 0.0, 0.0
+        for test in ranked:
+            if test not in first:
+                seconds += self._recording.seconds[test] + START
+                if seconds <= self._budget:
+                    rest.append(test)
+                else:
+                    left_out += self._recording.seconds[test]
+        return Choice(first, _by_file(rest), left_out)
+
+    def _cost(self, test: str, broken: Break) -> float:
+        """A test that is quick and executes little beside is likely to be about the broken code."""
+        stem = PurePath(broken.module).stem
+        name = PurePath(test.partition("::")[0]).stem.removeprefix("test_")
+        share = NAMESAKE if stem in name or name in stem else 1.0
+        return (START + self._recording.seconds[test]) * (self._weights[test] or 1) * share
+
+    def _first(self, ranked: Iterable[str]) -> list[str]:
+        first: list[str] = []
+        files: set[str] = set()
+        seconds = 0.0
+        for test in ranked:
+            file = test.partition("::")[0]
+            seconds += self._recording.seconds[test]
+            if len(first) == FIRST_TESTS or (first and seconds > FIRST_SECONDS):
+                break
+            if file in files or len(files) < FIRST_FILES:
+                files.add(file)
+                first.append(test)
+        return _by_file(first)
+
+    def _concerned(self, broken: Break) -> set[str]:
+        """The tests that execute the place; else the function; else those of the code that depends on it."""
+        traced = self._recording.functions.get(broken.module, {})
+        if broken.suite is not None and (found := self._recording.tests(broken.module, broken.function, broken.suite)):
+            return found
+        if broken.suite is None and broken.function in traced and (found := traced[broken.function].all):
+            return found
+        position = broken.source.position(broken.span[0])
+        for places in self._uses.behind(broken.module, "" if broken.suite is None else broken.function, position):
+            if found := self._tests_of(places):
+                return found
+        return set().union(*(each.all for each in traced.values()))
+
+    def _tests_of(self, places: Iterable[tuple[str, str]]) -> set[str]:
+        known = self._recording.functions
+        found = (known.get(module, {}).get(function) for module, function in places)
+        return set().union(*(traced.all for traced in found if traced))
+
+
+def _by_file(tests: Sequence[str]) -> list[str]:
+    """The tests with those of one file together, so that a module's fixtures are made once."""
+    files = list(dict.fromkeys(test.partition("::")[0] for test in tests))
+    return sorted(tests, key=lambda test: files.index(test.partition("::")[0]))

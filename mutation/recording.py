@@ -1,0 +1,154 @@
+"""Recordings: which tests execute which suite, and how long each test takes."""
+
+from __future__ import annotations
+
+import ast
+import json
+import tempfile
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from itertools import compress, count
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mutation import instrument, suites
+from mutation.project import Copy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from mutation.project import Project
+
+Executed = dict[str, set[int]]  # test → numbers of suites
+
+
+@dataclass
+class Traced:
+    """A function as it was recorded: a digest of its code, and the tests of each suite."""
+
+    digest: str
+    tests: list[set[str]]
+
+    @property
+    def all(self) -> set[str]:
+        """The tests of any suite."""
+        return set().union(*self.tests)
+
+
+@dataclass
+class Recording:
+    """The seconds of the tests that passed, and the functions that they execute by module and name."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+    functions: dict[str, dict[str, Traced]] = field(default_factory=dict)
+
+    @classmethod
+    def load(cls, path: Path) -> Recording:
+        """Read a recording; it is empty where there is no file."""
+        if not path.exists():
+            return cls()
+        held = json.loads(path.read_text("utf-8"))
+        ids = [test for test, _ in held["tests"]]
+        functions = {
+            module: {
+                name: Traced(digest, [{ids[number] for number in tests} for tests in branches])
+                for name, (digest, branches) in traced.items()
+            }
+            for module, traced in held["functions"].items()
+        }
+        return cls(dict(held["tests"]), functions)
+
+    def save(self, path: Path) -> None:
+        """Write the recording."""
+        numbers = {test: number for number, test in enumerate(self.seconds)}
+        functions = {
+            module: {
+                name: (each.digest, [sorted(numbers[test] for test in tests) for tests in each.tests])
+                for name, each in traced.items()
+            }
+            for module, traced in self.functions.items()
+        }
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps({"tests": list(self.seconds.items()), "functions": functions}), "utf-8")
+
+    def tests(self, module: str, function: str, number: int) -> set[str]:
+        """The tests that execute a suite."""
+        traced = self.functions.get(module, {}).get(function)
+        return traced.tests[number] if traced else set()
+
+    def weights(self) -> Counter[str]:
+        """How many suites each test executes."""
+        branches = (tests for traced in self.functions.values() for each in traced.values() for tests in each.tests)
+        return Counter(test for tests in branches for test in tests)
+
+    def without(self, files: Sequence[str]) -> Recording:
+        """The recording less the tests of these files and folders."""
+
+        def stays(test: str) -> bool:
+            path = Path(test.partition("::")[0])
+            return not any(path.is_relative_to(file) for file in files)
+
+        functions = {
+            module: {name: Traced(each.digest, [set(filter(stays, tests)) for tests in each.tests])
+                     for name, each in traced.items()}
+            for module, traced in self.functions.items()
+        }  # fmt: skip
+        return Recording({test: seconds for test, seconds in self.seconds.items() if stays(test)}, functions)
+
+    def adapted(self, project: Project) -> Recording:
+        """The recording for the code as it is now: a function that has changed keeps its tests on every suite."""
+        functions = {}
+        for module in project.modules():
+            found = suites.find(ast.parse(project.source(module)))
+            digests, sizes = suites.fingerprints(found), Counter(suite.function for suite in found)
+            recorded = self.functions.get(module, {})
+            functions[module] = {
+                name: _adapted(recorded.get(name), digest, sizes[name]) for name, digest in digests.items()
+            }
+        return Recording(dict(self.seconds), functions)
+
+
+def _adapted(traced: Traced | None, digest: str, size: int) -> Traced:
+    if traced is None:
+        return Traced(digest, [set() for _ in range(size)])
+    return traced if traced.digest == digest else Traced(digest, [set(traced.all) for _ in range(size)])
+
+
+class FailedError(Exception):
+    """The recording run came to nothing; the message is its output."""
+
+
+def record(project: Project, tests: Sequence[str], workers: int, known: Recording) -> tuple[Recording, list[str]]:
+    """Run tests on the unbroken code; what is known and what they execute, and the tests that did not pass."""
+    with Copy(project) as copy, tempfile.TemporaryDirectory() as folder:
+        places = instrument.package(project, copy)
+        recording = known.without(tests or ["."]).adapted(project)
+        copy.configure("mutation_hits", {"folder": folder, "suites": len(places)})
+        parallel = ["-n", str(workers)] if workers > 1 else []
+        output = Path(folder) / "output"
+        copy.start(["-q", "-p", "mutation_trace", *parallel, *tests], output).wait()
+        lines = list(_lines(Path(folder)))
+        if not lines:
+            raise FailedError(output.read_text("utf-8"))
+        started = _started(Path(folder), len(places))
+    for test, passed, seconds, executed, shared in lines:
+        if passed:
+            recording.seconds[test] = seconds
+            for number in set(executed).union(*(started[owner] for owner in (test, *shared))):
+                module, function, suite = places[number]
+                recording.functions[module][function].tests[suite].add(test)
+    return recording, [test for test, passed, *_ in lines if not passed]
+
+
+def _lines(folder: Path) -> Iterator[tuple[str, bool, float, list[int], list[str]]]:
+    for file in sorted(folder.glob("tests-*.jsonl")):
+        yield from map(json.loads, file.read_text("utf-8").splitlines())
+
+
+def _started(folder: Path, size: int) -> defaultdict[str, set[int]]:
+    """The suites that other processes executed, by the test or fixture that started them."""
+    found: defaultdict[str, set[int]] = defaultdict(set)
+    for file in folder.glob("*.hits"):
+        content = file.read_bytes()
+        found[content[size:].decode()].update(compress(count(), content[:size]))
+    return found

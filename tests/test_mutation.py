@@ -1,0 +1,203 @@
+"""The mutation run, on a project of one module."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mutation import breaks, listed
+from mutation.__main__ import main
+from mutation.project import Project
+from mutation.recording import Recording
+from mutation.source import Source
+
+SHOP = '''
+"""A shop."""
+
+from __future__ import annotations
+
+FREE_FROM = 50
+
+
+def total(prices: list[int], *, member: bool) -> int:
+    """The sum, with the fee for sending it."""
+    if not prices:
+        return 0
+    summed = sum(prices)
+    if member and summed > 10:
+        summed -= 1
+    return summed + fee(summed)
+
+
+def fee(summed: int) -> int:
+    return 0 if summed >= FREE_FROM else 5
+
+
+def wait(turns: int) -> int:
+    done = 0
+    while done < turns:
+        done += 1
+    return done
+'''
+TESTS = """
+import subprocess
+import sys
+
+from shop import prices
+
+
+def test_an_empty_cart_costs_nothing() -> None:
+    assert prices.total([], member=True) == 0
+
+
+def test_a_large_cart_is_sent_free() -> None:
+    assert prices.total([20, 30], member=False) == 50
+
+
+def test_members_pay_less() -> None:
+    assert prices.total([20], member=True) == 24
+
+
+def test_a_small_cart_costs_a_fee_in_another_process() -> None:
+    code = "from shop import prices; raise SystemExit(prices.total([4], member=False))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 9
+
+
+def test_turns_are_counted() -> None:
+    assert prices.wait(3) == 3
+"""
+MODULE = "shop/prices.py"
+UNNOTICED = (MODULE, "total", "if member and summed > 10:", "if member and summed >= 10:")  # no sum is 10
+NOTICED = [
+    (MODULE, "", "FREE_FROM = 50", "FREE_FROM = 51"),
+    (MODULE, "fee", "return 0 if summed >= FREE_FROM else 5", "return 0 if summed >= FREE_FROM else 6"),
+]
+ENDLESS = (MODULE, "wait", "done += 1", "pass")
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The project, with a recording."""
+    root = tmp_path_factory.mktemp("project")
+    (root / "shop").mkdir()
+    (root / "shop" / "__init__.py").touch()
+    (root / MODULE).write_text(SHOP, "utf-8")
+    (root / "tests").mkdir()
+    (root / "tests" / "test_prices.py").write_text(TESTS, "utf-8")
+    (root / "pyproject.toml").write_text('[tool.pytest.ini_options]\naddopts = "--import-mode=importlib"\n', "utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # its runs of pytest start in a quarter of the time
+        assert _mutation(root, "record") == 0
+        yield root
+
+
+def _mutation(root: Path, *arguments: str) -> int:
+    return main(["--root", str(root), "--package", "shop", *arguments])
+
+
+def _breaks(text: str = SHOP) -> list[breaks.Break]:
+    return list(breaks.of_module(Source(MODULE, text.encode())))
+
+
+def test_what_survives_is_printed_and_what_is_caught_is_not(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tried = [UNNOTICED, *NOTICED, ENDLESS]
+    (project / ".mutation" / "survivors.json").write_text(json.dumps(tried), "utf-8")
+
+    assert _mutation(project, "run", "--again", "--patience", "0.2", "--at-least", "76") == 1
+
+    out = capsys.readouterr().out
+    assert "4 breaks: 3 caught (1 of them by their time), 1 survived: 75.0 % caught" in out
+    assert [line for line in out.splitlines() if line.startswith("+ ")] == ["+    if member and summed >= 10:"]
+    assert (project / MODULE).read_text("utf-8") == SHOP
+
+
+def test_a_recording_knows_the_tests_of_a_branch_in_other_processes_too(project: Path) -> None:
+    recorded = Recording.load(project / ".mutation" / "recording.json")
+
+    def names(function: str, suite: int) -> set[str]:
+        return {test.rpartition("::")[2] for test in recorded.tests(MODULE, function, suite)}
+
+    assert names("total", 1) == {"test_an_empty_cart_costs_nothing"}
+    assert names("total", 2) == {"test_members_pay_less"}
+    assert names("fee", 0) == {
+        "test_a_large_cart_is_sent_free",
+        "test_members_pay_less",
+        "test_a_small_cart_costs_a_fee_in_another_process",
+    }
+
+
+def test_a_changed_function_keeps_its_tests_and_a_new_one_has_none(project: Path, tmp_path: Path) -> None:
+    recorded = Recording.load(project / ".mutation" / "recording.json")
+    (tmp_path / "shop").mkdir()
+    changed = SHOP.replace("return done", "return done + 0").replace("def fee", "def charge")
+    (tmp_path / MODULE).write_text(changed, "utf-8")
+
+    adapted = recorded.adapted(Project(tmp_path, "shop"))
+
+    assert adapted.tests(MODULE, "wait", 1) == {"tests/test_prices.py::test_turns_are_counted"}
+    assert adapted.tests(MODULE, "total", 1) == recorded.tests(MODULE, "total", 1)
+    assert adapted.tests(MODULE, "charge", 0) == adapted.tests(MODULE, "fee", 0) == set()
+
+
+def test_a_sample_comes_from_its_seed_and_survives_other_changes() -> None:
+    drawn = [each.key for each in breaks.sample(_breaks(), 6, seed=3)]
+    moved = f"import os\n{SHOP}".replace("while done < turns:", "while turns > done:")
+    after = [each.key for each in breaks.sample(_breaks(moved), 6, seed=3)]
+
+    assert drawn == [each.key for each in breaks.sample(_breaks(), 6, seed=3)]
+    assert drawn != [each.key for each in breaks.sample(_breaks(), 6, seed=4)]
+    assert len(set(drawn) & set(after)) >= 5  # one line has changed
+    assert len({key[2] for key in drawn}) == 6
+    assert drawn[0] not in [each.key for each in breaks.sample(_breaks(), 6, seed=3, left_out={drawn[0]})]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("a < b", {"a <= b"}),
+        ("a is not b", {"a is b"}),
+        ("(a or b) and c", {"(a and b) and c", "(b) and c", "(a) and c", "(a or b) or c", "c", "(a or b)"}),
+        ("not (a and b)", {"(a and b)", "not (a or b)", "not (b)", "not (a)"}),
+        ("[x for x in a if b]", {"[x for x in a if True]"}),
+        ("f(a, (b), key=1)", {"f(b, (a), key=1)", "f(a, (b), )", "f(a, (b), key=2)", "f(a, (b), key=0)"}),
+        ("q.where(a, b).order_by(c)", {"q.where(a, b)", "q.order_by(c)", "q.where(b).order_by(c)",
+                                       "q.where(b, a).order_by(c)"}),
+        ('"SELECT a FROM b WHERE c = 1 AND d"', {'"SELECT a FROM b WHERE c <> 1 AND d"',
+                                                 '"SELECT a FROM b WHERE c = 1 OR d"'}),
+        ('f"{a} SET b = 1 WHERE {c=}"', set()),
+        ('"to be read"', set()),
+        ("sorted(a)", {"list(a)"}),
+        ("min(a)", {"max(a)"}),
+    ],
+)  # fmt: skip
+def test_an_expression_is_broken(before: str, after: set[str]) -> None:
+    made = breaks.of_module(Source(MODULE, f"x = {before}\n".encode()))
+
+    assert {each.content.decode() for each in made if each.is_meant()} == {f"x = {text}\n" for text in after}
+
+
+def test_texts_types_and_what_never_runs_stay_whole() -> None:
+    text = '''"""Doc."""
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    a = 1
+T = TypeVar("T", bound="X")
+Kind = int | None
+log.info("started", 1)
+
+
+def f(x: "int" = None) -> None:
+    """Doc 1."""
+    log.debug("x" + "y")
+'''
+
+    assert _breaks(text) == []
+
+
+def test_every_break_by_hand_fits_one_place_of_the_package() -> None:
+    house = Project(Path(__file__).resolve().parents[1])
+    sources = [Source(module, house.source(module)) for module in house.modules()]
+
+    assert len(list(listed.semantic(sources))) > 10
