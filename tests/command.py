@@ -15,12 +15,17 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-def run_in_process(arguments: Sequence[str], stdin: str = "") -> CompletedProcess[str]:
-    """Run `musicsvc` with these arguments; its streams are text over bytes, as in a process, and no terminals."""
+def run_in_process(
+    arguments: Sequence[str], stdin: str = "", output: io.TextIOWrapper | None = None
+) -> CompletedProcess[str]:
+    """Run `musicsvc` with these arguments; its streams are text over bytes, as in a process, and no terminals.
+
+    `output` takes the place of stdout, which is then empty in the result.
+    """
     given, out, err = (io.TextIOWrapper(io.BytesIO(part), "utf-8") for part in (stdin.encode(), b"", b""))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", ["musicsvc", *arguments])
-        for name, stream in (("stdin", given), ("stdout", out), ("stderr", err)):
+        for name, stream in (("stdin", given), ("stdout", output or out), ("stderr", err)):
             patch.setattr(sys, name, stream)
         with pytest.raises(SystemExit) as end:
             main()

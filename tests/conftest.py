@@ -17,8 +17,11 @@ NOW = parse("2026-03-01T12:00:00Z")
 SERVER = pytest.StashKey[postgres.Server]()
 ADDRESS = pytest.StashKey[str]()
 
-hypothesis.settings.register_profile("musicsvc", database=None, deadline=None)
-hypothesis.settings.load_profile("musicsvc")
+# The same examples in every run. Shrinking one that fails can take minutes, so only `--slow` does it.
+QUICK = [phase for phase in hypothesis.Phase if phase is not hypothesis.Phase.shrink]
+hypothesis.settings.register_profile("quick", database=None, deadline=None, derandomize=True, phases=QUICK)
+hypothesis.settings.register_profile("slow", database=None, deadline=None)
+hypothesis.settings.load_profile("quick")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -30,6 +33,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Start PostgreSQL once a run: here without xdist, in its controller with it."""
+    if config.getoption("--slow"):
+        hypothesis.settings.load_profile("slow")
     given = getattr(config, "workerinput", None)
     if given is not None:
         config.stash[ADDRESS] = given["postgres"]

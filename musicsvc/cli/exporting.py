@@ -163,15 +163,16 @@ def _write(
     from musicsvc.store import exports
 
     columns = exports.COLUMNS[type_]
-    rows = _counted(exports.cells(type_, scope, days), exports.expected(type_, scope), told)
-    if kind == "parquet":
-        from musicsvc.reports import parquet
+    with exports.cells(type_, scope, days) as cells:
+        rows = _counted(cells, exports.expected(type_, scope), told)
+        if kind == "parquet":
+            from musicsvc.reports import parquet
 
-        parquet.write(columns, rows, file)
-    elif kind == "json":
-        file.writelines(tables.json(shapes.head(type_, days, now), columns, rows))
-    else:
-        file.writelines(tables.csv(columns, rows))
+            parquet.write(columns, rows, file)
+        elif kind == "json":
+            file.writelines(tables.json(shapes.head(type_, days, now), columns, rows))
+        else:
+            file.writelines(tables.csv(columns, rows))
 
 
 def _counted(rows: Iterable[Any], total: int, told: Callable[[float, float], None]) -> Iterator[Any]:

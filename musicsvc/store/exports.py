@@ -6,6 +6,7 @@ Each figure is the one of insights.py, read for some hundreds of subjects at onc
 from __future__ import annotations
 
 from collections import defaultdict
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from musicsvc.store.statements import fetch
 from musicsvc.store.windows import to_date
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Generator, Iterator, Sequence
 
     from musicsvc.store.scopes import Scope
     from musicsvc.store.windows import Window
@@ -88,13 +89,16 @@ class Row:
         return Ranked(self.id, self.name, of.plays_total, of.plays, of.listeners)
 
 
-def cells(type_: str, scope: Scope, window: Window) -> Iterator[tuple[Any, ...]]:
-    """The rows of an export, whose columns are COLUMNS[type_]; within a unit, by id or by day."""
-    with streams.unmapped():
-        if type_ == PLAYS:
-            yield from daily(scope, window)
-        else:
-            yield from (_cells(KINDS[type_], row) for row in rows(KINDS[type_], scope, window))
+@contextmanager
+def cells(type_: str, scope: Scope, window: Window) -> Iterator[Iterator[tuple[Any, ...]]]:
+    """Yield the rows of an export (columns: COLUMNS[type_]) by id or by day; within a unit.
+
+    The end of the block closes the rows, so that none of their cursors outlives the unit when writing fails half way.
+    """
+    kind = KINDS.get(type_)
+    found = daily(scope, window) if kind is None else (_cells(kind, row) for row in rows(kind, scope, window))
+    with streams.unmapped(), closing(found):
+        yield found
 
 
 def expected(type_: str, scope: Scope) -> int:
@@ -167,7 +171,7 @@ def _cells(kind: int, row: Row) -> tuple[Any, ...]:
     )
 
 
-def daily(scope: Scope, window: Window) -> Iterator[tuple[Any, ...]]:
+def daily(scope: Scope, window: Window) -> Generator[tuple[Any, ...]]:
     """(date, track id, name, plays, listeners) of each day and track that has any, in this order."""
     tracks = scope.ids(TRACK)
     for day in range(window.first, window.end):

@@ -35,17 +35,17 @@ def list_formats() -> JSON:
 def export_csv(body: ExportIn, caller: Identity, now: int) -> Spooled:
     """Export the figures of tracks, albums or artists, or daily plays, as CSV."""
     days = window(body.period, now)
-    rows = exports.cells(body.type, Scope(caller.user_id), days)
     headers = _attachment(shapes.file_name(body.type, days, "csv"))
-    return spool(tables.csv(exports.COLUMNS[body.type], rows), tables.CSV_TYPE, headers)
+    with exports.cells(body.type, Scope(caller.user_id), days) as rows:
+        return spool(tables.csv(exports.COLUMNS[body.type], rows), tables.CSV_TYPE, headers)
 
 
 def export_json(body: ExportIn, caller: Identity, now: int) -> Spooled:
     """Export the figures of tracks, albums or artists, or daily plays, as JSON."""
     days = window(body.period, now)
-    rows = exports.cells(body.type, Scope(caller.user_id), days)
     head = shapes.head(body.type, days, now)
-    return spool(tables.json(head, exports.COLUMNS[body.type], rows), JSON_TYPE)
+    with exports.cells(body.type, Scope(caller.user_id), days) as rows:
+        return spool(tables.json(head, exports.COLUMNS[body.type], rows), JSON_TYPE)
 
 
 def export_report(body: ReportIn, caller: Identity, now: int) -> JSON:

@@ -1,0 +1,98 @@
+"""Every command and format on a full disk and on a pipe that nobody reads."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from musicsvc.cli import stdio
+from tests.command import run_in_process
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.cli.conftest import Run
+
+FULL = Path("/dev/full")
+NO_SPACE = "Error: The output: No space left on device.\n"
+UNREAD = 141
+EXPORTS = tuple(
+    f"export {kind} --period 1-year --format {form}".split()
+    for kind, form in (("tracks", "csv"), ("plays", "csv"), ("plays", "json"), ("albums", "parquet"), ("albums", "pdf"))
+)
+WITH_JSON = ("user list", "token list", "insights show artist 1", "doctor", "activity", "import catalog songs.csv")
+OTHERS = ("insights explain track 1", "abuse explain 1", "config show", "token regenerate 1", "openapi", "--version")
+LINES = [
+    *EXPORTS,
+    *(line.split() + more for line in WITH_JSON for more in ([], ["--json"])),
+    *(line.split() for line in (*OTHERS, "user --help")),
+]
+
+
+@pytest.fixture
+def filled(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store whose exports are longer than every buffer on their way."""
+    run("seed")
+    run("seed", "--scale", "0.1")
+    run("db", "upgrade")  # makes the log of calls
+    monkeypatch.chdir(tmp_path)
+    Path("songs.csv").write_text("track,artist\nOne,Somebody\n")
+
+
+@contextmanager
+def full() -> Iterator[io.TextIOWrapper]:
+    with FULL.open("w", encoding="utf-8") as stream:
+        yield stream
+        stdio.discard(stream)
+
+
+@contextmanager
+def unread() -> Iterator[io.TextIOWrapper]:
+    ours, theirs = os.pipe()
+    os.close(ours)
+    with open(theirs, "w", encoding="utf-8") as stream:  # noqa: PTH123 - a descriptor has no path
+        yield stream
+        stdio.discard(stream)
+
+
+@pytest.mark.usefixtures("filled")
+@pytest.mark.skipif(not FULL.exists(), reason="no device that is full")
+def test_every_command_that_prints_ends_with_one_line_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ignored: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", ignored.append)
+    for line in LINES:
+        with (tmp_path / "usual").open("w", encoding="utf-8") as stream:
+            usual = run_in_process(line, output=stream)
+            printed = os.fstat(stream.fileno()).st_size
+        assert "Error" not in usual.stderr, usual
+        with full() as stream:
+            failed = run_in_process(line, output=stream)
+        with unread() as stream:
+            quiet = run_in_process(line, output=stream)
+        if printed:
+            assert (failed.returncode, quiet.returncode) == (1, UNREAD), line
+            assert failed.stderr.endswith(NO_SPACE), line
+        assert failed.stderr.count("\n") <= usual.stderr.count("\n") + 1, line
+        assert quiet.stderr.count("\n") <= usual.stderr.count("\n"), line
+        assert not ignored, line
+
+
+@pytest.mark.usefixtures("filled")
+def test_an_export_whose_reader_goes_away_half_way_is_quiet() -> None:
+    for line in EXPORTS[:3]:
+        with subprocess.Popen(
+            [sys.executable, "-m", "musicsvc", *line], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        ) as program:
+            assert program.stdout
+            assert program.stderr
+            assert program.stdout.read(1)
+            program.stdout.close()
+            assert program.stderr.read() == b"", line
+            assert program.wait(60) in {0, UNREAD}, line
