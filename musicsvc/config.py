@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import platformdirs
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ByteSize, ConfigDict, Field, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
 
 from musicsvc import config_faults
@@ -85,6 +85,7 @@ class Server(Section):
     write_timeout: Seconds = 30.0  # for 64 KiB of an answer to be taken
     keepalive_timeout: Seconds = 15.0
     shutdown_timeout: float = 10.0
+    answer_memory: Annotated[ByteSize, Field(ge=1 << 20)] = ByteSize(256 << 20)  # in each worker
     max_connections: Positive = 10_000  # over all workers
     max_connections_per_address: Count = 100  # in each worker; 0: no bound
 

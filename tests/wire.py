@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import socket
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -68,6 +69,19 @@ async def connected(root: str, tls: ssl.SSLContext | None = None) -> AsyncIterat
         yield Wire(reader, writer)
     finally:
         writer.close()
+
+
+@asynccontextmanager
+async def not_reading(root: str, raw: bytes, room: int = 4096) -> AsyncIterator[socket.socket]:
+    """A connection that has sent these bytes, and whose system takes little of the answers."""
+    host, port = root.rpartition("/")[2].split(":")
+    with socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, room)
+        client.setblocking(False)
+        loop = asyncio.get_running_loop()
+        await loop.sock_connect(client, (host, int(port)))
+        await loop.sock_sendall(client, raw)
+        yield client
 
 
 def request(method: str, target: str, *headers: str, body: bytes = b"") -> bytes:

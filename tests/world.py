@@ -4,7 +4,7 @@ ann ─┬─ artist 1 ─┬─ albums 1 … n
      │            └─ tracks 1 … n, all on album 1; each by artist 1 and one of its own, with a genre and two tags
      │                    └─ track 1 has n comments, by the others
      ├─ playlists 1 … n, the first with all tracks
-     ├─ collections 1 … n, the first with all tracks
+     ├─ collections 1 … n, the first with all tracks, the others with one each
      ├─ conversations 1 … n, each with one of the others, the first with n messages
      └─ follows the others, and they her
 """
@@ -30,7 +30,7 @@ async def fill(ann: Client, store: Store, clock: Clock, count: int) -> None:
     await _send(ann, "tracks", [_track(number) for number in range(count)])
     tracks = list(range(1, count + 1))
     await _send(ann, "collections", [{"name": "All", "track_ids": tracks}])
-    await _send(ann, "collections", [{"name": "None"}] * (count - 1))
+    await _send(ann, "collections", [{"name": "One", "track_ids": [1]}] * (count - 1))
     await _send(ann, "playlists", [{"name": f"Playlist {number}"} for number in range(count)])
     await _send(ann, "playlists/1/tracks/add", [{"ids": tracks}])
     await _send(ann, "messaging/conversations", [{"user_ids": [other]} for other, _ in others])

@@ -77,6 +77,7 @@ class App:
         self._door: Door | None = None
         figures.of_connections(self._metrics, lambda: self._server, lambda: self._door)
         figures.of_store(self._metrics, store)
+        figures.of_answers(self._metrics, self._dispatcher.answer_memory)
         figures.of_calls(self._metrics, self._activity, self._judge)
         self._batches: asyncio.Task[None] | None = None
         self._failing: set[str] = set()

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from musicsvc.server.answer_memory import Reservation
     from musicsvc.server.route import Route
 
 
@@ -41,6 +42,7 @@ class Call:
     retry_after: int | None = None
     refused_by: str | None = None
     headers: dict[str, str] = field(default_factory=dict)
+    reservation: Reservation | None = None
 
 
 class Observer(Protocol):

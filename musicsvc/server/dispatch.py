@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -13,8 +14,10 @@ from aiohttp import hdrs
 
 from musicsvc.errors import Failure, Invalid, NotFound, Overloaded, TooMany
 from musicsvc.server import bodies, calls, failures, transport
+from musicsvc.server.answer_memory import AnswerMemory, Reservation
 from musicsvc.server.calls import BUSY, Call
 from musicsvc.server.failure_log import FailureLog, apology
+from musicsvc.server.large_answers import Builder, LargeAnswerError, encoded
 from musicsvc.server.replies import Reply, answer, sane_request_id
 from musicsvc.server.route import SAFE, Access, Family, Route, Router
 from musicsvc.server.routes import INSIGHTS, ROUTES
@@ -33,7 +36,6 @@ if TYPE_CHECKING:
     from musicsvc.server.identity import Gatekeeper
     from musicsvc.server.metrics import Metrics
     from musicsvc.server.shapes.envelope import Site
-    from musicsvc.server.transport import Peer
     from musicsvc.store.database import Store
 
 log = logging.getLogger("musicsvc")
@@ -69,6 +71,7 @@ class Dispatcher:
         self._transport = transport.Transport(settings)
         self._bodies = bodies.Bodies(settings.server.body_timeout)
         self._failures = FailureLog(clock)
+        self.answer_memory = AnswerMemory(settings.server.answer_memory)
         self._context = {"hosted": settings.hosted}
 
     async def __call__(self, request: BaseRequest) -> StreamResponse:
@@ -82,6 +85,8 @@ class Dispatcher:
             response = await answer(request, reply, request_id)
             return response
         finally:
+            if call.reservation is not None:
+                call.reservation.release()
             self._tell(call, response)
             calls.request_id.set(None)  # the connection may bring another one
 
@@ -143,42 +148,53 @@ class Dispatcher:
             if late and caller is not None and credentials is not None:
                 caller = await self._gatekeeper.readmit(caller, credentials)
             call.resource = call.resource or route.body.resource_of(sent)
-        result = await self._run(route, values, request, caller, sent, peer)
+        call.reservation = Reservation(self.answer_memory, call)
+        builder = Builder(call.reservation, _size_name(route, request), writes=route.writes)
+        result = await self._run(route, values, request, sent, {"caller": caller, "peer": peer, "answer": builder})
         return Reply(
-            result, 200 if request.method == "HEAD" else route.status, caching=_caching(request, route, caller)
+            builder.finish(route, result),
+            200 if request.method == "HEAD" else route.status,
+            caching=_caching(request, route, caller),
         )
 
     async def _run(
-        self, route: Route, values: dict[str, str], request: BaseRequest, caller: Any, sent: Any, peer: Peer
+        self, route: Route, values: dict[str, str], request: BaseRequest, sent: Any, given: dict[str, Any]
     ) -> Any:
-        """Check body and query, then find the subject, raise what is faulty and run the handler, all in one unit."""
-        context = self._context | {"caller_id": caller and caller.user_id}
+        """Check body and query, then find the subject, raise what is faulty and run the handler, all in one unit.
+
+        `given`: what else a handler may ask for, by name.
+        """
+        context = self._context | {"caller_id": given["caller"] and given["caller"].user_id}
         body, faults = check(route.body, sent, context) if route.body is not None else (None, {})
         query, more = check_query(route.query, request.query.items()) if route.query is not None else (None, {})
         sources = {
             "body": body,
             "query": query,
-            "caller": caller,
             "now": self._clock.now(),
             "site": self._site,
             "settings": self._settings,
-            "peer": peer,
             "metrics": self._metrics,
+            **given,
         }
         if route.prepare is not None and body is not None:
             sources["prepared"] = await self._executors.hashing(_call(route.prepare, sources))
         unit = _unit(route, values, sources, sent, faults | more)
-        result = await self._work(route, unit)
+        if route.nests_tracks and query is not None and query.large and given["caller"] is not None:
+            given["answer"].expect_large()
+        result = await self._work(route, unit, given["answer"])
         return result if route.render is None else await self._executors.drawing(partial(route.render, result))
 
-    async def _work(self, route: Route, unit: Callable[[], Any]) -> Any:
+    async def _work(self, route: Route, unit: Callable[[], Any], builder: Builder) -> Any:
         if route.storeless:
             # It may read files, which the event loop never does.
             return await asyncio.to_thread(unit)
         run = self._store.write if route.writes else self._store.read
         if route.lengthy:
             return await self._executors.exporting(lambda: run(unit).result())
-        return await asyncio.wrap_future(run(unit))
+        if not builder.large:
+            with suppress(LargeAnswerError):
+                return await asyncio.wrap_future(run(unit))
+        return await self._executors.building(lambda: run(unit).result())
 
 
 def _unit(
@@ -196,7 +212,9 @@ def _unit(
             known |= route.body.look_up(sent, known, own.get("subject"))
         if known:
             raise Invalid(known)
-        return _call(route.handler, own)()
+        result = _call(route.handler, own)()
+        # Encoding holds up neither the event loop nor, where it is not needed in the unit, the writer.
+        return result if route.writes or route.render is not None else encoded(result)
 
     return unit
 
@@ -237,6 +255,12 @@ def refusal(failure: Failure, path: str) -> Reply:
     """The answer that tells of the failure, in the body of the path's family."""
     family = Family.INSIGHTS if path == INSIGHTS or path.startswith(f"{INSIGHTS}/") else Family.GENERAL
     return Reply(failures.body_of(failure, family), failures.status_of(failure), headers=failures.headers_of(failure))
+
+
+def _size_name(route: Route, request: BaseRequest) -> str:
+    """The name by which the client knows the size of a page."""
+    names = ("perPage", "per_page")
+    return next((name for name in names if name in request.query), getattr(route.query, "size_name", names[0]))
 
 
 def _caching(request: BaseRequest, route: Route, caller: Any) -> str | None:

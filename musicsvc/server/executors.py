@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 HASHING = ("hashing", 2, 32)
 NICENESS = 10
 DRAWING = ("drawing", 1, 64)
+BUILDING = ("building", 1, 512)  # of answers, whose memory is bounded before they wait
 EXPORTING = ("exporting", 2, 32)  # fewer than the readers of a store, so that answering goes on beside it
 
 
@@ -56,6 +57,7 @@ class Executors:
         self._hashing = Line(*HASHING)
         self._drawing = Line(*DRAWING)
         self._exporting = Line(*EXPORTING)
+        self._building = Line(*BUILDING)
 
     async def hashing(self, work: Callable[[], Any]) -> Any:
         """Hash a password, at most two at once."""
@@ -69,8 +71,13 @@ class Executors:
         """Wait for a unit that may take long, at most two at once."""
         return await self._exporting.run(work)
 
+    async def building(self, work: Callable[[], Any]) -> Any:
+        """Wait for a unit that builds a large answer, one at a time."""
+        return await self._building.run(work)
+
     def close(self) -> None:
         """Finish what is under way."""
         self._hashing.close()
+        self._building.close()
         self._drawing.close()
         self._exporting.close()

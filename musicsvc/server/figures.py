@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from musicsvc.config import Settings
     from musicsvc.server.abuse import Judge
     from musicsvc.server.activity import ActivityLog
+    from musicsvc.server.answer_memory import AnswerMemory
     from musicsvc.server.door import Door
     from musicsvc.server.log_writer import Outlet
     from musicsvc.server.metrics import Metrics
@@ -52,6 +53,12 @@ def of_calls(metrics: Metrics, activity: ActivityLog, judge: Judge) -> None:
     metrics.counter("musicsvc_activity_dropped", "Calls that it could not take.", lambda: activity.dropped)
     metrics.gauge("musicsvc_activity_waiting", "Calls on their way to it.", lambda: activity.waiting)
     metrics.counter("musicsvc_tokens_revoked", "Tokens revoked for abuse.", lambda: judge.revoked)
+
+
+def of_answers(metrics: Metrics, memory: AnswerMemory) -> None:
+    """Memory that answers hold until they are sent."""
+    about = "Memory of answers of 64 KiB and more that are not sent yet."
+    metrics.gauge("musicsvc_answer_memory_bytes", about, lambda: memory.total)
 
 
 def of_backups(metrics: Metrics, settings: Settings, clock: Clock) -> None:

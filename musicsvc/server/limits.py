@@ -55,7 +55,7 @@ class Limiter:
     async def count_address(self, route: Route, call: Call) -> None:
         """Count a request without a valid token; raises TooMany once its address has spent a limit."""
         if self.holds(route, call):
-            await self._count(call, [Demand(self._address, _network(call.address)), *self._more(route, call)])
+            await self._count(call, [Demand(self._address, network(call.address)), *self._more(route, call)])
 
     async def count_token(self, route: Route, call: Call) -> None:
         """Count a request with a valid token; raises TooMany once the token, or an address, has spent a limit."""
@@ -65,7 +65,7 @@ class Limiter:
     def _more(self, route: Route, call: Call) -> list[Demand]:
         """What the endpoint is held to beside that."""
         if route.limit is Quota.REGISTER:
-            return [Demand(self._beside[route.limit], _network(call.address))]
+            return [Demand(self._beside[route.limit], network(call.address))]
         if route.limit is not None and call.token_id is not None:
             return [Demand(self._beside[route.limit], str(call.token_id))]
         return []
@@ -119,7 +119,7 @@ def _spoken(seconds: int) -> str:
     return f"{count} {unit}{'' if count == 1 else 's'}"
 
 
-def _network(address: str) -> str:
+def network(address: str) -> str:
     """Whose requests count together: an address, of IPv6 the network that a client is given."""
     try:
         found = ipaddress.ip_address(address)

@@ -10,11 +10,11 @@ import zlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import orjson
 from aiohttp import hdrs
 from aiohttp.web import Response
 from multidict import CIMultiDict
 
+from musicsvc.server.large_answers import LARGE, Encoded, encode
 from musicsvc.server.sending import PIECE, send_bytes, send_file
 from musicsvc.server.shapes.envelope import Download
 from musicsvc.server.shapes.spooled import Spooled
@@ -59,11 +59,12 @@ async def answer(request: BaseRequest, reply: Reply, request_id: str) -> StreamR
     if isinstance(reply.result, Download):
         headers.update(reply.result.headers)
         headers[hdrs.CONTENT_TYPE] = reply.result.content_type
-        body = reply.result.content
+        body = [reply.result.content]
         caching = caching and headers.get(hdrs.CACHE_CONTROL)  # a file says itself that it may be kept
     else:
         headers[hdrs.CONTENT_TYPE] = JSON_TYPE
-        body = orjson.dumps(reply.result)
+        encoded = reply.result if isinstance(reply.result, Encoded) else encode(reply.result)
+        body = encoded.pieces
     if caching is None or reply.status != 200:  # noqa: PLR2004 - OK
         headers.setdefault(hdrs.CACHE_CONTROL, "no-store")
         return await _send(request, reply.status, body, headers)
@@ -81,11 +82,15 @@ def new_request_id() -> str:
     return os.urandom(12).hex()
 
 
-async def _cacheable(request: BaseRequest, body: bytes, headers: CIMultiDict[str], caching: str) -> StreamResponse:
+async def _cacheable(
+    request: BaseRequest, body: list[bytes], headers: CIMultiDict[str], caching: str
+) -> StreamResponse:
     """A 200 with a strong ETag, one per encoding, or the 304 that it allows (RFC 9110, section 13)."""
-    worth = len(body) >= WORTH_COMPRESSING and TEXT.match(headers[hdrs.CONTENT_TYPE])
+    size = sum(map(len, body))
+    worth = size >= WORTH_COMPRESSING and TEXT.match(headers[hdrs.CONTENT_TYPE])
     compress = worth and _takes_gzip(request.headers.getall(hdrs.ACCEPT_ENCODING, ()))
-    tag = f'"{hashlib.blake2b(body, digest_size=16).hexdigest()}{"-gzip" if compress else ""}"'
+    digest = _digest(body) if size < LARGE else await asyncio.to_thread(_digest, body)
+    tag = f'"{digest}{"-gzip" if compress else ""}"'
     headers[hdrs.ETAG] = tag
     headers[hdrs.CACHE_CONTROL] = caching
     headers[hdrs.VARY] = VARY
@@ -94,19 +99,30 @@ async def _cacheable(request: BaseRequest, body: bytes, headers: CIMultiDict[str
         return Response(status=304, headers=headers)
     if compress:
         headers[hdrs.CONTENT_ENCODING] = "gzip"
-        body = _pack(body) if len(body) < PACKED_ASIDE else await asyncio.to_thread(_pack, body)
+        body = _pack(body) if size < PACKED_ASIDE else await asyncio.to_thread(_pack, body)
     return await _send(request, 200, body, headers)
 
 
-async def _send(request: BaseRequest, status: int, body: bytes, headers: CIMultiDict[str]) -> StreamResponse:
-    if len(body) > PIECE and request.method != hdrs.METH_HEAD:
+async def _send(request: BaseRequest, status: int, body: list[bytes], headers: CIMultiDict[str]) -> StreamResponse:
+    if sum(map(len, body)) > PIECE and request.method != hdrs.METH_HEAD:
         return await send_bytes(request, body, status, headers)
-    return Response(status=status, body=body, headers=headers)
+    return Response(status=status, body=b"".join(body), headers=headers)
 
 
-def _pack(body: bytes) -> bytes:
+def _digest(body: Sequence[bytes]) -> str:
+    found = hashlib.blake2b(digest_size=16)
+    for piece in body:
+        found.update(piece)
+    return found.hexdigest()
+
+
+def _pack(body: list[bytes]) -> list[bytes]:
+    """The body in gzip; each piece is let go once it is packed."""
     packer = zlib.compressobj(level=5, wbits=31)
-    return packer.compress(body) + packer.flush()
+    packed = []
+    while body:
+        packed.append(packer.compress(body.pop(0)))
+    return [*filter(None, packed), packer.flush()]
 
 
 def _matches(given: Sequence[str], tag: str) -> bool:

@@ -71,6 +71,7 @@ class Route:
     render: Callable[..., Any] | None = None  # heavy work on the result, off the store thread
     reads: bool = False
     lengthy: bool = False  # may take long, so that few are under way at once
+    nests_tracks: bool = False  # with a token each row of a page holds tracks, so that a large page is built apart
     storeless: bool = False
     addition: bool = False
     hidden: bool = False

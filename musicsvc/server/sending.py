@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from aiohttp.web import StreamResponse
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from aiohttp.web import BaseRequest
     from multidict import CIMultiDict
 
@@ -31,13 +33,16 @@ async def send_file(request: BaseRequest, spooled: Spooled, status: int, headers
     return response
 
 
-async def send_bytes(request: BaseRequest, body: bytes, status: int, headers: CIMultiDict[str]) -> StreamResponse:
+async def send_bytes(
+    request: BaseRequest, body: Sequence[bytes], status: int, headers: CIMultiDict[str]
+) -> StreamResponse:
     """Send a long body without a copy of it."""
-    response = _response(status, headers, len(body))
+    response = _response(status, headers, sum(map(len, body)))
     with suppress(ConnectionError):
         await response.prepare(request)
-        for at in range(0, len(body), PIECE):
-            await response.write(body[at : at + PIECE])
+        for part in body:
+            for at in range(0, len(part), PIECE):
+                await response.write(part[at : at + PIECE])
         await response.write_eof()
     return response
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from musicsvc.errors import Forbidden, NotFound
-from musicsvc.store import artists, tags, tracks
+from musicsvc.store import artists, sizes, tags, tracks
 from musicsvc.store.models import Album, AlbumArtist, AlbumTag, Artist, Tag, Track, TrackGenre, TrackTag
 from musicsvc.store.pagination import Listing, Page, paginate
 
@@ -63,15 +63,19 @@ def of_artist(artist_id: int, page: Page) -> Listing[AlbumRow]:
 
 
 def with_contents(rows: Sequence[AlbumRow]) -> Sequence[AlbumRow]:
-    """The same rows with artists and tracks filled in."""
-    if rows:
-        ids = [row.id for row in rows]
-        credit = artists.credits_of(AlbumArtist, AlbumArtist.album, AlbumArtist.album.in_(ids))
-        contents = tracks.of_albums(ids)
-        for row in rows:
-            row.artists = credit.get(row.id, ())
-            row.tracks = contents.get(row.id, ())
-    return rows
+    """The same rows with artists and tracks; those given stay without, so that these can be let go."""
+    if not rows:
+        return rows
+    ids = [row.id for row in rows]
+    credit = artists.credits_of(AlbumArtist, AlbumArtist.album, AlbumArtist.album.in_(ids))
+    contents = tracks.of_albums(ids)
+    return [replace(row, artists=credit.get(row.id, ()), tracks=contents.get(row.id, ())) for row in rows]
+
+
+def measure(rows: Sequence[AlbumRow]) -> list[int]:
+    """The bytes of each album with its artists and tracks as JSON, at most."""
+    found = sizes.of_albums([row.id for row in rows])
+    return [found[row.id].total for row in rows]
 
 
 def with_words(row: AlbumRow, parts: Collection[str]) -> AlbumRow:

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from musicsvc.store import tracks
 from musicsvc.store.statements import fetch
-
-if TYPE_CHECKING:
-    from musicsvc.store.tracks import TrackRow
 
 MOST = 100  # rows of each list
 SHARED = """
@@ -47,13 +43,12 @@ class Collaborations(NamedTuple):
 
     total: int
     collaborators: list[Collaborator]
-    tracks: list[TrackRow]
+    track_ids: list[int]
 
 
 def of(artist_id: int) -> Collaborations:
     """The artist's collaborations; the lists hold a hundred at most."""
     ((total,),) = fetch(COUNT, artist_id)
     order = [track_id for (track_id,) in fetch(MOST_PLAYED, artist_id)]
-    by_id = {row.id: row for row in tracks.find(order)}
     partners = [Collaborator._make(row) for row in fetch(PARTNERS, artist_id)]
-    return Collaborations(total, partners, [by_id[track_id] for track_id in order])
+    return Collaborations(total, partners, order)

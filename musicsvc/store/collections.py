@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from peewee import fn
 
 from musicsvc.errors import NotFound
-from musicsvc.store import tracks
 from musicsvc.store.models import Collection, CollectionTrack, User
 from musicsvc.store.pagination import Listing, Page, paginate
 from musicsvc.store.summaries import COLUMNS as USER
@@ -18,12 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from musicsvc.store.tokens import Identity
-    from musicsvc.store.tracks import TrackRow
 
 
 @dataclass(slots=True)
 class CollectionRow:
-    """A collection with its maker; `get` fills in its tracks, in order."""
+    """A collection with its maker; `get` fills in the ids of its tracks, in order."""
 
     id: int
     name: str
@@ -31,7 +29,7 @@ class CollectionRow:
     created_at: int
     user: UserSummary
     tracks_count: int = 0
-    tracks: Sequence[TrackRow] = ()
+    track_ids: Sequence[int] = ()
 
 
 COLUMNS = (Collection.id, Collection.name, Collection.description, Collection.created_at)
@@ -46,7 +44,7 @@ def get(collection_id: int, *, by: Identity) -> CollectionRow:
     query = Collection.select(*COLUMNS, *USER).join(User)
     mine = (Collection.id == collection_id) & (Collection.user == by.user_id)
     for values in query.where(mine).tuples().iterator():
-        return _with_tracks(_row(*values))
+        return _with_track_ids(_row(*values))
     raise NotFound("There is no such collection.")
 
 
@@ -75,10 +73,8 @@ def _tracks_counts(ids: Sequence[int]) -> dict[int, int]:
     return dict(query.where(inside).group_by(CollectionTrack.collection).tuples().iterator())
 
 
-def _with_tracks(row: CollectionRow) -> CollectionRow:
-    inside = CollectionTrack.collection == row.id
-    links = CollectionTrack.select(CollectionTrack.track).where(inside)
-    known = {track.id: track for track in tracks.find(links)}
-    row.tracks = [known[track_id] for (track_id,) in links.order_by(CollectionTrack.position).tuples().iterator()]
-    row.tracks_count = len(row.tracks)
+def _with_track_ids(row: CollectionRow) -> CollectionRow:
+    links = CollectionTrack.select(CollectionTrack.track).where(CollectionTrack.collection == row.id)
+    row.track_ids = [track_id for (track_id,) in links.order_by(CollectionTrack.position).tuples().iterator()]
+    row.tracks_count = len(row.track_ids)
     return row

@@ -155,10 +155,7 @@ def tracks_of(playlist_id: int, page: Page) -> Listing[TrackRow]:
     inside = PlaylistTrack.playlist == playlist_id
     query = tracks.select().join(PlaylistTrack, on=(PlaylistTrack.track == Track.id)).where(inside)
     total = PlaylistTrack.select().where(inside).count()
-    found = paginate(query.order_by(PlaylistTrack.id), page, TrackRow, total)
-    once = {row.id: row for row in found.rows}
-    tracks.with_words(tracks.with_artists(list(once.values())))
-    return Listing([once[row.id] for row in found.rows], found.total, page)
+    return paginate(query.order_by(PlaylistTrack.id), page, TrackRow, total)
 
 
 def append(playlist_id: int, track_ids: Sequence[int], *, by: int | None, now: int) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from peewee import JOIN, fn
 
 from musicsvc.errors import Forbidden, NotFound
-from musicsvc.store import artists, bulk, genres, tags
+from musicsvc.store import artists, bulk, genres, sizes, tags
 from musicsvc.store.database import current
 from musicsvc.store.models import Album, Genre, Tag, Track, TrackArtist, TrackGenre, TrackPlays, TrackTag
 from musicsvc.store.pagination import Listing, Page, paginate
@@ -93,13 +93,11 @@ def known(track_id: int) -> int:
     return track_id
 
 
-def find(ids: Any) -> list[TrackRow]:
-    """The tracks whose ids a query gives, with their artists, in no order."""
-    rows = [TrackRow(*values) for values in select().where(Track.id.in_(ids)).tuples().iterator()]
-    credit = artists.credits_of(TrackArtist, TrackArtist.track, TrackArtist.track.in_(ids))
-    for row in rows:
-        row.artists = credit.get(row.id, ())
-    return rows
+def find(ids: Sequence[int]) -> list[TrackRow]:
+    """The tracks of these ids with their artists, in this order; the ids exist."""
+    rows = [TrackRow(*values) for values in select().where(Track.id.in_(set(ids))).tuples().iterator()]
+    known = {row.id: row for row in with_artists(rows)}
+    return [known[track_id] for track_id in ids]
 
 
 def of_artist(artist_id: int, page: Page) -> Listing[TrackRow]:
@@ -142,6 +140,25 @@ def with_words(rows: Sequence[TrackRow]) -> Sequence[TrackRow]:
     for track_id, *tag in tag_links(TrackTag.track.in_(ids)):
         by_id[track_id].tags.append(tuple(tag))
     return rows
+
+
+def complete(rows: Sequence[TrackRow]) -> list[TrackRow]:
+    """The same rows with artists, genres and tags; those given stay without, so that these can be let go."""
+    once = {row.id: replace(row, genres=[], tags=[]) for row in rows}
+    with_words(with_artists(list(once.values())))
+    return [once[row.id] for row in rows]
+
+
+def measure(rows: Sequence[TrackRow]) -> list[int]:
+    """The bytes of each track with artists, genres and tags as JSON, at most."""
+    found = sizes.of_tracks({row.id for row in rows}, full=True)
+    return [found[row.id] for row in rows]
+
+
+def measure_nested(ids: Sequence[int]) -> list[int]:
+    """The bytes of each track within another resource as JSON, at most."""
+    found = sizes.of_tracks(set(ids))
+    return [found[track_id] for track_id in ids]
 
 
 def genre_links(condition: Any) -> Iterable[Any]:

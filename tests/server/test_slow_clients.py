@@ -17,7 +17,7 @@ from musicsvc.server import serving
 from musicsvc.server.app import App
 from tests.bad_input import ALBUMS, ARTISTS, JSON, SOUND, check_sound
 from tests.serving import Client, person, running
-from tests.wire import Wire, connected, request
+from tests.wire import Wire, connected, not_reading, request
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -124,19 +124,6 @@ async def test_a_body_that_drips_in_is_answered_with_408(store: Store, clock: Cl
                 check_sound(answer)
                 assert answer.status == 408
                 assert await wire.rest() == b""
-
-
-@asynccontextmanager
-async def not_reading(root: str, raw: bytes, room: int = 4096) -> AsyncIterator[socket.socket]:
-    """A connection that has sent these bytes, and whose system takes little of the answers."""
-    host, port = root.rpartition("/")[2].split(":")
-    with socket.socket() as client:
-        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, room)
-        client.setblocking(False)
-        loop = asyncio.get_running_loop()
-        await loop.sock_connect(client, (host, int(port)))
-        await loop.sock_sendall(client, raw)
-        yield client
 
 
 async def take(client: socket.socket, pause: float = 0.0) -> int:

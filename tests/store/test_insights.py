@@ -150,7 +150,7 @@ def test_collaborations_are_those_counted_by_hand(store: Store, heard: list[Any]
         total, partners, tracks = made.past.collaborations(artist)
         assert found.total == total
         assert [(each.id, each.tracks, each.plays) for each in found.collaborators] == partners
-        assert [row.id for row in found.tracks] == tracks
+        assert found.track_ids == tracks
 
 
 @pytest.mark.parametrize(

@@ -9,27 +9,30 @@ from musicsvc.server.shapes.envelope import JSON, ok, paginator
 from musicsvc.store import albums
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from musicsvc.server.large_answers import Builder
     from musicsvc.server.schemas.catalog import AlbumIn, AlbumParts
     from musicsvc.server.schemas.fields import Pages
     from musicsvc.store.albums import AlbumRow
     from musicsvc.store.tokens import Identity
 
 
-def index(query: Pages, caller: Identity | None) -> JSON:
+def index(query: Pages, caller: Identity | None, answer: Builder) -> JSON:
     """List all albums, newest first."""
     found = albums.listing(query.at())
     if caller is None:
         return ok(albums=paginator(found, [shapes.album_public(row) for row in found.rows]))
-    albums.with_contents(found.rows)
-    return ok(albums=paginator(found, [shapes.album_full(row) for row in found.rows]))
+    return ok(albums=paginator(found, answer.page(found.rows, albums.measure, _full)))
 
 
-def show(subject: AlbumRow, query: AlbumParts, caller: Identity | None) -> JSON:
+def show(subject: AlbumRow, query: AlbumParts, caller: Identity | None, answer: Builder) -> JSON:
     """Read an album; `with` asks for its genres and tags."""
     if caller is None:
         return ok(album=shapes.album_public(subject))
-    albums.with_words(albums.with_contents([subject])[0], query.with_)
-    return ok(album=shapes.album_full(subject, query.with_))
+    answer.hold(sum(albums.measure([subject])))
+    album = albums.with_words(albums.with_contents([subject])[0], query.with_)
+    return ok(album=shapes.album_full(album, query.with_))
 
 
 def create(body: AlbumIn, caller: Identity, now: int) -> JSON:
@@ -37,3 +40,7 @@ def create(body: AlbumIn, caller: Identity, now: int) -> JSON:
     values = body.model_dump(include={"name", "description", "release_date", "image"})
     album = albums.create(values, body.artist_id, body.tags or (), now=now, by=caller)
     return ok(album=shapes.album_full(album))
+
+
+def _full(rows: Sequence[AlbumRow]) -> list[JSON]:
+    return [shapes.album_full(row) for row in albums.with_contents(rows)]

@@ -9,10 +9,15 @@ from musicsvc.server.shapes.envelope import JSON, ok, paginator
 from musicsvc.store import albums, artists, tracks
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from musicsvc.server.large_answers import Builder
     from musicsvc.server.schemas.catalog import ArtistIn
     from musicsvc.server.schemas.fields import Pages
+    from musicsvc.store.albums import AlbumRow
     from musicsvc.store.artists import ArtistRow
     from musicsvc.store.tokens import Identity
+    from musicsvc.store.tracks import TrackRow
 
 
 def index(query: Pages, caller: Identity | None) -> JSON:
@@ -33,19 +38,25 @@ def create(body: ArtistIn, caller: Identity, now: int) -> JSON:
     return ok(artist=shapes.artist_full(artist))
 
 
-def list_albums(subject: ArtistRow, query: Pages, caller: Identity | None) -> JSON:
+def list_albums(subject: ArtistRow, query: Pages, caller: Identity | None, answer: Builder) -> JSON:
     """List an artist's albums, newest release first."""
     found = albums.of_artist(subject.id, query.at())
     if caller is None:
         return ok(pagination=paginator(found, [shapes.album_public(row) for row in found.rows]))
-    albums.with_contents(found.rows)
-    return ok(pagination=paginator(found, [shapes.album_full(row) for row in found.rows]))
+    return ok(pagination=paginator(found, answer.page(found.rows, albums.measure, _albums)))
 
 
-def list_tracks(subject: ArtistRow, query: Pages, caller: Identity | None) -> JSON:
+def list_tracks(subject: ArtistRow, query: Pages, caller: Identity | None, answer: Builder) -> JSON:
     """List an artist's tracks, most played first."""
     found = tracks.of_artist(subject.id, query.at())
     if caller is None:
         return ok(pagination=paginator(found, [shapes.track_public(row) for row in found.rows]))
-    tracks.with_words(tracks.with_artists(found.rows))
-    return ok(pagination=paginator(found, [shapes.track_full(row) for row in found.rows]))
+    return ok(pagination=paginator(found, answer.page(found.rows, tracks.measure, _tracks)))
+
+
+def _albums(rows: Sequence[AlbumRow]) -> list[JSON]:
+    return [shapes.album_full(row) for row in albums.with_contents(rows)]
+
+
+def _tracks(rows: Sequence[TrackRow]) -> list[JSON]:
+    return [shapes.track_full(row) for row in tracks.complete(rows)]

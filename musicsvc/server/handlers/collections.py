@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from musicsvc.server.shapes import catalog
 from musicsvc.server.shapes import messaging as shapes
 from musicsvc.server.shapes.envelope import JSON, Site, ok, paginator
-from musicsvc.store import collections
+from musicsvc.store import collections, tracks
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from musicsvc.server.large_answers import Builder
     from musicsvc.server.schemas.collections import CollectionIn
     from musicsvc.server.schemas.fields import Pages
     from musicsvc.store.collections import CollectionRow
     from musicsvc.store.tokens import Identity
 
 
-def create(body: CollectionIn, caller: Identity, site: Site, now: int) -> JSON:
+def create(body: CollectionIn, caller: Identity, site: Site, now: int, answer: Builder) -> JSON:
     """Create a collection of tracks."""
     made = collections.create(body.name, body.description, body.track_ids or (), now=now, by=caller)
-    return ok(collection=shapes.collection(made, site))
+    return show(made, site, answer)
 
 
 def index(query: Pages, caller: Identity, site: Site) -> JSON:
@@ -27,6 +31,11 @@ def index(query: Pages, caller: Identity, site: Site) -> JSON:
     return ok(pagination=paginator(found, [shapes.collection_listed(row, site) for row in found.rows]))
 
 
-def show(subject: CollectionRow, site: Site) -> JSON:
+def show(subject: CollectionRow, site: Site, answer: Builder) -> JSON:
     """Read one of the caller's collections."""
-    return ok(collection=shapes.collection(subject, site))
+    contents = answer.array(subject.track_ids, tracks.measure_nested, _tracks)
+    return ok(collection=shapes.collection(subject, contents, site))
+
+
+def _tracks(ids: Sequence[int]) -> list[JSON]:
+    return [catalog.track_nested(row) for row in tracks.find(ids)]

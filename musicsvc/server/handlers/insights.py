@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from musicsvc.server.shapes import catalog
 from musicsvc.server.shapes import insights as shapes
 from musicsvc.server.shapes.envelope import JSON, success
-from musicsvc.store import charts, collaborations, insights, rankings, realtime
+from musicsvc.store import charts, collaborations, insights, rankings, realtime, tracks
 from musicsvc.store.windows import TIMEFRAMES, window
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from musicsvc.server.large_answers import Builder
     from musicsvc.server.schemas.insights import PeriodQuery, TimeframeQuery
     from musicsvc.store.audience import Subject
 
@@ -56,6 +60,11 @@ def show_realtime(subject: Subject, now: int) -> JSON:
     return success(shapes.realtime(subject.id, realtime.of(subject, now), now))
 
 
-def list_collaborations(subject: Subject) -> JSON:
+def list_collaborations(subject: Subject, answer: Builder) -> JSON:
     """Read with whom an artist shares tracks."""
-    return success(shapes.collaborations(collaborations.of(subject.id)))
+    found = collaborations.of(subject.id)
+    return success(shapes.collaborations(found, answer.array(found.track_ids, tracks.measure_nested, _tracks)))
+
+
+def _tracks(ids: Sequence[int]) -> list[JSON]:
+    return [catalog.track_nested(row) for row in tracks.find(ids)]

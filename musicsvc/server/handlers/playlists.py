@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING
 from musicsvc.server.shapes import catalog
 from musicsvc.server.shapes import playlists as shapes
 from musicsvc.server.shapes.envelope import JSON, Site, ok, paginator
-from musicsvc.store import playlists
+from musicsvc.store import playlists, tracks
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from musicsvc.server.large_answers import Builder
     from musicsvc.server.schemas.fields import Pages
     from musicsvc.server.schemas.playlists import PlaylistIn, PlaylistPut, TracksIn, TracksOut
     from musicsvc.store.playlists import PlaylistRow
     from musicsvc.store.tokens import Identity
+    from musicsvc.store.tracks import TrackRow
 
 
 def index(query: Pages, caller: Identity, site: Site) -> JSON:
@@ -54,10 +58,14 @@ def delete(subject: PlaylistRow) -> JSON:
     return ok()
 
 
-def list_tracks(subject: PlaylistRow, query: Pages) -> JSON:
+def list_tracks(subject: PlaylistRow, query: Pages, answer: Builder) -> JSON:
     """List the tracks of a playlist in their order."""
     found = playlists.tracks_of(subject.id, query.at())
-    return ok(pagination=paginator(found, [catalog.track_full(row) for row in found.rows]))
+    return ok(pagination=paginator(found, answer.page(found.rows, tracks.measure, _tracks)))
+
+
+def _tracks(rows: Sequence[TrackRow]) -> list[JSON]:
+    return [catalog.track_full(row) for row in tracks.complete(rows)]
 
 
 def add_tracks(subject: PlaylistRow, body: TracksIn, caller: Identity, site: Site, now: int) -> JSON:

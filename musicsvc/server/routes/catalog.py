@@ -16,7 +16,7 @@ PUBLIC = Access.PUBLIC
 
 # fmt: off
 ROUTES: tuple[Route, ...] = (
-    Route("GET", f"{V1}/albums", albums.index, PUBLIC, query=AlbumPages,
+    Route("GET", f"{V1}/albums", albums.index, PUBLIC, query=AlbumPages, nests_tracks=True,
           answer=answers.OfAlbums[answers.Album], public_answer=answers.OfAlbums[answers.AlbumPublic]),
     Route("POST", f"{V1}/albums", albums.create, status=201, body=AlbumIn, answer=answers.OneAlbum[answers.Album]),
     Route("GET", f"{V1}/albums/{{id}}", albums.show, PUBLIC, find=album_store.get, query=AlbumParts,
@@ -47,7 +47,7 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", f"{V1}/artists/{{id}}", artists.show, PUBLIC, find=artist_store.get, addition=True,
           answer=answers.OneArtist[answers.Artist], public_answer=answers.OneArtist[answers.ArtistPublic]),
     Route("GET", f"{V1}/artists/{{id}}/albums", artists.list_albums, PUBLIC, find=artist_store.get, query=Pages,
-          answer=answers.Paged[answers.Album], public_answer=answers.Paged[answers.AlbumPublic]),
+          nests_tracks=True, answer=answers.Paged[answers.Album], public_answer=answers.Paged[answers.AlbumPublic]),
     Route("GET", f"{V1}/artists/{{id}}/tracks", artists.list_tracks, PUBLIC, find=artist_store.get, query=Pages,
           answer=answers.Paged[answers.Track], public_answer=answers.Paged[answers.TrackPublic]),
     Route("GET", f"{V1}/genres", genres.index, PUBLIC, query=Pages, addition=True,

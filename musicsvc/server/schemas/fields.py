@@ -171,6 +171,11 @@ class Query(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
     other_names: ClassVar[Mapping[str, str]] = {}
 
+    @property
+    def large(self) -> bool:
+        """Whether a page larger than the default is asked for."""
+        return False
+
 
 class Pages(Query):
     """Page number and size; `per_page` is the same parameter under its other name."""
@@ -186,3 +191,8 @@ class Pages(Query):
     def at(self) -> Page:
         """The page that is asked for."""
         return Page(self.page, self.perPage)
+
+    @property
+    def large(self) -> bool:
+        """Whether a page larger than the default is asked for."""
+        return bool(self.perPage > Page().size)

@@ -29,6 +29,17 @@ class Download:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Members:
+    """The members of a JSON array, encoded, in pieces with the commas between them."""
+
+    pieces: list[bytes]
+    count: int
+
+    def __len__(self) -> int:
+        return self.count
+
+
 def ok(**parts: Any) -> JSON:
     """A successful answer with the documented key."""
     return {"status": "success", **parts}
@@ -39,7 +50,7 @@ def success(data: Any) -> JSON:
     return {"success": True, "data": data}
 
 
-def paginator(listing: Listing[Any], data: list[JSON]) -> JSON:
+def paginator(listing: Listing[Any], data: list[JSON] | Members) -> JSON:
     """The seven-key paginator of api.md; `data` are the shaped rows of the listing."""
     page, some = listing.page, bool(data)
     return {

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from musicsvc.clock import isoformat
-from musicsvc.server.shapes import catalog
 from musicsvc.store.windows import to_date
 
 if TYPE_CHECKING:
-    from musicsvc.server.shapes.envelope import JSON
+    from collections.abc import Sequence
+
+    from musicsvc.server.shapes.envelope import JSON, Members
     from musicsvc.store.charts import Chart, Point
     from musicsvc.store.collaborations import Collaborations, Collaborator
     from musicsvc.store.insights import Figures, Standing
@@ -98,12 +99,12 @@ def realtime(track_id: int, found: Realtime, now: int) -> JSON:
     }
 
 
-def collaborations(found: Collaborations) -> JSON:
+def collaborations(found: Collaborations, tracks: Sequence[JSON] | Members) -> JSON:
     """The tracks that an artist shares, and with whom."""
     return {
         "total_collaborations": found.total,
         "top_collaborators": [collaborator(each) for each in found.collaborators],
-        "collaboration_tracks": [catalog.track_nested(row) for row in found.tracks],
+        "collaboration_tracks": tracks,
     }
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from musicsvc.clock import isoformat
-from musicsvc.server.shapes import catalog, users
+from musicsvc.server.shapes import users
 
 if TYPE_CHECKING:
-    from musicsvc.server.shapes.envelope import JSON, Site
+    from collections.abc import Sequence
+
+    from musicsvc.server.shapes.envelope import JSON, Members, Site
     from musicsvc.store.collections import CollectionRow
     from musicsvc.store.messages import ConversationRow, MessageRow
 
@@ -34,14 +36,14 @@ def conversation(row: ConversationRow, site: Site) -> JSON:
     }
 
 
-def collection(row: CollectionRow, site: Site) -> JSON:
+def collection(row: CollectionRow, tracks: Sequence[JSON] | Members, site: Site) -> JSON:
     """A collection with its tracks, in order."""
     return {
         "id": row.id,
         "name": row.name,
         "description": row.description,
         "tracks_count": row.tracks_count,
-        "tracks": [catalog.track_nested(track) for track in row.tracks],
+        "tracks": tracks,
         "user": users.summary(*row.user, site),
         "created_at": isoformat(row.created_at),
     }
@@ -49,6 +51,6 @@ def collection(row: CollectionRow, site: Site) -> JSON:
 
 def collection_listed(row: CollectionRow, site: Site) -> JSON:
     """A collection in a list, without its tracks."""
-    shape = collection(row, site)
+    shape = collection(row, (), site)
     del shape["tracks"]
     return shape

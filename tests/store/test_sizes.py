@@ -1,0 +1,71 @@
+"""What albums and tracks take as JSON is known from SQL before they are loaded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import orjson
+
+from musicsvc.server.shapes import catalog
+from musicsvc.store import albums, bulk, genres, sizes, tags, tracks
+from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist, TrackGenre, TrackTag
+from musicsvc.store.pagination import Page
+
+if TYPE_CHECKING:
+    from musicsvc.store.database import Store
+
+# Every kind of character that JSON escapes, and every length that UTF-8 has.
+NASTY = "".join(map(chr, (*range(1, 0x180), 0x2028, 0x20AC))) + '🎵"\\/'
+LINK = "https://images.example.test/é.jpg"
+COUNTERS_AND_FLAGS = 40  # bytes: counts of few digits, and `false` where `true` is shown
+
+
+def fill() -> None:
+    """Album 1 with three tracks by several artists, album 2 with one and no image, album 3 with none."""
+    artists = [Artist.create(name=name, image_small=image, verified=True, created_at=1).id for name, image in PEOPLE]
+    made = [Album.create(name=f"{at}{NASTY[:200]}", created_at=1).id for at in range(3)]
+    Album.update(image=LINK, description=NASTY, release_date="1899-09-18").where(Album.id == made[0]).execute()
+    bulk.insert(AlbumArtist, ("album", "artist", "position"), [(made[0], each, at) for at, each in enumerate(artists)])
+    for album, image, description, by in (
+        (made[0], None, None, artists),
+        (made[0], LINK * 3, NASTY, artists[1:]),
+        (made[0], None, NASTY * 3, artists[:1]),
+        (made[1], None, "", artists[2:]),
+        (None, None, NASTY, artists),
+    ):
+        track = Track.create(
+            name=NASTY[:99], album=album, image=image, description=description, duration=86_400_000, created_at=1
+        )
+        bulk.insert(TrackArtist, ("track", "artist", "position"), [(track.id, each, at) for at, each in enumerate(by)])
+    words = [(1, each) for each in genres.ensure(["Neo-Soul", "Été" * 20]).values()]
+    bulk.insert(TrackGenre, ("track", "genre"), [*words, (2, words[0][1])])
+    bulk.insert(TrackTag, ("track", "tag"), [(1, each) for each in tags.ensure(["\x01" * 60, "quiet"]).values()])
+
+
+PEOPLE = [("Amy Beach", None), (NASTY[:255], LINK), ("古琴", f"{LINK}?{'x' * 900}")]
+
+
+def test_an_album_is_as_large_as_it_was_measured(store: Store) -> None:
+    store.write(fill).result()
+    rows = store.read(lambda: albums.listing(Page()).rows).result()
+    measured = store.read(lambda: albums.measure(rows)).result()
+    shapes = [catalog.album_full(row) for row in store.read(lambda: albums.with_contents(rows)).result()]
+    for shape, size in zip(shapes, measured, strict=True):
+        assert 0 <= size - len(orjson.dumps(shape)) <= COUNTERS_AND_FLAGS
+    assert [len(shape["tracks"]) for shape in shapes] == [0, 1, 3]
+    parts = store.read(lambda: sizes.of_albums([1])).result()[1]
+    assert (parts.tracks, parts.imageless, parts.image) == (3, 2, len(orjson.dumps(LINK)))
+
+
+def test_a_track_is_as_large_as_it_was_measured(store: Store) -> None:
+    store.write(fill).result()
+    ids = [4, 1, 2, 5, 1, 3]
+    rows = store.read(lambda: tracks.find(ids)).result()
+    nested = store.read(lambda: tracks.measure_nested(ids)).result()
+    for row, size in zip(rows, nested, strict=True):
+        assert 0 <= size - len(orjson.dumps(catalog.track_nested(row))) <= COUNTERS_AND_FLAGS
+    whole = store.read(lambda: tracks.complete(rows)).result()
+    assert [len(row.genres) for row in whole] == [0, 2, 1, 0, 2, 0]
+    for row, size in zip(whole, store.read(lambda: tracks.measure(rows)).result(), strict=True):
+        left = size - len(orjson.dumps(catalog.track_full(row)))
+        assert 0 <= left <= sizes.FULL_TRACK
