@@ -1,6 +1,7 @@
 """The failures of the service, in the domain's own words; server and CLI map them once each."""
 
 from collections.abc import Mapping
+from typing import Literal
 
 
 class Failure(Exception):
@@ -39,10 +40,11 @@ class Invalid(Failure):
 
 
 class Unauthenticated(Failure):
-    """The token is missing, malformed, unknown, expired or revoked."""
+    """The token is missing, or it was sent and is not valid; `reason` says why, None for a missing one."""
 
-    def __init__(self) -> None:
+    def __init__(self, reason: Literal["unknown", "expired", "revoked"] | None = None) -> None:
         super().__init__("Unauthenticated.")
+        self.reason = reason
 
 
 class Forbidden(Failure):

@@ -11,7 +11,8 @@ import jsonschema_rs
 
 from musicsvc.errors import MethodNotAllowed, NotFound
 from musicsvc.server import openapi
-from musicsvc.server.route import Router
+from musicsvc.server.openapi import headers
+from musicsvc.server.route import JSON_MEDIA, Router
 from musicsvc.server.routes import INSIGHTS, ROUTES, V1
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def conforms(answer: Answer, method: str, path: str, *, public: bool | None = No
     path = urlsplit(path if path.startswith(("/", "http")) else f"{V1}/{path}").path
     promised = _promised(method, path, answer.status)
     place = f"{answer.status} to {method} {path}"
-    for name, reference in promised.get("headers", {}).items():
+    for name, reference in (headers.of(*headers.COMMON) | promised.get("headers", {})).items():
         header, value = _resolved(reference), answer.headers.get(name)
         if value is None and not header["required"]:
             continue
@@ -37,7 +38,7 @@ def conforms(answer: Answer, method: str, path: str, *, public: bool | None = No
         return
     media, content = next(iter(promised["content"].items()))
     assert answer.headers["Content-Type"].partition(";")[0] == media, place
-    if "schema" in content:
+    if media == JSON_MEDIA:
         check(json.loads(answer.body), _of_tier(content["schema"], public=public), place)
 
 

@@ -62,7 +62,8 @@ def body_of(failure: errors.Failure, family: Family) -> JSON:
 def headers_of(failure: errors.Failure) -> dict[str, str]:
     """The headers that the failure asks for."""
     if isinstance(failure, errors.Unauthenticated):
-        return {"WWW-Authenticate": "Bearer"}
+        reason = failure.reason and f' error="invalid_token", error_description="{failure.reason}"'
+        return {"WWW-Authenticate": f"Bearer{reason or ''}"}  # RFC 6750, section 3
     if isinstance(failure, errors.MethodNotAllowed):
         return {"Allow": ", ".join(failure.allowed)}
     if isinstance(failure, errors.TooMany | errors.Overloaded):

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from musicsvc.clock import MINUTE, isoformat
+from musicsvc.clock import DAY, MINUTE, isoformat
 from musicsvc.errors import Failure, Forbidden, Unauthenticated
 from musicsvc.server.route import Access
 from musicsvc.store import tokens
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("musicsvc")
 KEPT = 10_000
+EXPIRY_HEADER = "Token-Expires-At"
+EXPIRY_NOTICE = 14 * DAY  # before its end, every answer to a token says when it expires
 SCHEME = "bearer "
 BEHIND = (
     "the clock is behind the last use of token %s, %s: what had ended by then stays ended;"
@@ -60,13 +62,19 @@ class Gatekeeper:
 
         Raises Unauthenticated, Forbidden without API access, and TooMany where a limit is spent.
         """
-        caller = await self._holder(route, header, call)
+        try:
+            caller = await self._holder(route, header, call)
+        except Unauthenticated:
+            await self._limiter.count_address(route, call)
+            raise
         if caller is None:
             await self._limiter.count_address(route, call)
-            if route.access is Access.OPEN or (route.access is Access.PUBLIC and header is None):
-                return None
-            raise Unauthenticated
+            if route.access is Access.TOKEN:
+                raise Unauthenticated
+            return None
         call.account_id, call.token_id = caller.user_id, caller.token_id
+        if caller.expires_at - self._clock.now() <= EXPIRY_NOTICE:
+            call.headers[EXPIRY_HEADER] = isoformat(caller.expires_at)
         if route.access is Access.OPEN:
             await self._limiter.count_token(route, call)
             return None
@@ -82,13 +90,13 @@ class Gatekeeper:
         suspended or its API access withdrawn.
         """
         current = await self._checked_holder(header)
-        if current is None or current.token_id != caller.token_id:
-            raise Unauthenticated
+        if current.token_id != caller.token_id:
+            raise Unauthenticated("unknown")
         self._require_access(current)
         return current
 
     async def _holder(self, route: Route, header: str | None, call: Call) -> Identity | None:
-        """Who holds the token that was sent, None where there is none that is valid."""
+        """Return the holder of the token that was sent, None without one. Raises Unauthenticated if it is invalid."""
         if header is None:
             return None
         if route.access is not Access.OPEN:
@@ -99,10 +107,14 @@ class Gatekeeper:
                 return await self._checked_holder(header)
         return None
 
-    async def _checked_holder(self, header: str) -> Identity | None:
+    async def _checked_holder(self, header: str) -> Identity:
         caller = await self._identify(header)
-        if caller is None or await self._instant() >= caller.expires_at or caller.token_id in self._ended:
-            return None
+        if caller is None:
+            raise Unauthenticated("unknown")
+        if caller.revoked or caller.token_id in self._ended:
+            raise Unauthenticated("revoked")
+        if await self._instant() >= caller.expires_at:
+            raise Unauthenticated("expired")
         return caller
 
     async def _instant(self) -> int:

@@ -28,16 +28,16 @@ LIFETIME = 90 * DAY
 SHORTEST_NAME, LONGEST_NAME = 3, 50
 IDENTIFY = """
     SELECT a.id, a.display_name, a.avatar, a.admin, a.api_access, a.reports_plays, a.suspended_at IS NOT NULL,
-           t.id, t.name, t.expires_at
+           t.id, t.name, t.expires_at, t.revoked_at IS NOT NULL
     FROM token t JOIN account a ON a.id = t.user_id
-    WHERE t.digest = {sign} AND t.revoked_at IS NULL
+    WHERE t.digest = {sign}
 """
 
 State = Literal["valid", "expired", "revoked"]
 
 
 class Identity(NamedTuple):
-    """What a request needs to know of its caller; from `expires_at` on the token is expired."""
+    """The caller of a request: the account and its token, which is expired from `expires_at` on."""
 
     user_id: int
     display_name: str
@@ -49,6 +49,7 @@ class Identity(NamedTuple):
     token_id: int
     token_name: str
     expires_at: int
+    revoked: bool = False
 
 
 def generate() -> str:
@@ -79,12 +80,15 @@ def _checksum(text: str) -> str:
 
 
 def identify(digest: bytes) -> Identity | None:
-    """Whom the token of this digest stands for, None where it is unknown or revoked; the caller checks its expiry."""
+    """Return the identity behind the token of this digest, None for an unknown one.
+
+    The caller checks whether the token is revoked or expired.
+    """
     # Every request asks this, hence SQL as it stands: building the query anew takes 200 µs, running it 20.
     row = current().execute_sql(IDENTIFY.format(sign=current().param), (digest,)).fetchone()
     if row is None:
         return None
-    return Identity._make((*row[:3], *map(bool, row[3:7]), *row[7:]))
+    return Identity._make((*row[:3], *map(bool, row[3:7]), *row[7:10], bool(row[10])))
 
 
 def state(token: Token, now: int) -> State:

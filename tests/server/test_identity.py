@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from musicsvc.clock import MINUTE, SECOND
+from musicsvc.clock import DAY, MINUTE, SECOND, isoformat
 from musicsvc.server.routes import V1
 from musicsvc.store import access, database, tokens, users
 from musicsvc.store.models import Artist
@@ -43,6 +43,22 @@ async def test_a_token_lives_90_days_to_the_second(client: Client, clock: Movabl
     assert await statuses(client) == [200, 200]
     clock.advance(1)
     assert await statuses(client) == [401, 401]
+
+
+async def test_answers_to_a_token_in_its_last_14_days_say_when_it_expires(client: Client, clock: MovableClock) -> None:
+    expires = isoformat(clock.now() + tokens.LIFETIME)
+    paths = (PRIVATE, PUBLIC, f"{V1}/tracks/9", f"{V1}/albums?page=0")
+
+    async def told() -> list[str | None]:
+        return [(await client.get(path)).headers.get("Token-Expires-At") for path in paths]
+
+    clock.advance(76 * DAY - 1)
+    assert await told() == [None] * 4
+    clock.advance(1)
+    assert await told() == [expires] * 4
+    assert "Token-Expires-At" not in (await client.holding(None).get(PUBLIC)).headers
+    clock.advance(14 * DAY)
+    assert await told() == [None] * 4  # it is no token any more
 
 
 async def test_a_clock_set_back_revives_nothing(client: Client, store: Store, clock: MovableClock) -> None:

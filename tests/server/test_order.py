@@ -37,10 +37,11 @@ HTTPS = "X-Forwarded-Proto: https"
 JSON = "Content-Type: application/json"
 
 
-def is_unauthenticated(answer: Answer, route: Route) -> bool:
+def is_unauthenticated(answer: Answer, route: Route, reason: str | None) -> bool:
+    challenge = f'Bearer error="invalid_token", error_description="{reason}"' if reason else "Bearer"
     body = {"success": False, "message": "Unauthenticated.", "error": "unauthorized"}
     wanted = body if route.family is Family.INSIGHTS else UNAUTHENTICATED
-    return (answer.status, answer.headers["WWW-Authenticate"], answer.json) == (401, "Bearer", wanted)
+    return (answer.status, answer.headers["WWW-Authenticate"], answer.json) == (401, challenge, wanted)
 
 
 @each(lambda route: route.access is not Access.OPEN)
@@ -51,17 +52,19 @@ async def test_a_token_that_is_none_is_401_everywhere(shared: Shared, route: Rou
     given = ["", "Bearer", "Bearer ", "nonsense", str(token), f"Basic {token}", f"Token {token}", f"Bearer: {token}"]
     given += [f"Bearer {token}x", f"Bearer x{token}", f"Bearer {str(token)[:-1]}", f"Bearer {token} {token}"]
     given += [f'Bearer "{token}"', f"Bearer  {token}", f"Bearer {token},Bearer {token}", "Bearer \udcff"]
-    given += [f"Bearer {world.tokens[who]}" for who in ("bad token", "expired token", "revoked token")]
     async with connected(shared.client.root) as wire:
         for value in given:
             await wire.send(request(question.method, question.path, f"Authorization: {value}"))
-            assert is_unauthenticated(await wire.answer(), route), value
+            assert is_unauthenticated(await wire.answer(), route, "unknown"), value
+        for who, reason in (("bad token", "unknown"), ("expired token", "expired"), ("revoked token", "revoked")):
+            await wire.send(request(question.method, question.path, f"Authorization: Bearer {world.tokens[who]}"))
+            assert is_unauthenticated(await wire.answer(), route, reason), who
         twice = [f"Authorization: Bearer {token}"] * 2
         await wire.send(request(question.method, question.path, *twice))
-        assert is_unauthenticated(await wire.answer(), route)
+        assert is_unauthenticated(await wire.answer(), route, "unknown")
         if route.access is Access.TOKEN:
             await wire.send(request(question.method, question.path))
-            assert is_unauthenticated(await wire.answer(), route)
+            assert is_unauthenticated(await wire.answer(), route, None)
 
 
 @each(lambda route: route.access is not Access.OPEN)

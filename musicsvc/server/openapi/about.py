@@ -10,8 +10,6 @@ A personal access token. Access is by invitation: once an account has it, a toke
 Developers, or by the operator. Its value is shown once; it expires after 90 days.
 """
 
-ADDITIONS = "Beside the documented endpoints, so that the documented reads have data to read."
-
 TEXT = f"""\
 Every request carries `Authorization: Bearer <token>`, over HTTPS. Some endpoints answer without a token too, with
 the public fields only; a token that is sent and not valid is refused there as well.
@@ -27,8 +25,8 @@ end `data` is empty.
 
 **Answers** are JSON. Times are UTC, as `2026-01-31T12:00:00.000000Z`; lengths of tracks are milliseconds. What has
 no value is null; keys are always there. A 200 to a GET has an `ETag`: sent back in `If-None-Match` it saves the body
-(304). HEAD is answered as GET, without a body. Another method of a known path is 405 with `Allow`. Every answer has
-an `X-Request-Id`, taken over from the request where it is up to 128 of `A-Z a-z 0-9 . _ ~ -`; name it to the operator
+(304). HEAD is answered as GET, without a body. Every answer has an `X-Request-Id`,
+taken over from the request where it is up to 128 of `A-Z a-z 0-9 . _ ~ -`; name it to the operator
 when something goes wrong.
 
 **Limits**, where the operator has set no others (`300/minute` is 300 in a minute): `token` {LIMITS.token}, and
@@ -40,5 +38,13 @@ the tightest. Past a limit comes 429, which counts nowhere: wait as many seconds
 **HTTPS**: answers over TLS carry `Strict-Transport-Security`.
 
 **Errors** name every faulty field at once, in `errors`, by its place: `name`, `artists.0`. An address that does not
-exist is 404; what belongs to somebody else is 403, or 404 where it is private.
+exist is 404; what belongs to somebody else is 403, or 404 where it is private. Any path can also answer, with the
+same body: 405 to a method that it does not take (`Allow` lists those it does), 408 to a head or body that does not
+arrive in time, 431 to a head that is too large.
+
+**Tokens**: 401 says in `WWW-Authenticate` why a token is refused: `error_description` is `expired`, `revoked` or
+`unknown`; without a token it is plain `Bearer`. In the last 14 days of a token every answer to it carries
+`Token-Expires-At`.
+
+Endpoints with `x-addition: true` go beyond the original specification of the API.
 """

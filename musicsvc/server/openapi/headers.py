@@ -1,17 +1,19 @@
-"""The headers of answers: what each of them says, and which answers have it."""
+"""The headers of answers: their meaning, and which answers carry them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from musicsvc.server import limits
+from musicsvc.server.identity import EXPIRY_HEADER
 
 if TYPE_CHECKING:
     from musicsvc.server.shapes.envelope import JSON
 
-ALWAYS = ("X-Request-Id",)
 CACHING = ("ETag", "Cache-Control", "Vary")
 LIMITS = limits.HEADERS  # on answers to requests that are held to a limit; those of the same machine are not
+COMMON = ("X-Request-Id", EXPIRY_HEADER, *LIMITS)  # any answer may carry them: described once, for all
+OPTIONAL = {EXPIRY_HEADER, *LIMITS}
 MEMBER = r'"[a-z_]+"(;[a-z]=[0-9]+)+'
 MEMBERS = {"type": "string", "pattern": f"^{MEMBER}(, {MEMBER})*$"}
 TEXT = {"type": "string"}
@@ -21,7 +23,11 @@ MEANINGS: dict[str, tuple[str, JSON]] = {
     "ETag": ("What this answer is, to be sent back in `If-None-Match`.", TEXT | {"pattern": '^"[0-9a-z-]+"$'}),
     "Cache-Control": ("Who may keep the answer, to ask again with its `ETag`.", TEXT),
     "Vary": ("The request headers that the answer depends on.", TEXT),
-    "WWW-Authenticate": ("How to authenticate.", TEXT | {"const": "Bearer"}),
+    "WWW-Authenticate": (
+        "`Bearer`, and why the token that was sent is not valid (RFC 6750).",
+        TEXT | {"pattern": '^Bearer( error="invalid_token", error_description="(unknown|expired|revoked)")?$'},
+    ),
+    EXPIRY_HEADER: ("When the token expires; sent in its last 14 days.", TEXT | {"format": "date-time"}),
     "Retry-After": ("Seconds to wait before the next try.", COUNT),
     "Allow": ("The methods that the path takes.", TEXT),
     "RateLimit-Policy": (
@@ -37,11 +43,11 @@ MEANINGS: dict[str, tuple[str, JSON]] = {
     "X-RateLimit-Reset": ("The tightest limit: the seconds of `RateLimit`.", COUNT | {"examples": [60]}),
 }
 HEADERS: JSON = {
-    name: {"description": text, "required": name not in LIMITS, "schema": schema}
+    name: {"description": text, "required": name not in OPTIONAL, "schema": schema}
     for name, (text, schema) in MEANINGS.items()
 }
 
 
 def of(*names: str) -> JSON:
-    """The headers that an answer has, by reference, and those of limits that it may have."""
-    return {name: {"$ref": f"#/components/headers/{name}"} for name in (*ALWAYS, *names, *LIMITS)}
+    """Return references to the headers of these names."""
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in names}

@@ -6,7 +6,6 @@ import inspect
 import sys
 from typing import TYPE_CHECKING, Any
 
-from musicsvc.server.openapi import about
 from musicsvc.server.openapi.parameters import parameters
 from musicsvc.server.openapi.responses import responses
 from musicsvc.server.route import JSON_MEDIA, Access
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from musicsvc.server.route import Route
     from musicsvc.server.shapes.envelope import JSON
 
-ADDITIONS = "additions"
 BEARER: JSON = {"bearer": []}
 SECURITY: dict[Access, list[JSON]] = {Access.OPEN: [], Access.PUBLIC: [{}, BEARER], Access.TOKEN: [BEARER]}
 CALLERS = {
@@ -34,7 +32,7 @@ def operation(route: Route, models: Models) -> JSON:
         "operationId": route.operation,
         "summary": summary(route).replace("`", ""),
         "description": " ".join([CALLERS[route.access], *beside(route)]),
-        "tags": [noun(route), *([ADDITIONS] if route.addition else [])],
+        "tags": [noun(route)],
         "security": SECURITY[route.access],
         "parameters": parameters(route),
     }
@@ -45,6 +43,8 @@ def operation(route: Route, models: Models) -> JSON:
                 JSON_MEDIA: {"schema": models.of(route.body, "validation"), "example": body_example(route, models)}
             },
         }
+    if route.addition:
+        made["x-addition"] = True
     made["responses"] = responses(route, models)
     return made
 
@@ -69,8 +69,7 @@ def summary(route: Route) -> str:
 def tags(routes: Iterable[Route]) -> list[JSON]:
     """The tags in the table's order, each described by its handlers' module."""
     modules = dict.fromkeys(route.handler.__module__ for route in routes)
-    nouns = [{"name": name.rpartition(".")[2], "description": sys.modules[name].__doc__} for name in modules]
-    return [*nouns, {"name": ADDITIONS, "description": about.ADDITIONS}]
+    return [{"name": name.rpartition(".")[2], "description": sys.modules[name].__doc__} for name in modules]
 
 
 def noun(route: Route) -> str:

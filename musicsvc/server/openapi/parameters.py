@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from musicsvc.server.shapes.envelope import JSON
 
 SIZE = "perPage"
+PAGING = ("page", SIZE)
 
 
 def parameters(route: Route) -> list[JSON]:
@@ -48,7 +49,8 @@ def _takes_id(route: Route) -> bool:
 
 def _of_query(query: type[Query]) -> Iterator[JSON]:
     schema = query.model_json_schema(schema_generator=Plain)
-    for name, part in schema["properties"].items():
+    for name, field in schema["properties"].items():
+        part = _without_default(field) if issubclass(query, Pages) and name in PAGING else field
         names = [name, *(other for other, first in query.other_names.items() if first == name)]
         if issubclass(query, Pages) and name == SIZE:
             names.sort(key=lambda each: each != query.size_name)
@@ -59,10 +61,16 @@ def _of_query(query: type[Query]) -> Iterator[JSON]:
 
 
 def _other_name(name: str, first: str, schema: JSON, *, needed: bool) -> JSON:
-    """A parameter under another name: whoever fills in defaults and examples fills in the first one alone."""
+    """Describe a parameter under its other name: deprecated, without default and example."""
     bounds = {key: value for key, value in schema.items() if key not in {"default", "examples"}}
     rule = f"Another name of `{first}`; give {'one' if needed else 'at most one'} of the two."
-    return _in_query(name, {**bounds, "description": rule})
+    return _in_query(name, {**bounds, "description": rule}) | {"deprecated": True}
+
+
+def _without_default(schema: JSON) -> JSON:
+    """Move the default into the description: generated clients send defaults, and both names of a size are refused."""
+    rest = {key: value for key, value in schema.items() if key != "default"}
+    return {**rest, "description": f"{schema['description']} Default: {schema['default']}."}
 
 
 def _in_query(name: str, schema: JSON, *, required: bool = False) -> JSON:

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from musicsvc.server.route import Route
     from musicsvc.server.shapes.envelope import JSON
 
+TEXTS = ("text/html", "text/plain")
 UNCHANGED = 304
+SPENT = 429
 # What each failure means to a client, and one that is as the service tells it.
 FAILURES: tuple[tuple[str, Failure], ...] = (
     (
@@ -54,7 +56,7 @@ FAILURES: tuple[tuple[str, Failure], ...] = (
 
 
 def statuses(route: Route) -> list[int]:
-    """Every status that the endpoint can give, in order; framing, plain HTTP, limits and faults can meet any."""
+    """List every status that the endpoint can give; 405, 408 and 431 are described once, for the whole API."""
     given = {route.status, 400, 403, 429, 500}
     if route.method == "GET":
         given.add(UNCHANGED)
@@ -65,7 +67,7 @@ def statuses(route: Route) -> list[int]:
     if route.conflicts:
         given.add(409)
     if route.body is not None:
-        given |= {408, 413, 415}
+        given |= {413, 415}
     if route.body is not None or route.query is not None or route.refuses:
         given.add(422)
     if not (route.storeless and route.access is Access.OPEN):
@@ -88,7 +90,7 @@ def shared(models: Models) -> JSON:
             model = models.of(_model(failure, family))
             made[_name(status_of(failure), family)] = {
                 "description": meaning,
-                "headers": headers.of(*headers_of(failure)),
+                "headers": headers.of(*headers_of(failure), *(headers.LIMITS if status_of(failure) == SPENT else ())),
                 "content": {JSON_MEDIA: {"schema": model, "example": body_of(failure, family)}},
             }
     return made
@@ -104,9 +106,9 @@ def _success(route: Route, models: Models) -> JSON:
 
 
 def _content(route: Route, models: Models) -> JSON:
-    """The schema of what is answered, with an example of each tier."""
+    """Describe the content of a successful answer: its schema, with an example of each tier."""
     if route.media != JSON_MEDIA:
-        return {}
+        return {"schema": {"type": "string", **({} if route.media in TEXTS else {"format": "binary"})}}
     schemas = [models.of(model) for model in answers(route)]
     if not schemas:
         return {"schema": {"type": "object"}}
