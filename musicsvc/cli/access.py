@@ -1,6 +1,7 @@
 """`musicsvc access`: who may use the API, and who asked to."""
 
 import re
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,6 +11,7 @@ from musicsvc.cli.output import JSON, Json
 from musicsvc.cli.session import Session
 from musicsvc.cli.users import Email
 from musicsvc.cli.users import shown as shown_user
+from musicsvc.errors import Failure, NotFound
 
 if TYPE_CHECKING:
     from musicsvc.store.access import Entry
@@ -72,7 +74,10 @@ def grant(
         access.grant(user, plays=plays, now=now)
         return user
 
-    user = session.write(unit)
+    try:
+        user = session.write(unit)
+    except NotFound as missing:
+        raise Failure(f"{missing.message} Run: musicsvc user create {quote(email)}") from None
     also = " and may report plays of other listeners" if user.reports_plays else ""
     session.say(f"{user.email} has API access{also}.")
     if json:

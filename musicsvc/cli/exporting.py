@@ -202,5 +202,9 @@ def _opened(out: Path) -> Iterator[IO[bytes]]:
             file.flush()
             os.fsync(file.fileno())
         part.replace(out)
+    except OSError as error:
+        if error.filename in {None, str(part)}:
+            error.filename = str(out)
+        raise
     finally:
         part.unlink(missing_ok=True)

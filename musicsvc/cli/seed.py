@@ -40,6 +40,8 @@ def _fixtures(session: Session) -> JSON:
 
     now = session.clock.now()
     with session.store() as store:
+        if warning := store.read(fixtures.warning).result():
+            session.say(f"Warning: {warning}")
         made: Summary = store.write(lambda: fixtures.load(now=now)).result()
         plays = store.write(lambda: fixture_plays.load(now=now)).result()
     counts = {key: number for key, number in asdict(made).items() if key != "tokens"}

@@ -1,5 +1,7 @@
 """`musicsvc config`: the effective settings."""
 
+from json import dumps
+
 import typer
 
 from musicsvc.cli import output
@@ -17,7 +19,7 @@ def _group() -> None:
 
 @app.command()
 def show(context: typer.Context, json: Json = False) -> None:
-    """Show every setting, its value and where it comes from; passwords are masked."""
+    """Show every setting, its value as a variable takes it, and where it comes from; passwords are masked."""
     from musicsvc import config
 
     session = Session.of(context)
@@ -25,7 +27,16 @@ def show(context: typer.Context, json: Json = False) -> None:
     origins = config.origins(settings, session.config)
     values = {**config.flat(settings), "database_url": settings.store_url}
     found = [{"name": name, "value": _masked(value), "from": origins[name]} for name, value in values.items()]
+    if not json:
+        found = [row | {"value": _written(row["value"])} for row in found]
     output.rows(found, ("name", "value", "from"), json=json)
+
+
+def _written(value: object) -> str:
+    """Return the value as a variable or the settings file takes it; empty where nothing is set."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else dumps(value, ensure_ascii=False)
 
 
 def _masked(value: object) -> object:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
 
 from peewee import IntegrityError
@@ -106,7 +107,8 @@ def approve(asked: int | str, *, now: int, by: Actor = "cli") -> Approval:
     Where the address has no account, one without a password is made, so that nobody else can register it and take the
     access; `user password` gives it one.
     """
-    decided = _decide(_pending(asked), "approved", None, now)
+    found = _find(asked)
+    decided = _decide(found, "approved", None, now, hint=_regrant(found))
     user = users.find_by_email(decided.email)
     made = user is None
     user = user or users.create(decided.email, now=now, by=by)
@@ -118,7 +120,7 @@ def approve(asked: int | str, *, now: int, by: Actor = "cli") -> Approval:
 def deny(asked: int | str, reason: str, *, now: int, by: Actor = "cli") -> AccessRequest:
     """Refuse what was asked for by this request id or e-mail; the reason is kept."""
     _check(_problems({"reason": reason.strip()}))
-    denied = _decide(_pending(asked), "denied", reason.strip(), now)
+    denied = _decide(_find(asked), "denied", reason.strip(), now)
     _note("access.denied", denied, now, by)
     return denied
 
@@ -130,8 +132,8 @@ def _note(kind: Kind, asked: AccessRequest, now: int, by: Actor) -> None:
     events.add(kind, account_id=user.id if user else None, reason=said, now=now, by=by)
 
 
-def _pending(asked: int | str) -> AccessRequest:
-    """The pending request of this id or e-mail; Conflict where it is decided, NotFound where there is none."""
+def _find(asked: int | str) -> AccessRequest:
+    """Return the request of this id, or the pending or last one of this mailbox; NotFound where there is none."""
     by_id = isinstance(asked, int)
     wanted = AccessRequest.id == asked if by_id else email_addresses.matches(AccessRequest, str(asked))
     # The pending one first, else the last that was decided.
@@ -140,12 +142,21 @@ def _pending(asked: int | str) -> AccessRequest:
     found: AccessRequest | None = locked(AccessRequest.select().where(wanted).order_by(*order)).first()
     if found is None:
         raise NotFound(f"There is no request {asked}." if by_id else f"There is no request by {asked}.")
-    if found.state != "pending":
-        raise Conflict(f"Request {found.id} by {found.email} is {found.state} already.")
     return found
 
 
-def _decide(found: AccessRequest, state: str, reason: str | None, now: int) -> AccessRequest:
+def _regrant(found: AccessRequest) -> str:
+    """Return how to give access back that was approved once and revoked since, else nothing."""
+    user = users.find_by_email(found.email)
+    if found.state != "approved" or user is None or user.api_access:
+        return ""
+    return f" Access was revoked since. Run: musicsvc access grant {quote(user.email)}"
+
+
+def _decide(found: AccessRequest, state: str, reason: str | None, now: int, *, hint: str = "") -> AccessRequest:
+    """Record the decision; raise Conflict, with the hint, where the request is decided already."""
+    if found.state != "pending":
+        raise Conflict(f"Request {found.id} by {found.email} is {found.state} already.{hint}")
     found.state, found.reason, found.decided_at = state, reason, now
     found.save(only=[AccessRequest.state, AccessRequest.reason, AccessRequest.decided_at])
     return found

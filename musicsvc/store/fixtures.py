@@ -93,6 +93,22 @@ def load(*, now: int) -> Summary:
     return world.made
 
 
+def warning() -> str | None:
+    """Return what the fixtures would add to a database that has other accounts, or None."""
+    entries = _read("accounts", "account")
+    found = {entry["key"]: user.id for entry in entries if (user := users.find_by_email(entry["email"]))}
+    others = User.select().where(User.id.not_in(list(found.values()))).count()
+    missing = [entry for entry in entries if entry["key"] not in found]
+    if not others or not missing:
+        return None
+    tokens = sum(len(entry["tokens"]) for entry in missing)
+    admins = ", ".join(entry["email"] for entry in missing if entry.get("admin"))
+    return (
+        f"The database has accounts of its own ({others:,}). This adds {len(missing)} accounts with {tokens} tokens"
+        f"{f' and the administrator {admins}' if admins else ''}. To try them apart from it: musicsvc serve --demo"
+    )
+
+
 @dataclass(slots=True)
 class World:
     """What the keys of the data files stand for, and what was made."""

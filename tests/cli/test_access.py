@@ -17,7 +17,10 @@ def test_access_is_granted_with_and_without_plays_and_revoked(ask: Json, run: Ru
         )
     ]
     assert rights == [(True, False), (True, True), (False, False)]
-    assert "There is no account" in run("access", "grant", "bob@example.test", expect=1).stderr
+    nobody = run("access", "grant", "o'neil@example.test", expect=1).stderr
+    assert nobody == "Error: There is no account o'neil@example.test. Run: musicsvc user create {}\n".format(
+        "'o'\"'\"'neil@example.test'"
+    )
 
 
 def test_a_request_is_listed_approved_and_its_account_gets_a_token(ask: Json, run: Run) -> None:
@@ -30,7 +33,13 @@ def test_a_request_is_listed_approved_and_its_account_gets_a_token(ask: Json, ru
     done = run("access", "approve", EMAIL)
     assert "was made for it" in done.stderr
     assert run("token", "create", EMAIL, "--name", "first").stdout.startswith("msvc_")
-    assert "is approved already" in run("access", "deny", str(asked["id"]), "--reason", "no", expect=1).stderr
+    again = ("access", "approve", EMAIL.upper())
+    already = f"Error: Request 1 by {EMAIL} is approved already."
+    assert run(*again, expect=1).stderr == f"{already}\n"
+    run("access", "revoke", EMAIL)
+    hint = f"Access was revoked since. Run: musicsvc access grant {EMAIL}"
+    assert run(*again, expect=1).stderr == f"{already} {hint}\n"
+    assert run("access", "deny", str(asked["id"]), "--reason", "no", expect=1).stderr == f"{already}\n"
 
 
 def test_a_denial_keeps_its_reason_and_needs_one(ask: Json, run: Run) -> None:

@@ -1,6 +1,7 @@
 """`musicsvc init`, `db` and `config`."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -118,3 +119,26 @@ def test_the_settings_tell_where_they_come_from_and_mask_passwords(
     assert found["server.workers"] == (2, "MUSICSVC_SERVER__WORKERS")
     assert found["database_url"][0] == "postgresql://ada:***@127.0.0.1/music?sslpassword=***"
     assert "s3cret" not in done.stdout + bare("config", "show").stdout
+
+
+def test_the_settings_are_printed_in_the_form_in_which_they_can_be_set(
+    bare: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MUSICSVC_METRICS__ALLOW", '["10.0.0.0/8","fd00::/8"]')
+    monkeypatch.setenv("MUSICSVC_SERVER__LOCAL_HTTP", "yes")
+    before = {row["name"]: row["value"] for row in json.loads(bare("config", "show", "--json").stdout)}
+    lines = [re.split(r" {2,}", line.rstrip()) for line in bare("config", "show").stdout.splitlines()[1:]]
+    shown = {line[0]: line[1] if len(line) > 2 else "" for line in lines}
+    assert (shown["metrics.allow"], shown["server.local_http"]) == ('["10.0.0.0/8", "fd00::/8"]', "true")
+    assert (shown["server.trusted_proxies"], shown["registration.grants_access"]) == (
+        '["127.0.0.0/8", "::1/128"]',
+        "false",
+    )
+    assert shown["server.public_url"] == ""
+    for name, value in shown.items():
+        monkeypatch.setenv(f"MUSICSVC_{name.replace('.', '__').upper()}", value)
+    again = json.loads(bare("config", "show", "--json").stdout)
+    assert {row["name"]: row["value"] for row in again} == before
+    assert [row["name"] for row in again if row["from"] == "default"] == [
+        name for name, value in before.items() if value is None
+    ]

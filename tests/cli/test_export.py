@@ -129,6 +129,12 @@ def test_what_fails_leaves_the_old_file_and_nothing_beside_it(run: Run, export: 
     file = folder / "figures.csv"
     file.write_text("old")
 
+    for kind in ("csv", "pdf"):
+        nowhere = folder / "no" / f"x.{kind}"
+        assert (
+            run("export", "tracks", "-o", str(nowhere), expect=1).stderr
+            == f"Error: {nowhere}: No such file or directory.\n"
+        )
     missing = run("export", "tracks", "--user", "nobody@label.test", "-o", str(file), expect=1)
     assert "nobody@label.test" in missing.stderr
     for failure, line in (

@@ -1,13 +1,17 @@
 """`musicsvc seed`."""
 
+import json
+
 from musicsvc.store import users
 from musicsvc.store.database import Store
 from musicsvc.store.models import Track
 from tests.cli.conftest import Json, Run
 
 
-def test_the_small_world_is_put_in_once_and_no_token_is_shown(ask: Json, run: Run, store: Store) -> None:
-    made = ask("seed")
+def test_the_small_world_is_put_in_once_and_no_token_is_shown(run: Run, store: Store) -> None:
+    first = run("seed", "--json")
+    assert "Warning" not in first.stderr
+    made = json.loads(first.stdout)
     catalog = {"accounts": 6, "artists": 17, "albums": 13, "tracks": 18, "comments": 18, "tokens": 7}
     people = {"playlists": 7, "invitations": 8, "follows": 10, "likes": 10, "reposts": 4}
     rest = {"collections": 3, "conversations": 4, "messages": 7, "devices": 3, "choices": 4}
@@ -17,6 +21,18 @@ def test_the_small_world_is_put_in_once_and_no_token_is_shown(ask: Json, run: Ru
     again = run("seed")
     # Today's plays come in as the day goes on, so that one may have come since.
     assert (again.stdout, again.stderr.rpartition(" ")[0]) in {("", "All of it is there"), ("", "Made 1")}
+
+
+def test_a_database_with_accounts_of_its_own_is_warned_of_those_that_come(run: Run) -> None:
+    for email in ("ada@example.test", "DEMO@musicsvc.test"):
+        run("user", "create", email)
+    warning, made = run("seed").stderr.splitlines()
+    assert warning == (
+        "Warning: The database has accounts of its own (1). This adds 5 accounts with 6 tokens"
+        " and the administrator admin@musicsvc.test. To try them apart from it: musicsvc serve --demo"
+    )
+    assert made.startswith("Made 5 accounts, ")
+    assert "Warning" not in run("seed").stderr
 
 
 def test_a_catalog_of_a_scale_is_made(ask: Json, run: Run, store: Store) -> None:
