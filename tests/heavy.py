@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from musicsvc.store.database import Store
 
 LONGEST = "\x01" * 10_000  # 60,000 bytes as JSON, the most that a description can take
-NEARLY_FULL = 12  # tracks described by LONGEST: one more would not fit into an album
+NEARLY_FULL = 13  # tracks described by LONGEST: one more would not fit into an album
 
 
 def fill(store: Store, albums: int, tracks: int, description: str = LONGEST) -> None:

@@ -8,12 +8,18 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
+from musicsvc.errors import Invalid
 from musicsvc.store import bulk
-from musicsvc.store.database import is_sqlite
+from musicsvc.store.database import is_sqlite, locked
+from musicsvc.store.models import Album
 from musicsvc.store.statements import fetch
 
 if TYPE_CHECKING:
     from collections.abc import Collection
+
+# The bounds of an album, so that a page of 20 fits into an answer of 16 MiB.
+MOST_TRACKS = 1000
+LARGEST_ALBUM = 768 * 1024
 
 # The bytes around the fields of each kind, the comma after it included.
 ARTIST = len('{"id":,"name":,"image_small":,"verified":false},')
@@ -67,6 +73,26 @@ class AlbumSize(NamedTuple):
     def total(self) -> int:
         """The bytes of the whole album."""
         return self.own + self.imageless * self.image
+
+    @property
+    def excess(self) -> str:
+        """The bound that the album exceeds, as a sentence; empty where it exceeds none."""
+        if self.tracks > MOST_TRACKS:
+            return f"An album holds at most {MOST_TRACKS:,} tracks."
+        if self.total > LARGEST_ALBUM:
+            return f"An album with its tracks takes at most {LARGEST_ALBUM // 1024} KiB as JSON."
+        return ""
+
+
+def lock_album(album_id: int) -> None:
+    """Let nobody else add to the album until the unit ends."""
+    locked(Album.select(Album.id).where(Album.id == album_id)).first()
+
+
+def require_bounds(album_id: int, field: str) -> None:
+    """Raise Invalid on the field where the album, as the unit has changed it, exceeds a bound."""
+    if excess := of_albums([album_id])[album_id].excess:
+        raise Invalid({field: excess})
 
 
 def of_albums(album_ids: Collection[int]) -> dict[int, AlbumSize]:

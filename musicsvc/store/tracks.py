@@ -186,13 +186,21 @@ def create(
     now: int,
     by: Identity,
 ) -> TrackRow:
-    """A new track; `values` are columns of the table. Forbidden where the caller manages none of its artists."""
+    """A new track; `values` are columns of the table. Forbidden where the caller manages none of its artists.
+
+    Raises Invalid where its album has no room for it.
+    """
     if not artists.managed(artist_ids, by=by):
         raise Forbidden("You manage none of these artists.")
+    album_id = values.get("album_id")
+    if album_id is not None:
+        sizes.lock_album(album_id)
     track_id = Track.create(**values, created_at=now).id
     TrackArtist.insert_many(
         [{"track": track_id, "artist": artist_id, "position": at} for at, artist_id in enumerate(artist_ids)]
     ).execute()
+    if album_id is not None:
+        sizes.require_bounds(album_id, "album_id")
     if genre is not None:
         links = [{"track": track_id, "genre": genre_id} for genre_id in genres.ensure([genre]).values()]
         TrackGenre.insert_many(links).execute()

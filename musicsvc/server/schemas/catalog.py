@@ -110,7 +110,9 @@ class TrackIn(Body):
     genre: Genre | None = None
     image: Url | None = None
     release_date: ReleaseDate | None = None
-    album_id: Id | None = None
+    album_id: Id | None = Field(
+        None, description="An album that the caller manages. It holds at most 1,000 tracks, and 768 KiB as JSON."
+    )
     bpm: Annotated[int, Field(strict=True, ge=20, le=400)] | None = None
     key: Key | None = None
     scale: Scale | None = None
