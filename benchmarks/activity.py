@@ -27,7 +27,7 @@ from musicsvc.config import Settings
 from musicsvc.server import serving
 from musicsvc.server.activity import BATCH
 from musicsvc.server.app import App
-from musicsvc.store import activity, database, logbook, schema, sqlite_files, tokens, users
+from musicsvc.store import abuse_reads, activity, database, logbook, schema, sqlite_files, tokens, users
 from musicsvc.store.activity import Entry, Filter
 from musicsvc.store.models import Artist
 
@@ -147,6 +147,7 @@ def _entries(start: int, count: int) -> list[Entry]:
             milliseconds=1.234,
             size=4_321,
             judged=True,
+            private=True,
         )
         for number in range(start, start + count)
     ]
@@ -165,12 +166,14 @@ def _write(log: Log, rows: int) -> None:
 
 def _ask(log: Log, rows: int) -> None:
     since = Clock().now() - DAY + rows * SECOND // 10 - 300 * SECOND
+    denied = [entry._replace(status=404, at=entry.at + DAY) for entry in _entries(0, 3_000)]
     questions: dict[str, Callable[[], object]] = {
         "the newest 100": lambda: activity.find(limit=100),
         "the newest 100 of an account": lambda: activity.find(Filter(account_id=7), limit=100),
         "the newest 100 answered 4xx": lambda: activity.find(Filter(statuses=(400, 499)), limit=100),
         "one request id": lambda: activity.find(Filter(request_id=f"{rows // 2:024x}"), limit=1),
         "five minutes of ten tokens": lambda: activity.of_tokens(range(10), since),
+        "3,000 denials, read before or not": lambda: abuse_reads.read_before(denied, 90),
         "pruning a slice": lambda: activity.prune(Clock().now()),
     }
     for name, unit in questions.items():

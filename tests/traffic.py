@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from musicsvc.clock import SECOND, parse
+from musicsvc.server.routes import ROUTES
 from musicsvc.store import quotas
 from musicsvc.store.activity import Entry
 from musicsvc.store.quotas import Demand, MemoryQuotas
@@ -29,7 +30,10 @@ BEGAN = parse("2026-03-01T12:00:17Z")
 TOKEN, ACCOUNT = 7, 3
 NEW = 100_000  # the first id that nothing has
 OWN = 20  # things of its own that a client asks for again and again
+SAVED_FROM, SAVED = 1_000, 60  # the first id of others' things that a client has saved, and how many there are
 ANSWERED = 0.05  # seconds from a request to its answer at the client
+
+PRIVATE = {(route.method, route.path) for route in ROUTES if route.private}
 
 Step = dict[str, Any]
 
@@ -99,8 +103,9 @@ class Client:
     goes on as if nothing had been said. `gives_up`: it lets that request be and asks for the next. `pace`: seconds from
     an answer to the next request, give or take its part `jitter`.
 
-    A step is asked `times` times and answered `status`. `ids`: `own` are twenty that it asks for again and again, `new`
-    ones are never asked for twice, `malformed` ones name nothing. `noun`: what an id is of that the path does not hold.
+    A step is asked `times` times and answered `status`. `ids`: `own` are twenty that it asks for again and again,
+    `saved` are sixty of others that it asks for again and again, `new` ones are never asked for twice, `malformed` ones
+    name nothing. `noun`: what an id is of that the path does not hold.
     """
 
     steps: list[Step]
@@ -187,6 +192,8 @@ class _Worker:
     def thing(self) -> int | None:
         """The id of what it asks for, None where that is malformed."""
         ids = self.step.get("ids", "own")
+        if ids == "saved":
+            return SAVED_FROM + self._asked % SAVED
         return None if ids == "malformed" else next(self._new) if ids == "new" else 1 + self._asked % OWN
 
     def answered(self, retry_after: int | None) -> float | None:
@@ -220,6 +227,7 @@ def _entry(number: int, asked: Asked, retry_after: int | None) -> Entry:
         milliseconds=2.0,
         size=100,
         judged=True,
+        private=named and (method, route) in PRIVATE,
     )
 
 

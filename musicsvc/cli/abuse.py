@@ -36,11 +36,11 @@ def check(
 
     session = Session.of(context)
     settings, now = session.settings(), session.clock.now()
+    first = instant(since, now, "--since") or 0
     found = []
     with session.store() as store, logbook.of(settings.store_url, settings.activity.file) as log:
-        for standing, verdict in abuse_hearing.verdicts(
-            store, log, settings.abuse, instant(since, now, "--since") or 0
-        ):
+        replay = abuse_hearing.verdicts(store, log, settings.abuse, first, keep_days=settings.activity.keep_days)
+        for standing, verdict in replay:
             outcome = "already revoked" if standing.revoked_at is not None else "would be revoked"
             if not dry_run and standing.revoked_at is None:
                 unit = partial(abuse_sentences.carry_out, standing.token_id, verdict, settings.abuse, now=now)
@@ -72,8 +72,9 @@ def explain(context: typer.Context, token_id: Id, since: Since = None, json: Jso
 
     session = Session.of(context)
     settings, now = session.settings(), session.clock.now()
+    first, keep_days = instant(since, now, "--since") or 0, settings.activity.keep_days
     with session.store() as store, logbook.of(settings.store_url, settings.activity.file) as log:
-        heard = abuse_hearing.hear(store, log, settings.abuse, token_id, instant(since, now, "--since") or 0)
+        heard = abuse_hearing.hear(store, log, settings.abuse, token_id, first, keep_days=keep_days)
     if heard is None:
         raise NotFound(f"There is no token {token_id}.")
     answers = [

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from musicsvc.clock import SECOND
 from musicsvc.errors import Failure
-from musicsvc.store import abuse, abuse_sentences, activity
-from musicsvc.store.abuse_probes import DENIED
+from musicsvc.store import abuse, abuse_reads, abuse_sentences, activity
+from musicsvc.store.abuse_probes import DENIED, denies
 from musicsvc.store.abuse_refusals import REFUSED
 from musicsvc.store.abuse_sentences import Tally
 
@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
     from musicsvc.clock import Clock
-    from musicsvc.config import Abuse
+    from musicsvc.config import Abuse, Settings
     from musicsvc.server.activity import ActivityLog
     from musicsvc.server.calls import Call
     from musicsvc.server.identity import Gatekeeper
     from musicsvc.store.abuse import Verdict
+    from musicsvc.store.abuse_reads import Denial
     from musicsvc.store.abuse_sentences import Standing
     from musicsvc.store.activity import Entry
     from musicsvc.store.database import Store
@@ -45,10 +46,11 @@ class Judge:
     """
 
     def __init__(
-        self, rules: Abuse, store: Store, calls: Log, waiting: ActivityLog, gatekeeper: Gatekeeper, clock: Clock
+        self, settings: Settings, store: Store, calls: Log, waiting: ActivityLog, gatekeeper: Gatekeeper, clock: Clock
     ) -> None:
         """`calls` is the log to be read, `waiting` holds what could not be written to it yet."""
-        self._rules = rules
+        self._rules = settings.abuse
+        self._keep_days = settings.activity.keep_days
         self._store = store
         self._calls = calls
         self._waiting = waiting
@@ -63,8 +65,9 @@ class Judge:
         self._blind_until = 0.0
 
     def __call__(self, call: Call) -> None:
-        """Note a token that was refused something."""
-        if call.judged and call.token_id is not None and (call.status == REFUSED or call.status in DENIED):
+        """Note a token that was refused something that counts."""
+        denied = call.status in DENIED and call.route is not None and call.route.private
+        if call.judged and call.token_id is not None and (denied or call.status == REFUSED):
             self._suspected[call.token_id] = LOOKS
 
     def start(self) -> None:
@@ -109,13 +112,17 @@ class Judge:
         now = self._clock.now()
         since = now - abuse_sentences.window(self._rules)
         # First what waits: a batch that is written meanwhile is then found in the log.
-        waiting = [entry for entry in self._waiting.waiting_of(token_ids) if entry.at >= since]
+        unwritten = self._waiting.unwritten()
+        waiting = [entry for entry in unwritten if entry.token_id in token_ids and entry.at >= since]
         suspicious = await self._suspicious(token_ids, waiting, since)
         if suspicious:
             written = await self._read_log(partial(activity.of_tokens, suspicious, since))
             standings = await asyncio.wrap_future(self._store.read(partial(abuse_sentences.standings, suspicious)))
-            calls, rules = [*(written or ()), *waiting], self._rules_now()
-            verdicts = await asyncio.to_thread(_verdicts, calls, standings.values(), now - SETTLED, rules)
+            calls = [*(written or ()), *waiting]
+            known = await self._read_log(partial(abuse_reads.read_before, calls, self._keep_days))
+            rules = self._rules_now(reads_are_known=known is not None)
+            counted = await asyncio.to_thread(_counted, calls, known or set(), unwritten)
+            verdicts = await asyncio.to_thread(_verdicts, counted, standings.values(), now - SETTLED, rules)
             for token_id, verdict in verdicts.items():
                 # From here on it is refused; the store follows.
                 self._gatekeeper.end(token_id)
@@ -129,7 +136,7 @@ class Judge:
         for entry in waiting:
             if entry.token_id is not None:
                 refused, denied = found.get(entry.token_id, Tally())
-                found[entry.token_id] = Tally(refused + (entry.status == REFUSED), denied + (entry.status in DENIED))
+                found[entry.token_id] = Tally(refused + (entry.status == REFUSED), denied + denies(entry))
         return {token_id for token_id, tally in found.items() if tally.suspicious(self._rules)}
 
     async def _read_log(self, unit: Callable[[], T]) -> T | None:
@@ -140,13 +147,14 @@ class Judge:
         except Failure:
             return None
 
-    def _rules_now(self) -> Abuse:
-        """The rules; without the one that weighs successes, for as long as the log may have lost some."""
+    def _rules_now(self, *, reads_are_known: bool) -> Abuse:
+        """The rules, without the one on probing while successes or earlier reads may be missing from the log."""
         now = self._clock.monotonic()
         if self._waiting.dropped != self._dropped:
             self._dropped = self._waiting.dropped
             self._blind_until = now + self._rules.probe_seconds
-        return self._rules.model_copy(update={"probe_success_percent": 0}) if now < self._blind_until else self._rules
+        blind = now < self._blind_until or not reads_are_known
+        return self._rules.model_copy(update={"probe_success_percent": 0}) if blind else self._rules
 
     async def _carry_out(self) -> None:
         """Write the verdicts that are not written yet; what cannot be written now is tried again."""
@@ -163,6 +171,11 @@ class Judge:
             self._gatekeeper.release(token_id)
             if sentence.suspended:
                 log.warning("the account of token %s is suspended", token_id)
+
+
+def _counted(calls: Collection[Entry], known: set[Denial], unwritten: Iterable[Entry]) -> list[Entry]:
+    """The calls but for denials of what the account had read before, by the log (`known`) or by what waits for it."""
+    return list(abuse_reads.without(calls, known | abuse_reads.read_before_in(unwritten, calls)))
 
 
 def _verdicts(calls: Iterable[Entry], standings: Iterable[Standing], until: int, rules: Abuse) -> dict[int, Verdict]:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections import deque
 from functools import partial
+from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,6 @@ from musicsvc.store import activity, events, tokens
 from musicsvc.store.activity import Entry
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from musicsvc.clock import Clock
     from musicsvc.server.calls import Call
     from musicsvc.store.database import Store
@@ -56,10 +55,9 @@ class ActivityLog:
         """How many calls are not written yet."""
         return sum(map(len, self._queues))
 
-    def waiting_of(self, token_ids: Collection[int]) -> list[Entry]:
-        """The calls of these tokens that are not written yet, or are just being written."""
-        queued = [entry for queue in self._queues for entry in queue]
-        return [entry for entry in (*self._under_way, *queued) if entry.token_id in token_ids]
+    def unwritten(self) -> list[Entry]:
+        """Return the calls that are not written yet, or are just being written."""
+        return [*self._under_way, *chain.from_iterable(self._queues)]
 
     def __call__(self, call: Call) -> None:
         """Take note of the call."""
@@ -204,6 +202,7 @@ def _entry(call: Call) -> Entry:
         milliseconds=round(call.milliseconds, 3),
         size=call.size,
         judged=call.judged,
+        private=resource is not None and call.route is not None and call.route.private,
     )
 
 

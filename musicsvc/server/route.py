@@ -76,6 +76,7 @@ class Route:
     addition: bool = False
     hidden: bool = False
     plain_http: bool = False
+    private: bool = False  # its subject can be private to others, so that a denial may be a probe
     forbids: bool = False
     names: bool = False  # the body names something that can be unknown: 404 after the 422s
     conflicts: bool = False

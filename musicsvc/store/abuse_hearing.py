@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
-from musicsvc.store import abuse, abuse_sentences, activity
+from musicsvc.store import abuse, abuse_reads, abuse_sentences, activity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,27 +39,28 @@ class Hearing:
     answers: Counter[tuple[int, str | None]] = field(default_factory=Counter)
 
 
-def verdicts(store: Store, log: Log, rules: Abuse, since: int) -> Iterator[tuple[Standing, Verdict]]:
-    """The tokens that break the rules by the log, from this instant on, in the order of their ids."""
+def verdicts(store: Store, log: Log, rules: Abuse, since: int, *, keep_days: int) -> Iterator[tuple[Standing, Verdict]]:
+    """Yield the tokens that break the rules by their calls since an instant, by id; the log holds `keep_days`."""
     if not log.look():
         return
     tallies = log.read(partial(abuse_sentences.tallies, None, since)).result()
     suspicious = [token_id for token_id, tally in tallies.items() if tally.suspicious(rules)]
     standings = store.read(partial(abuse_sentences.standings, suspicious)).result()
     for _, standing in sorted(standings.items()):
-        verdict = abuse.judge(_calls(log, standing, since), rules)
+        verdict = abuse.judge(_counted(log, _calls(log, standing, since), keep_days), rules)
         if verdict is not None:
             yield standing, verdict
 
 
-def hear(store: Store, log: Log, rules: Abuse, token_id: int, since: int) -> Hearing | None:
-    """What the log says of this token, from this instant on; None where there is no such token."""
+def hear(store: Store, log: Log, rules: Abuse, token_id: int, since: int, *, keep_days: int) -> Hearing | None:
+    """Judge one token alike, and say how near it came; None where there is no such token."""
     standing = store.read(partial(abuse_sentences.standings, [token_id])).result().get(token_id)
     if standing is None:
         return None
     trial = abuse.Trial(rules)
     calls = _calls(log, standing, since) if log.look() else iter(())
-    verdict = next((found for entry in calls if (found := trial.see(entry)) is not None), None)
+    counted = _counted(log, calls, keep_days)
+    verdict = next((found for entry in counted if (found := trial.see(entry)) is not None), None)
     heard = Hearing(standing, rules, verdict, trial.refused, trial.probed)
     if log.look():
         since = since if verdict is None else verdict.since
@@ -72,6 +74,13 @@ def hear(store: Store, log: Log, rules: Abuse, token_id: int, since: int) -> Hea
 
 
 def _calls(log: Log, standing: Standing, since: int) -> Iterator[Entry]:
-    """The calls that count against the token, in the order of time."""
+    """The calls of the token that are judged, in the order of time."""
     wanted = activity.Filter(token_id=standing.token_id, since=max(since, standing.since))
     return filter(standing.counts, activity.replay(log, wanted))
+
+
+def _counted(log: Log, calls: Iterator[Entry], keep_days: int) -> Iterator[Entry]:
+    """Yield the calls but for denials of what the account had read before, which is looked up a slice at a time."""
+    while some := list(islice(calls, activity.SLICE)):
+        known = log.read(partial(abuse_reads.read_before, some, keep_days)).result()
+        yield from abuse_reads.without(some, known)

@@ -1,4 +1,4 @@
-"""The second rule: a token that tries one thing after another that is not its own, or is not there."""
+"""The second rule: a token that tries one resource after another that is private to others, or does not exist."""
 
 from __future__ import annotations
 
@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 DENIED = (403, 404)
 FIRST_FAILURE = 400
 UNANSWERED = (429, *range(499, 600))  # refused unseen, broken off by the client, or failed by us
+
+
+def denies(entry: Entry) -> bool:
+    """Whether the call was denied something of a kind that can be private; an id of the catalog never counts."""
+    return entry.private and entry.status in DENIED
 
 
 class Call(NamedTuple):
@@ -48,8 +53,8 @@ class Probes:
 
     def see(self, entry: Entry) -> Figures | None:
         """Take an answer in; the figures where it is a denial that counts."""
-        denied = entry.resource if entry.status in DENIED else None
-        # A denial without a resource is of an id that cannot exist, of an unknown path, or of the account itself.
+        denied = entry.resource if denies(entry) else None
+        # Other denials are of a malformed id, of the catalog, of an unknown path, or of the account itself.
         if entry.status in UNANSWERED or (entry.status in DENIED and denied is None):
             return None
         self._forget(entry.at - self._window)

@@ -117,7 +117,7 @@ def tallies(token_ids: Collection[int] | None, since: int) -> dict[int, Tally]:
     """How many refusals and denials of these tokens, or of all, the log holds since then; on the log's store."""
     counts = [
         fn.COALESCE(fn.SUM(condition.cast("integer")), 0)
-        for condition in (Activity.status == REFUSED, Activity.status.in_(DENIED))
+        for condition in (Activity.status == REFUSED, Activity.status.in_(DENIED) & Activity.private)
     ]
     mine = Activity.token_id.in_(list(token_ids)) if token_ids is not None else Activity.token_id.is_null(is_null=False)
     # Said with the number as it stands, so that the index of refused calls is known to do.

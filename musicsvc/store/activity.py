@@ -26,7 +26,7 @@ class Entry(NamedTuple):
 
     `at`: instant in microseconds at which it came; `route`: the template of its path, None where there is none;
     `resource`: the object that the path names, such as `playlists/7`; `size`: bytes of the answer's body; `judged`:
-    whether limits and abuse handling held for it.
+    whether limits and abuse handling held for it; `private`: whether the resource is of a kind that can be private.
     """
 
     at: int
@@ -42,10 +42,11 @@ class Entry(NamedTuple):
     milliseconds: float
     size: int
     judged: bool
+    private: bool
 
 
 COLUMNS = tuple(getattr(Activity, name) for name in Entry._fields)
-TYPES = ["int8", "text", "int8", "int8", "text", "text", "text", "text", "int4", "int4", "float8", "int8", "bool"]
+TYPES = ["int8", "text", "int8", "int8", *["text"] * 4, "int4", "int4", "float8", "int8", "bool", "bool"]
 INSERT = f"INSERT INTO activity ({', '.join(Entry._fields)}) {{rows}}"
 UNPACKED = f"SELECT {', '.join(f'value->>{place}' for place in range(len(Entry._fields)))} FROM json_each(?)"  # noqa: S608
 

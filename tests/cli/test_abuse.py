@@ -123,6 +123,18 @@ def test_a_token_is_explained_with_its_figures(run: Run, ask: Json, played: Call
     assert "/api/v1/playlists/{id}" in text
 
 
+def test_what_the_account_had_read_before_and_what_is_gone_from_the_catalog_is_not_held_against_a_token(
+    ask: Json, played: Callable[..., list[int]]
+) -> None:
+    played("gone private", "deleted tracks", "vanishing playlists", "insights of the catalog")
+    assert [(row["token_id"], row["rule"]) for row in ask("abuse", "check", "--dry-run")] == [(4, "probing")]
+    for token_id in (1, 2, 3):
+        found = ask("abuse", "explain", str(token_id))
+        assert (found["rule"], found["probes"]["most"]) == (None, 0)
+        assert sum(row["calls"] for row in found["answers"] if row["status"] == 404) >= 300
+    assert ask("abuse", "explain", "4")["rule"] == "probing"
+
+
 def test_the_calls_of_a_token_that_had_its_id_before_do_not_count(
     ask: Json, played: Callable[..., list[int]], store: Store
 ) -> None:

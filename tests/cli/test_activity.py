@@ -33,6 +33,7 @@ CALL = Entry(
     milliseconds=3.25,
     size=80,
     judged=True,
+    private=True,
 )
 
 

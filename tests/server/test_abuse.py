@@ -13,6 +13,8 @@ import pytest
 
 from musicsvc.clock import Clock
 from musicsvc.config import Abuse, Activity, Limits, Settings
+from musicsvc.server.route import Family, Route
+from musicsvc.server.routes import ROUTES
 from musicsvc.server.schemas.catalog import AlbumIn, TrackIn
 from musicsvc.server.schemas.fields import Body
 from musicsvc.server.schemas.messaging import MessageIn
@@ -131,6 +133,21 @@ def test_a_body_says_what_the_call_is_about(body: type[Body], sent: object, reso
     assert body.resource_of(sent) == resource
 
 
+def nouns(route: Route) -> set[str]:
+    """What the ids in the path and the body of an endpoint are ids of."""
+    if route.family is Family.INSIGHTS and route.parameters:
+        return {"insights"}
+    parts = route.path.split("/")
+    in_path = {parts[at - 1] for at, part in enumerate(parts) if part.startswith("{")}
+    return in_path | set(route.body.subjects.values() if route.body else ())
+
+
+def test_the_table_of_endpoints_marks_what_can_be_private() -> None:
+    private = {"playlists", "conversations", "collections", "insights", "notifications", "access-tokens"}
+    assert [route for route in ROUTES if route.private] == [route for route in ROUTES if nouns(route) & private]
+    assert {noun for route in ROUTES for noun in nouns(route)} >= private - {"access-tokens"}
+
+
 async def test_a_reinstated_token_is_not_judged_again_for_the_same(loose: Client, store: Store) -> None:
     client = loose.holding(person(store, Clock(), "ann@label.test")[1])
     await probe(client)
@@ -218,3 +235,48 @@ async def test_what_has_been_decided_is_written_at_the_end(store: Store) -> None
             await probe(client.holding(value))
             await refused(client.holding(value))
     assert token_of(store, value).revoked_at is not None
+
+
+async def test_what_the_account_has_read_before_and_what_is_gone_from_the_catalog_counts_for_nothing(
+    loose: Client, store: Store
+) -> None:
+    """The reads are another token's, so that no successes of its own acquit the one that is denied."""
+    owner, prober = (loose.holding(person(store, Clock(), f"{name}@label.test")[1]) for name in ("olga", "pia"))
+    user_id, first = person(store, Clock(), "ann@label.test")
+    reads = loose.holding(first)
+
+    def another() -> str:
+        return tokens.create(users.get(user_id), "another", now=Clock().now())[1]
+
+    refreshes, lists = (loose.holding(store.write(another).result()) for _ in range(2))
+    made = [(await owner.post("playlists", {"name": "Rags", "public": True})).json["playlist"]["id"] for _ in range(26)]
+    assert {(await reads.get(f"playlists/{each}")).status for each in made} == {200}
+
+    for each in made[:13]:
+        await owner.put(f"playlists/{each}", {"name": "Rags"})
+    for each in made[13:]:
+        await owner.delete(f"playlists/{each}")
+    for each in made:
+        path = f"playlists/{each}/tracks" if each % 2 else f"playlists/{each}"
+        assert (await refreshes.get(path)).status == 404
+    assert (await lists.get("playlists/4711")).status == 404
+    for number in range(26):
+        assert (await lists.get(f"tracks/{5000 + number}")).status == 404
+        assert (await lists.post(f"tracks/{5000 + number}/like")).status == 404
+    for each in made[:13]:
+        assert (await prober.get(f"playlists/{each}")).status == 404
+
+    await refused(prober)
+    assert [(await client.get("users/me")).status for client in (reads, refreshes, lists)] == [200] * 3
+
+
+@pytest.mark.only_on("sqlite")
+async def test_where_the_log_cannot_be_read_nobody_is_judged_by_what_was_denied(store: Store, tmp_path: Path) -> None:
+    """Whether the account had read it before stands there alone."""
+    settings = STRICT.model_copy(update={"activity": Activity(file=tmp_path)})  # a folder
+    prober, hammering = (person(store, Clock(), f"{name}@label.test")[1] for name in ("pia", "ann"))
+    async with running(store, Clock(), settings) as client:
+        await probe(client.holding(prober))
+        await hammer(client.holding(hammering))
+        await refused(client.holding(hammering))
+        assert (await client.holding(prober).get("users/me")).status == 200

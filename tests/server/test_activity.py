@@ -68,6 +68,7 @@ async def test_a_call_is_in_the_log_within_a_second(client: Client, store: Store
         milliseconds=0,
         size=len(answer.body),
         judged=False,
+        private=False,
     )
 
 

@@ -29,7 +29,8 @@ OWN_STEPS: list[dict[str, Any]] = [
 def call(at: float, status: int = 200, resource: str | None = None, **more: Any) -> Entry:
     told = more.pop("retry_after", 30) if status == 429 else None
     moment = BEGAN + round(at * SECOND)
-    entry = Entry(moment, f"r{at}", 3, 7, "127.0.0.1", "GET", TRACK, resource, status, told, 1.0, 10, True)
+    private = bool(resource)
+    entry = Entry(moment, f"r{at}", 3, 7, "127.0.0.1", "GET", TRACK, resource, status, told, 1.0, 10, True, private)
     return entry._replace(**more)
 
 
@@ -133,6 +134,7 @@ def test_a_tenth_of_successes_acquits() -> None:
         {"status": 422},
         {"status": 500},
         {"judged": False},
+        {"private": False},  # an unknown or deleted id of the catalog
     ],
 )
 def test_what_does_not_count(harmless: dict[str, Any]) -> None:

@@ -29,6 +29,7 @@ PLAIN = Entry(
     milliseconds=1.25,
     size=80,
     judged=True,
+    private=True,
 )
 
 
@@ -48,13 +49,13 @@ def found(log: Store, limit: int = 100, **wanted: Any) -> list[Entry]:
 
 
 def test_what_goes_in_comes_out_oldest_first_and_the_newest_where_not_all_are_wanted(log: Log) -> None:
-    bare = Entry(5, "r2", None, None, "", "", None, None, 400, None, 0.0, 0, judged=False)
+    bare = Entry(5, "r2", None, None, "", "", None, None, 400, None, 0.0, 0, judged=False, private=False)
     limited = PLAIN._replace(at=3_000, status=429, retry_after=17, request_id="r3")
     write(log, limited, PLAIN, bare)
 
     assert found(log) == [bare, PLAIN, limited]
     assert found(log, limit=2) == [PLAIN, limited]
-    assert all(isinstance(entry.judged, bool) for entry in found(log))
+    assert all(isinstance(flag, bool) for entry in found(log) for flag in (entry.judged, entry.private))
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from musicsvc.store import insights as insights_store
 TRACK = f"{INSIGHTS}/tracks/{{trackId}}"
 ALBUM = f"{INSIGHTS}/albums/{{albumId}}"
 ARTIST = f"{INSIGHTS}/artists/{{artistId}}"
-Insight = partial(Route, family=Family.INSIGHTS)
+Insight = partial(Route, family=Family.INSIGHTS, private=True)
 
 # fmt: off
 ROUTES: tuple[Route, ...] = (

@@ -1,5 +1,7 @@
 """Conversations, collections, devices, notification choices."""
 
+from functools import partial
+
 from musicsvc.server.handlers import collections, messages, notifications
 from musicsvc.server.route import Route
 from musicsvc.server.routes.paths import V1
@@ -20,24 +22,25 @@ from musicsvc.store import messages as message_store
 from musicsvc.store import notifications as notification_store
 
 TALK = f"{V1}/messaging"
+Private = partial(Route, private=True)
 
 # fmt: off
 ROUTES: tuple[Route, ...] = (
     Route("POST", f"{V1}/collections", collections.create, status=201, body=CollectionIn, answer=OneCollection),
     Route("GET", f"{V1}/collections", collections.index, query=Pages, addition=True, answer=Paged[CollectionListed]),
-    Route("GET", f"{V1}/collections/{{id}}", collections.show, find=collection_store.get, addition=True,
-          answer=OneCollection),
-    Route("POST", f"{TALK}/messages", messages.send, status=201, body=MessageIn, answer=OneMessage, names=True),
+    Private("GET", f"{V1}/collections/{{id}}", collections.show, find=collection_store.get, addition=True,
+            answer=OneCollection),
+    Private("POST", f"{TALK}/messages", messages.send, status=201, body=MessageIn, answer=OneMessage, names=True),
     Route("POST", f"{TALK}/conversations", messages.begin, status=201, body=ConversationIn, addition=True,
           answer=OneConversation),
     Route("GET", f"{TALK}/conversations", messages.index, query=Pages, addition=True, answer=Paged[Conversation]),
-    Route("GET", f"{TALK}/conversations/{{id}}/messages", messages.list_messages, find=message_store.get, query=Pages,
-          addition=True, answer=Paged[Message]),
+    Private("GET", f"{TALK}/conversations/{{id}}/messages", messages.list_messages, find=message_store.get, query=Pages,
+            addition=True, answer=Paged[Message]),
     Route("POST", f"{V1}/fcm-tokens", notifications.register_device, body=DeviceIn, answer=DeviceStored),
     Route("DELETE", f"{V1}/fcm-tokens", notifications.delete_device, body=DeviceOut, addition=True, answer=Success),
-    Route("PUT", f"{V1}/notifications/{{user}}/subscriptions", notifications.choose, find=notification_store.owner,
-          body=SubscriptionsIn, answer=Success, forbids=True),
-    Route("GET", f"{V1}/notifications/{{user}}/subscriptions", notifications.show, find=notification_store.owner,
-          addition=True, answer=Subscriptions, forbids=True),
+    Private("PUT", f"{V1}/notifications/{{user}}/subscriptions", notifications.choose, find=notification_store.owner,
+            body=SubscriptionsIn, answer=Success, forbids=True),
+    Private("GET", f"{V1}/notifications/{{user}}/subscriptions", notifications.show, find=notification_store.owner,
+            addition=True, answer=Subscriptions, forbids=True),
 )
 # fmt: on

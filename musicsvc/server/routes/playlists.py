@@ -1,5 +1,7 @@
 """Playlists, their tracks and their collaborators."""
 
+from functools import partial
+
 from musicsvc.server.handlers import invites, playlists
 from musicsvc.server.route import Route
 from musicsvc.server.routes.paths import V1
@@ -20,24 +22,25 @@ from musicsvc.store.playlists import editable, owned, readable
 
 ALL = f"{V1}/playlists"
 ONE = f"{ALL}/{{id}}"
+Private = partial(Route, private=True)
 
 # fmt: off
 ROUTES: tuple[Route, ...] = (
     Route("GET", ALL, playlists.index, query=Pages, addition=True, answer=Paged[Playlist]),
     Route("POST", ALL, playlists.create, body=PlaylistIn, answer=OnePlaylist),
-    Route("PUT", ALL, playlists.put, body=PlaylistPut, answer=OnePlaylist, forbids=True, names=True),
-    Route("GET", ONE, playlists.show, find=readable, addition=True, answer=OnePlaylist),
-    Route("PUT", ONE, playlists.replace, find=owned, body=PlaylistIn, addition=True, answer=OnePlaylist),
-    Route("DELETE", ONE, playlists.delete, find=owned, answer=Success),
-    Route("GET", f"{ONE}/tracks", playlists.list_tracks, find=readable, query=Pages, addition=True,
-          answer=Paged[Track]),
-    Route("POST", f"{ONE}/tracks/add", playlists.add_tracks, find=editable, body=TracksIn, addition=True,
-          answer=OnePlaylist),
-    Route("POST", f"{ONE}/tracks/remove", playlists.remove_tracks, find=editable, body=TracksOut, answer=OnePlaylist),
-    Route("POST", f"{ONE}/invite", invites.create, find=owned, body=InviteIn, answer=Invited, conflicts=True),
-    Route("POST", f"{ONE}/accept-invite", invites.accept, find=addressed, addition=True, answer=OnePlaylist,
-          conflicts=True, example={"id": 2}),
-    Route("POST", f"{ONE}/decline-invite", invites.decline, find=addressed, addition=True, answer=OnePlaylist,
-          conflicts=True, example={"id": 2}),
+    Private("PUT", ALL, playlists.put, body=PlaylistPut, answer=OnePlaylist, forbids=True, names=True),
+    Private("GET", ONE, playlists.show, find=readable, addition=True, answer=OnePlaylist),
+    Private("PUT", ONE, playlists.replace, find=owned, body=PlaylistIn, addition=True, answer=OnePlaylist),
+    Private("DELETE", ONE, playlists.delete, find=owned, answer=Success),
+    Private("GET", f"{ONE}/tracks", playlists.list_tracks, find=readable, query=Pages, addition=True,
+            answer=Paged[Track]),
+    Private("POST", f"{ONE}/tracks/add", playlists.add_tracks, find=editable, body=TracksIn, addition=True,
+            answer=OnePlaylist),
+    Private("POST", f"{ONE}/tracks/remove", playlists.remove_tracks, find=editable, body=TracksOut, answer=OnePlaylist),
+    Private("POST", f"{ONE}/invite", invites.create, find=owned, body=InviteIn, answer=Invited, conflicts=True),
+    Private("POST", f"{ONE}/accept-invite", invites.accept, find=addressed, addition=True, answer=OnePlaylist,
+            conflicts=True, example={"id": 2}),
+    Private("POST", f"{ONE}/decline-invite", invites.decline, find=addressed, addition=True, answer=OnePlaylist,
+            conflicts=True, example={"id": 2}),
 )
 # fmt: on

@@ -44,6 +44,7 @@ class Activity(Model):
     milliseconds = DoubleField()
     size = BigIntegerField()
     judged = BooleanField()
+    private = BooleanField()
 
     class Meta:
         database = CurrentDatabase()
@@ -62,3 +63,12 @@ Activity.add_index(
 )
 Activity.add_index(Activity.index(Activity.address, Activity.at, name="activity_address"))
 Activity.add_index(Activity.index(Activity.at, name="activity_refused", where=Activity.status >= 400))  # noqa: PLR2004
+Activity.add_index(
+    Activity.index(
+        Activity.account_id,
+        Activity.resource,
+        Activity.at,
+        name="activity_read",
+        where=Activity.private & (Activity.status < 400),  # noqa: PLR2004
+    )
+)

@@ -1,0 +1,127 @@
+"""What an account has read before is not held against it: by the log of calls, on an index."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from playhouse.migrations import Runner
+
+from musicsvc.clock import DAY, SECOND
+from musicsvc.store import abuse_reads, activity, logbook, schema
+from musicsvc.store.activity import Entry
+from musicsvc.store.database import bound, current, is_sqlite
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from musicsvc.store.abuse_reads import Denial
+    from musicsvc.store.database import Store
+    from musicsvc.store.logbook import Log
+
+KEEP_DAYS = 7
+NOW = 100 * DAY
+PLAYLIST, TRACK = "/api/v1/playlists/{id}", "/api/v1/tracks/{id}"
+OLD_ROW = (
+    "INSERT INTO activity (at, request_id, account_id, token_id, address, method, route, resource, status,"
+    " milliseconds, size, judged) VALUES ({})"
+)
+INSIGHTS = "/api/v1/producer-intelligence/insights/tracks/{trackId}"
+
+
+def call(resource: str, status: int, at: int = NOW, **more: Any) -> Entry:
+    private = not resource.startswith("tracks/") or more.get("route") == INSIGHTS
+    entry = Entry(at, f"{resource} {at}", 3, 7, "", "GET", PLAYLIST, resource, status, None, 1.0, 10, True, private)
+    return entry._replace(**more)
+
+
+@pytest.fixture
+def log(store: Store) -> Iterator[Log]:
+    with logbook.of(store.url) as opened:
+        opened.prepare()
+        yield opened
+
+
+def test_only_what_the_account_read_with_success_within_the_days_before_is_known(log: Log) -> None:
+    reads = [
+        call("playlists/1", 200, NOW - DAY, token_id=8),  # by another token of the account
+        call("playlists/2", 304, NOW - KEEP_DAYS * DAY),
+        call("playlists/3", 200, NOW - KEEP_DAYS * DAY - 1),
+        call("playlists/4", 200, NOW - DAY, account_id=4),
+        call("playlists/5", 404, NOW - DAY),
+        call("playlists/6", 200, NOW + SECOND),
+        call("tracks/7", 200, NOW - DAY, route=TRACK),
+        call("tracks/8", 200, NOW - DAY, route=INSIGHTS),
+        call("conversations/9", 201, NOW - 2 * DAY),
+        call("conversations/9", 200, NOW - DAY),
+    ]
+    denied = [call(f"playlists/{number}", 404) for number in range(1, 7)]
+    denied += [call("tracks/7", 403, route=INSIGHTS), call("tracks/8", 403, route=INSIGHTS)]
+    denied += [call("conversations/9", 404), call("conversations/9", 404, NOW - 3 * DAY)]
+    log.write(partial(activity.add, reads)).result()
+
+    known = log.read(partial(abuse_reads.read_before, [*denied, *reads], KEEP_DAYS)).result()
+
+    expected = [("playlists/1", NOW), ("playlists/2", NOW), ("tracks/8", NOW), ("conversations/9", NOW)]
+    assert named(known) == sorted(expected)
+    counted = list(abuse_reads.without([*reads, *denied], known))
+    assert counted == reads + [entry for entry in denied if (entry.resource, entry.at) not in expected]
+    assert log.read(partial(abuse_reads.read_before, reads[:4], KEEP_DAYS)).result() == set()
+
+
+def test_what_is_not_written_yet_counts_as_well() -> None:
+    unwritten = [
+        call("playlists/1", 200, NOW - 2, token_id=8),
+        call("playlists/1", 200, NOW + 5),
+        call("playlists/2", 200, NOW + 5),
+        call("playlists/3", 200, NOW - 2, account_id=4),
+        call("tracks/4", 200, NOW - 2, route=TRACK),
+    ]
+    denied = [call(f"playlists/{number}", 404) for number in (1, 2, 3)] + [call("tracks/4", 403, route=INSIGHTS)]
+    assert named(abuse_reads.read_before_in(unwritten, denied)) == [("playlists/1", NOW)]
+
+
+def named(known: set[Denial]) -> list[tuple[str | None, int]]:
+    return sorted((denial.resource or "", denial.at) for denial in known)
+
+
+def test_each_denial_costs_a_search_in_an_index_however_large_the_log_is(log: Log) -> None:
+    reads = [call(f"playlists/{number % 10}", 200, NOW - number) for number in range(1, 3_000)]
+    log.write(partial(activity.add, reads)).result()
+
+    def plan() -> list[str]:
+        denials = abuse_reads.SQLITE if is_sqlite() else abuse_reads.POSTGRES
+        query = abuse_reads.READ_BEFORE.format(denials=denials, keep=KEEP_DAYS * DAY)
+        values: list[Any] = ["[]"] if is_sqlite() else [[3], ["playlists/1"], [NOW]]
+        rows = current().execute_sql(f"EXPLAIN {'QUERY PLAN ' if is_sqlite() else ''}{query}", values).fetchall()
+        return [row[-1] for row in rows]
+
+    log.write(lambda: current().execute_sql("ANALYZE activity") and None).result()
+    lines = log.read(plan).result()
+    assert any("activity_read" in line for line in lines), lines
+    assert not any("SCAN r" in line or "Seq Scan" in line for line in lines), lines
+
+
+def test_calls_that_were_logged_before_are_marked_by_what_they_concern(new_database: Callable[..., str]) -> None:
+    rows = [
+        (PLAYLIST, "playlists/1", True),
+        (INSIGHTS, "tracks/2", True),
+        ("/api/v1/messaging/messages", "conversations/3", True),
+        ("/api/v1/collections/{id}", "collections/4", True),
+        ("/api/v1/notifications/{user}/subscriptions", "notifications/5", True),
+        (TRACK, "tracks/6", False),
+        ("/api/v1/albums", "artists/7", False),
+        (INSIGHTS, None, False),
+        (None, None, False),
+    ]
+    with schema.migrating(new_database(migrated=False)) as opened, bound(opened):
+        Runner(opened, str(logbook.MIGRATIONS), table_name=logbook.HISTORY).up("0001_activity")
+        for number, (route, resource, _) in enumerate(rows):
+            values = (NOW + number, f"r{number}", 3, 7, "", "GET", route, resource, 200, 1.0, 10, True)
+            opened.execute_sql(OLD_ROW.format(", ".join([opened.param] * len(values))), values)
+
+        assert logbook.migrate(opened)[0] == "0002_private"
+
+        assert [(entry.route, entry.resource, entry.private) for entry in activity.find(limit=20)] == rows
+        assert logbook.problems() == []
