@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +19,7 @@ from musicsvc.server.schemas.fields import Body
 from musicsvc.server.schemas.messaging import MessageIn
 from musicsvc.server.schemas.playlists import PlaylistIn, PlaylistPut
 from musicsvc.store import events, tokens, users
+from musicsvc.store.database import current
 from tests.serving import Client, person, running
 
 if TYPE_CHECKING:
@@ -228,13 +228,26 @@ async def test_where_successes_may_be_lost_nobody_is_judged_by_them(
             lock.close()
 
 
-async def test_what_has_been_decided_is_written_at_the_end(store: Store) -> None:
+@pytest.mark.parametrize("mended", [True, False])
+async def test_a_decision_that_could_not_be_written_is_written_when_the_server_stops(
+    store: Store, caplog: pytest.LogCaptureFixture, *, mended: bool
+) -> None:
     _, value = person(store, Clock(), "ann@label.test")
-    with suppress(AssertionError):
-        async with running(store, Clock(), LOOSE) as client:
-            await probe(client.holding(value))
-            await refused(client.holding(value))
-    assert token_of(store, value).revoked_at is not None
+
+    def rename(column: str, name: str) -> None:
+        sql = f"ALTER TABLE security_event RENAME COLUMN {column} TO {name}"
+        store.write(lambda: current().execute_sql(sql) and None).result()
+
+    async with running(store, Clock(), LOOSE) as client:
+        rename("actor", "broken")  # revocations fail from now on
+        await probe(client.holding(value))
+        await refused(client.holding(value))
+        assert token_of(store, value).revoked_at is None
+        if mended:
+            rename("broken", "actor")
+    assert (token_of(store, value).revoked_at is not None) == mended
+    lost = "was revoked in memory only: the database could not be written"
+    assert (lost in caplog.text) != mended
 
 
 async def test_what_the_account_has_read_before_and_what_is_gone_from_the_catalog_counts_for_nothing(
