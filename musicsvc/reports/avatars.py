@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import regex
 
 from musicsvc.reports import typesetting, writing
@@ -35,10 +37,27 @@ _ONE_IS_ENOUGH = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Th
 _KEEP_APART = "\u2009"  # a thin space between two Arabic letters, which would join
 
 
+class Design(NamedTuple):
+    """All that an avatar shows: accounts with the same design have the same picture."""
+
+    initials: str
+    light: str
+    dark: str
+
+
 def avatar(display_name: str, seed: int) -> bytes:
     """The picture of the account with this name, 256 by 256 pixels; `seed`, the account's id, chooses the colour."""
-    light, dark = Chance("avatar", str(seed)).pick(GROUNDS)
-    letters = initials(display_name)
+    return draw(design(display_name, seed))
+
+
+def design(display_name: str, seed: int) -> Design:
+    """The design of the account's avatar."""
+    return Design(initials(display_name), *Chance("avatar", str(seed)).pick(GROUNDS))
+
+
+def draw(design: Design) -> bytes:
+    """The picture of the design as PNG."""
+    letters, light, dark = design
     # Drawn as SVG: Typst's own gradients take five times as long.
     ground = canvas.svg(
         f"<defs>{canvas.gradient('fall', light, dark, slope=(0.4, 1))}</defs>", canvas.ground("url(#fall)")

@@ -7,8 +7,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from musicsvc.server.answer_memory import Reservation
     from musicsvc.server.route import Route
+    from musicsvc.store.quotas import Demand
 
 
 BUSY = "busy"
@@ -23,7 +26,9 @@ class Call:
 
     `at`: instant in microseconds; `began`: monotonic seconds; `resource`: the object that the path names, or else the
     body, such as `playlists/7`, None where they name none that can exist; `judged`: whether limits and abuse handling
-    hold for it; `refused_by`: the limit that is spent, or BUSY where there was no capacity for the work.
+    hold for it; `token_holder`: whether a valid token with API access was sent, also where none is asked for;
+    `refused_by`: the limit that is spent, or BUSY where there was no capacity for the work; `counted`: the limits that
+    it counts to.
     """
 
     at: int
@@ -36,11 +41,13 @@ class Call:
     token_id: int | None = None
     resource: str | None = None
     judged: bool = False
+    token_holder: bool = False
     status: int = 0
     size: int = 0
     milliseconds: float = 0.0
     retry_after: int | None = None
     refused_by: str | None = None
+    counted: Sequence[Demand] = ()
     headers: dict[str, str] = field(default_factory=dict)
     reservation: Reservation | None = None
 

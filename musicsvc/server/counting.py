@@ -55,6 +55,15 @@ class Counter:
                 self._part("the others cannot be reached in time")
         return self._own.take(demands)
 
+    async def give_back(self, demands: Sequence[Demand]) -> None:
+        """Uncount a request that was let in, but could not be served."""
+        if not self._together:
+            self._own.give_back(demands)
+            return
+        with suppress(Unavailable, TimeoutError):
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                await self._aside(lambda: self._shared.give_back(demands))
+
     async def _take_together(self, demands: Sequence[Demand]) -> list[Standing]:
         # Behind others that wait there is no need to try: each try holds the event loop up a little.
         if not self._waiting:

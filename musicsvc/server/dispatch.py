@@ -10,19 +10,20 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from aiohttp import hdrs
-
 from musicsvc.errors import Failure, Invalid, NotFound, Overloaded, TooMany
-from musicsvc.server import bodies, calls, failures, transport
+from musicsvc.server import bodies, calls, failures, request_heads, transport
 from musicsvc.server.answer_memory import AnswerMemory, Reservation
 from musicsvc.server.calls import BUSY, Call
+from musicsvc.server.executors import Work
 from musicsvc.server.failure_log import FailureLog, apology
 from musicsvc.server.large_answers import Builder, LargeAnswerError, encoded
+from musicsvc.server.pictures import Pictures
 from musicsvc.server.replies import Reply, answer, sane_request_id
 from musicsvc.server.route import SAFE, Access, Family, Route, Router
 from musicsvc.server.routes import INSIGHTS, ROUTES
 from musicsvc.server.schemas.fields import parse_id
 from musicsvc.server.schemas.reading import check, check_query
+from musicsvc.server.shapes.envelope import Download
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -70,6 +71,7 @@ class Dispatcher:
         self._router = Router(ROUTES)
         self._transport = transport.Transport(settings)
         self._bodies = bodies.Bodies(settings.server.body_timeout)
+        self._pictures = Pictures()
         self._failures = FailureLog(clock)
         self.answer_memory = AnswerMemory(settings.server.answer_memory)
         self._context = {"hosted": settings.hosted}
@@ -100,6 +102,7 @@ class Dispatcher:
                 call.retry_after = failure.retry_after
             elif isinstance(failure, Overloaded):
                 call.refused_by = BUSY
+                await self._gatekeeper.uncount(call)
             reply = refusal(self._failures.for_client(failure, call), path)
         except Exception:
             log.exception("request %s failed: %s", call.request_id, request.method)
@@ -122,7 +125,7 @@ class Dispatcher:
             observe(call)
 
     async def _reply(self, request: BaseRequest, path: str, call: Call) -> Reply:
-        peer = self._transport.judge(_remote(request), request.headers, tls=request.secure)
+        peer = self._transport.judge(request_heads.remote_address(request), request.headers, tls=request.secure)
         call.address = peer.address
         if peer.strict:
             call.headers |= transport.STRICT
@@ -136,7 +139,7 @@ class Dispatcher:
                 transport.require_https(peer)
         route, values = found
         call.route = route
-        credentials = _credentials(request)
+        credentials = request_heads.credentials(request)
         caller = await self._gatekeeper.admit(route, credentials, call)
         call.resource = _resource(route, values)
         if route.gate is not None:
@@ -150,7 +153,8 @@ class Dispatcher:
             call.resource = call.resource or route.body.resource_of(sent)
         call.reservation = Reservation(self.answer_memory, call)
         builder = Builder(call.reservation, _size_name(route, request), writes=route.writes)
-        result = await self._run(route, values, request, sent, {"caller": caller, "peer": peer, "answer": builder})
+        given = {"caller": caller, "peer": peer, "answer": builder}
+        result = await self._run(route, values, request, sent, given, call)
         return Reply(
             builder.finish(route, result),
             200 if request.method == "HEAD" else route.status,
@@ -158,7 +162,13 @@ class Dispatcher:
         )
 
     async def _run(
-        self, route: Route, values: dict[str, str], request: BaseRequest, sent: Any, given: dict[str, Any]
+        self,
+        route: Route,
+        values: dict[str, str],
+        request: BaseRequest,
+        sent: Any,
+        given: dict[str, Any],
+        call: Call,
     ) -> Any:
         """Check body and query, then find the subject, raise what is faulty and run the handler, all in one unit.
 
@@ -174,27 +184,35 @@ class Dispatcher:
             "site": self._site,
             "settings": self._settings,
             "metrics": self._metrics,
+            "pictures": self._pictures,
             **given,
         }
+        run = partial(self._executors.run, token_holder=call.token_holder)
         if route.prepare is not None and body is not None:
-            sources["prepared"] = await self._executors.hashing(_call(route.prepare, sources))
+            sources["prepared"] = await run(Work.HASHING, _call(route.prepare, sources))
         unit = _unit(route, values, sources, sent, faults | more)
         if route.nests_tracks and query is not None and query.large and given["caller"] is not None:
             given["answer"].expect_large()
-        result = await self._work(route, unit, given["answer"])
-        return result if route.render is None else await self._executors.drawing(partial(route.render, result))
+        result = await self._work(route, unit, given["answer"], call)
+        if route.render is None or isinstance(result, Download):
+            return result
+        return await run(Work.DRAWING, _call(route.render, sources | {"drawing": result}))
 
-    async def _work(self, route: Route, unit: Callable[[], Any], builder: Builder) -> Any:
+    async def _work(self, route: Route, unit: Callable[[], Any], builder: Builder, call: Call) -> Any:
         if route.storeless:
             # It may read files, which the event loop never does.
             return await asyncio.to_thread(unit)
         run = self._store.write if route.writes else self._store.read
         if route.lengthy:
-            return await self._executors.exporting(lambda: run(unit).result())
-        if not builder.large:
-            with suppress(LargeAnswerError):
-                return await asyncio.wrap_future(run(unit))
-        return await self._executors.building(lambda: run(unit).result())
+            kind = Work.EXPORTING
+        elif route.render is not None and not call.token_holder:
+            kind = Work.LOOKING_UP  # anybody may ask for pictures, as often as they like
+        else:
+            if not builder.large:
+                with suppress(LargeAnswerError):
+                    return await asyncio.wrap_future(run(unit))
+            kind = Work.BUILDING
+        return await self._executors.run(kind, lambda: run(unit).result(), token_holder=call.token_holder)
 
 
 def _unit(
@@ -269,14 +287,3 @@ def _caching(request: BaseRequest, route: Route, caller: Any) -> str | None:
         return None
     public = route.access is Access.OPEN or (route.access is Access.PUBLIC and caller is None)
     return "public, no-cache" if public else "private, no-cache"
-
-
-def _credentials(request: BaseRequest) -> str | None:
-    """The Authorization header, None where there is none at all; two of them are one that is no token."""
-    lines = request.headers.getall(hdrs.AUTHORIZATION, None)
-    return None if lines is None else ",".join(lines)
-
-
-def _remote(request: BaseRequest) -> str:
-    peer = request.transport.get_extra_info("peername") if request.transport is not None else None
-    return str(peer[0]) if isinstance(peer, tuple) else ""

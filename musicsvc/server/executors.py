@@ -1,4 +1,4 @@
-"""Heavy computing off the loop, bounded: what waits too long a line is told to come back."""
+"""Heavy work off the event loop: bounded threads and queues, those of token holders apart from all others."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from musicsvc.errors import Overloaded
@@ -14,33 +15,39 @@ from musicsvc.errors import Overloaded
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-HASHING = ("hashing", 2, 32)
 NICENESS = 10
-DRAWING = ("drawing", 1, 64)
-BUILDING = ("building", 1, 512)  # of answers, whose memory is bounded before they wait
-EXPORTING = ("exporting", 2, 32)  # fewer than the readers of a store, so that answering goes on beside it
 
 
-class Line:
+class Work(Enum):
+    """A kind of heavy work: its name, how many threads run it, and how many more may wait."""
+
+    HASHING = ("hashing", 2, 32)
+    DRAWING = ("drawing", 1, 64)
+    LOOKING_UP = ("looking-up", 1, 64)
+    BUILDING = ("building", 1, 512)  # of answers, whose memory is bounded before they wait
+    EXPORTING = ("exporting", 2, 32)  # fewer than the readers of a store, so that answering goes on beside it
+
+
+class BoundedExecutor:
     """Threads for one kind of work, and how many may wait for them."""
 
-    def __init__(self, name: str, at_once: int, waiting: int) -> None:
-        self._threads = ThreadPoolExecutor(at_once, name, initializer=stand_back)
-        self._most = at_once + waiting
-        self._now = 0
+    def __init__(self, name: str, threads: int, waiting: int) -> None:
+        self._threads = ThreadPoolExecutor(threads, name, initializer=stand_back)
+        self._capacity = threads + waiting
+        self._accepted = 0
 
     async def run(self, work: Callable[[], Any]) -> Any:
-        """Run the work when its turn comes. Raises Overloaded where the line is long."""
-        if self._now >= self._most:
+        """Run the work when its turn comes. Raises Overloaded where too many wait already."""
+        if self._accepted >= self._capacity:
             raise Overloaded("Too many requests of this kind are under way. Try again in a second.")
-        self._now += 1
+        self._accepted += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._threads, work)
         finally:
-            self._now -= 1
+            self._accepted -= 1
 
     def close(self) -> None:
-        """Finish what is under way."""
+        """Finish the work under way."""
         self._threads.shutdown(wait=True)
 
 
@@ -51,33 +58,21 @@ def stand_back() -> None:
 
 
 class Executors:
-    """The lines of one process."""
+    """The executors of one process: for each kind of work one for token holders and one for everybody else.
+
+    So work that anybody can ask for never delays a token holder's, and never takes its room.
+    """
 
     def __init__(self) -> None:
-        self._hashing = Line(*HASHING)
-        self._drawing = Line(*DRAWING)
-        self._exporting = Line(*EXPORTING)
-        self._building = Line(*BUILDING)
+        self._executors = {
+            (kind, token_holder): BoundedExecutor(*kind.value) for kind in Work for token_holder in (True, False)
+        }
 
-    async def hashing(self, work: Callable[[], Any]) -> Any:
-        """Hash a password, at most two at once."""
-        return await self._hashing.run(work)
-
-    async def drawing(self, work: Callable[[], Any]) -> Any:
-        """Draw a picture or a report, one at a time, so that answering goes on beside it."""
-        return await self._drawing.run(work)
-
-    async def exporting(self, work: Callable[[], Any]) -> Any:
-        """Wait for a unit that may take long, at most two at once."""
-        return await self._exporting.run(work)
-
-    async def building(self, work: Callable[[], Any]) -> Any:
-        """Wait for a unit that builds a large answer, one at a time."""
-        return await self._building.run(work)
+    async def run(self, kind: Work, work: Callable[[], Any], *, token_holder: bool) -> Any:
+        """Run the work when its turn comes. Raises Overloaded where too many of its kind wait already."""
+        return await self._executors[kind, token_holder].run(work)
 
     def close(self) -> None:
-        """Finish what is under way."""
-        self._hashing.close()
-        self._building.close()
-        self._drawing.close()
-        self._exporting.close()
+        """Finish the work under way."""
+        for executor in self._executors.values():
+            executor.close()

@@ -75,6 +75,7 @@ class Gatekeeper:
         call.account_id, call.token_id = caller.user_id, caller.token_id
         if caller.expires_at - self._clock.now() <= EXPIRY_NOTICE:
             call.headers[EXPIRY_HEADER] = isoformat(caller.expires_at)
+        call.token_holder = caller.api_access and not caller.suspended
         if route.access is Access.OPEN:
             await self._limiter.count_token(route, call)
             return None
@@ -82,6 +83,10 @@ class Gatekeeper:
         await self._limiter.count_token(route, call)
         self._used[caller.token_id] = self._clock.now()
         return caller
+
+    async def uncount(self, call: Call) -> None:
+        """Take back what `admit` counted, where there is no capacity to serve the request."""
+        await self._limiter.give_back(call)
 
     async def readmit(self, caller: Identity, header: str) -> Identity:
         """Check an admitted caller again, once the body of the request has arrived; nothing is counted.
@@ -101,8 +106,8 @@ class Gatekeeper:
             return None
         if route.access is not Access.OPEN:
             return await self._checked_holder(header)
-        # Such a route asks for no token; whether there is one decides what the request counts to, and nothing else.
-        if self._limiter.holds(route, call):
+        # Such a route asks for no token; one decides what the request counts to and whom it waits for, nothing else.
+        if route.heavy or self._limiter.holds(route, call):
             with suppress(Failure):
                 return await self._checked_holder(header)
         return None

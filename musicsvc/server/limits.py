@@ -62,6 +62,11 @@ class Limiter:
         if self.holds(route, call):
             await self._count(call, [Demand(self._token, str(call.token_id)), *self._more(route, call)])
 
+    async def give_back(self, call: Call) -> None:
+        """Uncount a request that could not be served for want of capacity."""
+        if call.counted:
+            await self._counter.give_back(call.counted)
+
     def _more(self, route: Route, call: Call) -> list[Demand]:
         """What the endpoint is held to beside that."""
         if route.limit is Quota.REGISTER:
@@ -78,6 +83,7 @@ class Limiter:
             longest = max(refused, key=lambda standing: standing.wait)
             call.refused_by = longest.limit.name
             raise TooMany(_message(longest), _seconds(longest))
+        call.counted = demands
 
 
 def headers(standings: Sequence[Standing]) -> dict[str, str]:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import orjson
 from aiohttp import HttpVersion10, HttpVersion11, hdrs
 
-from musicsvc.server.replies import JSON_TYPE, SERVER, new_request_id
+from musicsvc.server.replies import SERVER, new_request_id
+from musicsvc.server.representation import JSON_TYPE
 from musicsvc.server.transport import STRICT
 
 if TYPE_CHECKING:

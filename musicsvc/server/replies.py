@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import os
 import re
-import zlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +13,7 @@ from aiohttp.web import Response
 from multidict import CIMultiDict
 
 from musicsvc.server.large_answers import LARGE, Encoded, encode
+from musicsvc.server.representation import JSON_TYPE, compressible, pack, tag_of
 from musicsvc.server.sending import PIECE, send_bytes, send_file
 from musicsvc.server.shapes.envelope import Download
 from musicsvc.server.shapes.spooled import Spooled
@@ -25,11 +24,10 @@ if TYPE_CHECKING:
 
     from aiohttp.web import BaseRequest, StreamResponse
 
+    from musicsvc.server.representation import Representation
+
 SERVER = "musicsvc"
-WORTH_COMPRESSING = 1400
 PACKED_ASIDE = 64 * 1024  # bytes from which on compressing would hold the event loop up
-TEXT = re.compile(r"text/|application/(json|javascript)|image/svg")
-JSON_TYPE = "application/json; charset=utf-8"
 VARY = "Authorization, Accept-Encoding"
 REQUEST_ID = re.compile(r"[A-Za-z0-9._~-]{1,128}")
 
@@ -50,7 +48,7 @@ async def answer(request: BaseRequest, reply: Reply, request_id: str) -> StreamR
     headers[hdrs.SERVER] = SERVER
     headers["X-Request-Id"] = request_id
     headers["X-Content-Type-Options"] = "nosniff"
-    caching = reply.caching
+    caching, kept = reply.caching, None
     if isinstance(reply.result, Spooled):
         headers.update(reply.result.headers)
         headers[hdrs.CONTENT_TYPE] = reply.result.content_type
@@ -59,7 +57,7 @@ async def answer(request: BaseRequest, reply: Reply, request_id: str) -> StreamR
     if isinstance(reply.result, Download):
         headers.update(reply.result.headers)
         headers[hdrs.CONTENT_TYPE] = reply.result.content_type
-        body = [reply.result.content]
+        body, kept = [reply.result.content], reply.result.kept
         caching = caching and headers.get(hdrs.CACHE_CONTROL)  # a file says itself that it may be kept
     else:
         headers[hdrs.CONTENT_TYPE] = JSON_TYPE
@@ -68,7 +66,7 @@ async def answer(request: BaseRequest, reply: Reply, request_id: str) -> StreamR
     if caching is None or reply.status != 200:  # noqa: PLR2004 - OK
         headers.setdefault(hdrs.CACHE_CONTROL, "no-store")
         return await _send(request, reply.status, body, headers)
-    return await _cacheable(request, body, headers, caching)
+    return await _cacheable(request, body, headers, caching, kept)
 
 
 def sane_request_id(given: str | None) -> str:
@@ -83,14 +81,13 @@ def new_request_id() -> str:
 
 
 async def _cacheable(
-    request: BaseRequest, body: list[bytes], headers: CIMultiDict[str], caching: str
+    request: BaseRequest, body: list[bytes], headers: CIMultiDict[str], caching: str, kept: Representation | None
 ) -> StreamResponse:
     """A 200 with a strong ETag, one per encoding, or the 304 that it allows (RFC 9110, section 13)."""
     size = sum(map(len, body))
-    worth = size >= WORTH_COMPRESSING and TEXT.match(headers[hdrs.CONTENT_TYPE])
+    worth = kept.packed is not None if kept is not None else compressible(size, headers[hdrs.CONTENT_TYPE])
     compress = worth and _takes_gzip(request.headers.getall(hdrs.ACCEPT_ENCODING, ()))
-    digest = _digest(body) if size < LARGE else await asyncio.to_thread(_digest, body)
-    tag = f'"{digest}{"-gzip" if compress else ""}"'
+    tag = f'"{await _tag(body, size, kept)}{"-gzip" if compress else ""}"'
     headers[hdrs.ETAG] = tag
     headers[hdrs.CACHE_CONTROL] = caching
     headers[hdrs.VARY] = VARY
@@ -99,7 +96,7 @@ async def _cacheable(
         return Response(status=304, headers=headers)
     if compress:
         headers[hdrs.CONTENT_ENCODING] = "gzip"
-        body = _pack(body) if size < PACKED_ASIDE else await asyncio.to_thread(_pack, body)
+        body = await _packed(body, size, kept)
     return await _send(request, 200, body, headers)
 
 
@@ -109,20 +106,16 @@ async def _send(request: BaseRequest, status: int, body: list[bytes], headers: C
     return Response(status=status, body=b"".join(body), headers=headers)
 
 
-def _digest(body: Sequence[bytes]) -> str:
-    found = hashlib.blake2b(digest_size=16)
-    for piece in body:
-        found.update(piece)
-    return found.hexdigest()
+async def _tag(body: list[bytes], size: int, kept: Representation | None) -> str:
+    if kept is not None:
+        return kept.tag
+    return tag_of(body) if size < LARGE else await asyncio.to_thread(tag_of, body)
 
 
-def _pack(body: list[bytes]) -> list[bytes]:
-    """The body in gzip; each piece is let go once it is packed."""
-    packer = zlib.compressobj(level=5, wbits=31)
-    packed = []
-    while body:
-        packed.append(packer.compress(body.pop(0)))
-    return [*filter(None, packed), packer.flush()]
+async def _packed(body: list[bytes], size: int, kept: Representation | None) -> list[bytes]:
+    if kept is not None and kept.packed is not None:
+        return [kept.packed]
+    return pack(body) if size < PACKED_ASIDE else await asyncio.to_thread(pack, body)
 
 
 def _matches(given: Sequence[str], tag: str) -> bool:

@@ -94,6 +94,11 @@ class Route:
         return self.method not in SAFE and not self.reads
 
     @property
+    def heavy(self) -> bool:
+        """Whether its work waits for threads of its kind, so that there may be no capacity for it."""
+        return self.lengthy or self.prepare is not None or self.render is not None
+
+    @property
     def operation(self) -> str:
         """A name that no other endpoint has."""
         return f"{self.handler.__module__.rpartition('.')[2]}_{self.handler.__name__}"

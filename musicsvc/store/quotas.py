@@ -90,7 +90,7 @@ class Standing:
 
 
 class Quotas(ABC):
-    """Counts demands; `take` is the one way in."""
+    """Counts demands; `take` is the one way in, `give_back` the one out."""
 
     def take(self, demands: Sequence[Demand]) -> list[Standing]:
         """Let a request in that makes these demands, or refuse it, and then count it nowhere."""
@@ -105,13 +105,18 @@ class Quotas(ABC):
             for demand, (row, now, let_in) in zip(demands, counted, strict=True)
         ]
 
+    def give_back(self, demands: Sequence[Demand]) -> None:
+        """Uncount a request that was let in, but could not be served."""
+        for demand in demands:
+            self._give_back(demand)
+
     @abstractmethod
     def _count(self, demand: Demand) -> tuple[Row, int, bool]:
         """The row as it stands now, with this request in it where it was let in; the time; whether it was."""
 
     @abstractmethod
     def _give_back(self, demand: Demand) -> None:
-        """Uncount a request that another limit refused."""
+        """Uncount a request, as far as the window still holds it."""
 
     @abstractmethod
     def purge(self) -> None:
@@ -134,6 +139,9 @@ class SharedQuotas(Protocol):
 
     def take(self, demands: Sequence[Demand]) -> list[Standing]:
         """Let a request in that makes these demands, or refuse it."""
+
+    def give_back(self, demands: Sequence[Demand]) -> None:
+        """Uncount a request that was let in, but could not be served."""
 
     def purge(self) -> None:
         """Drop rows that no longer tell anything, and the oldest where there are far too many."""
@@ -170,8 +178,9 @@ class MemoryQuotas(Quotas):
         return row, now, let_in
 
     def _give_back(self, demand: Demand) -> None:
-        row, ends = self._rows[demand.key]
-        self._rows[demand.key] = row._replace(taken=row.taken - 1), ends
+        if demand.key in self._rows:
+            row, ends = self._rows[demand.key]
+            self._rows[demand.key] = row._replace(taken=max(0, row.taken - 1)), ends
 
     def purge(self) -> None:
         """Drop rows whose windows are over."""

@@ -90,6 +90,13 @@ class FileQuotas(Quotas):
         except apsw.Error as error:
             raise self._failure(error) from error
 
+    def give_back(self, demands: Sequence[Demand]) -> None:
+        """Uncount a request that was let in, but could not be served."""
+        try:
+            super().give_back(demands)
+        except apsw.Error as error:
+            raise self._failure(error) from error
+
     def _count(self, demand: Demand) -> tuple[Row, int, bool]:
         now, limit, key = self._clock(), demand.limit, demand.key
         # Fetched to the end, where it is committed.
@@ -170,6 +177,10 @@ class MachineQuotas:
     def take(self, demands: Sequence[Demand]) -> list[Standing]:
         """Count once it is our turn."""
         return self._connections[1].take(demands)
+
+    def give_back(self, demands: Sequence[Demand]) -> None:
+        """Uncount a request that was let in, but could not be served."""
+        self._connections[1].give_back(demands)
 
     def purge(self) -> None:
         """Drop rows that no longer tell anything, and the oldest where there are far too many."""

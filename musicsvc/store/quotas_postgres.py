@@ -69,6 +69,10 @@ class PostgresQuotas(Quotas):
         """Count; several demands in one transaction."""
         return self._tried(lambda: self._take(demands))
 
+    def give_back(self, demands: Sequence[Demand]) -> None:
+        """Uncount a request that was let in, but could not be served."""
+        self._tried(lambda: super(PostgresQuotas, self).give_back(demands))
+
     def _take(self, demands: Sequence[Demand]) -> list[Standing]:
         if len(demands) == 1:
             return super().take(demands)

@@ -210,6 +210,17 @@ def test_what_one_limit_refuses_counts_to_no_other(quotas: Quotas, time: Time) -
     assert [standing.remaining for standing in quotas.take([narrow, wide])] == [1, 4]
 
 
+def test_a_request_that_is_given_back_counts_no_more(quotas: Quotas) -> None:
+    wide, narrow = Demand(Limit("token", 5, 60_000), "1"), Demand(Limit("exports", 2, 60_000), "1")
+    for _ in range(4):
+        assert [standing.remaining for standing in quotas.take([wide, narrow])] == [4, 1]
+        quotas.give_back([wide, narrow])
+    quotas.take([wide])
+    for _ in range(3):  # more than were taken, and of a key that nobody took
+        quotas.give_back([wide, Demand(narrow.limit, "2")])
+    assert [standing.remaining for standing in quotas.take([wide, narrow])] == [4, 1]
+
+
 def test_keys_do_not_touch_each_other(quotas: Quotas) -> None:
     limits = Limit("token", 1, 60_000), Limit("address", 1, 60_000)
     for limit, whose in itertools.product(limits, ("1", "11", "1 ", "192.0.2.1", "2001:db8::/64", "")):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.clock import DAY, SECOND
@@ -13,27 +14,25 @@ from musicsvc.server.shapes.envelope import JSON, Download, Site, ok
 from musicsvc.store import installation, users
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from musicsvc.server.pictures import Pictures
+    from musicsvc.server.representation import Representation
     from musicsvc.server.schemas.art import PreviewIn
 
 PURPOSE = "cover-art preview"
 SUFFIX = ".png"
 GONE = "There is no such picture."
+AVATAR_MAX_AGE = 3600  # seconds
 
 
-class Cover(NamedTuple):
-    """A cover to be drawn; without a title the template's thumbnail."""
+class Picture(NamedTuple):
+    """A picture that is not drawn yet: its name among those that are kept, and the seconds that clients may keep it."""
 
-    template_id: int
-    title: str
-    artist: str
+    key: tuple[object, ...]
+    paint: Callable[[], bytes]
     max_age: int
-
-
-class Avatar(NamedTuple):
-    """An avatar to be drawn."""
-
-    user_id: int
-    display_name: str
+    constant: bool = False
 
 
 def list_templates(site: Site) -> JSON:
@@ -57,8 +56,8 @@ def preview(body: PreviewIn, site: Site, now: int) -> JSON:
     return ok(preview_url=f"{site.root}/cover-art/previews/{signed}{SUFFIX}")
 
 
-def show_preview(name: str, now: int) -> Cover:
-    """Draw a cover again from its signed address."""
+def show_preview(name: str, now: int, pictures: Pictures) -> Picture | Download:
+    """Show a cover, drawn from its signed address."""
     signed, dot, kind = name.rpartition(".")
     try:
         template_id, title, artist, until = signing.verify(installation.key(PURPOSE), signed)
@@ -69,33 +68,38 @@ def show_preview(name: str, now: int) -> Cover:
     left = until - now // SECOND
     if left <= 0:
         raise NotFound("This preview has ended. Ask for it again.")
-    return Cover(template_id, title, artist, left)
+    cover = template_id, title, artist
+    return _kept_or_drawn(Picture(cover, partial(covers.cover, *cover), left), pictures)
 
 
-def show_template(name: str) -> Cover:
-    """Draw the thumbnail of a design."""
+def show_template(name: str, pictures: Pictures) -> Picture | Download:
+    """Show the thumbnail of a design."""
     template_id = parse_id(name.removesuffix(SUFFIX))
     if not name.endswith(SUFFIX) or template_id not in {template.id for template in covers.templates()}:
         raise NotFound(GONE)
-    return Cover(template_id or 0, "", "", DAY // SECOND)
+    thumbnail = Picture((template_id,), partial(covers.thumbnail, template_id), DAY // SECOND, constant=True)
+    return _kept_or_drawn(thumbnail, pictures)
 
 
-def show_avatar(id: str) -> Avatar:  # noqa: A002 - the parameter's name in the path
-    """Draw the avatar of an account."""
+def show_avatar(id: str, pictures: Pictures) -> Picture | Download:  # noqa: A002 - the parameter's name in the path
+    """Show the avatar of an account."""
     user_id = parse_id(id)
     if user_id is None:
         raise NotFound(GONE)
-    return Avatar(user_id, users.get(user_id).display_name)
+    design = avatars.design(users.get(user_id).display_name, user_id)
+    return _kept_or_drawn(Picture(design, partial(avatars.draw, design), AVATAR_MAX_AGE), pictures)
 
 
-def draw(picture: Cover | Avatar) -> Download:
-    """The picture as PNG; heavy, hence not within the unit."""
-    if isinstance(picture, Avatar):
-        return _png(avatars.avatar(picture.display_name, picture.user_id), 3600)
-    if not picture.title:
-        return _png(covers.thumbnail(picture.template_id), picture.max_age)
-    return _png(covers.cover(picture.template_id, picture.title, picture.artist), picture.max_age)
+def draw(drawing: Picture, pictures: Pictures) -> Download:
+    """Draw the picture; heavy, hence not within the unit."""
+    return _png(pictures.draw(drawing.key, drawing.paint, constant=drawing.constant), drawing.max_age)
 
 
-def _png(content: bytes, max_age: int) -> Download:
-    return Download(content, "image/png", {"Cache-Control": f"public, max-age={max_age}"})
+def _kept_or_drawn(picture: Picture, pictures: Pictures) -> Picture | Download:
+    """The picture as it is kept, or itself where it has to be drawn."""
+    kept = pictures.get(picture.key)
+    return picture if kept is None else _png(kept, picture.max_age)
+
+
+def _png(picture: Representation, max_age: int) -> Download:
+    return Download.of(picture, {"Cache-Control": f"public, max-age={max_age}"})

@@ -6,8 +6,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import orjson
+
 from musicsvc.errors import NotFound
-from musicsvc.server.shapes.envelope import JSON, Download
+from musicsvc.server.representation import JSON_TYPE, Representation, represent
+from musicsvc.server.shapes.envelope import Download
 
 if TYPE_CHECKING:
     from musicsvc.server.shapes.envelope import Site
@@ -27,36 +30,36 @@ POLICY = (
 )
 
 
-def openapi(site: Site) -> JSON:
+def openapi(site: Site) -> Download:
     """Read this description of the API (OpenAPI 3.1)."""
-    return _document(site.root)
+    return Download.of(_document(site.root), {"Cache-Control": "public, no-cache"})
 
 
 @lru_cache(maxsize=1)
-def _document(root: str) -> JSON:
+def _document(root: str) -> Representation:
     from musicsvc.server.openapi import document  # noqa: PLC0415 - the document describes the table that names this
 
-    return document(root)
+    return represent(orjson.dumps(document(root)), JSON_TYPE)
 
 
 def page() -> Download:
     """Show the API's description to a person."""
-    return _read(PAGE, "text/html")
+    return _send(PAGE, "text/html")
 
 
 def file(name: str) -> Download:
     """Send a file of the description's page."""
     if name not in FILES:
         raise NotFound("There is no such file.")
-    return _read(name, FILES[name])
+    return _send(name, FILES[name])
 
 
-def _read(name: str, kind: str) -> Download:
+def _send(name: str, kind: str) -> Download:
     headers = {"Content-Security-Policy": POLICY, "Referrer-Policy": "no-referrer", "Cache-Control": "no-cache"}
-    return Download(_content(name), f"{kind}; charset=utf-8", headers)
+    return Download.of(_file(name, f"{kind}; charset=utf-8"), headers)
 
 
 @lru_cache(maxsize=len(FILES) + 1)
-def _content(name: str) -> bytes:
-    """What the file holds, once for all who are being sent it."""
-    return (PAGES / name).read_bytes()
+def _file(name: str, content_type: str) -> Representation:
+    """A file of the package and its gzip form, read and packed once for all who are sent it."""
+    return represent((PAGES / name).read_bytes(), content_type)

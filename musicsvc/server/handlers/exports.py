@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.reports import pdf, tables
+from musicsvc.server.representation import JSON_TYPE
 from musicsvc.server.shapes import exports as shapes
 from musicsvc.server.shapes.envelope import JSON, Download, success
 from musicsvc.server.shapes.spooled import Spooled, spool
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from musicsvc.server.schemas.exports import ExportIn, PeriodIn, ReportIn
     from musicsvc.store.tokens import Identity
 
-JSON_TYPE = "application/json; charset=utf-8"
 TIMEFRAME_OF = {period: timeframe for timeframe, period in TIMEFRAMES.items()}
 
 

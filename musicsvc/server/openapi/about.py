@@ -33,7 +33,8 @@ when something goes wrong.
 `address` {LIMITS.address} for requests without a valid token; beside these `register` {LIMITS.registrations} for an
 address, `exports` {LIMITS.exports} and `cover_art` {LIMITS.cover_art} for a token. `RateLimit-Policy` names those that
 held for a request, `RateLimit` tells how many remain (`r`) and for how many seconds (`t`), `X-RateLimit-*` the same of
-the tightest. Past a limit comes 429, which counts nowhere: wait as many seconds as `Retry-After` says.
+the tightest. Past a limit comes 429, which counts nowhere: wait as many seconds as `Retry-After` says. 503 with
+`Retry-After` says that there is no capacity for the request just now; it counts to no limit either.
 
 **HTTPS**: answers over TLS carry `Strict-Transport-Security`.
 

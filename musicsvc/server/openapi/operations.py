@@ -50,8 +50,10 @@ def operation(route: Route, models: Models) -> JSON:
 
 
 def beside(route: Route) -> list[str]:
-    """The limit that the endpoint is held to beside that of its caller, in words."""
-    return [] if route.limit is None else [f"Held to the limit `{route.limit.value}` too."]
+    """What the endpoint is held to beside the limit of its caller, in words."""
+    limit = [] if route.limit is None else [f"Held to the limit `{route.limit.value}` too."]
+    busy = "Heavy: answered 503 with `Retry-After` while too many requests of its kind are under way."
+    return [*limit, *([busy] if route.heavy else [])]
 
 
 def body_example(route: Route, models: Models) -> Any:

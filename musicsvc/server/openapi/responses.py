@@ -51,7 +51,10 @@ FAILURES: tuple[tuple[str, Failure], ...] = (
         "A fault of the service.",
         words.Failure("Something went wrong here. Name request 5d41402abc4b2a76 to the operator."),
     ),
-    ("The database cannot be used just now; nothing was changed.", words.Unavailable()),
+    (
+        "The database is not available, or too much work of this kind is under way; nothing was changed.",
+        words.Unavailable(),
+    ),
 )
 
 

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Self
 
+    from musicsvc.server.representation import Representation
     from musicsvc.store.pagination import Listing
 
 JSON = dict[str, Any]
@@ -22,11 +24,17 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """Bytes that are sent as they are."""
+    """Bytes that are sent as they are; `kept`: with their tag and gzip form, where those are computed already."""
 
     content: bytes
     content_type: str
     headers: Mapping[str, str] = field(default_factory=dict)
+    kept: Representation | None = None
+
+    @classmethod
+    def of(cls, kept: Representation, headers: Mapping[str, str]) -> Self:
+        """The answer that sends a representation."""
+        return cls(kept.content, kept.content_type, headers, kept)
 
 
 @dataclass(frozen=True, slots=True)

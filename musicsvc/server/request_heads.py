@@ -1,0 +1,22 @@
+"""The credentials and the address that a request comes with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aiohttp import hdrs
+
+if TYPE_CHECKING:
+    from aiohttp.web import BaseRequest
+
+
+def credentials(request: BaseRequest) -> str | None:
+    """The Authorization header, None where there is none at all; two of them are one that is no token."""
+    lines = request.headers.getall(hdrs.AUTHORIZATION, None)
+    return None if lines is None else ",".join(lines)
+
+
+def remote_address(request: BaseRequest) -> str:
+    """The address at the other end of the request's connection, empty once it is closed."""
+    peer = request.transport.get_extra_info("peername") if request.transport is not None else None
+    return str(peer[0]) if isinstance(peer, tuple) else ""
