@@ -111,7 +111,7 @@ def test_the_size_of_a_page_has_both_names_the_endpoints_own_first(
     assert [each.get("deprecated", False) for each in parameters] == [False, False, True]
 
 
-def test_paging_parameters_have_no_default_which_generated_clients_would_send(document: dict[str, Any]) -> None:
+def test_nothing_has_a_default_which_generated_clients_would_send(document: dict[str, Any]) -> None:
     paging = [
         parameter
         for methods in document["paths"].values()
@@ -120,7 +120,7 @@ def test_paging_parameters_have_no_default_which_generated_clients_would_send(do
         if parameter["name"] in {"page", "perPage", "per_page"}
     ]
     assert len(paging) > 30
-    assert [parameter["name"] for parameter in paging if "default" in parameter["schema"]] == []
+    assert '"default":' not in json.dumps(document)
     assert {
         parameter["description"].rpartition(" Default: ")[2] for parameter in paging if "deprecated" not in parameter
     } == {"1.", "20."}

@@ -14,9 +14,8 @@ def example(schema: JSON, definitions: Mapping[str, JSON], name: str = "text") -
     """A value of the schema: its first example, else one made of its parts'; a text without any is the field's name."""
     if "examples" in schema:
         return schema["examples"][0]
-    for keyword in ("const", "default"):
-        if keyword in schema:
-            return schema[keyword]
+    if "const" in schema:
+        return schema["const"]
     if "enum" in schema:
         return schema["enum"][0]
     if "$ref" in schema:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Literal
 
+import orjson
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from musicsvc.server.openapi.examples import example
@@ -56,6 +57,8 @@ class Models:
         self.definitions: Mapping[str, JSON] = made["$defs"]
         for definition in self.definitions.values():
             definition.pop("title", None)
+            properties = definition.get("properties", {})
+            properties.update({name: describe_default(part) for name, part in properties.items()})
 
     def of(self, model: type[BaseModel], mode: Mode = "serialization") -> JSON:
         """A reference to the model's schema."""
@@ -64,6 +67,18 @@ class Models:
     def example(self, schema: JSON) -> Any:
         """A value of the schema, made of the examples of its parts."""
         return example(schema, self.definitions)
+
+
+def describe_default(schema: JSON) -> JSON:
+    """Move the default into the description.
+
+    Generated clients send every default, and TypeScript requires a field that has one.
+    """
+    if "default" not in schema:
+        return schema
+    rest = {key: value for key, value in schema.items() if key != "default"}
+    text = f"{schema.get('description', '')} Default: {orjson.dumps(schema['default']).decode()}.".lstrip()
+    return {**rest, "description": text}
 
 
 def answers(route: Route) -> list[type[BaseModel]]:

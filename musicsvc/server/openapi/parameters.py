@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING
 
-from musicsvc.server.openapi.models import Plain
+from musicsvc.server.openapi.models import Plain, describe_default
 from musicsvc.server.schemas.fields import MAX_ID, Pages
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from musicsvc.server.shapes.envelope import JSON
 
 SIZE = "perPage"
-PAGING = ("page", SIZE)
 
 
 def parameters(route: Route) -> list[JSON]:
@@ -50,7 +49,7 @@ def _takes_id(route: Route) -> bool:
 def _of_query(query: type[Query]) -> Iterator[JSON]:
     schema = query.model_json_schema(schema_generator=Plain)
     for name, field in schema["properties"].items():
-        part = _without_default(field) if issubclass(query, Pages) and name in PAGING else field
+        part = describe_default(field)
         names = [name, *(other for other, first in query.other_names.items() if first == name)]
         if issubclass(query, Pages) and name == SIZE:
             names.sort(key=lambda each: each != query.size_name)
@@ -61,16 +60,10 @@ def _of_query(query: type[Query]) -> Iterator[JSON]:
 
 
 def _other_name(name: str, first: str, schema: JSON, *, needed: bool) -> JSON:
-    """Describe a parameter under its other name: deprecated, without default and example."""
-    bounds = {key: value for key, value in schema.items() if key not in {"default", "examples"}}
+    """Describe a parameter under its other name: deprecated, without an example."""
+    bounds = {key: value for key, value in schema.items() if key != "examples"}
     rule = f"Another name of `{first}`; give {'one' if needed else 'at most one'} of the two."
     return _in_query(name, {**bounds, "description": rule}) | {"deprecated": True}
-
-
-def _without_default(schema: JSON) -> JSON:
-    """Move the default into the description: generated clients send defaults, and both names of a size are refused."""
-    rest = {key: value for key, value in schema.items() if key != "default"}
-    return {**rest, "description": f"{schema['description']} Default: {schema['default']}."}
 
 
 def _in_query(name: str, schema: JSON, *, required: bool = False) -> JSON:
