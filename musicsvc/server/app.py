@@ -16,11 +16,11 @@ from musicsvc.server.counting import Counter
 from musicsvc.server.dispatch import Dispatcher
 from musicsvc.server.door import Door
 from musicsvc.server.executors import Executors
+from musicsvc.server.http_server import JsonServer
 from musicsvc.server.identity import Gatekeeper
 from musicsvc.server.limits import Limiter
 from musicsvc.server.metrics import Metrics
 from musicsvc.server.shapes.envelope import Site
-from musicsvc.server.wire import JsonServer
 from musicsvc.store import logbook
 
 if TYPE_CHECKING:

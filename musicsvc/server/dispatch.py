@@ -22,7 +22,7 @@ from musicsvc.server.replies import Reply, answer, sane_request_id
 from musicsvc.server.route import SAFE, Access, Family, Route, Router
 from musicsvc.server.routes import INSIGHTS, ROUTES
 from musicsvc.server.schemas.fields import parse_id
-from musicsvc.server.schemas.reading import check, check_query
+from musicsvc.server.schemas.reading import check_query
 from musicsvc.server.shapes.envelope import Download
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from musicsvc.server.executors import Executors
     from musicsvc.server.identity import Gatekeeper
     from musicsvc.server.metrics import Metrics
+    from musicsvc.server.schemas.parsed_body import ParsedBody
     from musicsvc.server.shapes.envelope import Site
     from musicsvc.store.database import Store
 
@@ -70,7 +71,7 @@ class Dispatcher:
         self._metrics = metrics
         self._router = Router(ROUTES)
         self._transport = transport.Transport(settings)
-        self._bodies = bodies.Bodies(settings.server.body_timeout)
+        self._bodies = bodies.Bodies(settings.server.body_timeout, executors)
         self._pictures = Pictures()
         self._failures = FailureLog(clock)
         self.answer_memory = AnswerMemory(settings.server.answer_memory)
@@ -144,17 +145,18 @@ class Dispatcher:
         call.resource = _resource(route, values)
         if route.gate is not None:
             route.gate(self._settings)
-        sent = None
+        parsed = None
         if route.body is not None:
             late = not request.content.is_eof()
-            sent = await self._bodies.read_json(request, route.body)
+            context = self._context | {"caller_id": caller and caller.user_id}
+            parsed = await self._bodies.receive(request, route.body, context, token_holder=call.token_holder)
             if late and caller is not None and credentials is not None:
                 caller = await self._gatekeeper.readmit(caller, credentials)
-            call.resource = call.resource or route.body.resource_of(sent)
+            call.resource = call.resource or parsed.resource
         call.reservation = Reservation(self.answer_memory, call)
         builder = Builder(call.reservation, _size_name(route, request), writes=route.writes)
         given = {"caller": caller, "peer": peer, "answer": builder}
-        result = await self._run(route, values, request, sent, given, call)
+        result = await self._run(route, values, request, parsed, given, call)
         return Reply(
             builder.finish(route, result),
             200 if request.method == "HEAD" else route.status,
@@ -166,19 +168,17 @@ class Dispatcher:
         route: Route,
         values: dict[str, str],
         request: BaseRequest,
-        sent: Any,
+        parsed: ParsedBody | None,
         given: dict[str, Any],
         call: Call,
     ) -> Any:
-        """Check body and query, then find the subject, raise what is faulty and run the handler, all in one unit.
+        """Check the query, then find the subject, raise what is faulty and run the handler, all in one unit.
 
         `given`: what else a handler may ask for, by name.
         """
-        context = self._context | {"caller_id": given["caller"] and given["caller"].user_id}
-        body, faults = check(route.body, sent, context) if route.body is not None else (None, {})
-        query, more = check_query(route.query, request.query.items()) if route.query is not None else (None, {})
+        query, faults = check_query(route.query, request.query.items()) if route.query is not None else (None, {})
         sources = {
-            "body": body,
+            "body": parsed and parsed.model,
             "query": query,
             "now": self._clock.now(),
             "site": self._site,
@@ -188,9 +188,9 @@ class Dispatcher:
             **given,
         }
         run = partial(self._executors.run, token_holder=call.token_holder)
-        if route.prepare is not None and body is not None:
+        if route.prepare is not None and sources["body"] is not None:
             sources["prepared"] = await run(Work.HASHING, _call(route.prepare, sources))
-        unit = _unit(route, values, sources, sent, faults | more)
+        unit = _unit(route, values, sources, parsed, faults)
         if route.nests_tracks and query is not None and query.large and given["caller"] is not None:
             given["answer"].expect_large()
         result = await self._work(route, unit, given["answer"], call)
@@ -216,7 +216,11 @@ class Dispatcher:
 
 
 def _unit(
-    route: Route, values: Mapping[str, str], sources: dict[str, Any], sent: Any, faults: dict[str, str]
+    route: Route,
+    values: Mapping[str, str],
+    sources: dict[str, Any],
+    parsed: ParsedBody | None,
+    query_faults: dict[str, str],
 ) -> Callable[[], Any]:
     def unit() -> Any:
         # A unit can run twice (retries), so what it adds to the sources is its own.
@@ -225,9 +229,9 @@ def _unit(
             own["subject"] = _find(route.find, values, own["caller"])
         else:
             own |= values
-        known = dict(faults)
-        if route.body is not None and isinstance(sent, dict):
-            known |= route.body.look_up(sent, known, own.get("subject"))
+        known = (parsed.errors if parsed is not None else {}) | query_faults
+        if route.body is not None and parsed is not None and isinstance(parsed.sent, dict):
+            known |= route.body.look_up(parsed.sent, known, own.get("subject"))
         if known:
             raise Invalid(known)
         result = _call(route.handler, own)()

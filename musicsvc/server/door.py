@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import ssl
 
     from musicsvc.server.connections import Place, Places
-    from musicsvc.server.wire import JsonServer
+    from musicsvc.server.http_server import JsonServer
 
 log = logging.getLogger("musicsvc")
 AT_ONCE = 16  # connections that are accepted before the others' requests have their turn

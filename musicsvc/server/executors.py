@@ -26,13 +26,14 @@ class Work(Enum):
     LOOKING_UP = ("looking-up", 1, 64)
     BUILDING = ("building", 1, 512)  # of answers, whose memory is bounded before they wait
     EXPORTING = ("exporting", 2, 32)  # fewer than the readers of a store, so that answering goes on beside it
+    PARSING = ("parsing", 1, 512)
 
 
 class BoundedExecutor:
     """Threads for one kind of work, and how many may wait for them."""
 
-    def __init__(self, name: str, threads: int, waiting: int) -> None:
-        self._threads = ThreadPoolExecutor(threads, name, initializer=stand_back)
+    def __init__(self, name: str, threads: int, waiting: int, *, stands_back: bool) -> None:
+        self._threads = ThreadPoolExecutor(threads, name, initializer=stand_back if stands_back else None)
         self._capacity = threads + waiting
         self._accepted = 0
 
@@ -64,8 +65,11 @@ class Executors:
     """
 
     def __init__(self) -> None:
+        # Parsing holds the interpreter: at a low priority it would only make others wait longer.
         self._executors = {
-            (kind, token_holder): BoundedExecutor(*kind.value) for kind in Work for token_holder in (True, False)
+            (kind, token_holder): BoundedExecutor(*kind.value, stands_back=kind is not Work.PARSING)
+            for kind in Work
+            for token_holder in (True, False)
         }
 
     async def run(self, kind: Work, work: Callable[[], Any], *, token_holder: bool) -> Any:

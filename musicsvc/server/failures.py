@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from musicsvc import errors
@@ -10,6 +11,7 @@ from musicsvc.server.route import Family
 if TYPE_CHECKING:
     from musicsvc.server.shapes.envelope import JSON
 
+MAX_LISTED = 1000
 STATUSES: dict[type[errors.Failure], int] = {
     errors.Malformed: 400,
     errors.Unauthenticated: 401,
@@ -50,13 +52,21 @@ def status_of(failure: errors.Failure) -> int:
 def body_of(failure: errors.Failure, family: Family) -> JSON:
     """The error body of the family that the path belongs to."""
     status = status_of(failure)
-    faults = failure.errors if isinstance(failure, errors.Invalid) else {}
+    faults = _listed(failure.errors) if isinstance(failure, errors.Invalid) else {}
     if family is Family.INSIGHTS:
         more = {"errors": faults} if isinstance(failure, errors.Invalid) else {}
         return {"success": False, "message": failure.message, "error": CODES[status], **more}
     if isinstance(failure, errors.Unauthenticated):
         return {"message": failure.message}
     return {"status": "error", "message": failure.message, "errors": faults}
+
+
+def _listed(faults: dict[str, str]) -> dict[str, str]:
+    """Return the errors that an answer lists: a batch can have thousands."""
+    if len(faults) <= MAX_LISTED:
+        return faults
+    rest = {"body": f"Has {len(faults):,} errors; the first {MAX_LISTED:,} are listed."}
+    return rest | dict(islice(faults.items(), MAX_LISTED))
 
 
 def headers_of(failure: errors.Failure) -> dict[str, str]:

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from musicsvc.server.activity import ActivityLog
     from musicsvc.server.answer_memory import AnswerMemory
     from musicsvc.server.door import Door
+    from musicsvc.server.http_server import JsonServer
     from musicsvc.server.log_writer import Outlet
     from musicsvc.server.metrics import Metrics
-    from musicsvc.server.wire import JsonServer
     from musicsvc.store.backups_folder import Entry
     from musicsvc.store.database import Store
 

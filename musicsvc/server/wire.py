@@ -1,4 +1,4 @@
-"""The HTTP server below the table: its limits, JSON answers to what is no HTTP at all, and its orderly end."""
+"""A connection of the HTTP server: its deadlines, JSON answers to what is no HTTP at all, and its orderly end."""
 
 from __future__ import annotations
 
@@ -9,39 +9,28 @@ import struct
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
-from aiohttp import HttpVersion11
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.streams import EMPTY_PAYLOAD
-from aiohttp.web import Response, Server
-from aiohttp.web_protocol import ERROR, RequestHandler, _ErrInfo
+from aiohttp.web import Response
+from aiohttp.web_protocol import RequestHandler, _ErrInfo
 
 from musicsvc.server.deadlines import Deadline
+from musicsvc.server.framing import Framing, ends_unread_chunks
 from musicsvc.server.refusing import INTERNAL, MAX_HEAD, fault_of, refusal
 from musicsvc.server.transport import served_over_https
 
 if TYPE_CHECKING:
-    from aiohttp.http import RawRequestMessage
     from aiohttp.streams import StreamReader
     from aiohttp.web import BaseRequest, StreamResponse
 
-    from musicsvc.config import Server as Times
-    from musicsvc.server.connections import Place, Places
-    from musicsvc.server.dispatch import Dispatcher
+    from musicsvc.server.connections import Place
+    from musicsvc.server.http_server import JsonServer
 
 log = logging.getLogger("musicsvc.wire")
 LINGERING_SECONDS = 2.0  # for the rest of a body that nobody reads, and for TLS to end as it should
-LIMITS: dict[str, Any] = {
-    "keepalive_timeout": 10**6,  # ours is kept in JsonHandler, together with the other deadlines
-    "lingering_time": LINGERING_SECONDS,
-    "auto_decompress": False,
-    "access_log": None,
-    "logger": log,
-}
-POLL_SECONDS = 0.02
 WRITE_BUFFER = 64 * 1024
 READ_BUFFER = 64 * 1024
 AT_ONCE = struct.pack("ii", 1, 0)  # on, for no time
-NO_REQUEST = ERROR._replace(version=HttpVersion11)  # aiohttp's own would be answered as HTTP/1.0
 QUEUE = 4  # requests sent in advance that are kept, beside those of the packet that brought the last of them
 
 
@@ -52,8 +41,8 @@ class JsonHandler(RequestHandler):
     """
 
     __slots__ = (
-        *("_answered", "_begun", "_deadline", "_head", "_last", "_lost", "_payload", "_place"),
-        *("_places", "_refused", "_times", "_unreadable", "_waits_since", "_wire"),
+        *("_answered", "_begun", "_deadline", "_framing", "_head", "_last", "_lost", "_payload"),
+        *("_place", "_places", "_refused", "_times", "_unreadable", "_waits_since", "_wire"),
     )
 
     def __init__(self, server: JsonServer, place: Place, **options: Any) -> None:
@@ -68,6 +57,7 @@ class JsonHandler(RequestHandler):
         self._payload: StreamReader | None = None  # of the request that came last
         self._lost: asyncio.Event | None = None  # is set when the connection is gone, where that is waited for
         self._waits_since = 0.0
+        self._framing = Framing()
         self._head = 0  # bytes of a request's head that is not whole yet
         self._begun = False
         self._refused = False
@@ -123,6 +113,8 @@ class JsonHandler(RequestHandler):
                 self._begun = True
                 if self._answered:
                     self._deadline.set(self._times.head_timeout)
+        elif self._payload is not None and self._framing.outweighs(self._payload, len(data)):
+            self._refused = self._last = True
 
     def pause_writing(self) -> None:
         """Give the client its time to take what was sent."""
@@ -160,6 +152,8 @@ class JsonHandler(RequestHandler):
         self, request: BaseRequest, resp: StreamResponse, start_time: float | None
     ) -> tuple[StreamResponse, bool]:
         """Send the answer; the last one of a connection says so."""
+        if ends_unread_chunks(request):
+            self._refused = self._last = True
         if self._last and self.unanswered == 1:
             resp.force_close()
         try:
@@ -200,6 +194,7 @@ class JsonHandler(RequestHandler):
         self._places.work(self._place)
         if not self.writing_paused:
             self._deadline.clear()
+        self._framing = Framing()
         self._head = 0
         for at in range(len(self._messages) - count, len(self._messages)):
             message, _ = self._messages[at]
@@ -257,42 +252,3 @@ class JsonHandler(RequestHandler):
         response = Response(status=status, body=body, headers=headers)
         response.force_close()
         return response
-
-
-class JsonServer(Server):
-    """Makes a JsonHandler for each connection."""
-
-    def __init__(self, dispatcher: Dispatcher, times: Times, places: Places) -> None:
-        """`times`: the settings of the section `server`."""
-        super().__init__(dispatcher, **LIMITS)
-        self.unreadable = dispatcher.note_unreadable
-        self.times = times
-        self.places = places
-
-    def handler(self, place: Place) -> JsonHandler:
-        """The handler of a new connection."""
-        return JsonHandler(self, place, loop=asyncio.get_running_loop(), **self._kwargs)
-
-    def _make_request(self, message: RawRequestMessage, *parts: Any) -> BaseRequest:
-        return super()._make_request(NO_REQUEST if message is ERROR else message, *parts)
-
-    async def finish(self, timeout: float) -> None:  # noqa: ASYNC109 - a setting
-        """Close idle connections at once and the others after their requests; what takes longer is cut off."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(timeout):
-                while any(self._asked_to_finish()):  # noqa: ASYNC110 - aiohttp tells nobody that a request is done
-                    await asyncio.sleep(POLL_SECONDS)
-        handlers = self._handlers()
-        await self.shutdown(POLL_SECONDS)
-        for handler in handlers:
-            handler.cut()
-
-    def _asked_to_finish(self) -> list[bool]:
-        """Ask every connection to end; which of them are still busy."""
-        handlers = self._handlers()
-        for handler in handlers:
-            handler.finish_and_close()
-        return [handler.busy for handler in handlers]
-
-    def _handlers(self) -> list[JsonHandler]:
-        return [handler for handler in self.connections if isinstance(handler, JsonHandler)]

@@ -130,7 +130,7 @@ async def test_who_tries_the_ids_of_others_is_revoked_in_the_path_and_in_the_bod
     ],
 )
 def test_a_body_says_what_the_call_is_about(body: type[Body], sent: object, resource: str | None) -> None:
-    assert body.resource_of(sent) == resource
+    assert body.resource_of(sent, {}) == resource
 
 
 def nouns(route: Route) -> set[str]:

@@ -2,6 +2,7 @@
 
 from musicsvc.config import Limits
 from musicsvc.server.schemas.fields import MAX_ID
+from musicsvc.server.schemas.json_size import MAX_VALUES
 
 LIMITS = Limits()
 
@@ -14,7 +15,8 @@ TEXT = f"""\
 Every request carries `Authorization: Bearer <token>`, over HTTPS. Some endpoints answer without a token too, with
 the public fields only; a token that is sent and not valid is refused there as well.
 
-**Bodies** are JSON objects in UTF-8, at most 1 MiB. Unknown fields are ignored. Strings are
+**Bodies** are JSON objects in UTF-8, at most 1 MiB and {MAX_VALUES:,} values (members of objects and items of
+arrays, unknown ones included). Unknown fields are ignored. Strings are
 trimmed (passwords and tokens are not) and lengths count code points after that; NUL characters are refused. Integers
 are JSON integers; ids run from 1 to {MAX_ID}.
 

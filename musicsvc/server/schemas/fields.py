@@ -133,10 +133,10 @@ class Body(BaseModel):
     subjects: ClassVar[Mapping[str, str]] = {}
 
     @classmethod
-    def resource_of(cls, sent: Any) -> str | None:
-        """What the call is about, such as `conversations/7`; None where the body names nothing that can exist."""
+    def resource_of(cls, sent: Any, faults: Mapping[str, str]) -> str | None:
+        """Return the object that the call is about, such as `conversations/7`; None where no valid field names one."""
         sent = sent if isinstance(sent, dict) else {}
-        found = [(noun, _ids_sent(name, sent.get(name), {}).values()) for name, noun in cls.subjects.items()]
+        found = [(noun, _ids_sent(name, sent.get(name), faults).values()) for name, noun in cls.subjects.items()]
         named = [f"{noun}/{each}" for noun, ids in found for each in ids if type(each) is int and 1 <= each <= MAX_ID]
         return " ".join(named)[:LONGEST_RESOURCE] or None
 
@@ -154,7 +154,7 @@ class Body(BaseModel):
         return errors
 
 
-def _ids_sent(name: str, value: Any, faults: dict[str, str]) -> dict[str, int]:
+def _ids_sent(name: str, value: Any, faults: Mapping[str, str]) -> dict[str, int]:
     """The sound ids of a field by their place, such as `artists.0`."""
     if name in faults or value is None:
         return {}

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from itertools import islice
+from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, StringConstraints, field_validator
+from pydantic import ConfigDict, Field, StringConstraints, field_validator, model_validator
 
 from musicsvc.server.schemas.answers import Answer, Success
 from musicsvc.server.schemas.fields import TRIMMED, Body, Secret, text
 
 MAX_TOKEN = 500
+MAX_KEYS = 10
 Flag = Annotated[bool, Field(strict=True)]
 NotifId = Annotated[str, StringConstraints(strict=True, strip_whitespace=True, pattern="^[a-z0-9_]{1,64}$")]
 PushToken = Annotated[Secret, Field(max_length=MAX_TOKEN)]
@@ -47,6 +49,15 @@ class Channels(Body):
     email: Flag = Field(default_factory=bool)
     in_app: Flag = Field(default_factory=bool)
     mobile: Flag = Field(default_factory=bool)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _few_keys(cls, value: Any) -> Any:
+        """Keep the known keys and the first few others: every other key is an error of its own."""
+        if not isinstance(value, dict) or len(value) <= MAX_KEYS:
+            return value
+        known = {name: value[name] for name in cls.model_fields if name in value}
+        return dict(islice(value.items(), MAX_KEYS)) | known
 
 
 class Selection(Body):

@@ -19,7 +19,9 @@ Q = TypeVar("Q", bound=Query)
 Errors = dict[str, str]
 SURROGATE = re.compile(r"[\ud800-\udfff]")
 REQUIRED = "This field is required."
+NOT_JSON = "The body is not valid JSON in UTF-8."
 DIGITS_KEPT = 400
+MAX_NAME = 100  # characters of a key in the name of a field
 MESSAGES = {
     "missing": REQUIRED,
     "string_type": "Must be a string.",
@@ -43,17 +45,24 @@ MESSAGES = {
 }
 
 
-def parse_json(raw: bytes) -> Any:
-    """The JSON value of a body. Raises Malformed for what is no sound JSON in UTF-8, a repeated key included."""
+def decode(raw: bytes | bytearray) -> str:
+    """Return the text of a body. Raises Malformed where it is not UTF-8."""
     try:
-        text = raw.decode("utf-8", "strict")
+        return raw.decode("utf-8", "strict")
+    except UnicodeDecodeError:
+        raise Malformed(NOT_JSON) from None
+
+
+def parse_json(text: str) -> Any:
+    """Return the JSON value of a text. Raises Malformed for invalid JSON and for a repeated key."""
+    try:
         value = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse, parse_int=_integer)
         if SURROGATE.search(json.dumps(value, ensure_ascii=False) if "\\u" in text else ""):
             raise Malformed("The body holds half of a surrogate pair.")
     except RecursionError:
         raise Malformed("The body is nested too deeply.") from None
     except ValueError:
-        raise Malformed("The body is not valid JSON in UTF-8.") from None
+        raise Malformed(NOT_JSON) from None
     return value
 
 
@@ -106,7 +115,11 @@ def check_query(schema: type[Q], pairs: Iterable[tuple[str, str]]) -> tuple[Q | 
 
 
 def _place(location: tuple[int | str, ...]) -> str:
-    return ".".join(str(part) for part in location) or "body"
+    return ".".join(_shortened(str(part)) for part in location) or "body"
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= MAX_NAME else f"{name[:MAX_NAME]}…"
 
 
 def _plain(value: Any) -> Any:

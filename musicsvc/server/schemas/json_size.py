@@ -1,0 +1,48 @@
+"""Bounds on the number of values in a JSON text, checked before anything is parsed.
+
+A body of 1 MiB can hold half a million values. Parsing them would keep the interpreter, and with it the event loop,
+busy for hundreds of milliseconds, whichever thread does it.
+"""
+
+from __future__ import annotations
+
+import re
+
+MAX_VALUES = 50_000
+SAMPLE = 10_000  # values of an oversized text that are still checked; more than any field accepts
+TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{},]', re.DOTALL)
+CLOSING = {"[": "]", "{": "}"}
+
+
+def has_too_many_values(raw: bytes | bytearray) -> bool:
+    """Return whether the JSON text holds more than MAX_VALUES objects, arrays, items and members."""
+    if _separators(raw) <= MAX_VALUES:
+        return False
+    # Some may be part of strings.
+    unescaped = raw.replace(b"\\\\", b"").replace(b'\\"', b"")
+    outside = b"".join(unescaped.split(b'"')[::2])
+    return _separators(outside) > MAX_VALUES
+
+
+def first_values(text: str) -> str:
+    """Return the JSON text up to its first SAMPLE values, with every open object and array closed."""
+    closing: list[str] = []
+    values = 0
+    for token in TOKEN.finditer(text):
+        match token[0]:
+            case "[" | "{" as bracket:
+                closing.append(CLOSING[bracket])
+                values += 1
+                if len(closing) > SAMPLE:
+                    return text[: token.end()]  # nested too deeply to be parsed, however it ends
+            case "]" | "}":
+                del closing[-1:]
+            case "," if values >= SAMPLE:
+                return text[: token.start()] + "".join(reversed(closing))
+            case ",":
+                values += 1
+    return text
+
+
+def _separators(raw: bytes | bytearray) -> int:
+    return sum(raw.count(sign) for sign in (b",", b"[", b"{"))

@@ -1,0 +1,54 @@
+"""From the bytes of a request body to a checked model; safe to run on any thread."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from musicsvc.errors import Malformed
+from musicsvc.server.schemas.json_size import MAX_VALUES, first_values, has_too_many_values
+from musicsvc.server.schemas.reading import REQUIRED, Errors, check, decode, parse_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from musicsvc.server.schemas.fields import Body
+
+TOO_MANY_VALUES = f"Must hold at most {MAX_VALUES:,} values in all."
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedBody:
+    """A request body.
+
+    `sent` is its JSON value, None where it was not parsed as a whole; `model` is None where `errors` is not empty.
+    `resource` is the object that the body names.
+    """
+
+    sent: Any
+    model: Body | None
+    errors: Errors
+    resource: str | None
+
+
+def parse_body(schema: type[Body], raw: bytes | bytearray, context: Mapping[str, Any]) -> ParsedBody:
+    """Parse the body and check it against the schema. Raises Malformed."""
+    text = decode(raw)
+    if has_too_many_values(raw):
+        return ParsedBody(None, None, _errors_of_oversized(schema, text, context), None)
+    sent = parse_json(text) if raw else _empty(schema)
+    model, errors = check(schema, sent, context)
+    return ParsedBody(sent, model, errors, schema.resource_of(sent, errors))
+
+
+def _empty(schema: type[Body]) -> dict[str, Any]:
+    if any(field.is_required() for field in schema.model_fields.values()):
+        raise Malformed("A JSON body is required.")
+    return {}
+
+
+def _errors_of_oversized(schema: type[Body], text: str, context: Mapping[str, Any]) -> Errors:
+    """Return the errors of the first values; fields that are absent there may be present further on."""
+    _, errors = check(schema, parse_json(first_values(text)), context)
+    present = {name: message for name, message in errors.items() if message != REQUIRED}
+    return {"body": TOO_MANY_VALUES} | present
