@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING
 
 import orjson
 
-from musicsvc.errors import Failure
+from musicsvc import extras
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -26,10 +26,8 @@ CHANGE = "_change"
 
 def write(columns: Sequence[str], rows: Iterable[Sequence[object]], file: IO[bytes]) -> None:
     """Write the rows; texts as they are, days as dates. Raises Failure where the extra is missing."""
-    try:
+    with extras.required("parquet"):
         import duckdb  # noqa: PLC0415 - an extra
-    except ImportError:
-        raise Failure("Parquet needs an extra: install musicsvc[parquet].") from None
     with TemporaryDirectory(prefix="musicsvc-") as folder:
         source, target = Path(folder, "rows.json"), Path(folder, "rows.parquet")
         with source.open("wb") as lines:

@@ -15,28 +15,29 @@ CSV_TYPE = "text/csv; charset=utf-8"
 END = b"\r\n"  # RFC 4180
 # A spreadsheet may also take a line within a cell for a formula. The second sign of each pair is the full-width one.
 _FORMULA = re.compile(r"(?m)(?:^|(?<=[\r\v\f\x1c-\x1e\x85\u2028\u2029]))(?=[=\uff1d+\uff0b\-\uff0d@\uff20\t\r])")
-_QUOTED = re.compile(r'[",\r\n]')
 
 
 def csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[bytes]:
-    """A header and the rows, quoted after RFC 4180, in UTF-8; None is an empty cell."""
+    """Yield a header and the rows in UTF-8 (RFC 4180): texts quoted, numbers not, None as an empty cell."""
     return _pieces(_lines(columns, rows))
 
 
 def _lines(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[bytes]:
-    yield ",".join(columns).encode() + END
+    yield ",".join(map(cell, columns)).encode() + END
     for row in rows:
         yield ",".join(map(cell, row)).encode() + END
 
 
 def cell(value: object) -> str:
-    """A value as a CSV file holds it: numbers plain, texts defused where a spreadsheet would take them for formulas."""
+    """Return a value as a CSV file holds it: numbers plain, texts quoted, `'` before what would be a formula.
+
+    Quotes keep a text in its cell, whatever separator a spreadsheet takes.
+    """
     if value is None:
         return ""
     if not isinstance(value, str):
         return str(value)
-    text = _FORMULA.sub("'", value)
-    return '"' + text.replace('"', '""') + '"' if _QUOTED.search(text) else text
+    return '"' + _FORMULA.sub("'", value).replace('"', '""') + '"'
 
 
 def json(head: Mapping[str, object], columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[bytes]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from peewee import BaseQuery, Database, DatabaseProxy
 
+from musicsvc import extras
 from musicsvc.errors import Failure, Unavailable
 
 if TYPE_CHECKING:
@@ -174,10 +175,8 @@ def open_unchecked(url: str) -> Store:
 
         return SqliteStore(url)
     if url.startswith(("postgresql://", "postgres://")):
-        try:
+        with extras.required("postgres"):
             from musicsvc.store.postgres import PostgresStore  # noqa: PLC0415
-        except ImportError:
-            raise Failure("PostgreSQL needs an extra: install musicsvc[postgres].") from None
         return PostgresStore(url)
     raise Failure("The database address must start with sqlite:/// or postgresql:// (setting database_url).")
 

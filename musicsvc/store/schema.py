@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from playhouse.migrations import Runner
 from playhouse.schema_diff import diff_models
 
+from musicsvc import extras
 from musicsvc.errors import Failure
 from musicsvc.store import address, models, occupancy
 from musicsvc.store.database import bound, current, is_sqlite
@@ -133,7 +134,8 @@ def _migrating_sqlite(path: Path) -> Iterator[Database]:
 
 @contextmanager
 def _migrating_postgres(url: str) -> Iterator[Database]:
-    from musicsvc.store import postgres  # noqa: PLC0415 - see above
+    with extras.required("postgres"):
+        from musicsvc.store import postgres  # noqa: PLC0415 - see above
 
     database = postgres.PostgresDatabase(url)
     try:

@@ -115,9 +115,9 @@ def test_the_name_of_the_file_tells_the_format_and_the_option_goes_before_it(exp
         ("a.pdf", (), b"%PDF"),
         ("a.json", (), b'{"success"'),
         ("a.JSON", (), b'{"success"'),
-        ("a.txt", (), b"track_id,"),
+        ("a.txt", (), b'"track_id",'),
         ("b.txt", ("--format", "pdf"), b"%PDF"),
-        ("b.pdf", ("--format", "csv"), b"track_id,"),
+        ("b.pdf", ("--format", "csv"), b'"track_id",'),
     ):
         assert export("tracks", "-o", str(tmp_path / name), *more) == b""
         assert (tmp_path / name).read_bytes().startswith(begins)

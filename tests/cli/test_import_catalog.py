@@ -155,13 +155,6 @@ def test_parquet_goes_in_as_csv_does(ask: Json, tmp_path: Path) -> None:
     assert done["refused"] == [{"line": 2, "reason": "track is missing"}]
 
 
-def test_parquet_without_its_extra_names_the_extra(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "duckdb", None)  # as if it were not installed
-    (tmp_path / "songs.parquet").write_bytes(b"PAR1")
-    done = run("import", "catalog", str(tmp_path / "songs.parquet"), expect=1)
-    assert done.stderr == "Error: Parquet files need an extra: install musicsvc[parquet].\n"
-
-
 def recipe(file: Path) -> list[str]:
     """The command of docs/import.md, with this file."""
     document = (Path(__file__).resolve().parents[2] / "docs" / "import.md").read_text("utf-8")

@@ -45,22 +45,23 @@ def test_a_csv_file_reads_as_it_was_written_but_for_the_signs_that_defuse(rows: 
         ("=1+1", "'=1+1"),
         ("-1", "'-1"),
         ("a-b = c", "a-b = c"),
+        ("x;=1", "x;=1"),
         ("@home", "'@home"),
         ("\tx", "'\tx"),
-        ("a\n=1", '"a\n\'=1"'),
-        ("a\r\n+1", '"a\r\n\'+1"'),
-        ("\rx", '"\'\rx"'),
-        ('=A1,"x"', '"\'=A1,""x"""'),
+        ("a\n=1", "a\n'=1"),
+        ("a\r\n+1", "a\r\n'+1"),
+        ("\rx", "'\rx"),
+        ('=A1,"x"', '\'=A1,""x""'),
         ("\uff1d1", "'\uff1d1"),
         ("", ""),
     ],
 )
-def test_a_text_is_defused_where_a_line_of_it_begins_like_a_formula(text: str, shown: str) -> None:
-    assert tables.cell(text) == shown
+def test_a_text_is_quoted_and_defused_where_a_line_of_it_begins_like_a_formula(text: str, shown: str) -> None:
+    assert tables.cell(text) == f'"{shown}"'
 
 
 @pytest.mark.parametrize(("number", "shown"), [(-3.1, "-3.1"), (-5, "-5"), (0.0, "0.0"), (None, "")])
-def test_a_number_is_never_defused(number: float | None, shown: str) -> None:
+def test_a_number_is_neither_quoted_nor_defused(number: float | None, shown: str) -> None:
     assert tables.cell(number) == shown
 
 

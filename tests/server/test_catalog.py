@@ -53,3 +53,13 @@ async def test_words_of_a_fixed_choice_are_trimmed_as_every_string_is(client: Cl
     made = await client.post("tracks", {"name": "Das Jahr", "duration": 1000, "artists": [artist]} | padded)
     assert made.status == 201, made.json
     assert {name: made.json["track"][name] for name in chosen} == chosen
+
+
+async def test_a_negative_zero_is_answered_as_zero(client: Client) -> None:
+    artist = (await client.post("artists", {"name": "Emilie Mayer"})).json["artist"]["id"]
+    prices = {"price": -0.0, "exclusive_price": -0.0}
+    made = await client.post("tracks", {"name": "Notturno", "duration": 1000, "artists": [artist]} | prices)
+    read = await client.get(f"tracks/{made.json['track']['id']}")
+    for answer in (made, read):
+        assert b'"price":0.0,' in answer.body
+        assert b'"exclusive_price":0.0,' in answer.body

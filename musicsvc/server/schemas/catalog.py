@@ -46,6 +46,11 @@ def _known_currency(value: str) -> str:
     return value
 
 
+def _without_sign(value: float) -> float:
+    """Return 0.0 for -0.0, which PostgreSQL would give back and SQLite would not."""
+    return value + 0.0
+
+
 def _parts(value: Any) -> Any:
     if not isinstance(value, str):
         return value
@@ -63,7 +68,11 @@ Currency = Annotated[
     AfterValidator(_known_currency),
     Field(examples=["USD"], description="ISO 4217.", json_schema_extra={"pattern": "^[A-Z]{3}$"}),
 ]
-Price = Annotated[float, Field(strict=True, ge=0, le=MAX_PRICE, allow_inf_nan=False, examples=[12.5])]
+Price = Annotated[
+    float,
+    Field(strict=True, ge=0, le=MAX_PRICE, allow_inf_nan=False, examples=[12.5]),
+    AfterValidator(_without_sign),
+]
 Key = Annotated[Literal["C", "C#", "D", "D#", "E", "F", "F#", "G", "G#", "A", "A#", "B"], TRIMMED]
 Scale = Annotated[Literal["Major", "Minor"], TRIMMED]
 Licensing = Annotated[Literal["non_exclusive_only", "both", "exclusive_only"], TRIMMED]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
+from musicsvc import extras
 from musicsvc.errors import Failure
 from musicsvc.store.importing.files import Lines
 
@@ -66,10 +67,8 @@ def open_file(path: Path, form: str | None = None) -> Reader:
     if kind not in FORMATS:
         raise Failure(f"There is no format {kind}. The formats are {', '.join(FORMATS)}.")
     if kind == "parquet":
-        try:
+        with extras.required("parquet"):
             from musicsvc.store.importing.parquet import ParquetReader  # noqa: PLC0415 - the extra may be missing
-        except ImportError:
-            raise Failure("Parquet files need an extra: install musicsvc[parquet].") from None
         return ParquetReader(path)
     return CsvReader(path) if kind == "csv" else JsonLinesReader(path)
 

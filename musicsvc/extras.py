@@ -1,0 +1,49 @@
+"""Optional dependencies: what to install where one of them is missing."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from contextlib import contextmanager
+from importlib import metadata
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+from musicsvc.errors import Failure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PACKAGE = "musicsvc"
+EXTRAS = {"postgres": "PostgreSQL", "parquet": "Parquet"}
+
+
+@contextmanager
+def required(extra: str) -> Iterator[None]:
+    """Import what belongs to an extra; raise Failure that says how to install it where it is missing."""
+    try:
+        yield
+    except ImportError:
+        raise Failure(f"{EXTRAS[extra]} needs the extra {extra}. Run: {command(extra)}") from None
+
+
+def command(extra: str) -> str:
+    """Return the command that adds an extra to this installation, which may come from a folder (PEP 610)."""
+    pip = f"{shlex.quote(sys.executable)} -m pip install"
+    origin = _origin()
+    if "dir_info" not in origin:
+        return f"{pip} '{PACKAGE}[{extra}]'"
+    folder = url2pathname(urlsplit(origin["url"]).path)
+    editable = "-e " if origin["dir_info"].get("editable") else ""
+    return f"cd {shlex.quote(folder)} && {pip} {editable}'.[{extra}]'"
+
+
+def _origin() -> dict[str, Any]:
+    """Return where the package was installed from; nothing where that was a package index."""
+    try:
+        text = metadata.distribution(PACKAGE).read_text("direct_url.json")
+    except metadata.PackageNotFoundError:
+        return {}
+    return json.loads(text) if text else {}

@@ -1,0 +1,77 @@
+"""Commands that need an optional dependency name the command that installs it."""
+
+import json
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from musicsvc import extras
+
+ROOT = Path(__file__).resolve().parents[2]
+# In a process of its own, where the drivers were not imported before; prints exit code, stdout and stderr of each.
+WITHOUT = """
+import json, sys
+sys.modules["psycopg"] = sys.modules["duckdb"] = None  # as if they were not installed
+from tests.command import run_in_process
+done = [run_in_process(line) for line in json.loads(sys.argv[1])]
+print(json.dumps([(each.returncode, each.stdout, each.stderr) for each in done]))
+"""
+
+
+def _run_without_extras(*lines: tuple[str, ...]) -> list[tuple[int, str, str]]:
+    command = [sys.executable, "-c", WITHOUT, json.dumps(lines)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60)
+    return [tuple(each) for each in json.loads(done.stdout)]
+
+
+def test_postgres_without_its_extra_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MUSICSVC_DATA_DIR", str(tmp_path))
+    monkeypatch.setenv("MUSICSVC_DATABASE_URL", "postgresql://127.0.0.1:1/music")
+    lines = [("init",), ("db", "upgrade"), ("db", "check"), ("serve",), ("user", "list")]
+    sentence = f"PostgreSQL needs the extra postgres. Run: {extras.command('postgres')}"
+    *others, (code, out, _) = _run_without_extras(*lines, ("doctor", "--json"))
+    assert others == [(1, "", f"Error: {sentence}\n")] * len(lines)
+    assert code == 1
+    assert [
+        f"{each['finding']} {each['way_out']}" for each in json.loads(out)["findings"] if each["check"] == "database"
+    ] == [sentence]
+
+
+@pytest.mark.only_on("sqlite")
+def test_parquet_without_its_extra_names_the_extra(
+    tmp_path: Path, store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MUSICSVC_DATABASE_URL", store_url)
+    (tmp_path / "songs.parquet").write_bytes(b"PAR1")
+    out = tmp_path / "out.parquet"
+    lines = [("import", "catalog", str(tmp_path / "songs.parquet")), ("export", "tracks", "-o", str(out))]
+    sentence = f"Parquet needs the extra parquet. Run: {extras.command('parquet')}"
+    assert _run_without_extras(*lines) == [(1, "", f"Error: {sentence}\n")] * 2
+    assert sorted(path.name for path in tmp_path.iterdir() if path.suffix) == ["songs.parquet"]
+
+
+@pytest.mark.parametrize(
+    ("origin", "install"),
+    [
+        (None, "{pip} 'musicsvc[postgres]'"),
+        ({"url": "https://host.test/musicsvc.whl", "archive_info": {}}, "{pip} 'musicsvc[postgres]'"),
+        ({"url": "file:///srv/musicsvc", "dir_info": {}}, "cd /srv/musicsvc && {pip} '.[postgres]'"),
+        (
+            {"url": "file:///srv/my%20music", "dir_info": {"editable": True}},
+            "cd '/srv/my music' && {pip} -e '.[postgres]'",
+        ),
+    ],
+)
+def test_the_command_fits_where_the_package_was_installed_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, origin: object, install: str
+) -> None:
+    info = tmp_path / "musicsvc-0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: musicsvc\nVersion: 0\n")
+    if origin is not None:
+        (info / "direct_url.json").write_text(json.dumps(origin))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert extras.command("postgres") == install.format(pip=f"{shlex.quote(sys.executable)} -m pip install")
