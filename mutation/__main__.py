@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from mutation.breaks import Break
 
-THIN = Path(__file__).parent / "recording.json"
+HERE = Path(__file__).parent
+THIN = HERE / "recording.json"  # in git: the cheapest tests of each function, for where nothing was recorded
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -27,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         return int(options.command(Project(options.root.resolve(), options.package), options))
-    except (recording.FailedError, BrokenBeforeError, listed.UnknownError) as error:
+    except (recording.FailedError, BrokenBeforeError) as error:
         print(error, file=sys.stderr)
         return 2
 
@@ -60,6 +61,8 @@ def _record(project: Project, options: argparse.Namespace) -> int:
     began = time.monotonic()
     made, failed = recording.record(project, options.tests, options.workers, recording.Recording.load(path))
     made.save(path)
+    if project.root == HERE.parent:
+        made.thinned().save(THIN)
     for test in failed:
         print(f"not recorded, because it did not pass: {test}")
     print(f"{len(made.seconds)} tests recorded in {path}, {time.monotonic() - began:.0f} s")
@@ -78,7 +81,10 @@ def _run(project: Project, options: argparse.Namespace) -> int:
 
 def _chosen(project: Project, sources: Sequence[Source], options: argparse.Namespace) -> list[Break]:
     if options.semantic:
-        return list(listed.semantic(sources))
+        found, unfit = listed.semantic(sources)
+        for name in unfit:
+            print(f"fits no place of the code any more, or several: {name}")
+        return found
     folders = options.module or [options.package]
     every = [
         each

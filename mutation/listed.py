@@ -21,10 +21,6 @@ SEMANTIC = HERE / "semantic.toml"
 EQUIVALENT = HERE / "equivalent.toml"
 
 
-class UnknownError(Exception):
-    """A listed break that fits no place of the code, or several."""
-
-
 def equivalent(path: Path = EQUIVALENT) -> set[Key]:
     """The breaks that change nothing that a test can or should notice; each has its reason in the file."""
     if not path.exists():
@@ -33,18 +29,22 @@ def equivalent(path: Path = EQUIVALENT) -> set[Key]:
     return {(each["module"], each["function"], each["before"].strip(), each["after"].strip()) for each in entries}
 
 
-def semantic(sources: Sequence[Source], path: Path = SEMANTIC) -> Iterator[Break]:
-    """The breaks of a file: a pattern that fits one place of the package, and the text that replaces it."""
+def semantic(sources: Sequence[Source], path: Path = SEMANTIC) -> tuple[list[Break], list[str]]:
+    """The breaks of a file, and the names of those that no longer fit one place of the code."""
+    breaks, unfit = [], []
     for entry in tomllib.loads(path.read_text("utf-8"))["break"]:
-        pattern = re.compile(entry["find"], re.MULTILINE)
-        found = [(source, match) for source in sources for match in pattern.finditer(source.content.decode())]
-        if len(found) != 1:
-            raise UnknownError(f"{path.name}: {entry['name']!r} fits {len(found)} places: {entry['find']}")
-        ((source, match),) = found
-        start, end = (len(match.string[:place].encode()) for place in match.span())
-        suite = suites.at(source.suites, source.position(start))
-        function, number = (suite.function, suite.number) if suite else ("", None)
-        broken = Break(source, function, number, entry["name"], (start, end), match.expand(entry["replace"]))
-        if not broken.is_meant():
-            raise UnknownError(f"{path.name}: {entry['name']!r} changes nothing, or is no Python: {broken.diff}")
-        yield broken
+        found = [*_fitting(entry, sources)]
+        if len(found) == 1 and found[0].is_meant():
+            breaks += found
+        else:
+            unfit.append(entry["name"])
+    return breaks, unfit
+
+
+def _fitting(entry: dict[str, str], sources: Sequence[Source]) -> Iterator[Break]:
+    for source in sources:
+        for match in re.finditer(entry["find"], source.content.decode(), re.MULTILINE):
+            start, end = (len(match.string[:place].encode()) for place in match.span())
+            suite = suites.at(source.suites, source.position(start))
+            function, number = (suite.function, suite.number) if suite else ("", None)
+            yield Break(source, function, number, entry["name"], (start, end), match.expand(entry["replace"]))

@@ -15,11 +15,12 @@ from mutation import instrument, suites
 from mutation.project import Copy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from mutation.project import Project
 
-Executed = dict[str, set[int]]  # test → numbers of suites
+# Of each function, a thin recording keeps so many tests of so many files.
+THIN_TESTS, THIN_FILES = 2, 4
 
 
 @dataclass
@@ -69,7 +70,9 @@ class Recording:
             for module, traced in self.functions.items()
         }
         path.parent.mkdir(exist_ok=True)
-        path.write_text(json.dumps({"tests": list(self.seconds.items()), "functions": functions}), "utf-8")
+        lines = [f"{json.dumps(module)}: {json.dumps(traced)}" for module, traced in functions.items()]
+        tests = json.dumps(list(self.seconds.items()))
+        path.write_text(f'{{"tests": {tests}, "functions": {{\n{f",{chr(10)}".join(lines)}\n}}}}\n', "utf-8")
 
     def tests(self, module: str, function: str, number: int) -> set[str]:
         """The tests that execute a suite."""
@@ -95,8 +98,24 @@ class Recording:
         }  # fmt: skip
         return Recording({test: seconds for test, seconds in self.seconds.items() if stays(test)}, functions)
 
+    def thinned(self) -> Recording:
+        """The recording with a few cheap tests of each function: for each suite, and from several files."""
+        weights = self.weights()
+        ranks = {test: (self.seconds[test] * weights[test], test) for test in self.seconds}
+        functions = {
+            module: {name: Traced("", [set(_few(each, ranks))]) for name, each in traced.items()}
+            for module, traced in self.functions.items()
+        }
+        kept = set().union(*(each.all for traced in functions.values() for each in traced.values()))
+        return Recording({test: seconds for test, seconds in self.seconds.items() if test in kept}, functions)
+
     def adapted(self, project: Project) -> Recording:
         """The recording for the code as it is now: a function that has changed keeps its tests on every suite."""
+        gone = {
+            file for file in {test.partition("::")[0] for test in self.seconds} if not (project.root / file).exists()
+        }
+        if gone:
+            return self.without(sorted(gone)).adapted(project)
         functions = {}
         for module in project.modules():
             found = suites.find(ast.parse(project.source(module)))
@@ -106,6 +125,16 @@ class Recording:
                 name: _adapted(recorded.get(name), digest, sizes[name]) for name, digest in digests.items()
             }
         return Recording(dict(self.seconds), functions)
+
+
+def _few(traced: Traced, ranks: Mapping[str, tuple[float, str]]) -> Iterator[str]:
+    yield from (min(tests, key=ranks.__getitem__) for tests in traced.tests if tests)
+    files: Counter[str] = Counter()
+    for test in sorted(traced.all, key=ranks.__getitem__):
+        file = test.partition("::")[0]
+        files[file] += 1
+        if files[file] <= THIN_TESTS and len(files) <= THIN_FILES:
+            yield test
 
 
 def _adapted(traced: Traced | None, digest: str, size: int) -> Traced:

@@ -1,4 +1,4 @@
-"""The report of a run: a line for each break as it is judged, then the survivors."""
+"""The report of a run: a line for each break as it is judged, with a patch where it survived."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def show(results: Iterable[Result], total: int, at_least: float, survivors: Path) -> int:
-    """Print the results as they come, and the survivors at the end; 1 where too few breaks were caught."""
+    """Print the results as they come, and the sum; 1 where too few breaks were caught."""
     survived: list[Result] = []
     counted: Counter[Outcome] = Counter()
     for number, result in enumerate(results, 1):
@@ -27,11 +27,8 @@ def show(results: Iterable[Result], total: int, at_least: float, survivors: Path
         counted[result.outcome] += 1
         if result.outcome is Outcome.SURVIVED:
             survived.append(result)
-    for result in survived:
-        print(f"\nsurvived {result.tests} tests: {result.broken.kind} in {result.broken.function or 'the module'}")
-        if result.left_out:
-            print(f"({result.left_out:.0f} s of tests left out; --budget runs them)")
-        print(result.broken.diff)
+            left_out = f"; {result.left_out:.0f} s of others left out, --budget runs them" if result.left_out else ""
+            print(f"     {result.tests} tests passed{left_out}\n{broken.diff}\n", flush=True)
     survivors.parent.mkdir(exist_ok=True)
     survivors.write_text(json.dumps([result.broken.key for result in survived], indent=1), "utf-8")
     caught = counted[Outcome.CAUGHT] + counted[Outcome.TIMED_OUT]
