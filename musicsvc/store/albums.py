@@ -51,15 +51,15 @@ def get(album_id: int) -> AlbumRow:
 
 def listing(page: Page) -> Listing[AlbumRow]:
     """All albums, newest first."""
-    return paginate(Album.select(*COLUMNS).order_by(Album.id.desc()), page, AlbumRow, Album.select().count())
+    return paginate(Album.select(Album.id), Album.select(*COLUMNS), [Album.id.desc()], page, AlbumRow)
 
 
 def of_artist(artist_id: int, page: Page) -> Listing[AlbumRow]:
     """The artist's albums, newest release first, those without a date last."""
-    query = Album.select(*COLUMNS).join(AlbumArtist).where(AlbumArtist.artist == artist_id)
+    keys = Album.select(Album.id).join(AlbumArtist).where(AlbumArtist.artist == artist_id)
     order = (Album.release_date.desc(nulls="LAST"), Album.id.desc())
     total = AlbumArtist.select().where(AlbumArtist.artist == artist_id).count()
-    return paginate(query.order_by(*order), page, AlbumRow, total)
+    return paginate(keys, Album.select(*COLUMNS), order, page, AlbumRow, total)
 
 
 def with_contents(rows: Sequence[AlbumRow]) -> Sequence[AlbumRow]:

@@ -50,8 +50,8 @@ def get(artist_id: int) -> ArtistRow:
 
 def listing(page: Page) -> Listing[ArtistRow]:
     """All artists, newest first."""
-    total = Artist.select().count()
-    return paginate(Artist.select(*COLUMNS, *_counts()).order_by(Artist.id.desc()), page, ArtistRow, total)
+    rows = Artist.select(*COLUMNS, *_counts())
+    return paginate(Artist.select(Artist.id), rows, [Artist.id.desc()], page, ArtistRow)
 
 
 def missing(ids: Collection[int]) -> set[int]:

@@ -50,8 +50,9 @@ def get(collection_id: int, *, by: Identity) -> CollectionRow:
 
 def listing(page: Page, *, by: Identity) -> Listing[CollectionRow]:
     """The caller's collections, newest first."""
-    query = Collection.select(*COLUMNS, *USER).join(User).where(Collection.user == by.user_id)
-    found = paginate(query.order_by(Collection.id.desc()), page, _row)
+    keys = Collection.select(Collection.id).where(Collection.user == by.user_id)
+    rows = Collection.select(*COLUMNS, *USER).join(User)
+    found = paginate(keys, rows, [Collection.id.desc()], page, _row)
     counts = _tracks_counts([row.id for row in found.rows])
     for row in found.rows:
         row.tracks_count = counts.get(row.id, 0)

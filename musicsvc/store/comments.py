@@ -59,9 +59,9 @@ COLUMNS = (
 
 def of_track(track_id: int, page: Page) -> Listing[CommentRow]:
     """The track's comments: roots by position, then time; replies under their parent."""
-    query = Comment.select(*COLUMNS).join(User, on=(Comment.user == User.id)).where(Comment.track == track_id)
-    total = Comment.select().where(Comment.track == track_id).count()
-    return paginate(query.order_by(Comment.place, Comment.id), page, CommentRow, total)
+    rows = Comment.select(*COLUMNS).join(User, on=(Comment.user == User.id))
+    keys = Comment.select(Comment.id).where(Comment.track == track_id)
+    return paginate(keys, rows, [Comment.place, Comment.id], page, CommentRow)
 
 
 def create(

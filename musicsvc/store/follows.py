@@ -37,5 +37,5 @@ def followers_of(user_id: int, page: Page) -> Listing[UserSummary]:
 
 def _people(side: Any, condition: Any, page: Page) -> Listing[UserSummary]:
     """The accounts on this side of the follows that meet the condition."""
-    query = Follow.select(*COLUMNS).join(User, on=(side == User.id)).where(condition).order_by(Follow.id.desc())
-    return paginate(query, page, UserSummary, Follow.select().where(condition).count())
+    rows = Follow.select(*COLUMNS).join(User, on=(side == User.id))
+    return paginate(Follow.select(Follow.id).where(condition), rows, [Follow.id.desc()], page, UserSummary)

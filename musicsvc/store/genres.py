@@ -67,5 +67,5 @@ def find(slugs: Sequence[str]) -> dict[str, int]:
 
 def listing(page: Page) -> Listing[GenreRow]:
     """All genres by name."""
-    query = Genre.select(Genre.id, Genre.name, Genre.display_name).order_by(bytewise(Genre.name), Genre.id)
-    return paginate(query, page, GenreRow)
+    rows = Genre.select(Genre.id, Genre.name, Genre.display_name)
+    return paginate(Genre.select(Genre.id), rows, [bytewise(Genre.name), Genre.id], page, GenreRow)

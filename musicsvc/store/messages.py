@@ -64,9 +64,11 @@ def get(conversation_id: int, *, by: Identity) -> ConversationRow:
 def listing(page: Page, *, by: Identity) -> Listing[ConversationRow]:
     """The caller's conversations, the one with the newest message first."""
     mine = (Participant.conversation == Conversation.id) & (Participant.user == by.user_id)
-    query = Conversation.select(Conversation.id, Conversation.created_at).join(Participant, on=mine)
+    keys = Conversation.select(Conversation.id).join(Participant, on=mine)
+    rows = Conversation.select(Conversation.id, Conversation.created_at)
     total = Participant.select().where(Participant.user == by.user_id).count()
-    found = paginate(query.order_by(Conversation.last_at.desc(), Conversation.id.desc()), page, ConversationRow, total)
+    order = (Conversation.last_at.desc(), Conversation.id.desc())
+    found = paginate(keys, rows, order, page, ConversationRow, total)
     _filled(found.rows)
     return found
 
@@ -92,9 +94,8 @@ def send(conversation_id: int, text: str, *, now: int, by: Identity) -> MessageR
 
 def of_conversation(conversation_id: int, page: Page) -> Listing[MessageRow]:
     """The messages of a conversation, newest first."""
-    mine = Message.conversation == conversation_id
-    query = _messages().where(mine).order_by(Message.id.desc())
-    return paginate(query, page, _message, Message.select().where(mine).count())
+    keys = Message.select(Message.id).where(Message.conversation == conversation_id)
+    return paginate(keys, _messages(), [Message.id.desc()], page, _message)
 
 
 def _filled(rows: Sequence[ConversationRow]) -> Sequence[ConversationRow]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 Row = TypeVar("Row")
 
@@ -33,10 +33,18 @@ class Listing(Generic[Row]):
     page: Page
 
 
-def paginate(query: Any, page: Page, make: Callable[..., Row], total: int | None = None) -> Listing[Row]:
-    """One page of the query, a row made of each tuple; `total` is counted where it is not given."""
-    count = query.order_by().count() if total is None else total
+def paginate(
+    keys: Any, rows: Any, order: Sequence[Any], page: Page, make: Callable[..., Row], total: int | None = None
+) -> Listing[Row]:
+    """Return one page: the keys of its rows first, so that skipped rows cost no column, join or count.
+
+    `keys` selects the key of each row of the list, `rows` the columns of a row; `order` sorts both. `make` makes a row
+    of each tuple; `total` is counted where it is not given.
+    """
+    count = keys.count() if total is None else total
     if page.offset >= count:
         return Listing([], count, page)
-    tuples = query.limit(page.size).offset(page.offset).tuples()
+    (key,) = keys.selected_columns
+    shown = keys.order_by(*order).limit(page.size).offset(page.offset)
+    tuples = rows.where(key.in_(shown)).order_by(*order).tuples()
     return Listing([make(*values) for values in tuples.iterator()], count, page)

@@ -112,9 +112,8 @@ def listing(page: Page, *, by: Identity) -> Listing[PlaylistRow]:
     # A union, because PostgreSQL reads the whole table for "mine or shared with me".
     own = Playlist.select(Playlist.id).where(Playlist.owner == by.user_id)
     shared = Playlist.select(Playlist.id).join(PlaylistInvite).where(Playlist.collaborative, _accepted(by))
-    mine = Playlist.id.in_(own | shared)
-    total = Playlist.select().where(mine).count()
-    return paginate(_select().where(mine).order_by(Playlist.id.desc()), page, PlaylistRow, total)
+    keys = Playlist.select(Playlist.id).where(Playlist.id.in_(own | shared))
+    return paginate(keys, _select(), [Playlist.id.desc()], page, PlaylistRow)
 
 
 def named(name: str, *, by: Identity) -> PlaylistRow | None:
@@ -153,9 +152,9 @@ def delete(playlist_id: int) -> None:
 def tracks_of(playlist_id: int, page: Page) -> Listing[TrackRow]:
     """The tracks in their order, each as often as it stands in the playlist."""
     inside = PlaylistTrack.playlist == playlist_id
-    query = tracks.select().join(PlaylistTrack, on=(PlaylistTrack.track == Track.id)).where(inside)
-    total = PlaylistTrack.select().where(inside).count()
-    return paginate(query.order_by(PlaylistTrack.id), page, TrackRow, total)
+    rows = tracks.select().join(PlaylistTrack, on=(PlaylistTrack.track == Track.id))
+    keys = PlaylistTrack.select(PlaylistTrack.id).where(inside)
+    return paginate(keys, rows, [PlaylistTrack.id], page, TrackRow)
 
 
 def append(playlist_id: int, track_ids: Sequence[int], *, by: int | None, now: int) -> None:

@@ -102,10 +102,11 @@ def find(ids: Sequence[int]) -> list[TrackRow]:
 
 def of_artist(artist_id: int, page: Page) -> Listing[TrackRow]:
     """The artist's tracks, most played first."""
-    query = select().join(TrackArtist, on=(TrackArtist.track == Track.id)).where(TrackArtist.artist == artist_id)
+    keys = Track.select(Track.id).join(TrackArtist, on=(TrackArtist.track == Track.id))
+    keys = keys.join_from(Track, TrackPlays, JOIN.LEFT_OUTER, on=(TrackPlays.track == Track.id))
+    order = (fn.COALESCE(TrackPlays.plays, 0).desc(), Track.id.desc())
     total = TrackArtist.select().where(TrackArtist.artist == artist_id).count()
-    most_played = fn.COALESCE(TrackPlays.plays, 0).desc()
-    return paginate(query.order_by(most_played, Track.id.desc()), page, TrackRow, total)
+    return paginate(keys.where(TrackArtist.artist == artist_id), select(), order, page, TrackRow, total)
 
 
 def of_albums(album_ids: Iterable[int]) -> dict[int, list[TrackRow]]:
