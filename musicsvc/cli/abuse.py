@@ -48,7 +48,7 @@ def check(
                 outcome = "revoked" if sentence.revoked else "reinstated meanwhile"
                 outcome += ", account suspended" if sentence.suspended else ""
             found.append(_decided(standing, verdict, outcome))
-    output.rows(found, ("token_id", "email", "rule", "last_at", "outcome", "reason"), json=json)
+    output.rows(session, found, ("token_id", "email", "rule", "outcome", "reason", "last_at"), json=json)
     if not found:
         session.say("No token breaks the rules.")
 
@@ -90,7 +90,7 @@ def explain(context: typer.Context, token_id: Id, since: Since = None, json: Jso
     )
     typer.echo("\nIts calls in that time:" if answers else "\nThe log holds no calls of it in that time.")
     if answers:
-        output.rows(answers, ("calls", "status", "route"), json=False)
+        output.rows(session, answers, ("calls", "status", "route"), json=False)
 
 
 def _facts(heard: "Hearing") -> JSON:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from musicsvc.cli import output
-from musicsvc.cli.output import JSON, Json
+from musicsvc.cli.output import JSON, Json, Limit
 from musicsvc.cli.session import Session
 from musicsvc.cli.users import Email
 from musicsvc.cli.users import shown as shown_user
@@ -104,13 +104,19 @@ def revoke(context: typer.Context, email: Email, json: Json = False) -> None:
 
 
 @app.command("list")
-def list_(context: typer.Context, json: Json = False) -> None:
-    """List who asked for access and who has it."""
+def list_(
+    context: typer.Context,
+    search: Annotated[str | None, output.searched("e-mail, name, organization or use case")] = None,
+    limit: Limit = None,
+    json: Json = False,
+) -> None:
+    """List who asked for access, then who has it and never asked; oldest first."""
     from musicsvc.store import access
 
-    found = [shown(entry) for entry in Session.of(context).read(access.list)]
-    columns = ("request_id", "email", "api_access", "reports_plays", "state", "use_case", "volume", "organization")
-    output.rows(found, (*columns, "requested_at", "reason"), json=json)
+    session = Session.of(context)
+    found = [shown(entry) for entry in session.read(lambda: access.list(limit=limit, text=search))]
+    columns = ("request_id", "email", "state", "api_access", "organization", "use_case", "volume", "requested_at")
+    output.rows(session, found, (*columns, "reason", "reports_plays"), json=json)
 
 
 @app.command()

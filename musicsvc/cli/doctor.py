@@ -35,7 +35,9 @@ def doctor(context: typer.Context, json: Json = False) -> None:
     if json:
         output.value({"ok": not wrong, "findings": [asdict(finding) for finding in found]})
     else:
-        output.rows([asdict(finding) for finding in found], ("level", "check", "finding", "way_out"), json=False)
+        output.rows(
+            session, [asdict(finding) for finding in found], ("level", "check", "finding", "way_out"), json=False
+        )
     warnings = sum(finding.level == "warning" for finding in found)
     session.say(f"Problems: {wrong}, warnings: {warnings}." if wrong or warnings else "All is well.")
     if wrong:

@@ -6,6 +6,7 @@ import typer
 
 from musicsvc.cli import output
 from musicsvc.cli.output import JSON
+from musicsvc.cli.session import Session
 
 if TYPE_CHECKING:
     from musicsvc.store.explain import Counted, Explanation
@@ -41,7 +42,7 @@ def shown(found: "Explanation") -> JSON:
     }
 
 
-def tell(title: str, found: "Explanation") -> None:
+def tell(session: Session, title: str, found: "Explanation") -> None:
     """The explanation on stdout, from the window to the verdict."""
     from musicsvc.store.windows import to_date
 
@@ -49,7 +50,7 @@ def tell(title: str, found: "Explanation") -> None:
     rows = [{"day": to_date(day), **_spelled(each)} for day, each in sorted(found.days.items())]
     if rows:
         typer.echo()
-        output.rows(rows, ("day", "plays", "listeners"), json=False)
+        output.rows(session, rows, ("day", "plays", "listeners"), json=False)
     typer.echo()
     output.record(_sums(found), json=False)
     typer.echo()

@@ -233,7 +233,7 @@ def _draw(session: Session, summary: "Summary") -> None:
     found = [
         {"kind": kind} | {name: getattr(counts, name) for name in columns} for kind, counts in summary.counts.items()
     ]
-    output.rows(found, ("kind", *columns), json=False)
+    output.rows(session, found, ("kind", *columns), json=False)
     from musicsvc.store.importing.summary import NOTES
 
     for note, sentence in NOTES.items():

@@ -66,7 +66,7 @@ def show(context: typer.Context, kind: KindOf, number: Id, period: PeriodOf = Pe
     for title in ("tracks", "top_tracks", "top_albums"):
         if data.get(title):
             typer.echo(f"\n{title.replace('_', ' ')}")
-            output.rows([_ranked(row) for row in data[title]], COLUMNS, json=False)
+            output.rows(session, [_ranked(row) for row in data[title]], COLUMNS, json=False)
 
 
 @app.command()
@@ -87,7 +87,7 @@ def explain(
     if json:
         output.value({"kind": kind.value, "id": number, "name": name} | explaining.shown(found))
     else:
-        explaining.tell(f"{kind} {number}: {name}", found)
+        explaining.tell(session, f"{kind} {number}: {name}", found)
 
 
 def _subject(kind: Kind, number: int) -> "Subject":

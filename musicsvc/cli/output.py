@@ -1,17 +1,33 @@
 """What goes to stdout: a table, a record, or one JSON value and nothing else."""
 
 import json as jsonlib
+import shutil
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from musicsvc.cli.table import NOTHING, Column, fit, headings, lines
 from musicsvc.clock import isoformat
+
+if TYPE_CHECKING:
+    from musicsvc.cli.session import Session
 
 JSON = dict[str, Any]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON value instead.")]
-UNBOUNDED = 1_000_000  # columns; where nobody looks, nothing is folded
+Limit = Annotated[
+    int | None, typer.Option(metavar="N", min=1, max=1_000_000, help="Only the newest N.", show_default=False)
+]
+
+
+def searched(texts: str) -> Any:
+    """The option `--search` of a list, which looks through these texts."""
+    return typer.Option(
+        metavar="TEXT",
+        help=f"Only those with TEXT in their {texts}; case and accents do not matter.",
+        show_default=False,
+    )
 
 
 def moment(instant: int | None) -> str | None:
@@ -26,13 +42,24 @@ def value(found: object) -> None:
     sys.stdout.buffer.write(text.encode() + b"\n")
 
 
-def rows(found: Sequence[JSON], columns: Iterable[str], *, json: bool) -> None:
-    """A list as a table of these keys; JSON holds every key."""
+def rows(session: "Session", found: Sequence[JSON], columns: Iterable[str], *, json: bool) -> None:
+    """Print a table of these keys, or as JSON every key.
+
+    Where a terminal is too narrow for all columns, those in which no row has a value go first, then the last ones.
+    """
     if json:
         value(found)
         return
-    keys = list(columns)
-    _draw([_title(key) for key in keys], [[_cell(key, row[key]) for key in keys] for row in found])
+    table = [Column(_title(key), [_cell(key, row[key]) for row in found], whole=key == "email") for key in columns]
+    room, bold = _terminal()
+    if room is not None:
+        table, left_out = fit(table, room)
+        if left_out:
+            names = ", ".join(column.heading for column in left_out)
+            session.say_once(f"Left out at {room} columns: {names}. A wider terminal shows them, and so does --json.")
+    for line in headings(table, room):
+        typer.echo(typer.style(line, bold=True) if bold else line)
+    typer.echo("".join(f"{line}\n" for line in lines(table, room)), nl=False)
 
 
 def record(found: JSON, *, json: bool) -> None:
@@ -40,11 +67,15 @@ def record(found: JSON, *, json: bool) -> None:
     if json:
         value(found)
         return
-    _draw(None, [[_title(key), _cell(key, part)] for key, part in found.items()])
+    titles = Column("", [_title(key) for key in found], whole=True)
+    parts = Column("", [_cell(key, part) for key, part in found.items()])
+    typer.echo("".join(f"{line}\n" for line in lines([titles, parts], _terminal()[0])), nl=False)
 
 
 def plain(text: str) -> str:
     """The text with control characters made visible, so that no name can steer the terminal."""
+    if text.isprintable():
+        return text
     return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
 
 
@@ -55,7 +86,7 @@ def _title(key: str) -> str:
 def _cell(key: str, part: object) -> str:
     """A value in a table; keys in `_at` are instants, shown to the minute."""
     if part is None:
-        return "-"
+        return NOTHING
     if isinstance(part, bool):
         return "yes" if part else "no"
     if key.endswith("_at"):
@@ -63,17 +94,11 @@ def _cell(key: str, part: object) -> str:
     return plain(str(part))
 
 
-def _draw(titles: Sequence[str] | None, lines: Sequence[Sequence[str]]) -> None:
+def _terminal() -> tuple[int | None, bool]:
+    """The width of the terminal behind stdout, None where there is none, and whether headings may be bold."""
+    if not sys.stdout.isatty():
+        return None, False
     from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
 
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = UNBOUNDED
-    table = Table(box=None, show_header=titles is not None, pad_edge=False, header_style="bold")
-    for title in titles or ("", ""):
-        table.add_column(title, overflow="fold")
-    for line in lines:
-        table.add_row(*map(Text, line))
-    console.print(table)
+    console = Console()
+    return shutil.get_terminal_size().columns, not (console.no_color or console.is_dumb_terminal)

@@ -51,7 +51,7 @@ def _draw(session: Session, report: "Report", *, check: bool) -> None:
         for row, stored, counted in report.differences
     ]
     if shown:
-        output.rows(shown, shown[0], json=False)
+        output.rows(session, shown, shown[0], json=False)
     if report.differing > len(shown):
         session.say(f"… and {report.differing - len(shown):,} more.")
     if report.kept_from:

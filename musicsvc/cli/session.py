@@ -28,7 +28,7 @@ class Session:
     quiet: bool = False
     traceback: bool = False
     clock: Clock = field(default_factory=Clock)
-    _warned: bool = False
+    _said: set[str] = field(default_factory=set)
 
     @staticmethod
     def of(context: typer.Context) -> "Session":
@@ -40,9 +40,8 @@ class Session:
         from musicsvc import config
 
         settings = config.load(self.config, options)
-        if not self._warned and (unknown := config.unknown_variables()):
-            self._warned = True
-            self.say(f"Warning: {', '.join(unknown)}: no such setting, ignored. musicsvc config show lists all.")
+        if unknown := config.unknown_variables():
+            self.say_once(f"Warning: {', '.join(unknown)}: no such setting, ignored. musicsvc config show lists all.")
         return settings
 
     @contextmanager
@@ -82,3 +81,9 @@ class Session:
                 typer.echo(plain(message), file=sys.stderr)
             except OSError:
                 stdio.discard(sys.stderr)  # a message that nobody takes is no failure
+
+    def say_once(self, message: str) -> None:
+        """A message that is not repeated in this run."""
+        if message not in self._said:
+            self._said.add(message)
+            self.say(message)

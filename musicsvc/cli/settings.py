@@ -29,7 +29,7 @@ def show(context: typer.Context, json: Json = False) -> None:
     found = [{"name": name, "value": _masked(value), "from": origins[name]} for name, value in values.items()]
     if not json:
         found = [row | {"value": _written(row["value"])} for row in found]
-    output.rows(found, ("name", "value", "from"), json=json)
+    output.rows(session, found, ("name", "value", "from"), json=json)
 
 
 def _written(value: object) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from musicsvc.cli import output, secret_input
-from musicsvc.cli.output import JSON, Json
+from musicsvc.cli.output import JSON, Json, Limit
 from musicsvc.cli.session import Session
 from musicsvc.cli.users import Email
 from musicsvc.errors import Failure, Forbidden
@@ -65,16 +65,18 @@ def create(
 def list_(
     context: typer.Context,
     user: Annotated[str | None, typer.Option(metavar="EMAIL", help="Only this account's tokens.")] = None,
+    search: Annotated[str | None, output.searched("name or e-mail")] = None,
+    limit: Limit = None,
     json: Json = False,
 ) -> None:
-    """List tokens, expired and revoked ones too."""
+    """List tokens, oldest first, expired and revoked ones too."""
     from musicsvc.store import tokens, users
 
     session = Session.of(context)
-    found = session.read(lambda: tokens.list(None if user is None else users.by_email(user)))
     now = session.clock.now()
-    columns = ("id", "name", "email", "state", "last_four", "expires_at", "last_used_at", "revoked_reason")
-    output.rows([shown(token, now) for token in found], columns, json=json)
+    found = session.read(lambda: tokens.list(None if user is None else users.by_email(user), limit=limit, text=search))
+    columns = ("id", "name", "email", "state", "revoked_reason", "expires_at", "last_used_at", "last_four")
+    output.rows(session, [shown(token, now) for token in found], columns, json=json)
 
 
 @app.command()

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from musicsvc.cli import output, secret_input
-from musicsvc.cli.output import JSON, Json
+from musicsvc.cli.output import JSON, Json, Limit
 from musicsvc.cli.session import Session
 from musicsvc.errors import Invalid
 
@@ -81,13 +81,19 @@ def password(context: typer.Context, email: Email, password_stdin: PasswordStdin
 
 
 @app.command("list")
-def list_(context: typer.Context, json: Json = False) -> None:
-    """List every account."""
+def list_(
+    context: typer.Context,
+    search: Annotated[str | None, output.searched("e-mail or display name")] = None,
+    limit: Limit = None,
+    json: Json = False,
+) -> None:
+    """List accounts, oldest first."""
     from musicsvc.store import users
 
-    found = [shown(user) for user in Session.of(context).read(users.list)]
-    columns = ("id", "email", "display_name", "admin", "api_access", "reports_plays", "suspended_at", "created_at")
-    output.rows(found, columns, json=json)
+    session = Session.of(context)
+    found = [shown(user) for user in session.read(lambda: users.list(limit=limit, text=search))]
+    columns = ("id", "email", "display_name", "api_access", "suspended_at", "admin", "reports_plays", "created_at")
+    output.rows(session, found, columns, json=json)
 
 
 @app.command()

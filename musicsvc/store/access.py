@@ -11,6 +11,7 @@ from musicsvc.errors import Conflict, Invalid, NotFound
 from musicsvc.store import email_addresses, events, users
 from musicsvc.store.database import locked, savepoint
 from musicsvc.store.models import AccessRequest, User
+from musicsvc.store.newest import newest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,12 +61,15 @@ def _save(user: User) -> None:
     User.update(rights).where(User.id == user.id).execute()
 
 
-def list() -> Sequence[Entry]:  # noqa: A001 - the module is the namespace
-    """Every request, oldest first, with the account of its address; then the accounts with access that never asked."""
-    requests = tuple(AccessRequest.select().order_by(AccessRequest.id))
+def list(*, limit: int | None = None, text: str | None = None) -> Sequence[Entry]:  # noqa: A001 - the module is the namespace
+    """Return every request with the account of its address, then the accounts with access that never asked.
+
+    Both oldest first. With `text` only entries that contain it, with `limit` the newest requests, then accounts.
+    """
+    requests = tuple(AccessRequest.select().order_by(AccessRequest.id.desc()))
     asked = AccessRequest.select(AccessRequest.email_key)
     concerned = User.select().where(User.api_access | User.email_key.is_null() | User.email_key.in_(asked))
-    accounts = tuple(concerned.order_by(User.id))
+    accounts = tuple(concerned.order_by(User.id.desc()))
     exact = {user.email: user for user in accounts if user.email_key is None}
     keyed = {user.email_key: user for user in accounts}
     entries = [
@@ -73,7 +77,16 @@ def list() -> Sequence[Entry]:  # noqa: A001 - the module is the namespace
         for request in requests
     ]
     listed = {entry.user.id for entry in entries if entry.user}
-    return (*entries, *(Entry(None, user) for user in accounts if user.api_access and user.id not in listed))
+    found = newest(entries, limit, text, _texts)
+    others = (Entry(None, user) for user in accounts if user.api_access and user.id not in listed)
+    return (*found, *newest(others, None if limit is None else limit - len(found), text, _texts))
+
+
+def _texts(entry: Entry) -> tuple[str | None, ...]:
+    """The texts of an entry that a search looks through."""
+    asked, user = entry
+    of_user = (user.email, user.display_name) if user else ()
+    return (asked.email, asked.use_case, asked.organization, *of_user) if asked else of_user
 
 
 def request(email: str, use_case: str, volume: str, organization: str, *, now: int, by: Actor = "cli") -> AccessRequest:

@@ -30,6 +30,8 @@ PLAIN = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ħ": "h", "ŧ": "t", "\
 def fold(text: str) -> str:
     """What spellings of one name share: neither case, accents, invisible signs nor kinds of white space."""
     text = " ".join(text.split())
+    if text.isascii() and text.isprintable():
+        return text.lower()
     for _ in range(2):  # case folding brings back what is to be decomposed
         text = "".join(sign for sign in unicodedata.normalize("NFKD", text) if not _ignored(sign)).casefold()
     return " ".join(unicodedata.normalize("NFC", text.translate(PLAIN)).split())

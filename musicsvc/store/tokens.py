@@ -13,6 +13,7 @@ from musicsvc.errors import Conflict, Forbidden, Invalid, NotFound
 from musicsvc.store import events
 from musicsvc.store.database import current, locked
 from musicsvc.store.models import Token, User
+from musicsvc.store.newest import newest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -135,10 +136,17 @@ def get(token_id: int) -> Token:
     return token
 
 
-def list(user: User | None = None) -> Sequence[Token]:  # noqa: A001 - the module is the namespace
-    """The tokens with their accounts, oldest first, revoked and expired ones too; of everybody or of one account."""
-    query = _with_accounts().order_by(Token.id)
-    return tuple(query if user is None else query.where(Token.user == user.id))
+def list(  # noqa: A001 - the module is the namespace
+    user: User | None = None, *, limit: int | None = None, text: str | None = None
+) -> Sequence[Token]:
+    """Return the tokens with their accounts, revoked and expired ones too, of everybody or of one account.
+
+    With `limit` or `text` the newest that have the text in their name or e-mail; oldest first.
+    """
+    query = _with_accounts().order_by(Token.id.desc()).limit(None if text else limit)
+    if user is not None:
+        query = query.where(Token.user == user.id)
+    return newest(query.iterator(), limit, text, lambda token: (token.name, token.user.email))
 
 
 def find_by_value(value: str) -> Token | None:

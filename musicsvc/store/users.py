@@ -10,6 +10,7 @@ from musicsvc.errors import Invalid, NotFound
 from musicsvc.store import bulk, email_addresses, events, search
 from musicsvc.store.database import savepoint
 from musicsvc.store.models import User
+from musicsvc.store.newest import newest
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -122,9 +123,10 @@ def emails(ids: Collection[int]) -> dict[int, str]:
     return dict(rows)
 
 
-def list() -> Sequence[User]:  # noqa: A001 - the module is the namespace
-    """Every account, oldest first."""
-    return tuple(User.select().order_by(User.id))
+def list(*, limit: int | None = None, text: str | None = None) -> Sequence[User]:  # noqa: A001 - the module is the namespace
+    """Return every account, or the newest that have the text in their e-mail or display name; oldest first."""
+    query: Any = User.select().order_by(User.id.desc()).limit(None if text else limit)
+    return newest(query.iterator(), limit, text, lambda user: (user.email, user.display_name))
 
 
 def missing(ids: Collection[int]) -> set[int]:

@@ -38,9 +38,9 @@ def test_plays_go_in_and_what_does_not_is_listed_by_line(run: Run, ask: Json, ta
     done = run("import", "plays", table, *PAIRS)
     assert done.stdout.splitlines() == [
         "kind     new  changed  repeated  refused",
-        "artists  0    0        2         0      ",
-        "tracks   0    0        2         0      ",
-        "plays    2    0        0         2      ",
+        "artists  0    0        2         0",
+        "tracks   0    0        2         0",
+        "plays    2    0        0         2",
     ]
     assert done.stderr.splitlines() == [
         "line 4: track 'Waltz' by Bea is no track here; --create-missing makes it",

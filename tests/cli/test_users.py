@@ -74,3 +74,54 @@ def test_an_account_is_suspended_and_reinstated(ask: Json) -> None:
     assert suspended["suspended_at"].endswith("Z")
     assert suspended["suspended_reason"] == "scraping"
     assert ask("user", "reinstate", EMAIL)["suspended_at"] is None
+
+
+def test_lists_are_searched_by_text_and_cut_to_the_newest(run: Run, ask: Json) -> None:
+    names = ("Zoë 100%", "zoe b_b", "Bob", "Łukasz")
+    for number, name in enumerate(names):
+        email = f"user{number}@{'label' if number % 2 else 'band'}.test"
+        run("user", "create", email, "--display-name", name)
+        run("access", "grant", email)
+        run("token", "create", email, "--name", f"tok of {name}")
+    for number in range(3):
+        asked = f"asked{number}@fans.test"
+        run(
+            "access",
+            "request",
+            asked,
+            "--use-case",
+            f"wallpaper {number}",
+            "--volume",
+            "1",
+            "--organization",
+            "Zoe Ltd",
+        )
+
+    def found(*line: str) -> list[str]:
+        return [row["email"][:-5] for row in ask(*line)]
+
+    assert found("user", "list", "--search", "ZOE") == ["user0@band", "user1@label"]
+    assert found("user", "list", "--search", "lukasz") == ["user3@label"]
+    assert found("user", "list", "--search", "%") == ["user0@band"]
+    assert found("user", "list", "--search", "_") == ["user1@label"]
+    assert found("user", "list", "--search", "@LABEL") == ["user1@label", "user3@label"]
+    assert found("user", "list", "--search", "band", "--limit", "1") == ["user2@band"]
+    assert found("user", "list", "--limit", "2") == ["user2@band", "user3@label"]
+    assert found("user", "list", "--search", "nobody") == []
+    assert found("token", "list", "--search", "of zoe") == ["user0@band", "user1@label"]
+    assert found("token", "list", "--search", "band", "--limit", "1") == ["user2@band"]
+    assert found("token", "list", "--user", "user1@label.test", "--search", "zoe", "--limit", "5") == ["user1@label"]
+    assert found("token", "list", "--limit", "3") == ["user1@label", "user2@band", "user3@label"]
+    assert found("access", "list", "--search", "zoe ltd", "--limit", "2") == ["asked1@fans", "asked2@fans"]
+    assert found("access", "list", "--search", "zoe", "--limit", "4") == [
+        *(f"asked{n}@fans" for n in range(3)),
+        "user1@label",
+    ]
+    assert found("access", "list", "--search", "paper 1") == ["asked1@fans"]
+    assert found("access", "list", "--limit", "5") == [
+        *(f"asked{n}@fans" for n in range(3)),
+        "user2@band",
+        "user3@label",
+    ]
+    assert len(found("access", "list")) == 7
+    run("user", "list", "--limit", "0", expect=2)

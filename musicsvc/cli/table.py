@@ -1,0 +1,111 @@
+"""Columns of text in line, within the width of a terminal: words are never split, and no line ends in blanks."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from itertools import zip_longest
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+GAP = 2
+NARROW = 24  # what a column of prose can be squeezed to, however long its words
+NOTHING = "-"
+_BETWEEN_WORDS = re.compile(r"(?<!\d\d-\d\d) +")  # 2026-01-31 12:00 is one word
+
+
+class Column:
+    """A column: its heading, its cells from top to bottom, and the widths that it can have."""
+
+    def __init__(self, heading: str, cells: Sequence[str], *, whole: bool = False) -> None:
+        """A `whole` column has room for its longest word; another may be squeezed to NARROW."""
+        self.heading = heading
+        self.cells = cells
+        self.whole = whole
+
+    @cached_property
+    def natural(self) -> int:
+        """The width in which nothing is wrapped."""
+        return max(map(width, (self.heading, *self.cells)))
+
+    @cached_property
+    def longest_word(self) -> int:
+        """The width in which every word fits."""
+        parts = (self.heading, *self.cells)
+        return max(width(word) for part in parts for word in _words(part))
+
+    @property
+    def least(self) -> int:
+        """The width without which the column is left out."""
+        return self.longest_word if self.whole else min(self.longest_word, NARROW)
+
+
+def width(text: str) -> int:
+    """Return how many places of a terminal the text takes."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def fit(columns: Sequence[Column], room: int) -> tuple[list[Column], list[Column]]:
+    """Return the columns that have room and those left out: empty ones first, then from the last to the second."""
+    kept = list(columns)
+    while len(kept) > 1 and sum(column.least + GAP for column in kept) - GAP > room:
+        empty = (column for column in reversed(kept[1:]) if set(column.cells) <= {NOTHING})
+        kept.remove(next(empty, kept[-1]))
+    return kept, [column for column in columns if column not in kept]
+
+
+def lines(columns: Sequence[Column], room: int | None) -> Iterator[str]:
+    """Yield the lines below the headings; without `room` nothing is wrapped."""
+    widths = _widths(columns, room)
+    for cells in zip(*(column.cells for column in columns), strict=True):
+        yield from _row(cells, widths)
+
+
+def headings(columns: Sequence[Column], room: int | None) -> Iterator[str]:
+    """Yield the lines of the headings."""
+    return _row([column.heading for column in columns], _widths(columns, room))
+
+
+def _widths(columns: Sequence[Column], room: int | None) -> list[int]:
+    """Widen the narrowest columns first, until every word fits, then until every cell does."""
+    if room is None:
+        return [column.natural for column in columns]
+    widths = [column.least for column in columns]
+    spare = room - sum(widths) - GAP * (len(widths) - 1)
+    for wanted in ([column.longest_word for column in columns], [column.natural for column in columns]):
+        while spare > 0 and (short := [index for index, each in enumerate(widths) if each < wanted[index]]):
+            widths[min(short, key=widths.__getitem__)] += 1
+            spare -= 1
+    return widths
+
+
+def _row(cells: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
+    wrapped = [_wrap(cell, at_most) for cell, at_most in zip(cells, widths, strict=True)]
+    for parts in zip_longest(*wrapped, fillvalue=""):
+        padded = [
+            part + " " * (max(at_most - width(part), 0) + GAP) for part, at_most in zip(parts, widths, strict=True)
+        ]
+        yield "".join(padded).rstrip()
+
+
+def _words(text: str) -> list[str]:
+    return _BETWEEN_WORDS.split(text)
+
+
+def _wrap(text: str, at_most: int) -> list[str]:
+    """Cut the text between words into lines; a longer word has a line to itself."""
+    if width(text) <= at_most:
+        return [text]
+    found: list[str] = []
+    for word in _words(text):
+        if found and width(found[-1]) + 1 + width(word) <= at_most:
+            found[-1] += f" {word}"
+        else:
+            found.append(word)
+    return found
