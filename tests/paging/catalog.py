@@ -67,7 +67,7 @@ def _add_album(world: World, number: int, by: Sequence[Row]) -> None:
 
 
 def _add_tracks(world: World) -> None:
-    """51 tracks, of which the star is on 33; their plays are many times equal, and none for some."""
+    """51 tracks, of which the star is on 35; their plays are many times equal, and none for some."""
     for number in range(51):
         other, third = world.artists[40 - number % 30], world.artists[3]
         by = [[world.star], [other, world.star, third], [other]][number % 3 if number < 48 else 0]

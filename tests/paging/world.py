@@ -74,11 +74,12 @@ def build(root: str, now: int) -> World:
 
 def _add_accounts(world: World) -> None:
     for name in ("ann", "ben", "cleo"):
-        world.tokens[name], world.callers[name] = _account(world, name)
-    world.fans = [_account(world, f"fan {97 - number}")[1] for number in range(26)]
+        world.tokens[name], world.callers[name] = add_account(world, name)
+    world.fans = [add_account(world, f"fan {97 - number}")[1] for number in range(26)]
 
 
-def _account(world: World, name: str) -> tuple[str, Identity]:
+def add_account(world: World, name: str) -> tuple[str, Identity]:
+    """An account with API access: its token and who it is."""
     email = f"{name.replace(' ', '-')}@paging.test"
     user = users.create(email, display_name=name, api_access=True, now=world.tick())
     if user.id % 3 == 0:
