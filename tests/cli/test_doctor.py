@@ -7,7 +7,6 @@ import ssl
 import subprocess
 import sys
 from collections.abc import Callable, Collection
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 import apsw
 import pytest
 import trustme
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from musicsvc import config
@@ -170,9 +169,7 @@ def test_damage_that_a_start_does_not_see_is_found(file: Path, monkeypatch: pyte
         found = by_check(soundness.of_database(f"sqlite:///{file}", now=NOW))
         assert {finding.level for finding in found.values()} == {"problem"}, page
     file.write_bytes(whole)
-    connection = apsw.Connection(str(file))
-    connection.execute("INSERT INTO track_genre (track_id, genre_id) VALUES (7, 9)")
-    connection.close()
+    _dangling(file)
     found = by_check(soundness.of_database(f"sqlite:///{file}", now=NOW))
     assert "points at nothing" in found["integrity"].finding
 
@@ -235,6 +232,21 @@ def test_a_ballast_that_was_given_up_is_told(file: Path) -> None:
         assert [finding.level for finding in surroundings.of_ballast(file)] == [level]
 
 
+def _dangling(file: Path) -> None:
+    connection = apsw.Connection(str(file))
+    connection.execute("INSERT INTO track_genre (track_id, genre_id) VALUES (7, 9)")
+    connection.close()
+
+
+SPOILT: list[tuple[Callable[[Path], object], str]] = [
+    (lambda file: file.write_bytes(b""), "is empty"),
+    (lambda file: file.write_bytes(file.read_bytes()[:-1]), "is cut short"),
+    (lambda file: file.write_bytes(b"a note " * 1000), "is not a SQLite database"),
+    (_middle, "is damaged"),
+    (_dangling, "is damaged: a row points at nothing"),
+]
+
+
 @sqlite
 def test_the_age_of_the_last_good_backup_is_told(file: Path) -> None:
     folder = file.parent / "backups"
@@ -253,9 +265,15 @@ def test_the_age_of_the_last_good_backup_is_told(file: Path) -> None:
     connection.close()
     made.rename(backups_folder.new_name(folder, now - DAY // 2))
     assert [look(now + days * DAY // 4) for days in (1, 3, 7)] == [["ok"], ["warning"], ["problem"]]
+    (kept,) = folder.iterdir()
     newer = backups_folder.new_name(folder, now)
-    newer.write_bytes(b"")
-    assert look(now) == ["warning", "ok"]
+    for spoil, says in SPOILT:
+        shutil.copy(kept, newer)
+        spoil(newer)
+        damaged, last = surroundings.of_backups(file, folder, 24, now=now)
+        assert (damaged.level, last.level) == ("warning", "ok")
+        assert f"{newer} {says}" in damaged.finding
+        assert str(kept) in last.finding
     assert look(now - 2 * DAY) == ["warning", "warning", "problem"]
 
 
@@ -265,7 +283,7 @@ def test_backups_of_which_none_is_good_are_a_problem(doctor: Doctor, file: Path)
     folder.mkdir(mode=0o700)
     assert doctor()[0] == 0
     made = backups.make(file, backups_folder.new_name(folder, Clock().now())).file
-    made.write_bytes(made.read_bytes()[:-1])
+    _middle(made)  # the part that only opening it shows
     code, found = doctor()
     assert (code, [finding["level"] for finding in found["backups"]]) == (1, ["warning", "problem"])
     assert found["backups"][1]["finding"] == f"There is no good backup in {folder}."
@@ -337,6 +355,7 @@ def _pem(folder: Path, *, begins: timedelta, ends: timedelta) -> Server:
 
 
 YEAR, HOURS = timedelta(days=365), timedelta(hours=1)
+PEM_END = "-----END CERTIFICATE-----\n"
 
 
 @pytest.mark.parametrize(
@@ -366,12 +385,28 @@ def test_the_dates_of_a_certificate_are_told(
     assert says in finding.finding
 
 
-@given(der=st.binary(max_size=200))
-def test_bytes_that_are_no_certificate_are_told(tmp_path_factory: pytest.TempPathFactory, der: bytes) -> None:
-    file = tmp_path_factory.getbasetemp() / "noise.pem"
-    file.write_text(ssl.DER_cert_to_PEM_cert(der))
-    with suppress(Failure):
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> tuple[Server, bytes]:
+    """A certificate with its key, and its bytes."""
+    server = _pem(tmp_path_factory.mktemp("sound"), begins=-YEAR, ends=YEAR)
+    assert server.tls_cert is not None
+    return server, ssl.PEM_cert_to_DER_cert(server.tls_cert.read_text().split("-----END CERTIFICATE-----")[0] + PEM_END)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(noise=st.binary(max_size=200), cut=st.integers(0, 2**16))
+def test_bytes_that_are_no_certificate_are_a_problem(
+    tmp_path: Path, sound: tuple[Server, bytes], noise: bytes, cut: int
+) -> None:
+    server, der = sound
+    file = tmp_path / "noise.pem"
+    file.write_text(ssl.DER_cert_to_PEM_cert(noise))
+    with pytest.raises(Failure, match=rf"^{file} is no certificate in PEM\.$"):
         certificates.validities(file)
+    file.write_text(ssl.DER_cert_to_PEM_cert(der[: cut % len(der)]))
+    (finding,) = exposure.of_tls(Server(tls_cert=file, tls_key=server.tls_key), now=NOW)
+    assert finding.level == "problem"
+    assert str(file) in finding.finding
 
 
 def test_a_certificate_that_is_none_or_of_another_key_is_a_problem(tmp_path: Path) -> None:

@@ -88,9 +88,5 @@ def check(answer: Answer, route: Route, rows: Sequence[Row], page: int, size: in
     }
     noun = route.path.rpartition("/")[2]
     key = noun if route.path.count("/") == 3 and noun in {"albums", "artists"} else "pagination"
-    found = answer.json
-    if noun == "collections":
-        for row in found[key]["data"]:
-            row.pop("tracks", None)
-    assert found == {"status": "success", key: expected}, (route.path, page, size)
-    assert json.dumps(found) == json.dumps({"status": "success", key: expected}), "the order of the keys"
+    assert answer.json == {"status": "success", key: expected}, (route.path, page, size)
+    assert json.dumps(answer.json) == json.dumps({"status": "success", key: expected}), "the order of the keys"

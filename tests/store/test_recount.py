@@ -12,10 +12,10 @@ import pytest
 from musicsvc.clock import DAY
 from musicsvc.store import blocks, listeners, plays, pruning, recount
 from musicsvc.store.database import Store, current
-from musicsvc.store.models import Play, PlayBlock, PlayDay, PlayStretch, Track, TrackPlays
-from musicsvc.store.plays import SLOT, WITHOUT_ID, Row
+from musicsvc.store.models import Listener, Play, PlayBlock, PlayDay, PlayStretch, Track, TrackPlays
+from musicsvc.store.plays import SLOT, WITHOUT_ID, Heard, Row
 from tests.conftest import NOW
-from tests.store.test_plays import figures, world
+from tests.store.test_plays import account, figures, world
 
 TODAY = NOW // DAY
 DAYS = 40
@@ -118,11 +118,29 @@ def test_old_plays_go_and_figures_stay(played: Store) -> None:
     assert figures(played) == before
 
 
-def test_a_play_of_a_day_that_was_deleted_is_refused(played: Store) -> None:
-    pruning.prune(played, 30, now=NOW, told=nothing)
+def test_a_reported_play_of_a_deleted_day_is_refused_and_changes_no_figure(played: Store) -> None:
+    reporter = played.write(partial(account, reports_plays=True)).result()
     kept = (TODAY - 30) * DAY
-    assert plays.untimely(kept - 1, kept, NOW) == plays.PRUNED
-    assert played.read(lambda: blocks.mark().kept_from).result() == TODAY - 30
+    oldest = played.read(lambda: Play.select().order_by(Play.played_at).first()).result()
+    assert oldest.played_at < kept - DAY
+    pruning.prune(played, 30, now=NOW, told=nothing)
+    before = figures(played)
+    # A repeat of a deleted play, new ones up to the last instant before what is kept, and the first one after it.
+    deleted = [oldest.played_at, kept - DAY, kept - 1]
+    again = played.read(lambda: Listener.get_by_id(oldest.listener).key.removeprefix("opaque:")).result()
+    heard = [Heard(oldest.track, at, f"late {at}" if number else again) for number, at in enumerate(deleted)]
+    heard += [Heard(oldest.track, at, f"late {at}", client_id=str(at)) for at in (kept, NOW)]
+
+    def report(heard: list[Heard]) -> plays.Outcome:
+        return played.write(partial(plays.report, heard, now=NOW, by=reporter)).result()
+
+    assert report(heard[:3]) == plays.Outcome(refused=[(at, plays.PRUNED) for at in range(3)])
+    assert figures(played) == before
+    assert report(heard) == plays.Outcome(accepted=2, refused=[(at, plays.PRUNED) for at in range(3)])
+    ever = (1, oldest.track, 0, 1 << 40)
+    assert figures(played)[ever][0] == before[ever][0] + 2
+    assert played.read(lambda: Play.select().where(Play.played_at < kept).count()).result() == 0
+    assert run(played, check=True).differing == 0
 
 
 @pytest.mark.only_on("sqlite")

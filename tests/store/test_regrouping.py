@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from musicsvc.clock import DAY
-from musicsvc.store import blocks, counts, listeners, plays
+from musicsvc.store import blocks, counts, listeners, plays, recount
 from musicsvc.store.database import Store
 from musicsvc.store.importing import catalog, readers
 from musicsvc.store.models import Album, Artist, Track
@@ -88,6 +88,35 @@ def test_plays_follow_their_track_wherever_blocks_are_made(
     assert figures(store) == every_day(One=(4, 3), Two=(1, 1), Ann=(4, 3), Bea=(3, 2))
     imported([ROWS[1] | {"album": "Two", "artist": "Bea;Cleo"}])
     assert figures(store) == every_day(One=(2, 2), Two=(3, 2), Ann=(2, 2), Bea=(3, 2), Cleo=(2, 2))
+
+
+STAYS = {"One": (4, 3), "Two": (1, 1), "Ann": (4, 3), "Bea": (3, 2)}
+# What another import says of the second track, and the figures afterwards.
+MOVES: dict[str, tuple[dict[str, str], dict[str, tuple[int, int]]]] = {
+    "the album alone": ({"album": "Two", "album_external_id": "two"}, STAYS | {"One": (2, 2), "Two": (3, 2)}),
+    "a new album alone": ({"album": "New", "album_external_id": "new"}, STAYS | {"One": (2, 2), "New": (2, 2)}),
+    "the artists alone": ({"artist": "Bea"}, STAYS | {"Ann": (2, 2)}),
+    "their order alone": ({"artist": "Bea;Ann"}, STAYS),
+    "the title alone": ({"track": "Again"}, STAYS),
+}
+
+
+@pytest.mark.parametrize("move", MOVES)
+@pytest.mark.parametrize("slices", [0, 99])
+def test_a_repeated_import_moves_what_it_changes_and_nothing_else(
+    store: Store, imported: Callable[..., None], move: str, slices: int
+) -> None:
+    rows = [row | {"album_external_id": row["album"].lower()} for row in ROWS]
+    imported(rows)
+    store.write(listen).result()
+    for _ in range(slices):
+        store.write(lambda: blocks.fold(1)).result()
+    change, expected = MOVES[move]
+    rows[1] |= change
+    for again in (rows, rows[::-1]):
+        imported(again)
+        assert figures(store) == every_day(**expected)
+        assert recount.run(store, check=True, told=lambda _done, _total: None).differences == []
 
 
 def test_an_album_left_by_its_last_track_has_no_rows(store: Store, imported: Callable[..., None]) -> None:

@@ -2,13 +2,12 @@
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as some
 
 from musicsvc.errors import Failure, Invalid, NotFound
 from musicsvc.store import database, users
@@ -35,15 +34,15 @@ def quiet(_summary: Summary) -> None:
     """Nobody listens."""
 
 
+def import_rows(store: Store, file: Path, rows: Rows, **options: Any) -> Summary:
+    file.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
+    with readers.open_file(file) as reader:
+        return catalog.run(store, reader, catalog.Options(**options), now=7, told=quiet)
+
+
 @pytest.fixture
 def imported(store: Store, tmp_path: Path) -> Import:
-    def run(rows: Rows, *, into: Store = store, **options: Any) -> Summary:
-        file = tmp_path / "rows.jsonl"
-        file.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
-        with readers.open_file(file) as reader:
-            return catalog.run(into, reader, catalog.Options(**options), now=7, told=quiet)
-
-    return run
+    return partial(import_rows, store, tmp_path / "rows.jsonl")
 
 
 def counts(summary: Summary, kind: str = "tracks") -> tuple[int, int, int, int]:
@@ -345,43 +344,6 @@ def test_a_dry_run_says_the_same_and_writes_nothing(store: Store, imported: Impo
     assert counts(real, "albums") == (2, 0, 3, 0)
     again = imported(rows, dry_run=True)
     assert counts(again) == (0, 0, 7, 1)
-
-
-names = some.sampled_from(["a", "b", "c"])
-row_like = some.fixed_dictionaries(
-    {"track": names, "artist": some.lists(names, min_size=1, max_size=3)},
-    optional={
-        "external_id": names,
-        "album": names,
-        "album_external_id": names,
-        "bpm": some.sampled_from([60, 90]),
-        "release_date": some.sampled_from(["1999", "2001-02"]),
-        "genre": names,
-        "tags": some.lists(names, max_size=2),
-    },
-)
-
-
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-@given(earlier=some.lists(row_like, max_size=6), rows=some.lists(row_like, max_size=12), size=some.integers(1, 13))
-def test_whatever_the_rows_and_the_batches_a_dry_run_is_right_and_a_second_run_changes_nothing(
-    store: Store, imported: Import, earlier: Rows, rows: Rows, size: int
-) -> None:
-    def clear() -> None:
-        for table in (Track, Album, Artist, Genre, Tag):
-            table.delete().execute()
-
-    store.write(clear).result()
-    imported(earlier)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pieces, "ROWS_A_UNIT", size)
-        dry = imported(rows, dry_run=True)
-        first = imported(rows)
-        before = dump(store)
-        again = imported(rows)
-    assert dry.counts == first.counts
-    assert dump(store) == before
-    assert [counts(again, kind)[:2] for kind in again.counts] == [(0, 0)] * 4
 
 
 def test_a_file_that_breaks_off_leaves_whole_batches(store: Store, tmp_path: Path, monkeypatch: Any) -> None:

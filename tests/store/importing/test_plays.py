@@ -163,8 +163,10 @@ def test_plays_of_any_age_are_counted_on_the_day_they_were_played(store: Store, 
 
 def test_plays_before_what_is_kept_are_refused(store: Store, imported: Import) -> None:
     pruning.prune(store, 10, now=NOW, told=lambda _done, _total: None)
-    summary = imported([row(played_at=NOW // SECOND - 20 * 86400), row()])
-    assert reasons(summary) == [(1, plays.PRUNED)]
+    kept = (NOW // DAY - 10) * 86400
+    summary = imported([row(played_at=kept - 20 * 86400), row(played_at=kept - 1), row(played_at=kept), row()])
+    assert reasons(summary) == [(1, plays.PRUNED), (2, plays.PRUNED)]
+    assert tally(summary) == (2, 0, 2)
 
 
 def test_a_second_run_changes_nothing_and_a_longer_file_adds_what_is_new(store: Store, imported: Import) -> None:
