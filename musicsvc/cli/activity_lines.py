@@ -64,6 +64,9 @@ class Shown:
             reason = (row.reason or "").removeprefix(f"{row.actor}: ")  # abuse handling names itself in its reasons
             why = f": {reason}" if reason else ""
             return f"{moment}  {row.kind}  {who}{token}  by {row.actor}{why}"
+        if row.is_count:
+            calls = "1 more call" if row.calls == 1 else f"{row.calls:,} more calls"
+            return f"{moment}  {row.status} {calls} without a token in this minute  {row.address}  {row.size} bytes"
         what = row.route or "(no endpoint)"
         about = f"  {row.resource}" if row.resource else ""
         wait = "" if row.retry_after is None else f"  retry after {row.retry_after} s"

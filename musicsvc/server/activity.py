@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from musicsvc.clock import DAY
 from musicsvc.errors import Damaged, Failure
+from musicsvc.server.anonymous_calls import AnonymousCalls
 from musicsvc.store import activity, events, tokens
 from musicsvc.store.activity import Entry
 
@@ -35,12 +36,13 @@ LONGEST_METHOD, LONGEST_TEXT = 16, 128
 class ActivityLog:
     """Takes note of calls; what cannot be written waits in memory up to a bound, and no request ever waits for it."""
 
-    def __init__(self, calls: Log, store: Store, clock: Clock, keep_days: int) -> None:
-        """`calls` is where the log is kept; `store` keeps an event for each loss."""
+    def __init__(self, calls: Log, store: Store, clock: Clock, keep_days: int, workers: int = 1) -> None:
+        """`calls` is where the log is kept; `store` keeps an event for each loss; `workers` write into the same log."""
         self._calls = calls
         self._store = store
         self._clock = clock
         self._keep_days = keep_days
+        self._anonymous = AnonymousCalls(clock, workers)
         # In the order in which they are given up: ordinary calls, faulty ones, refused ones.
         self._queues: tuple[deque[Entry], ...] = (deque(), deque(), deque())
         self._under_way: list[Entry] = []
@@ -55,6 +57,11 @@ class ActivityLog:
         """How many calls are not written yet."""
         return sum(map(len, self._queues))
 
+    @property
+    def counted(self) -> int:
+        """How many calls are in the log as counts only."""
+        return self._anonymous.counted
+
     def unwritten(self) -> list[Entry]:
         """Return the calls that are not written yet, or are just being written."""
         return [*self._under_way, *chain.from_iterable(self._queues)]
@@ -63,8 +70,16 @@ class ActivityLog:
         """Take note of the call."""
         if call.route is not None and call.route.path in PROBES and call.status < FAULTY:
             return
-        self._queues[_rank(call.status)].append(_entry(call))
+        if not self._anonymous.takes(call):
+            self._queue(_entry(call))
+
+    def _queue(self, entry: Entry) -> None:
+        self._queues[_rank(entry)].append(entry)
         self._trim()
+
+    def _queue_counts(self, *, last: bool = False) -> None:
+        for entry in self._anonymous.finished(last=last):
+            self._queue(entry)
 
     def start(self) -> None:
         """Write from now on, and delete what is too old."""
@@ -74,6 +89,7 @@ class ActivityLog:
         """Write what waits, a last time."""
         self._ended.set()
         await asyncio.gather(*self._tasks)
+        self._queue_counts(last=True)
         await self._write()
         if self.waiting:
             log.error("the activity log could not be written to its end: %s calls are lost", self.waiting)
@@ -88,11 +104,12 @@ class ActivityLog:
     async def _write(self) -> None:
         """Write what waits, a batch at a time; what cannot be written now waits on."""
         batch: list[Entry] = []
+        self._queue_counts()
         try:
             await asyncio.to_thread(self._calls.prepare)
             while batch := self._take():
                 await asyncio.wrap_future(self._calls.write(partial(activity.add, batch)))
-                self.written += len(batch)
+                self.written += sum(not entry.is_count for entry in batch)
                 await self._recover()
         except Failure as failure:
             self._put_back(batch)
@@ -102,7 +119,7 @@ class ActivityLog:
         except Exception:
             # A call that no database takes must not keep the others waiting for ever.
             log.exception("writing the activity log failed")
-            self._lose(len(batch))
+            self._lose(sum(entry.calls for entry in batch))
 
     async def _replace(self) -> None:
         try:
@@ -122,14 +139,13 @@ class ActivityLog:
     def _put_back(self, batch: list[Entry]) -> None:
         self._under_way = []
         for entry in reversed(batch):
-            self._queues[_rank(entry.status)].appendleft(entry)
+            self._queues[_rank(entry)].appendleft(entry)
         self._trim()
 
     def _trim(self) -> None:
         """Give up the oldest of the least important calls, as long as too many wait."""
         while self.waiting > MOST_WAITING:
-            next(queue for queue in self._queues if queue).popleft()
-            self._lose(1)
+            self._lose(next(queue for queue in self._queues if queue).popleft().calls)
 
     def _lose(self, calls: int) -> None:
         self.dropped += calls
@@ -180,9 +196,9 @@ class ActivityLog:
         return True
 
 
-def _rank(status: int) -> int:
-    """How long a call of this status is held on to: 0 ordinary, 1 faulty, 2 refused."""
-    return 2 if status in REFUSED else int(status >= FAULTY)
+def _rank(entry: Entry) -> int:
+    """How long an entry is held on to: 0 an ordinary call, 1 a faulty one, 2 a refused one, or a count of many."""
+    return 2 if entry.is_count or entry.status in REFUSED else int(entry.status >= FAULTY)
 
 
 def _entry(call: Call) -> Entry:

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from musicsvc.errors import Overloaded
-from musicsvc.server.limits import network
+from musicsvc.networks import client_network
 
 if TYPE_CHECKING:
     from musicsvc.server.calls import Call
@@ -86,7 +86,7 @@ class Reservation:
 
     def _take(self, size: int) -> None:
         token = self._call.token_id
-        client = f"address {network(self._call.address)}" if token is None else f"token {token}"
+        client = f"address {client_network(self._call.address)}" if token is None else f"token {token}"
         self._memory.take(client, size, token=token is not None)
 
 

@@ -58,7 +58,7 @@ class App:
         self._metrics = metrics or Metrics()
         # Where the log of calls is kept, for whoever reads it too.
         self._calls = logbook.of(store.url, settings.activity.file)
-        self._activity = ActivityLog(self._calls, store, clock, settings.activity.keep_days)
+        self._activity = ActivityLog(self._calls, store, clock, settings.activity.keep_days, settings.server.workers)
         self._judge = Judge(settings, store, self._calls, self._activity, self._gatekeeper, clock)
         observers: list[Observer] = [self._metrics, self._activity, self._judge]
         if settings.log.requests:

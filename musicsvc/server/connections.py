@@ -9,10 +9,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from musicsvc.networks import client_network
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-HOUSEHOLD = 64  # bits of an IPv6 address that one subscriber is given: whoever has one of its addresses has them all
 
 
 @dataclass(slots=True, eq=False)
@@ -117,6 +117,4 @@ class Places:
             address in network for network in self._unbounded if network.version == address.version
         )
         bounded = self._most_of_one > 0 and not free
-        if address.version == 4:  # noqa: PLR2004 - of IP
-            return str(address), bounded
-        return str(ipaddress.ip_network((address, HOUSEHOLD), strict=False)), bounded
+        return client_network(str(address)), bounded

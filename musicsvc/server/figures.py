@@ -50,6 +50,7 @@ def of_connections(metrics: Metrics, server: Callable[[], JsonServer | None], do
 def of_calls(metrics: Metrics, activity: ActivityLog, judge: Judge) -> None:
     """What became of the log of calls, and of those whom it convicts."""
     metrics.counter("musicsvc_activity_written", "Calls in the activity log.", lambda: activity.written)
+    metrics.counter("musicsvc_activity_counted", "Calls that it only counts.", lambda: activity.counted)
     metrics.counter("musicsvc_activity_dropped", "Calls that it could not take.", lambda: activity.dropped)
     metrics.gauge("musicsvc_activity_waiting", "Calls on their way to it.", lambda: activity.waiting)
     metrics.counter("musicsvc_tokens_revoked", "Tokens revoked for abuse.", lambda: judge.revoked)

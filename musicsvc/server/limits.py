@@ -5,11 +5,11 @@ RateLimit-Policy and RateLimit are those of draft-ietf-httpapi-ratelimit-headers
 
 from __future__ import annotations
 
-import ipaddress
 from typing import TYPE_CHECKING
 
 from musicsvc.config import PERIODS, rate
 from musicsvc.errors import TooMany
+from musicsvc.networks import client_network
 from musicsvc.server.route import Family, Quota
 from musicsvc.store.quotas import SECOND, Demand, Limit
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from musicsvc.server.route import Route
     from musicsvc.store.quotas import Standing
 
-NETWORK_BITS = 64  # of IPv6, where one client has as many addresses as it likes
 WHAT = {
     "token": "{} request{s} {} for this token",
     "address": "{} request{s} {} without a valid token, for your address,",
@@ -55,7 +54,7 @@ class Limiter:
     async def count_address(self, route: Route, call: Call) -> None:
         """Count a request without a valid token; raises TooMany once its address has spent a limit."""
         if self.holds(route, call):
-            await self._count(call, [Demand(self._address, network(call.address)), *self._more(route, call)])
+            await self._count(call, [Demand(self._address, client_network(call.address)), *self._more(route, call)])
 
     async def count_token(self, route: Route, call: Call) -> None:
         """Count a request with a valid token; raises TooMany once the token, or an address, has spent a limit."""
@@ -70,7 +69,7 @@ class Limiter:
     def _more(self, route: Route, call: Call) -> list[Demand]:
         """What the endpoint is held to beside that."""
         if route.limit is Quota.REGISTER:
-            return [Demand(self._beside[route.limit], network(call.address))]
+            return [Demand(self._beside[route.limit], client_network(call.address))]
         if route.limit is not None and call.token_id is not None:
             return [Demand(self._beside[route.limit], str(call.token_id))]
         return []
@@ -123,12 +122,3 @@ def _spoken(seconds: int) -> str:
     size, unit = next((found for found in UNITS if seconds > 2 * found[0]), (1, "second"))
     count = -(-seconds // size)
     return f"{count} {unit}{'' if count == 1 else 's'}"
-
-
-def network(address: str) -> str:
-    """Whose requests count together: an address, of IPv6 the network that a client is given."""
-    try:
-        found = ipaddress.ip_address(address)
-    except ValueError:
-        return address
-    return str(ipaddress.ip_network((found, NETWORK_BITS), strict=False)) if found.version == 6 else address  # noqa: PLR2004

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
+from musicsvc.networks import client_network
 from musicsvc.store import bulk
 from musicsvc.store.database import current, is_sqlite
 from musicsvc.store.models.activity import Activity
@@ -26,7 +27,9 @@ class Entry(NamedTuple):
 
     `at`: instant in microseconds at which it came; `route`: the template of its path, None where there is none;
     `resource`: the object that the path names, such as `playlists/7`; `size`: bytes of the answer's body; `judged`:
-    whether limits and abuse handling held for it; `private`: whether the resource is of a kind that can be private.
+    whether limits and abuse handling held for it; `private`: whether the resource is of a kind that can be private;
+    `calls`: how many calls it stands for: a count of the calls without a token that an address made within a minute
+    with this status has no request id, and `milliseconds` and `size` are their sums.
     """
 
     at: int
@@ -43,10 +46,16 @@ class Entry(NamedTuple):
     size: int
     judged: bool
     private: bool
+    calls: int = 1
+
+    @property
+    def is_count(self) -> bool:
+        """Whether it is a count, and not one call."""
+        return not self.request_id
 
 
 COLUMNS = tuple(getattr(Activity, name) for name in Entry._fields)
-TYPES = ["int8", "text", "int8", "int8", *["text"] * 4, "int4", "int4", "float8", "int8", "bool", "bool"]
+TYPES = ["int8", "text", "int8", "int8", *["text"] * 4, "int4", "int4", "float8", "int8", "bool", "bool", "int4"]
 INSERT = f"INSERT INTO activity ({', '.join(Entry._fields)}) {{rows}}"
 UNPACKED = f"SELECT {', '.join(f'value->>{place}' for place in range(len(Entry._fields)))} FROM json_each(?)"  # noqa: S608
 
@@ -129,7 +138,11 @@ def prune(before: int, *, limit: int = PRUNED) -> int:
 
 def _wanted(wanted: Filter, *more: Any) -> Any:
     query = Activity.select(*more, *COLUMNS)
-    for name in ("account_id", "token_id", "address", "request_id", "method"):
+    if wanted.address is not None:
+        network = client_network(wanted.address)  # which counts of an IPv6 client are of
+        same = Activity.address == wanted.address
+        query = query.where(same if network == wanted.address else same | (Activity.address == network))
+    for name in ("account_id", "token_id", "request_id", "method"):
         if (value := getattr(wanted, name)) is not None:
             query = query.where(getattr(Activity, name) == value)
     if wanted.route is not None:

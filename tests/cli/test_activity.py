@@ -116,6 +116,20 @@ def test_a_person_gets_a_line_each(run: Run, filled: int) -> None:
     ]
 
 
+def test_counts_of_calls_without_a_token_are_shown_as_such(run: Run, ask: Json, log: Callable[..., None]) -> None:
+    count = CALL._replace(at=Clock().now(), request_id="", account_id=None, token_id=None, address="2001:db8::/64")
+    count = count._replace(
+        method="", route=None, resource=None, status=401, size=2_764_468, judged=False, private=False
+    )
+    log(count._replace(calls=98_731), count._replace(calls=1, status=404, address="others"))
+    assert [line[25:] for line in run("activity", "--kind", "calls").stdout.splitlines()] == [
+        "401 98,731 more calls without a token in this minute  2001:db8::/64  2764468 bytes",
+        "404 1 more call without a token in this minute  others  2764468 bytes",
+    ]
+    (shown,) = ask("activity", "--address", "2001:db8::1")
+    assert (shown["calls"], shown["request_id"], shown["address"]) == (98_731, "", "2001:db8::/64")
+
+
 @pytest.mark.parametrize(
     ("options", "expected"),
     [

@@ -124,4 +124,5 @@ def test_calls_that_were_logged_before_are_marked_by_what_they_concern(new_datab
         assert logbook.migrate(opened)[0] == "0002_private"
 
         assert [(entry.route, entry.resource, entry.private) for entry in activity.find(limit=20)] == rows
+        assert {(entry.calls, entry.is_count) for entry in activity.find(limit=20)} == {(1, False)}
         assert logbook.problems() == []

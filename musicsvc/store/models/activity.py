@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from peewee import BigAutoField, BigIntegerField, BooleanField, DoubleField, IntegerField, Model, TextField
+from peewee import SQL, BigAutoField, BigIntegerField, BooleanField, DoubleField, IntegerField, Model, TextField
 
 from musicsvc.store.database import CurrentDatabase
 from musicsvc.store.models.table import Table
@@ -45,6 +45,7 @@ class Activity(Model):
     size = BigIntegerField()
     judged = BooleanField()
     private = BooleanField()
+    calls = IntegerField(default=1, constraints=[SQL("DEFAULT 1")])
 
     class Meta:
         database = CurrentDatabase()

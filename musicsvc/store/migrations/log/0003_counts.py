@@ -1,0 +1,5 @@
+"""How many calls a row stands for: more than one where requests without a token are only counted."""
+
+
+def up(migrator, db):
+    db.execute_sql("ALTER TABLE activity ADD COLUMN calls INTEGER NOT NULL DEFAULT 1")
