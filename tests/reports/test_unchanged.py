@@ -1,0 +1,49 @@
+"""Covers and reports stay as they are: addresses of previews are kept by clients, and a report is printed again.
+
+A digest that differs means another picture. Where that is wanted, look at it, then put the new digest here.
+"""
+
+import hashlib
+import json
+from typing import Any
+
+import pytest
+
+from musicsvc.reports import covers, pdf
+from tests.reports.test_covers import EXTREMES, TEXTS
+from tests.reports.test_pdf import content
+
+WORDS = [TEXTS["latin"], TEXTS["arabic"], TEXTS["han"], EXTREMES["one latin word"], ("Étude No. 7", "Zoë")]
+COVERS = {
+    1: "2f44603fcb0f",
+    2: "4861e1fe3d4a",
+    3: "4725b4eb8fe9",
+    4: "6e0950daafb0",
+    5: "0bc9c3e726ed",
+    6: "5d4faca3a90c",
+    7: "8044ae64affa",
+    8: "5e61fb22729e",
+}
+REPORTS = {1: "8d39b779729e", 29: "c5573c867484", 400: "ef1678497995"}
+
+
+def digest(drawn: Any) -> str:
+    return hashlib.sha256(json.dumps(drawn).encode()).hexdigest()[:12]
+
+
+@pytest.mark.parametrize("template", covers.templates(), ids=lambda template: template.name)
+def test_a_template_draws_the_covers_that_it_always_drew(template: covers.Template) -> None:
+    assert digest([covers._page(template, title, artist) for title, artist in WORDS]) == COVERS[template.id]
+
+
+@pytest.mark.parametrize("days", [1, 29, 400])
+def test_the_same_figures_give_the_report_that_they_always_gave(days: int) -> None:
+    told = content(days, tracks=12)
+    told["days"] = [
+        {"plays": at * 37 % 101 * 13, "listeners": at * 11 % 37, "likes": at % 3, "reposts": at % 5}
+        for at in range(days)
+    ]
+    told["name"] = told["top_tracks"][0]["name"] = "The long and winding symphony of the northern lights " * 4
+    told["top_albums"][1]["artists"] = ["Pneumonoultramicroscopicsilicovolcanoconiosis", "Ärzte"]
+
+    assert digest(pdf.page_data(told)) == REPORTS[days]
