@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,6 +28,8 @@ THIN = HERE / "recording.json"  # in git: the cheapest tests of each function, f
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the exit code is 1 where fewer breaks are caught than asked for."""
     options = _parser().parse_args(arguments)
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # copies and processes go in any case
     try:
         return int(options.command(Project(options.root.resolve(), options.package), options))
     except (recording.FailedError, BrokenBeforeError) as error:
@@ -45,6 +49,7 @@ def _parser() -> argparse.ArgumentParser:
     run = commands.add_parser("run", help="break the code and run the tests concerned")
     run.set_defaults(command=_run)
     run.add_argument("--sample", type=int, default=300, help="number of breaks, drawn from all lines of code")
+    run.add_argument("--skip", type=int, default=0, help="leave out the first breaks of the sample, which ran before")
     run.add_argument("--seed", type=int, default=1, help="another seed draws other breaks")
     run.add_argument("--semantic", action="store_true", help="try the breaks of semantic.toml, not a sample")
     run.add_argument("--again", action="store_true", help="try the survivors of the last run, not a sample")
@@ -74,7 +79,7 @@ def _run(project: Project, options: argparse.Namespace) -> int:
     path = project.cache / "recording.json"
     recorded = recording.Recording.load(path if path.exists() else THIN).adapted(project)
     chosen = _chosen(project, sources, options)
-    chooser = Chooser(recorded, sources, options.budget)
+    chooser = Chooser(recorded, project.root, sources, options.budget)
     results = judge_all(project, chosen, chooser, recorded.seconds, workers=options.workers, patience=options.patience)
     return report.show(results, len(chosen), options.at_least, project.cache / "survivors.json")
 
@@ -95,7 +100,7 @@ def _chosen(project: Project, sources: Sequence[Source], options: argparse.Names
     if options.again:
         survivors = report.survivors(project.cache / "survivors.json")
         return list({each.key: each for each in every if each.key in survivors}.values())
-    return breaks.sample(every, options.sample, options.seed, listed.equivalent())
+    return breaks.sample(every, options.sample, options.seed, listed.equivalent())[options.skip :]
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ from mutation.related import Uses
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
     from mutation.breaks import Break
     from mutation.recording import Recording
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 FIRST_TESTS = 12
 FIRST_FILES = 3
 FIRST_SECONDS = 4.0
-NAMESAKE = 0.25  # tests/store/test_albums.py is made for musicsvc/store/albums.py
+ABOUT = 0.2  # of the cost of others, for tests that import the module or are named after it
 START = 0.05  # seconds that every test costs
 
 
@@ -34,12 +36,14 @@ class Choice:
 class Chooser:
     """Chooses tests by a recording."""
 
-    def __init__(self, recording: Recording, sources: Sequence[Source], budget: float) -> None:
+    def __init__(self, recording: Recording, root: Path, sources: Sequence[Source], budget: float) -> None:
         """`budget` bounds the seconds of tests that a break is worth."""
         self._recording = recording
         self._weights = recording.weights()
         self._uses = Uses(sources)
         self._budget = budget
+        files = {test.partition("::")[0] for test in recording.seconds}
+        self._imported = {file: imported(root / file) for file in files}
 
     def __call__(self, broken: Break) -> Choice:
         """The tests for a break."""
@@ -57,10 +61,11 @@ class Chooser:
 
     def _cost(self, test: str, broken: Break) -> float:
         """A test that is quick and executes little beside is likely to be about the broken code."""
-        stem = PurePath(broken.module).stem
-        name = PurePath(test.partition("::")[0]).stem.removeprefix("test_")
-        share = NAMESAKE if stem in name or name in stem else 1.0
-        return (START + self._recording.seconds[test]) * (self._weights[test] or 1) * share
+        module = PurePath(broken.module).with_suffix("")
+        file = test.partition("::")[0]
+        name = PurePath(file).stem.removeprefix("test_")
+        about = module.stem in name or name in module.stem or ".".join(module.parts) in self._imported[file]
+        return (START + self._recording.seconds[test]) * (self._weights[test] or 1) * (ABOUT if about else 1.0)
 
     def _first(self, ranked: Iterable[str]) -> list[str]:
         first: list[str] = []
@@ -93,6 +98,17 @@ class Chooser:
         known = self._recording.functions
         found = (known.get(module, {}).get(function) for module, function in places)
         return set().union(*(traced.all for traced in found if traced))
+
+
+def imported(path: Path) -> set[str]:
+    """The dotted names that a file imports."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names |= {node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return names
 
 
 def _by_file(tests: Sequence[str]) -> list[str]:

@@ -58,7 +58,6 @@ class Uses:
             units = [unit for unit in self._next(units) if unit not in seen]
             seen.update(units)
             yield [(unit.module, unit.function) for unit in units if unit.function]
-            units = [unit for unit in units if not unit.function or unit.start == unit.end]
 
     def _next(self, units: Iterable[Unit]) -> set[Unit]:
         found: set[Unit] = set()

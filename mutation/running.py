@@ -129,9 +129,7 @@ class Worker:
         except subprocess.TimeoutExpired:
             self._interrupt(process)
             code = None
-        for left in self._copy.processes():
-            with suppress(ProcessLookupError):
-                os.kill(left, signal.SIGKILL)
+        self._copy.kill()
         events = [line.partition(" ")[::2] for line in _lines(notes.read_text("utf-8") if notes.exists() else "")]
         failed = [test for event, test in events if event == "failed"]
         running = [test for event, test in events if event == "started"]
@@ -171,8 +169,9 @@ def judge_all(
     """Judge breaks in as many copies as there are workers; yield each result as it comes."""
     with ExitStack() as stack:
         free: SimpleQueue[Worker] = SimpleQueue()
-        for _ in range(workers):
-            worker = Worker(stack.enter_context(Copy(project)), recorded, patience)
+        copies = [stack.enter_context(Copy(project)) for _ in range(workers)]
+        for copy in copies:
+            worker = Worker(copy, recorded, patience)
             worker.check(sorted(recorded, key=lambda test: recorded[test])[:1])
             free.put(worker)
 
@@ -184,5 +183,10 @@ def judge_all(
                 free.put(worker)
 
         pool = stack.enter_context(ThreadPoolExecutor(workers))
-        for future in as_completed([pool.submit(judge, broken) for broken in breaks]):
-            yield future.result()
+        try:
+            for future in as_completed([pool.submit(judge, broken) for broken in breaks]):
+                yield future.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for copy in copies:
+                copy.kill()
