@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
+from typing import IO, TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
@@ -24,10 +24,12 @@ Period = Annotated[
     Literal["7-days", "30-days", "90-days", "1-year"],
     typer.Option(help="Whole days in UTC, ending with the end of today."),
 ]
+Kind = Literal["csv", "json", "parquet", "pdf"]
+FORMATS = get_args(Kind)
 Format = Annotated[
-    Literal["csv", "json", "parquet", "pdf"] | None,
+    Kind | None,
     typer.Option(
-        "--format", help="What is written. Without it: what the file's name ends in, else csv.", show_default=False
+        "--format", help="What is written. Without it: the ending of the file's name, or csv.", show_default=False
     ),
 ]
 Artist = Annotated[
@@ -133,9 +135,15 @@ def _export(
 
 
 def _kind(form: str | None, out: Path) -> str:
-    """What is to be written, and whether it can be written there."""
+    """Return the format: the one given, else the ending of the file's name, else csv. Wrong usage where none fits."""
     ending = out.suffix.removeprefix(".").lower()
-    kind = form or (ending if ending in {"csv", "json", "parquet", "pdf"} else "csv")
+    kind = form or ending or "csv"
+    if kind not in FORMATS:
+        raise typer.BadParameter(
+            f"{out.name} ends in {out.suffix}, which is not a format. The formats are {', '.join(FORMATS)};"
+            " --format FORMAT writes one of them under any name.",
+            param_hint="--output",
+        )
     if kind in {"parquet", "pdf"} and out == STDOUT and sys.stdout.isatty():
         raise typer.BadParameter("This is no text for a terminal; name a file.", param_hint="--output")
     return kind

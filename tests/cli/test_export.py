@@ -115,12 +115,20 @@ def test_the_name_of_the_file_tells_the_format_and_the_option_goes_before_it(exp
         ("a.pdf", (), b"%PDF"),
         ("a.json", (), b'{"success"'),
         ("a.JSON", (), b'{"success"'),
-        ("a.txt", (), b'"track_id",'),
+        ("a", (), b'"track_id",'),
         ("b.txt", ("--format", "pdf"), b"%PDF"),
         ("b.pdf", ("--format", "csv"), b'"track_id",'),
     ):
         assert export("tracks", "-o", str(tmp_path / name), *more) == b""
         assert (tmp_path / name).read_bytes().startswith(begins)
+
+
+def test_an_ending_that_is_not_a_format_is_wrong_usage_that_names_the_formats(bare: Run, tmp_path: Path) -> None:
+    for name in ("figures.xlsx", "figures.csv.gz", "figures.TXT"):
+        said = " ".join(bare("export", "tracks", "-o", str(tmp_path / name), expect=2).stderr.split())
+        assert f"{name} ends in .{name.rpartition('.')[2]}, which is not a format" in said
+        assert "csv, json, parquet, pdf" in said
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_fails_leaves_the_old_file_and_nothing_beside_it(run: Run, export: Export, tmp_path: Path) -> None:
