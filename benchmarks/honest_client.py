@@ -16,6 +16,7 @@ import time
 from contextlib import suppress
 
 PER_SECOND = 50
+PATIENCE = 10.0  # seconds for an answer
 OWN_CONNECTION = 5
 PATHS = (
     "/api/v1/albums?perPage=20",
@@ -42,7 +43,7 @@ class Client:
     async def ask(self, number: int, due: float) -> None:
         """Send a request and note how long it took since it was due."""
         try:
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(PATIENCE):
                 status = await self._ask(PATHS[number % len(PATHS)], own=number % OWN_CONNECTION == 0)
         except (OSError, EOFError) as error:
             self.failures.append(repr(error))

@@ -27,7 +27,9 @@ import honest_client
 import slow_crowd
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
+
+    from musicsvc.store.database import Store
 
 PATIENCE = 100.0  # seconds
 MEBIBYTE = 1 << 20
@@ -44,6 +46,7 @@ class Server:
     port: int
     token: str
     trusted: str
+    filled: Any = None  # what `fill` of `running` gave
 
     @property
     def memory(self) -> int:
@@ -67,14 +70,17 @@ class Server:
 
 
 @contextmanager
-def running(folder: Path, settings: Mapping[str, object], *, tls: bool) -> Iterator[Server]:
-    """A server over a new database in the folder; `settings` of its section `server`."""
+def running(
+    folder: Path, settings: Mapping[str, object], *, tls: bool, fill: Callable[[Store], Any] = lambda _: None
+) -> Iterator[Server]:
+    """A server over a new database in the folder; `settings` of its section `server`; `fill` puts more into it."""
     folder.mkdir()
     file = folder / "musicsvc.db"
     sqlite_files.create(file)
     schema.upgrade(f"sqlite:///{file}")
     with database.connect(f"sqlite:///{file}") as store:
         token = store.write(lambda: fixtures.load(now=Clock().now())).result().tokens["demo"]
+        filled = fill(store)
     options = certify(folder) if tls else []
     variables = {f"MUSICSVC_SERVER__{name.upper()}": str(value) for name, value in settings.items()}
     process = subprocess.Popen(  # noqa: S603 - our own program
@@ -87,7 +93,7 @@ def running(folder: Path, settings: Mapping[str, object], *, tls: bool) -> Itera
         assert process.stderr is not None
         port = next(int(found[1]) for line in process.stderr if (found := re.search(r"https?://[\d.]+:(\d+)", line)))
         threading.Thread(target=process.stderr.read, daemon=True).start()
-        server = Server(process, port, token, str(folder / "trusted.pem") if tls else "")
+        server = Server(process, port, token, str(folder / "trusted.pem") if tls else "", filled)
         warm_up(server)
         yield server
     finally:

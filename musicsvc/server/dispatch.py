@@ -16,7 +16,7 @@ from musicsvc.server.answer_memory import AnswerMemory, Reservation
 from musicsvc.server.calls import BUSY, Call
 from musicsvc.server.executors import Work
 from musicsvc.server.failure_log import FailureLog, apology
-from musicsvc.server.large_answers import Builder, LargeAnswerError, encoded
+from musicsvc.server.large_answers import Builder, LargeAnswerError, encoded, uncached
 from musicsvc.server.pictures import Pictures
 from musicsvc.server.replies import Reply, answer, sane_request_id
 from musicsvc.server.route import SAFE, Access, Family, Route, Router
@@ -211,7 +211,7 @@ class Dispatcher:
             if not builder.large:
                 with suppress(LargeAnswerError):
                     return await asyncio.wrap_future(run(unit))
-            kind = Work.BUILDING
+            kind, unit = Work.BUILDING, uncached(unit)
         return await self._executors.run(kind, lambda: run(unit).result(), token_holder=call.token_holder)
 
 

@@ -10,6 +10,7 @@ import orjson
 
 from musicsvc.errors import Invalid
 from musicsvc.server.shapes.envelope import JSON, Download, Members
+from musicsvc.store import streams
 
 if TYPE_CHECKING:
     from musicsvc.server.answer_memory import Reservation
@@ -85,7 +86,8 @@ class Builder:
         self._reservation.resize(size)
         if size > LARGE and not self.large and not self._writes:
             self.large = True
-            raise LargeAnswerError
+            with streams.unmapped():  # releases what was mapped to measure the answer
+                raise LargeAnswerError
 
     def finish(self, route: Route, result: Any) -> Any:
         """The result as it is sent. Raises Overloaded, but never after a write: that is done."""
@@ -93,6 +95,16 @@ class Builder:
         if not self._writes:
             self._reservation.resize(_size(route, body))
         return body
+
+
+def uncached(unit: Callable[[], Any]) -> Callable[[], Any]:
+    """Return the unit so that what it reads does not stay in the database's caches."""
+
+    def run() -> Any:
+        with streams.uncached():
+            return unit()
+
+    return run
 
 
 def encoded(result: Any) -> Any:

@@ -17,15 +17,31 @@ ROWS_A_FETCH = 1000
 @contextmanager
 def unmapped() -> Iterator[None]:
     """Reads within the block go past SQLite's memory map, which would grow to the size of what is read."""
+    with _pragma("mmap_size", 0):
+        yield
+
+
+@contextmanager
+def uncached() -> Iterator[None]:
+    """Read within the block past the memory map and, but for a megabyte, past SQLite's page cache."""
+    with unmapped(), _pragma("cache_size", -1000):
+        yield
+    if is_sqlite():
+        current().execute_sql("PRAGMA shrink_memory").fetchall()
+
+
+@contextmanager
+def _pragma(name: str, value: int) -> Iterator[None]:
+    """Set the pragma for the block; does nothing on PostgreSQL."""
     if not is_sqlite():
         yield
         return
-    ((size,),) = current().execute_sql("PRAGMA mmap_size").fetchall()
-    current().execute_sql("PRAGMA mmap_size = 0").fetchall()
+    ((before,),) = current().execute_sql(f"PRAGMA {name}").fetchall()
+    current().execute_sql(f"PRAGMA {name} = {value}").fetchall()
     try:
         yield
     finally:
-        current().execute_sql(f"PRAGMA mmap_size = {size}").fetchall()
+        current().execute_sql(f"PRAGMA {name} = {before}").fetchall()
 
 
 def rows(statement: str, values: Sequence[Any]) -> Iterator[Any]:

@@ -22,6 +22,10 @@ UNHURRIED = ("--late", "5")
             ("--clients", "60", "--seconds", "2.5", "--patience", "0.1", "--transport", "plain", *UNHURRIED),
         ),
         ("idle_connections.py", ("--connections", "200", "--seconds", "0.5", "--transport", "plain", *UNHURRIED)),
+        (
+            "unread_answers.py",
+            ("--worlds", "albums", "--scale", "0.22", "--readers", "2", "--seconds", "1.5", *UNHURRIED),
+        ),
         ("connection_flood.py", ("--seconds", "1", "--connections", "50", "--rate", "300")),
     ],
 )
