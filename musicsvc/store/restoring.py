@@ -69,6 +69,8 @@ def _restore(file: Path, path: Path, *, now: int, keep: bool, told: Told | None)
         if not _closed(path) or keep:
             _link(path)
         _move(path, _replaced(path), SIDES)  # of a damaged one alone: a WAL of the old database would spoil the new
+        # Names reach the disk in any order: the old one's WAL must be gone, its second name be there, before that.
+        sqlite_files.sync_folder(path.parent)
         staged.replace(path)
         sqlite_files.sync_folder(path.parent)
     kept = tidy(path, now)

@@ -2,11 +2,13 @@
 
 import json
 import re
+import shutil
 import signal
 import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+import apsw
 import pytest
 
 from musicsvc.store import access, backups_folder, backups_proof, database, occupancy, schema, tokens, users
@@ -182,6 +184,50 @@ def test_an_upgrade_makes_a_backup_first(bare: Run, outdated: Path, command: tup
     )
     assert json.loads(bare("db", "upgrade", "--no-backup", "--json").stdout)["backup"] is None
     assert old.rows(outdated, columns) == before
+
+
+@pytest.fixture
+def one_behind(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A database that lacks one migration, which changes rows."""
+    _add(file)
+    folder = tmp_path / "migrations"
+    shutil.copytree(schema.MIGRATIONS, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "9998_next.py").write_text(
+        "def up(migrator, db):\n    db.execute_sql(\"UPDATE account SET display_name = 'changed'\")\n"
+    )
+    monkeypatch.setattr(schema, "MIGRATIONS", folder)
+    return file
+
+
+def _names(file: Path) -> list[str]:
+    connection = apsw.Connection(str(file), flags=apsw.SQLITE_OPEN_READONLY)
+    names = [str(name) for (name,) in connection.execute("SELECT display_name FROM account")]
+    connection.close()
+    return names
+
+
+@sqlite
+@pytest.mark.parametrize("command", [("db", "upgrade"), ("init",)])
+def test_an_upgrade_of_a_single_step_makes_a_backup_first(run: Run, one_behind: Path, command: tuple[str, ...]) -> None:
+    done = json.loads(run(*command, "--json").stdout)
+    (entry,) = backups_folder.entries(one_behind.parent / "backups")
+    assert (done["migrations"], done["backup"]) == (["9998_next"], str(entry.file))
+    assert entry.kind == "before-9998_next"
+    assert (_names(entry.file), _names(one_behind)) == (["ann"], ["changed"])
+    again = json.loads(run(*command, "--json").stdout)
+    assert (again["migrations"], again["backup"]) == ([], None)
+    assert len(backups_folder.entries(one_behind.parent / "backups")) == 1
+
+
+@sqlite
+def test_where_no_backup_can_be_made_nothing_is_migrated_unless_none_is_wanted(run: Run, one_behind: Path) -> None:
+    (one_behind.parent / "backups").write_text("in the way")
+    said = run("db", "upgrade", expect=1).stderr
+    assert "backups cannot be made: " in said
+    assert said.endswith("Nothing was migrated; musicsvc db upgrade --no-backup goes without a backup.\n")
+    assert _names(one_behind) == ["ann"]
+    assert run("db", "upgrade", "--no-backup").stderr == "Applied: 9998_next.\n"
+    assert _names(one_behind) == ["changed"]
 
 
 @pytest.mark.only_on("postgres")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import ssl
 import subprocess
@@ -400,9 +401,12 @@ def test_bytes_that_are_no_certificate_are_a_problem(
 ) -> None:
     server, der = sound
     file = tmp_path / "noise.pem"
-    file.write_text(ssl.DER_cert_to_PEM_cert(noise))
-    with pytest.raises(Failure, match=rf"^{file} is no certificate in PEM\.$"):
-        certificates.validities(file)
+    undated = re.sub(rb"\d{10,12}Z", lambda found: b"x" * len(found[0]), der)
+    framed = b"-----BEGIN CERTIFICATE-----\n%b\n-----END CERTIFICATE-----" % noise
+    for content in (noise, framed, *(ssl.DER_cert_to_PEM_cert(each).encode() for each in (noise, undated))):
+        file.write_bytes(content)
+        with pytest.raises(Failure, match=rf"^{file} is no certificate in PEM\.$"):
+            certificates.validities(file)
     file.write_text(ssl.DER_cert_to_PEM_cert(der[: cut % len(der)]))
     (finding,) = exposure.of_tls(Server(tls_cert=file, tls_key=server.tls_key), now=NOW)
     assert finding.level == "problem"

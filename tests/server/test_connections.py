@@ -18,6 +18,7 @@ from musicsvc.server import descriptors
 from musicsvc.server.connections import Place, Places
 from tests.bad_input import ALBUMS, ARTISTS, JSON, SOUND, check_sound
 from tests.program import Program, until
+from tests.scraping import scraped, total
 from tests.serving import person, running
 from tests.wire import Wire, connected, request
 
@@ -163,6 +164,9 @@ async def test_kept_connections_make_room_and_busy_ones_do_not(store: Store, clo
         for wire in busy[1:]:
             await wire.send(post[-1:])
             assert (await wire.answer()).status == 201
+        figures = await scraped(client)
+        assert total(figures, "musicsvc_connections_refused_total") == 3
+        assert total(figures, "musicsvc_requests_total", status="503") == 0  # no request was read
 
 
 def test_the_process_takes_the_descriptors_that_it_may_have(monkeypatch: pytest.MonkeyPatch) -> None:

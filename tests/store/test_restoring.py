@@ -4,6 +4,8 @@ import shutil
 import stat
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +13,7 @@ import apsw
 import pytest
 
 from musicsvc.errors import Failure
-from musicsvc.store import backups, backups_proof, database, restoring, schema
+from musicsvc.store import backups, backups_proof, database, occupancy, restoring, schema
 from musicsvc.store.models import Tag
 from tests.faults import small_disk
 from tests.store.killed_restoring import NOW, contents, names
@@ -186,6 +188,34 @@ def test_nothing_is_restored_under_an_open_store(path: Path, backup: Path) -> No
     with database.connect(f"sqlite:///{path}"), pytest.raises(Failure, match="is in use by a server"):
         restore(backup, path)
     assert names(path) == {"old"}
+
+
+def test_a_store_that_is_opened_during_a_restore_waits_for_it_or_is_refused(
+    path: Path, backup: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, found = f"sqlite:///{path}", list[set[str]]()
+    waiting: list[threading.Thread] = []
+
+    def open_and_read() -> None:
+        with database.connect(url) as store:
+            found.append(store.read(lambda: {tag.name for tag in Tag.select()}).result())
+
+    def told(_done: float, _total: float) -> None:
+        if not waiting:
+            with monkeypatch.context() as patch:
+                patch.setattr(occupancy, "PATIENCE_SECONDS", 0)
+                with pytest.raises(Failure, match=r"is being restored or migrated\. Try again when that is done\."):
+                    database.connect(url)
+        waiting.append(threading.Thread(target=open_and_read))
+        waiting[-1].start()
+        time.sleep(2 * occupancy.POLL_SECONDS)
+        assert not found
+
+    restoring.restore(backup, path, now=NOW, told=told)
+    for thread in waiting:
+        thread.join()
+    assert found == [{"new"}] * len(waiting)
+    assert len(waiting) > 1
 
 
 def test_nothing_is_restored_under_a_program_that_knows_no_locks_of_ours(path: Path, backup: Path) -> None:
