@@ -29,6 +29,10 @@ class Work(Enum):
     PARSING = ("parsing", 1, 512)
 
 
+# Parsing holds the interpreter: at a low priority it would only make others wait longer. Lookups wait for the store.
+FOREGROUND = {Work.PARSING, Work.LOOKING_UP}
+
+
 class BoundedExecutor:
     """Threads for one kind of work, and how many may wait for them."""
 
@@ -65,9 +69,8 @@ class Executors:
     """
 
     def __init__(self) -> None:
-        # Parsing holds the interpreter: at a low priority it would only make others wait longer.
         self._executors = {
-            (kind, token_holder): BoundedExecutor(*kind.value, stands_back=kind is not Work.PARSING)
+            (kind, token_holder): BoundedExecutor(*kind.value, stands_back=kind not in FOREGROUND)
             for kind in Work
             for token_holder in (True, False)
         }
