@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -94,6 +95,7 @@ def test_explain_shows_every_step(run: Run, made: Catalog) -> None:
     assert "(150 - 50) * 100 / 50 = 200.0 %" in page
     assert "1 and 0 given in the window that still stand" in page
     assert page.endswith("What the API answers equals this count.\n")
+    assert not re.search(r'^[\[{"]', page, re.MULTILINE)  # nothing is JSON without --json
 
 
 def test_explain_of_what_was_never_played(run: Run, made: Catalog) -> None:

@@ -73,6 +73,8 @@ def test_the_line_on_stdout_works_as_it_stands(folder: Path) -> None:
         assert ask(own, "artists", {"name": "Isabella Leonarda"})[0] == 201  # registering gives access here
         assert program.end(signal.SIGINT) == 0
         assert program.out == f"{line}\n"
+        token = re.findall(r"msvc_\w+", line)[0]
+        assert re.search(rf"^Your token, as \S+@\S+: {token}$", program.err, re.MULTILINE)
     assert not list(folder.glob("musicsvc-demo-*"))
 
 

@@ -56,6 +56,13 @@ def fail(text: str) -> NoReturn:
     raise ValueError(text)
 
 
+class Lost:
+    """Its finalizer fails."""
+
+    def __del__(self) -> None:
+        fail("no finalizer")
+
+
 class Kept(list[EventDict]):
     """A sink that keeps what it is given."""
 
@@ -198,9 +205,25 @@ def test_what_python_would_print_itself_is_logged(clock: MovableClock) -> None:
         thread = threading.Thread(target=fail, args=("no reason",))
         thread.start()
         thread.join()
-    (found,) = lines
-    assert found["message"] == "a thread failed"
-    assert found["exception"].endswith("ValueError: no reason")
+        lost = Lost()
+        del lost
+    of_thread, of_finalizer = lines
+    assert of_thread["message"] == "a thread failed"
+    assert of_thread["exception"].endswith("ValueError: no reason")
+    assert of_finalizer["level"] == "error"
+    assert of_finalizer["exception"].endswith("ValueError: no finalizer")
+
+
+@pytest.mark.parametrize("threaded", [True, False])
+def test_a_server_writes_its_log_on_a_thread_and_a_process_that_forks_has_none(
+    clock: MovableClock, *, threaded: bool
+) -> None:
+    before = threading.active_count()
+    with open(os.devnull, "w") as sink, pytest.MonkeyPatch.context() as patch:  # noqa: PTH123 - a device
+        patch.setattr(sys, "stderr", sink)
+        with logs.started(Log(), clock, threaded=threaded):
+            assert threading.active_count() - before == int(threaded)
+    assert threading.active_count() == before
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is full")

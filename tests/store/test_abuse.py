@@ -100,6 +100,13 @@ def test_paging_makes_the_reason_plainer_and_is_no_rule_of_its_own() -> None:
     assert (judged(pages, single, refusals(20, every=0.1, start=60)) or verdict).rule == "excessive"
 
 
+def test_a_list_whose_pages_were_refused_was_not_paged_through() -> None:
+    some = [call(number / 10, route="/api/v1/albums") for number in range(abuse.PAGES - 1)]
+    verdict = judged(some, refusals(40, every=0.3, start=5, route="/api/v1/albums"))
+    assert verdict is not None
+    assert verdict.rule == "excessive"
+
+
 def test_fifty_different_resources_in_a_minute_are_too_many_and_the_reason_says_so() -> None:
     verdict = judged(probes(60))
     assert verdict is not None

@@ -61,6 +61,30 @@ def test_an_act_leaves_its_event(
     assert event == Event(7, kind, 1, about, "api", reason)
 
 
+def test_an_act_of_nobody_else_is_the_command_lines(store: Store, token_id: int) -> None:
+    def unit() -> None:
+        user = users.create("eve@example.test", now=2)
+        users.set_password(user, "$argon2id$made-up", now=2)
+        users.suspend(user, now=2)
+        users.reinstate(user, now=2)
+        access.grant(user, now=2)
+        access.revoke(user, now=2)
+        tokens.revoke(token_id, "leaked", now=2)
+        tokens.reinstate(token_id, now=2)
+        tokens.regenerate(token_id, now=2)
+        tokens.create(users.get(1), "phone", now=2)
+        for email in ("ivo@example.test", "uma@example.test"):
+            access.request(email, "to see it work", "small", "Label", now=2)
+        access.approve("ivo@example.test", now=2)
+        access.deny("uma@example.test", "no reason", now=2)
+
+    act(store, unit)
+
+    found = told(store)
+    assert len({event.kind for event in found}) > 9
+    assert {event.actor for event in found} == {"cli"}
+
+
 @pytest.mark.parametrize(("kind", "reason", "unit"), ACTS, ids=[kind for kind, *_ in ACTS])
 def test_an_act_that_is_rolled_back_leaves_none(
     store: Store, token_id: int, kind: str, reason: str | None, unit: Callable[[int], object]
