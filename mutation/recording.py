@@ -91,12 +91,12 @@ class Recording:
             path = Path(test.partition("::")[0])
             return not any(path.is_relative_to(file) for file in files)
 
+        kept = set(filter(stays, self.seconds))
         functions = {
-            module: {name: Traced(each.digest, [set(filter(stays, tests)) for tests in each.tests])
-                     for name, each in traced.items()}
+            module: {name: Traced(each.digest, [tests & kept for tests in each.tests]) for name, each in traced.items()}
             for module, traced in self.functions.items()
-        }  # fmt: skip
-        return Recording({test: seconds for test, seconds in self.seconds.items() if stays(test)}, functions)
+        }
+        return Recording({test: seconds for test, seconds in self.seconds.items() if test in kept}, functions)
 
     def thinned(self) -> Recording:
         """The recording with a few cheap tests of each function: for each suite, and from several files."""
