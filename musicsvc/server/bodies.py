@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from musicsvc.server.schemas.parsed_body import ParsedBody
 
 MAX_BODY = 1024 * 1024
-MAX_CHUNKS = 8192
+MAX_CHUNKS = 2048
 PROMPT_ARRIVALS = 64
 PILING_SECONDS = 0.05
 MAX_HELD = 32 * 1024 * 1024

@@ -26,6 +26,7 @@ UNHURRIED = ("--late", "5")
             "unread_answers.py",
             ("--worlds", "albums", "--scale", "0.22", "--readers", "2", "--seconds", "1.5", *UNHURRIED),
         ),
+        ("large_bodies.py", ("--seconds", "0.3", "--kinds", "integers", *UNHURRIED)),
         ("connection_flood.py", ("--seconds", "1", "--connections", "50", "--rate", "300")),
     ],
 )
