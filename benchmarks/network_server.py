@@ -71,21 +71,31 @@ class Server:
 
 @contextmanager
 def running(
-    folder: Path, settings: Mapping[str, object], *, tls: bool, fill: Callable[[Store], Any] = lambda _: None
+    folder: Path,
+    settings: Mapping[str, object],
+    *,
+    tls: bool,
+    url: str = "",
+    fill: Callable[[Store], Any] = lambda _: None,
 ) -> Iterator[Server]:
-    """A server over a new database in the folder; `settings` of its section `server`; `fill` puts more into it."""
+    """A server over a new database, in the folder unless `url` is given; `settings` of its section `server`.
+
+    `fill` puts more into the database.
+    """
     folder.mkdir()
-    file = folder / "musicsvc.db"
-    sqlite_files.create(file)
-    schema.upgrade(f"sqlite:///{file}")
-    with database.connect(f"sqlite:///{file}") as store:
+    if not url:
+        sqlite_files.create(folder / "musicsvc.db")
+        url = f"sqlite:///{folder / 'musicsvc.db'}"
+    schema.upgrade(url)
+    with database.connect(url) as store:
         token = store.write(lambda: fixtures.load(now=Clock().now())).result().tokens["demo"]
         filled = fill(store)
     options = certify(folder) if tls else []
     variables = {f"MUSICSVC_SERVER__{name.upper()}": str(value) for name, value in settings.items()}
+    places = {"MUSICSVC_DATA_DIR": str(folder), "MUSICSVC_DATABASE_URL": url}
     process = subprocess.Popen(  # noqa: S603 - our own program
         [sys.executable, "-m", "musicsvc", "serve", "--port", "0", *options],
-        env={**os.environ, **variables, "MUSICSVC_DATA_DIR": str(folder)},  # noqa: TID251 - the child's
+        env={**os.environ, **variables, **places},  # noqa: TID251 - the child's
         stderr=subprocess.PIPE,
         text=True,
     )

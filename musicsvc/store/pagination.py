@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from peewee import SQL, fn
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -41,7 +43,7 @@ def paginate(
     `keys` selects the key of each row of the list, `rows` the columns of a row; `order` sorts both. `make` makes a row
     of each tuple; `total` is counted where it is not given.
     """
-    count = keys.count() if total is None else total
+    count = keys.select(fn.COUNT(SQL("*"))).scalar() if total is None else total
     if page.offset >= count:
         return Listing([], count, page)
     (key,) = keys.selected_columns
