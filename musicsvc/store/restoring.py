@@ -72,7 +72,6 @@ def _restore(file: Path, path: Path, *, now: int, keep: bool, told: Told | None)
         # Names reach the disk in any order: the old one's WAL must be gone, its second name be there, before that.
         sqlite_files.sync_folder(path.parent)
         staged.replace(path)
-        sqlite_files.sync_folder(path.parent)
     kept = tidy(path, now)
     return Restored(facts, kept, revived.since(path, kept) if kept else None)
 

@@ -4,8 +4,6 @@ import re
 import zlib
 from typing import Any
 
-import pytest
-
 from tests.serving import Answer, Client
 from tests.wire import connected, request
 
@@ -44,16 +42,16 @@ async def test_every_answer_has_the_headers_that_all_have(client: Client) -> Non
         assert answer.headers["Content-Type"] == "application/json; charset=utf-8"
 
 
-@pytest.mark.parametrize("given", ["abc", "0190-a.b_c~d", "x" * 128])
-async def test_a_sane_request_id_is_taken_over(anonymous: Client, given: str) -> None:
-    for path in ("albums", "/nothing"):
-        assert (await get(anonymous, path, X_Request_Id=given)).headers["X-Request-Id"] == given
+async def test_a_sane_request_id_is_taken_over(anonymous: Client) -> None:
+    for given in ("abc", "0190-a.b_c~d", "x" * 128):
+        for path in ("albums", "/nothing"):
+            assert (await get(anonymous, path, X_Request_Id=given)).headers["X-Request-Id"] == given
 
 
-@pytest.mark.parametrize("given", ["", "a b", "x" * 129, "é", "a,b", "<script>", '"'])
-async def test_another_request_id_is_replaced(anonymous: Client, given: str) -> None:
-    answer = await get(anonymous, "albums", X_Request_Id=given)
-    assert re.fullmatch(r"[0-9a-f]{24}", answer.headers["X-Request-Id"])
+async def test_another_request_id_is_replaced(anonymous: Client) -> None:
+    for given in ("", "a b", "x" * 129, "é", "a,b", "<script>", '"'):
+        answer = await get(anonymous, "albums", X_Request_Id=given)
+        assert re.fullmatch(r"[0-9a-f]{24}", answer.headers["X-Request-Id"]), given
 
 
 async def test_an_unchanged_answer_is_304_without_a_body(client: Client) -> None:
@@ -109,33 +107,21 @@ async def test_an_error_is_never_304(client: Client) -> None:
     assert (await get(client, "nothing", If_None_Match="*")).status == 404
 
 
-@pytest.mark.parametrize(
-    ("accepted", "coded"),
-    [
-        ("gzip", True),
-        ("GZIP", True),
-        ("br, gzip;q=0.5", True),
-        ("*", True),
-        ("*;q=0, gzip", True),
-        ("gzip ; q=1.0", True),
-        ("", False),
-        ("identity", False),
-        ("gzip;q=0", False),
-        ("gzip;q=0.000", False),
-        ("*, gzip;q=0", False),
-        ("gzip;q=nonsense", False),
-        ("deflate, br", False),
-        ("gzipped", False),
-    ],
-)
-async def test_gzip_is_sent_to_those_who_take_it(client: Client, accepted: str, *, coded: bool) -> None:
+CODINGS = {
+    True: ("gzip", "GZIP", "br, gzip;q=0.5", "*", "*;q=0, gzip", "gzip ; q=1.0"),
+    False: ("", "identity", "gzip;q=0", "gzip;q=0.000", "*, gzip;q=0", "gzip;q=nonsense", "deflate, br", "gzipped"),
+}
+
+
+async def test_gzip_is_sent_to_those_who_take_it(client: Client) -> None:
     await fill(client)
     whole = await raw(client, "identity")
-    answer = await raw(client, accepted)
-    assert (answer.headers.get("Content-Encoding") == "gzip") is coded
-    assert (zlib.decompress(answer.body, wbits=31) if coded else answer.body) == whole.body
     tag = whole.headers["ETag"]
-    assert answer.headers["ETag"] == (f'{tag[:-1]}-gzip"' if coded else tag)
+    for coded, accepted in [(coded, accepted) for coded, each in CODINGS.items() for accepted in each]:
+        answer = await raw(client, accepted)
+        assert (answer.headers.get("Content-Encoding") == "gzip") is coded, accepted
+        assert (zlib.decompress(answer.body, wbits=31) if coded else answer.body) == whole.body
+        assert answer.headers["ETag"] == (f'{tag[:-1]}-gzip"' if coded else tag)
 
 
 async def raw(client: Client, accepted: str) -> Answer:
