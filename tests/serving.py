@@ -72,13 +72,14 @@ class Client:
 
 @asynccontextmanager
 async def running(store: Store, clock: Clock, settings: Settings | None = None) -> AsyncIterator[Client]:
-    """A server on a port of its own, and a client without a token."""
+    """A server on a port of its own, with TLS where the settings say so, and a client without a token."""
     settings = settings or Settings()
+    tls = serving.tls_of(settings.server)
     listener = serving.listen("127.0.0.1", 0)
-    root = serving.root_of(settings, listener, tls=False)
+    root = serving.root_of(settings, listener, tls=tls is not None)
     app = App(settings, store, clock, root)
-    await app.start(listener)
-    local = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    await app.start(listener, tls)
+    local = f"{'http' if tls is None else 'https'}://127.0.0.1:{listener.getsockname()[1]}"
     try:
         # The resolver of aiohttp's own choice takes ten milliseconds to close.
         connector = aiohttp.TCPConnector(resolver=aiohttp.ThreadedResolver())

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from musicsvc.config import Server, Settings
-from musicsvc.server import serving
-from musicsvc.server.app import App
 from tests.bad_input import ALBUMS, ARTISTS
 from tests.serving import running
 from tests.wire import connected, request
@@ -114,17 +112,10 @@ async def test_answers_over_our_own_tls_are_strict(
     trusting = ssl.create_default_context()
     authority.configure_trust(trusting)
     settings = Settings(server=Server.model_validate({"tls_cert": cert, "tls_key": key}))
-    listener = serving.listen("127.0.0.1", 0)
-    root = f"https://127.0.0.1:{listener.getsockname()[1]}"
-    app = App(settings, store, clock, root)
-    await app.start(listener, serving.tls_of(settings.server))
-    try:
-        async with connected(root, trusting) as wire:
-            for method, target, status in ANSWERED:
-                await wire.send(request(method, target))
-                answer = await wire.answer(head=method == "HEAD")
-                assert (answer.status, answer.headers[STRICT]) == (status, "max-age=31536000")
-            await wire.send(b"GARBAGE\r\n\r\n")
-            assert (await wire.answer()).headers[STRICT]
-    finally:
-        await app.stop()
+    async with running(store, clock, settings) as client, connected(client.root, trusting) as wire:
+        for method, target, status in ANSWERED:
+            await wire.send(request(method, target))
+            answer = await wire.answer(head=method == "HEAD")
+            assert (answer.status, answer.headers[STRICT]) == (status, "max-age=31536000")
+        await wire.send(b"GARBAGE\r\n\r\n")
+        assert (await wire.answer()).headers[STRICT]
