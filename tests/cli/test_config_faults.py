@@ -1,6 +1,7 @@
 """A setting that cannot be used is told with the place where it stands; a variable that sets nothing is told of."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -76,3 +77,37 @@ def test_every_setting_can_be_a_variable(bare: Run, monkeypatch: pytest.MonkeyPa
             text = row["value"] if isinstance(row["value"], str) else json.dumps(row["value"])
             monkeypatch.setenv(f"MUSICSVC_{row['name'].replace('.', '__').upper()}", text)
     assert bare("config", "show").stderr == ""
+
+
+# The lowest value of each number, and the highest where there is one.
+LOWEST = {
+    "server.port": 0,
+    "server.workers": 1,
+    "server.answer_memory": 1 << 20,
+    "server.max_connections": 1,
+    "server.max_connections_per_address": 0,
+    "plays.keep_days": 0,
+    "abuse.refusals": 1,
+    "abuse.refusal_seconds": 1,
+    "abuse.probes": 1,
+    "abuse.probe_seconds": 1,
+    "abuse.probe_success_percent": 0,
+    "abuse.terminate_after": 0,
+    "activity.keep_days": 1,
+    "backups.every_hours": 0,
+    "backups.keep": 1,
+}
+HIGHEST = {"server.port": 65_535, "server.workers": 64, "abuse.probe_success_percent": 100}
+TIMES = [f"server.{name}_timeout" for name in ("handshake", "head", "body", "write", "keepalive")]
+
+
+def test_a_number_has_its_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MUSICSVC_DATA_DIR", str(tmp_path))
+    good = [*LOWEST.items(), *HIGHEST.items(), *((name, 0.001) for name in TIMES)]
+    bad = [(name, value - 1) for name, value in LOWEST.items()] + [(name, value + 1) for name, value in HIGHEST.items()]
+    for name, value in good:
+        section, _, key = name.partition(".")
+        assert getattr(getattr(config.load(options={name: value}), section), key) == value, name
+    for name, value in [*bad, *((name, 0) for name in TIMES)]:
+        with pytest.raises(Failure, match=rf"^Setting {re.escape(name)}: "):
+            config.load(options={name: value})

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.core import TyperCommand, TyperGroup
 
-from musicsvc.cli.main import command
+from musicsvc.cli.main import GROUPS, command
 from musicsvc.cli.reference import markdown
 from tests.cli.conftest import Run
 
@@ -162,3 +162,11 @@ def test_the_reference_in_the_documentation_is_that_of_the_program() -> None:
 
 def test_the_version_is_one_line(bare: Run) -> None:
     assert bare("--version").stdout.startswith("musicsvc 0.")
+
+
+def test_a_group_without_a_command_lists_its_commands(bare: Run) -> None:
+    for _, group in GROUPS:
+        if group is not None:
+            done = bare(group, expect=2)
+            assert f"Usage: musicsvc {group} [OPTIONS] COMMAND" in done.stdout + done.stderr
+            assert "Missing command" not in done.stderr, group
