@@ -289,7 +289,20 @@ async def test_an_unknown_path_elsewhere_answers_in_the_general_body(client: Cli
     assert answer.json == {"status": "error", "message": "There is nothing at this path.", "errors": {}}
 
 
-SOURCES = {"body", "query", "caller", "now", "site", "settings", "peer", "metrics", "subject", "prepared"}
+SOURCES = {
+    "body",
+    "query",
+    "caller",
+    "now",
+    "site",
+    "settings",
+    "peer",
+    "metrics",
+    "subject",
+    "prepared",
+    "answer",
+    "pictures",
+}
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=endpoint)
