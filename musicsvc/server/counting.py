@@ -56,7 +56,7 @@ class Counter:
         return self._own.take(demands)
 
     async def give_back(self, demands: Sequence[Demand]) -> None:
-        """Uncount a request that was let in, but could not be served."""
+        """Uncount a request that was allowed but could not be served."""
         if not self._together:
             self._own.give_back(demands)
             return

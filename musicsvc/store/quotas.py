@@ -106,7 +106,7 @@ class Quotas(ABC):
         ]
 
     def give_back(self, demands: Sequence[Demand]) -> None:
-        """Uncount a request that was let in, but could not be served."""
+        """Uncount a request that was allowed but could not be served."""
         for demand in demands:
             self._give_back(demand)
 
@@ -141,7 +141,7 @@ class SharedQuotas(Protocol):
         """Let a request in that makes these demands, or refuse it."""
 
     def give_back(self, demands: Sequence[Demand]) -> None:
-        """Uncount a request that was let in, but could not be served."""
+        """Uncount a request that was allowed but could not be served."""
 
     def purge(self) -> None:
         """Drop rows that no longer tell anything, and the oldest where there are far too many."""

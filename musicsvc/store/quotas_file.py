@@ -91,7 +91,7 @@ class FileQuotas(Quotas):
             raise self._failure(error) from error
 
     def give_back(self, demands: Sequence[Demand]) -> None:
-        """Uncount a request that was let in, but could not be served."""
+        """Uncount a request that was allowed but could not be served."""
         try:
             super().give_back(demands)
         except apsw.Error as error:
@@ -179,7 +179,7 @@ class MachineQuotas:
         return self._connections[1].take(demands)
 
     def give_back(self, demands: Sequence[Demand]) -> None:
-        """Uncount a request that was let in, but could not be served."""
+        """Uncount a request that was allowed but could not be served."""
         self._connections[1].give_back(demands)
 
     def purge(self) -> None:

@@ -70,7 +70,7 @@ class PostgresQuotas(Quotas):
         return self._tried(lambda: self._take(demands))
 
     def give_back(self, demands: Sequence[Demand]) -> None:
-        """Uncount a request that was let in, but could not be served."""
+        """Uncount a request that was allowed but could not be served."""
         self._tried(lambda: super(PostgresQuotas, self).give_back(demands))
 
     def _take(self, demands: Sequence[Demand]) -> list[Standing]:
