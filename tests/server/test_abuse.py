@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from musicsvc.store.database import Store
     from musicsvc.store.models import Token
 
+PUBLIC = {"name": "Rags", "public": True}
 SOON = 5.0  # seconds; the judge comes round every second
 STRICT = Settings(limits=Limits(local=True, token="20/minute"), abuse=Abuse(refusals=10, probes=12, terminate_after=2))
 LOOSE = STRICT.model_copy(update={"limits": Limits(local=True, token="10000/minute")})
@@ -184,19 +185,29 @@ async def test_after_several_the_account_is_suspended(loose: Client, store: Stor
 
 
 @pytest.mark.only_on("sqlite")
-async def test_where_nothing_can_be_written_a_token_ends_in_memory_first(store: Store, tmp_path: Path) -> None:
+async def test_where_nothing_can_be_written_a_token_ends_in_memory_first_and_reads_are_known(
+    store: Store, tmp_path: Path
+) -> None:
     log = tmp_path / "calls.db"
-    _, value = person(store, Clock(), "ann@label.test")
+    value, owned = (person(store, Clock(), f"{name}@label.test")[1] for name in ("ann", "olga"))
+    user_id, first = person(store, Clock(), "ben@label.test")
+    second = store.write(lambda: tokens.create(users.get(user_id), "another", now=Clock().now())[1]).result()
     async with running(store, Clock(), LOOSE.model_copy(update={"activity": Activity(file=log)})) as client:
+        owner, reads, refreshes = (client.holding(each) for each in (owned, first, second))
+        paths = [f"playlists/{(await owner.post('playlists', PUBLIC)).json['playlist']['id']}" for _ in range(13)]
         await until(log.exists)
         await asyncio.sleep(0.3)
         locks = [apsw.Connection(str(path)) for path in (log, store.url.removeprefix("sqlite:///"))]
-        for lock in locks:
-            lock.execute("BEGIN IMMEDIATE")
+        locks[0].execute("BEGIN IMMEDIATE")
+        assert {(await reads.get(path)).status for path in paths} == {200}
+        assert {(await owner.delete(path)).status for path in paths} == {200}
+        locks[1].execute("BEGIN IMMEDIATE")
         try:
+            assert {(await refreshes.get(path)).status for path in paths} == {404}
             await probe(client.holding(value))
             await refused(client.holding(value))
             assert token_of(store, value).revoked_at is None
+            assert (await refreshes.get("users/me")).status == 200
         finally:
             for lock in locks:
                 lock.close()
@@ -262,7 +273,7 @@ async def test_what_the_account_has_read_before_and_what_is_gone_from_the_catalo
         return tokens.create(users.get(user_id), "another", now=Clock().now())[1]
 
     refreshes, lists = (loose.holding(store.write(another).result()) for _ in range(2))
-    made = [(await owner.post("playlists", {"name": "Rags", "public": True})).json["playlist"]["id"] for _ in range(26)]
+    made = [(await owner.post("playlists", PUBLIC)).json["playlist"]["id"] for _ in range(26)]
     assert {(await reads.get(f"playlists/{each}")).status for each in made} == {200}
 
     for each in made[:13]:

@@ -1,9 +1,11 @@
-"""What imports ask of playlists."""
+"""What imports ask of playlists, and rights by rows that no request makes."""
 
 from musicsvc.clock import MovableClock
-from musicsvc.store import playlists
+from musicsvc.errors import NotFound
+from musicsvc.store import playlists, tokens
 from musicsvc.store.database import Store
-from musicsvc.store.models import PlaylistTrack
+from musicsvc.store.models import Playlist, PlaylistInvite, PlaylistTrack
+from musicsvc.store.pagination import Page
 from tests.playlisting import make_tracks
 from tests.serving import person
 
@@ -19,6 +21,27 @@ def test_an_imported_playlist_is_made_once_an_owner_and_keeps_its_first_name(sto
     assert ensure(ann, "spotify:1", "Marches") == made
     assert store.read(lambda: playlists.get(made).name).result() == "Rags"
     assert len({made, ensure(ann, "spotify:2", "Rags"), ensure(ben, "spotify:1", "Rags")}) == 3
+
+
+def test_an_accepted_invitation_to_a_playlist_that_is_not_collaborative_gives_no_rights(
+    store: Store, clock: MovableClock
+) -> None:
+    ann, ben = (person(store, clock, f"{name}@label.test") for name in ("ann", "ben"))
+
+    def rights(collaborative: bool) -> tuple[bool, int]:
+        by = tokens.identify(tokens.digest(ben[1]))
+        assert by is not None
+        values = {"name": "Rags", "owner": ann[0], "created_at": 0, "collaborative": collaborative}
+        made = Playlist.create(**values).id
+        PlaylistInvite.create(playlist=made, user=ben[0], state="accepted", created_at=0, expires_at=1)
+        try:
+            found = playlists.readable(made, by=by).id == made
+        except NotFound:
+            found = False
+        return found, playlists.listing(Page(), by=by).total
+
+    assert store.write(lambda: rights(collaborative=False)).result() == (False, 0)
+    assert store.write(lambda: rights(collaborative=True)).result() == (True, 1)
 
 
 def test_tracks_are_appended_in_order_however_many_and_whoever_brings_them(store: Store, clock: MovableClock) -> None:
