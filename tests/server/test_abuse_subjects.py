@@ -1,0 +1,43 @@
+"""What a call is about, by its path or its body, and whether that can be private."""
+
+import pytest
+
+from musicsvc.server.route import Family, Route
+from musicsvc.server.routes import ROUTES
+from musicsvc.server.schemas.catalog import AlbumIn, TrackIn
+from musicsvc.server.schemas.fields import Body
+from musicsvc.server.schemas.messaging import MessageIn
+from musicsvc.server.schemas.playlists import PlaylistIn, PlaylistPut
+
+
+@pytest.mark.parametrize(
+    ("body", "sent", "resource"),
+    [
+        (MessageIn, {"conversation_id": 7, "message_text": "hello"}, "conversations/7"),
+        (PlaylistPut, {"name": "Rags", "id": 9}, "playlists/9"),
+        (PlaylistPut, {"name": "Rags"}, None),
+        (AlbumIn, {"artist_id": 3}, "artists/3"),
+        (TrackIn, {"album_id": 4, "artists": [1, 2]}, "albums/4 artists/1 artists/2"),
+        (TrackIn, {"album_id": True, "artists": ["1", 2.0, 0, None, 2**53, {}]}, None),
+        (TrackIn, {"artists": list(range(1, 51))}, " ".join(f"artists/{number}" for number in range(1, 51))[:128]),
+        (TrackIn, [1], None),
+        (PlaylistIn, {"id": 9}, None),
+    ],
+)
+def test_a_body_says_what_the_call_is_about(body: type[Body], sent: object, resource: str | None) -> None:
+    assert body.resource_of(sent, {}) == resource
+
+
+def nouns(route: Route) -> set[str]:
+    """What the ids in the path and the body of an endpoint are ids of."""
+    if route.family is Family.INSIGHTS and route.parameters:
+        return {"insights"}
+    parts = route.path.split("/")
+    in_path = {parts[at - 1] for at, part in enumerate(parts) if part.startswith("{")}
+    return in_path | set(route.body.subjects.values() if route.body else ())
+
+
+def test_the_table_of_endpoints_marks_what_can_be_private() -> None:
+    private = {"playlists", "conversations", "collections", "insights", "notifications", "access-tokens"}
+    assert [route for route in ROUTES if route.private] == [route for route in ROUTES if nouns(route) & private]
+    assert {noun for route in ROUTES for noun in nouns(route)} >= private - {"access-tokens"}
