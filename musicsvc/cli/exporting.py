@@ -1,15 +1,14 @@
 """`musicsvc export`: the figures as files, without a server; the same bytes as the endpoints answer."""
 
-import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
 from musicsvc.cli import progress
+from musicsvc.cli.output_file import STDOUT, opened
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
 
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from musicsvc.store.windows import Window
 
 app = typer.Typer(help="Export figures: CSV, JSON, Parquet, or a report as PDF.", no_args_is_help=True)
-STDOUT = Path("-")
 
 Period = Annotated[
     Literal["7-days", "30-days", "90-days", "1-year"],
@@ -110,7 +108,7 @@ def _export(
     session = Session.of(context)
     now = session.clock.now()
     kind = _kind(form, out)
-    with session.store() as store, progress.bar(session, f"{type_} as {kind}") as told, _opened(out) as file:
+    with session.store() as store, progress.bar(session, f"{type_} as {kind}") as told, opened(out) as file:
         begun = False
 
         def unit() -> "dict[str, Any] | None":
@@ -188,31 +186,3 @@ def _counted(rows: Iterable[Any], total: int, told: Callable[[float, float], Non
         if done % 1000 == 0:
             told(done, max(done, total))
         yield row
-
-
-@contextmanager
-def _opened(out: Path) -> Iterator[IO[bytes]]:
-    """The output: a file stands under its name only once it is whole."""
-    if out == STDOUT:
-        sys.stdout.flush()
-        yield sys.stdout.buffer
-        return
-    if out.is_dir():
-        raise Failure(f"{out} is a folder; name a file.")
-    if out.exists() and not out.is_file():  # a pipe or a device
-        with out.open("wb") as file:
-            yield file
-        return
-    part = out.with_name(f".{out.name}.{os.getpid()}.part")
-    try:
-        with part.open("xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(out)
-    except OSError as error:
-        if error.filename in {None, str(part)}:
-            error.filename = str(out)
-        raise
-    finally:
-        part.unlink(missing_ok=True)

@@ -1,24 +1,14 @@
 """`musicsvc import`: files of others' data into the store."""
 
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
-from musicsvc.cli import output, progress
-from musicsvc.cli.output import JSON, Json
+from musicsvc.cli import import_run
+from musicsvc.cli.output import Json
 from musicsvc.cli.session import Session
-from musicsvc.errors import Invalid
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from musicsvc.store.database import Store
-    from musicsvc.store.importing.readers import Reader
-    from musicsvc.store.importing.summary import Refusal, Summary
-
-    Work = Callable[[Store, Reader, Callable[[Summary], None]], Summary]
+from musicsvc.errors import Failure
 
 app = typer.Typer(help="Import files: CSV (plain or gzip), JSON Lines, Parquet.", no_args_is_help=True)
 
@@ -54,6 +44,12 @@ Manager = Annotated[
 Owner = Annotated[
     str | None,
     typer.Option("--manager", metavar="EMAIL", help="The account that owns the playlists.", show_default=False),
+]
+Refused = Annotated[
+    Path | None,
+    typer.Option(
+        "--refused", metavar="FILE.csv", help="Write the refused rows here: line, reason, cells.", show_default=False
+    ),
 ]
 Public = Annotated[bool, typer.Option("--public", help="Show everybody the playlists that are made.")]
 CreateMissing = Annotated[bool, typer.Option("--create-missing", help="Make accounts that are not there yet.")]
@@ -100,15 +96,21 @@ def catalog(  # noqa: PLR0917 - a parameter for each option
     blank: Blank = None,
     manager: Manager = None,
     dry_run: DryRun = False,
+    refused: Refused = None,
     json: Json = False,
 ) -> None:
     """Import artists, albums and tracks. Refused rows are listed, the rest goes in; a second run changes nothing."""
     from musicsvc.store.importing import catalog as importing
+    from musicsvc.store.importing import readers
 
-    now = Session.of(context).clock.now()
+    session = Session.of(context)
+    now = session.clock.now()
     options = importing.Options((*(map_ or ()), *(more or ())), tuple(blank or ()), manager, dry_run)
-    _import(
-        context, file, form, json, lambda store, reader, told: importing.run(store, reader, options, now=now, told=told)
+    import_run.run(
+        session,
+        import_run.Options(file, json, refused),
+        lambda: readers.open_file(file, form),
+        lambda store, reader, told: importing.run(store, reader, options, now=now, told=told),
     )
 
 
@@ -122,15 +124,21 @@ def follows(  # noqa: PLR0917 - a parameter for each option
     blank: Blank = None,
     create_missing: CreateMissing = False,
     dry_run: DryRun = False,
+    refused: Refused = None,
     json: Json = False,
 ) -> None:
     """Import who follows whom. Refused rows are listed, the rest goes in; a second run changes nothing."""
     from musicsvc.store.importing import follows as importing
+    from musicsvc.store.importing import readers
 
-    now = Session.of(context).clock.now()
+    session = Session.of(context)
+    now = session.clock.now()
     options = importing.Options((*(map_ or ()), *(more or ())), tuple(blank or ()), create_missing, dry_run)
-    _import(
-        context, file, form, json, lambda store, reader, told: importing.run(store, reader, options, now=now, told=told)
+    import_run.run(
+        session,
+        import_run.Options(file, json, refused),
+        lambda: readers.open_file(file, form),
+        lambda store, reader, told: importing.run(store, reader, options, now=now, told=told),
     )
 
 
@@ -145,17 +153,23 @@ def playlists(  # noqa: PLR0917 - a parameter for each option
     owner: Owner = None,
     public: Public = False,
     dry_run: DryRun = False,
+    refused: Refused = None,
     json: Json = False,
 ) -> None:
     """Import playlists, a track a row. Refused rows are listed, the rest goes in; a second run changes nothing."""
     from musicsvc.store.importing import playlists as importing
+    from musicsvc.store.importing import readers
 
     if owner is None:
         raise typer.BadParameter("Playlists need an owner. Say whose they are: --manager EMAIL.")
-    now = Session.of(context).clock.now()
+    session = Session.of(context)
+    now = session.clock.now()
     options = importing.Options(owner, (*(map_ or ()), *(more or ())), tuple(blank or ()), public, dry_run)
-    _import(
-        context, file, form, json, lambda store, reader, told: importing.run(store, reader, options, now=now, told=told)
+    import_run.run(
+        session,
+        import_run.Options(file, json, refused),
+        lambda: readers.open_file(file, form),
+        lambda store, reader, told: importing.run(store, reader, options, now=now, told=told),
     )
 
 
@@ -171,87 +185,22 @@ def plays(  # noqa: PLR0917 - a parameter for each option
     create_missing: MakeTracks = False,
     manager: Manager = None,
     dry_run: DryRun = False,
+    refused: Refused = None,
     json: Json = False,
 ) -> None:
     """Import plays, tables or what other services export. Refused rows are listed; a second run changes nothing."""
     from musicsvc.store.importing import histories
     from musicsvc.store.importing import plays as importing
 
-    now = Session.of(context).clock.now()
+    session = Session.of(context)
+    now = session.clock.now()
     pairs = (*(map_ or ()), *(more or ()))
     options = importing.Options(pairs, tuple(blank or ()), listener, manager, create_missing, dry_run)
-    _import(
-        context,
-        file,
-        form,
-        json,
-        lambda store, reader, told: importing.run(store, reader, options, now=now, told=told),
+    if listener is None and histories.is_history(file, form, mapped=bool(pairs)):
+        raise Failure(importing.NO_LISTENER)
+    import_run.run(
+        session,
+        import_run.Options(file, json, refused),
         lambda: histories.open_file(file, form, mapped=bool(pairs)),
+        lambda store, reader, told: importing.run(store, reader, options, now=now, told=told),
     )
-
-
-def _import(
-    context: typer.Context,
-    file: Path,
-    form: str | None,
-    json: bool,
-    work: "Work",
-    open_file: "Callable[[], Reader] | None" = None,
-) -> None:
-    """Do the work on the file; refused rows are told as they come, the rest in the end."""
-    from musicsvc.store.importing import readers
-
-    session = Session.of(context)
-    shown = 0
-    opened = open_file() if open_file is not None else readers.open_file(file, form)
-    with opened as reader, session.store() as store, progress.bar(session, file.name) as told:
-
-        def hear(summary: "Summary") -> None:
-            nonlocal shown
-            told(reader.position, reader.size)
-            if not json:
-                _refuse(summary.refused[shown:])
-                shown = len(summary.refused)
-
-        try:
-            summary = work(store, reader, hear)
-        except Invalid as wrong:
-            raise typer.BadParameter(next(iter(wrong.errors.values())), param_hint="--map") from None
-    if json:
-        output.value(_shown(file, summary))
-    else:
-        _draw(session, summary)
-
-
-def _refuse(refused: "list[Refusal]") -> None:
-    for line, reason in refused:
-        typer.echo(f"line {line}: {output.plain(reason)}", err=True)
-
-
-def _draw(session: Session, summary: "Summary") -> None:
-    columns = ("new", "changed", "repeated", "refused")
-    found = [
-        {"kind": kind} | {name: getattr(counts, name) for name in columns} for kind, counts in summary.counts.items()
-    ]
-    output.rows(session, found, ("kind", *columns), json=False)
-    from musicsvc.store.importing.summary import NOTES
-
-    for note, sentence in NOTES.items():
-        if count := summary.notes[note]:
-            session.say(f"{count:,} {sentence}.")
-    if summary.unused:
-        session.say(f"Columns that were not used: {', '.join(map(output.plain, summary.unused))}.")
-    read = f"{summary.rows:,} rows read, {len(summary.refused):,} of them refused."
-    session.say(f"{read} Nothing was written (--dry-run)." if summary.dry_run else read)
-
-
-def _shown(file: Path, summary: "Summary") -> JSON:
-    return {
-        "file": str(file),
-        "dry_run": summary.dry_run,
-        "rows": summary.rows,
-        **{kind: asdict(counts) for kind, counts in summary.counts.items()},
-        "refused": [{"line": line, "reason": reason} for line, reason in summary.refused],
-        "notes": {note: count for note, count in summary.notes.items() if count},
-        "unused_columns": summary.unused,
-    }

@@ -59,7 +59,7 @@ def resolve(names: Iterable[str], known: Mapping[Key, int], *, create: bool, dry
     found = Accounts({key: known[key] for key in spelled if key in known} | _find(list(spelled)))
     missing = {key: name for key, name in spelled.items() if key not in found.ids}
     if not create:
-        found.problems = dict.fromkeys(missing, "is no account; --create-missing makes one")
+        found.problems = dict.fromkeys(missing, "no such account; --create-missing creates it")
         return found
     people = _to_make(missing, found)
     found.made = len(people)
@@ -85,9 +85,9 @@ def _to_make(missing: Mapping[Key, str], found: Accounts) -> dict[Key, NewUser]:
     taken = _find([("email", new.email_key) for (kind, _), new in people.items() if kind == "id"])
     for (kind, value), new in people.items():
         if ("email", new.email_key) in taken:
-            found.problems[kind, value] = f"cannot be made: {new.email} is an account already"
+            found.problems[kind, value] = "cannot be created: the e-mail for this id belongs to an account"
         elif kind == "email" and (email_addresses.problem(new.email) or value.endswith(f"@{PLACEHOLDER}")):
-            found.problems[kind, value] = "is neither an account nor an e-mail address"
+            found.problems[kind, value] = "neither an account nor a valid e-mail address"
     return {key: new for key, new in people.items() if key not in found.problems}
 
 

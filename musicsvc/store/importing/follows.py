@@ -144,18 +144,25 @@ def _pairs(piece: list[Row], people: Accounts, known: Container[Key]) -> tuple[l
     for row in piece:
         keys = [accounts.key_of(name, known) for name in row[1:]]
         faults = [
-            f"{field_} {name!r} {people.problems[key]}"
+            (field_, name, people.problems[key])
             for field_, name, key in zip(FIELDS, row[1:], keys, strict=True)
             if key in people.problems
         ]
-        ids = (0, 1) if faults else (people.ids[keys[0]], people.ids[keys[1]])
-        if ids[0] == ids[1]:  # named by its e-mail and by its id
-            faults = [ITSELF]
         if faults:
-            refused.append(Refusal(row.line, "; ".join(faults)))
+            refused.append(Refusal(row.line, _spelled(faults), tuple(repr(name) for _, name, _ in faults)))
+        elif people.ids[keys[0]] == people.ids[keys[1]]:  # named by its e-mail and by its id
+            refused.append(Refusal(row.line, ITSELF))
         else:
-            pairs[ids] = None
+            pairs[people.ids[keys[0]], people.ids[keys[1]]] = None
     return list(pairs), refused
+
+
+def _spelled(faults: Sequence[tuple[str, str, str]]) -> str:
+    """Name the fields and what is wrong, once where it is the same for both."""
+    problems = {
+        problem: " and ".join(field_ for field_, _, other in faults if other == problem) for *_, problem in faults
+    }
+    return "; ".join(f"{fields}: {problem}" for problem, fields in problems.items())
 
 
 def _insert(pairs: list[tuple[int, int]], now: int) -> set[tuple[int, int]]:

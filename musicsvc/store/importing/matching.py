@@ -104,9 +104,12 @@ class Lookup:
                 return self._external.get(each) or self.made.external[each]
         if listen.track is None or not listen.artists:
             return None
-        artists = [self._alike(name) for name in listen.artists]
-        found = self._of_all(listen, artists)
-        return found if found is not None else self._of_all(listen, artists[:1])
+        found = self._candidates(listen)
+        return _choose(found, listen, self.made.manager) if found else None
+
+    def several(self, listen: Listen) -> list[int]:
+        """Return the ids of the tracks of which find() cannot choose one."""
+        return sorted(track.id for track, _ in self._candidates(listen)) if self.find(listen) == AMBIGUOUS else []
 
     def managed(self, name: str) -> Artist | None:
         """The manager's artist of this name, or the only one that differs in case."""
@@ -122,14 +125,16 @@ class Lookup:
         known = self.fresh.get(artist) or self._catalog.tracks.get(artist) or {}
         return [*known.get(key, ()), *self.made.tracks.get(artist, {}).get(key, ())]
 
-    def _of_all(self, listen: Listen, artists: Sequence[Sequence[Artist]]) -> int | None:
-        """The track that is by one of those alike of each artist; of several the one that fits best."""
+    def _candidates(self, listen: Listen) -> Collection[tuple[Track, Artist]]:
+        """Return the tracks of the row's name by one of those alike of each artist, else by one of the first."""
+        artists = [self._alike(name) for name in listen.artists]
         key = folded(listen.track or "")
-        found = {track.id: (track, by) for by in artists[0] for track in self._named(by.id, key)}
+        first = {track.id: (track, by) for by in artists[0] for track in self._named(by.id, key)}
+        found = first
         for others in artists[1:]:
             theirs = {track.id for by in others for track in self._named(by.id, key)}
             found = {track: both for track, both in found.items() if track in theirs}
-        return _choose(found.values(), listen, self.made.manager) if found else None
+        return (found or first).values()
 
 
 def _choose(found: Collection[tuple[Track, Artist]], listen: Listen, manager: int | None) -> int:

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from musicsvc.store.importing.readers import Reader, Record
 
 LONGEST_NAME = 250  # as by API
-UNKNOWN = "is no track here; import the catalog first"
+NO_EXTERNAL_ID = "no track has this external_id; import the catalog first"
+NO_TRACK = "no such track; import the catalog first"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +121,7 @@ def _put(store: Store, piece: list[Row], scope: Scope, memory: Memory) -> Outcom
             take_turn()
         tracks = known.find([row.mention for row in piece], manager=scope.owner)
         found = [(row, track) for row, track in zip(piece, tracks, strict=True) if track is not None]
-        refused = [Refusal(row.line, _unknown(row)) for row, track in zip(piece, tracks, strict=True) if track is None]
+        refused = [_unknown(row) for row, track in zip(piece, tracks, strict=True) if track is None]
         ids, made = entries.place([(row.external_id, row.name) for row, _ in found], scope, memory)
         pairs = [(playlist, track) for playlist, (_, track) in zip(ids, found, strict=True)]
         return Outcome(refused, pairs, made, entries.append(pairs, scope, memory))
@@ -132,11 +133,11 @@ def _put(store: Store, piece: list[Row], scope: Scope, memory: Memory) -> Outcom
     return outcome
 
 
-def _unknown(row: Row) -> str:
-    told = row.mention
-    if told.external_id is not None:
-        return f"external_id {told.external_id!r} {UNKNOWN}"
-    return f"track {told.track!r} by {', '.join(told.artists)} {UNKNOWN}"
+def _unknown(row: Row) -> Refusal:
+    named = row.mention
+    if named.external_id is not None:
+        return Refusal(row.line, NO_EXTERNAL_ID, (repr(named.external_id),))
+    return Refusal(row.line, NO_TRACK, (f"{named.track!r} by {', '.join(named.artists)}",))
 
 
 def _add(summary: Summary, outcome: Outcome, refused: list[Refusal], memory: Memory) -> None:

@@ -13,17 +13,18 @@ from musicsvc.errors import Failure
 from musicsvc.store.importing.files import Lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
     from typing import Self
 
 PARQUET = b"PAR1"
 FORMATS = ("csv", "jsonl", "parquet")
+FURTHER = "further cells"
 SUFFIXES = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
 
 
 class Record(NamedTuple):
-    """One row: the line on which it begins, and its values by column, or why it has none.
+    """One row: the line on which it begins, its values by column, and the fault for which it is refused as a whole.
 
     `note` is a key of summary.NOTES for a row that is none of what is imported; `member` the file within an archive.
     """
@@ -123,10 +124,11 @@ class CsvReader(TextReader):
         super().__init__(path)
         self._rows = csv.reader(iter(self._lines), strict=True)
         try:
-            self.columns = self._header()
+            self._names = self._header()
         except BaseException:
             self.close()
             raise
+        self.columns = self._names
 
     def _header(self) -> list[str]:
         found = self._next()
@@ -153,13 +155,19 @@ class CsvReader(TextReader):
 
     def __iter__(self) -> Iterator[Record]:
         """The rows; one of another length than the header is a fault of its own."""
-        names = self.columns or []
         while (found := self._next()) is not None:
             begins, row = found
-            if len(row) == len(names):
-                yield Record(begins, dict(zip(names, row, strict=True)))
-            else:
-                yield Record(begins, {}, f"the row has {len(row)} cells, the header {len(names)}")
+            yield table_record(begins, self._names, row)
+
+
+def table_record(line: int, names: Sequence[str], row: Sequence[str]) -> Record:
+    """Return the record of a table's row; a row with more or fewer cells than the header is faulty."""
+    if len(row) == len(names):
+        return Record(line, dict(zip(names, row, strict=True)))
+    values: dict[str, Any] = dict(zip(names, row, strict=False))
+    if len(row) > len(names):
+        values[FURTHER] = row[len(names) :]
+    return Record(line, values, f"the row has {len(row)} cells, the header {len(names)}")
 
 
 class JsonLinesReader(TextReader):
@@ -175,9 +183,9 @@ class JsonLinesReader(TextReader):
             try:
                 values = orjson.loads(line)
             except orjson.JSONDecodeError:
-                yield Record(self._lines.number, {}, "the line is not valid JSON")
+                yield Record(self._lines.number, {"row": line.strip()}, "the line is not valid JSON")
                 continue
             if isinstance(values, dict):
                 yield Record(self._lines.number, values)
             else:
-                yield Record(self._lines.number, {}, "the line is not a JSON object")
+                yield Record(self._lines.number, {"row": line.strip()}, "the line is not a JSON object")

@@ -41,10 +41,21 @@ class Counts:
 
 
 class Refusal(NamedTuple):
-    """A row that did not go in."""
+    """A row that did not go in: `kind` is the reason, the same for many rows, `names` are what this row names by it.
+
+    `member` is the file within an archive.
+    """
 
     line: int
-    reason: str
+    kind: str
+    names: tuple[str, ...] = ()
+    member: str | None = None
+
+    @property
+    def reason(self) -> str:
+        """The whole reason in one sentence."""
+        found = f"{self.kind}: {', '.join(self.names)}" if self.names else self.kind
+        return found if self.member is None else f"{self.member}: {found}"
 
 
 @dataclass(slots=True)

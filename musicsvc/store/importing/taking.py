@@ -29,8 +29,11 @@ PRESENT = """
     AND p.track_id = asked.track AND p.listener_id = asked.listener AND p.client_key = asked.client_key
 """
 TYPES = ("bigint", "bigint", "bigint", "bytea")
-SEVERAL = "are several tracks here that differ in case; name the one by track_id or external_id"
-CATALOG = "import the catalog first"
+NO_ID = "no track has this track_id"
+NO_EXTERNAL_ID = "no track has this external_id; import the catalog first"
+NO_TRACK = "no such track; --create-missing creates it"
+SEVERAL = "several tracks differ in case alone; name one by track_id or external_id"
+Reason = tuple[str, tuple[str, ...]]  # the kind and the names of a refusal
 Taken = tuple[Listen, int]  # a row and its track
 
 
@@ -40,7 +43,7 @@ class Outcome:
 
     tracks: Tracks
     maker: Maker
-    refused: dict[int, str] = field(default_factory=dict)  # reasons, by the place in the piece
+    refused: dict[int, Reason] = field(default_factory=dict)  # by the place in the piece
     taken: list[Taken] = field(default_factory=list)
     accepted: int = 0
 
@@ -63,7 +66,7 @@ class Batches:
         for taken in outcome.taken:
             self._remember(taken)
         refused = [
-            row if isinstance(row, Refusal) else refusal(row, outcome.refused[at])
+            row if isinstance(row, Refusal) else refusal(row, *outcome.refused[at])
             for at, row in enumerate(piece)
             if isinstance(row, Refusal) or at in outcome.refused
         ]
@@ -85,13 +88,13 @@ class Batches:
         local: set[str] = set()
         for at, listen in rows:
             if reason := plays.untimely(listen.played_at, kept_from, self.scope.now):
-                outcome.refused[at] = reason
+                outcome.refused[at] = reason, ()
                 continue
             track = lookup.find(listen)
             if track is None and create_missing and _makeable(listen):
                 track = outcome.maker.make(listen)
             if track is None or track == AMBIGUOUS:
-                outcome.refused[at] = _unknown(listen, track)
+                outcome.refused[at] = _unknown(listen, lookup.several(listen))
             elif self._first(listen, local):
                 outcome.taken.append((listen, track))
         outcome.maker.write()
@@ -150,19 +153,21 @@ def _row(listen: Listen, track: int, listener: int) -> Row:
     return Row(listen.played_at // SLOT, track, listener, key, listen.played_at, listen.duration_ms, 0)
 
 
-def _unknown(listen: Listen, track: int | None) -> str:
+def _unknown(listen: Listen, several: Sequence[int]) -> Reason:
+    """Why no track is the row's; `several` are the ids of those that might be."""
     if listen.track_id is not None:
-        return f"track_id {listen.track_id} is no track here"
-    if track == AMBIGUOUS:
-        return f"track {listen.track!r} by {', '.join(listen.artists)}: there {SEVERAL}"
+        return NO_ID, (str(listen.track_id),)
     if listen.track is None or not listen.artists:
-        return f"external_id {', '.join(map(repr, listen.external_ids))} is no track here; {CATALOG}"
-    return f"track {listen.track!r} by {', '.join(listen.artists)} is no track here; --create-missing makes it"
+        return NO_EXTERNAL_ID, tuple(map(repr, listen.external_ids))
+    named = f"{listen.track!r} by {', '.join(listen.artists)}"
+    if several:
+        return SEVERAL, (f"{named} (track_id {' or '.join(map(str, several))})",)
+    return NO_TRACK, (named,)
 
 
-def refusal(row: Listen | Record, reason: str) -> Refusal:
+def refusal(row: Listen | Record, kind: str, names: tuple[str, ...] = ()) -> Refusal:
     """The refusal of a row, by its line; of an archive, with the name of the file in it."""
-    return Refusal(row.line, reason if row.member is None else f"{row.member}: {reason}")
+    return Refusal(row.line, kind, names, row.member)
 
 
 def _count(summary: Summary, outcome: Outcome, sound: int, refused: int) -> None:

@@ -25,6 +25,7 @@ from musicsvc.store.models import (
     TrackGenre,
     TrackTag,
 )
+from tests.refusals import reasons
 
 Rows = Sequence[Mapping[str, object]]
 Import = Callable[..., Summary]
@@ -48,10 +49,6 @@ def imported(store: Store, tmp_path: Path) -> Import:
 def counts(summary: Summary, kind: str = "tracks") -> tuple[int, int, int, int]:
     found = summary.counts[kind]
     return found.new, found.changed, found.repeated, found.refused
-
-
-def reasons(summary: Summary) -> list[tuple[int, str]]:
-    return [(refusal.line, refusal.reason) for refusal in summary.refused]
 
 
 def dump(store: Store) -> dict[str, list[tuple[Any, ...]]]:

@@ -15,6 +15,7 @@ from musicsvc.store.database import Store
 from musicsvc.store.importing import follows, pieces, readers
 from musicsvc.store.importing.summary import Summary
 from musicsvc.store.models import Follow, User
+from tests.refusals import reasons
 
 Rows = Sequence[Mapping[str, object] | tuple[object, object]]
 Import = Callable[..., Summary]
@@ -63,10 +64,10 @@ def test_accounts_are_found_by_e_mail_in_whatever_case(store: Store, imported: I
 def test_unknown_accounts_are_refused_by_line_and_nothing_is_made(store: Store, imported: Import) -> None:
     make(store, "ann@a.test")
     summary = imported([("ann@a.test", "747"), ("8", "no@a.test"), ("ann@a.test", "ann@a.test")])
-    unknown = "is no account; --create-missing makes one"
-    assert summary.refused == [
-        (1, f"followed '747' {unknown}"),
-        (2, f"follower '8' {unknown}; followed 'no@a.test' {unknown}"),
+    unknown = "no such account; --create-missing creates it"
+    assert reasons(summary) == [
+        (1, f"followed: {unknown}: '747'"),
+        (2, f"follower and followed: {unknown}: '8', 'no@a.test'"),
         (3, "an account cannot follow itself"),
     ]
     assert counts(summary) == (0, 0, 3)
@@ -109,7 +110,7 @@ def test_a_second_run_changes_nothing_and_needs_no_account_made(store: Store, im
         ({"follower": "1", "followed": 1.5}, "followed must be text"),
         ({"follower": "a\0b", "followed": "1"}, "follower must not contain a NUL character"),
         ({"follower": "1", "followed": "x" * 256}, "followed must not be longer than 255 characters"),
-        ({"follower": "1", "followed": "a@b@"}, "followed 'a@b@' is neither an account nor an e-mail address"),
+        ({"follower": "1", "followed": "a@b@"}, "followed: neither an account nor a valid e-mail address: 'a@b@'"),
         ({"follower": "ann@a.test", "followed": "ANN@a.test"}, "an account cannot follow itself"),
     ],
 )
@@ -117,16 +118,16 @@ def test_a_row_that_cannot_be_is_refused_and_the_rest_goes_in(
     store: Store, imported: Import, row: dict[str, Any], reason: str
 ) -> None:
     summary = imported([("8", "9"), row, ("9", "8")], create_missing=True)
-    assert summary.refused == [(2, reason)]
+    assert reasons(summary) == [(2, reason)]
     assert pairs(store) == [("8", "9"), ("9", "8")]
 
 
 def test_an_account_is_not_made_under_the_e_mail_of_another(store: Store, imported: Import) -> None:
     make(store, "747@import.test")
     summary = imported([("747", "8"), ("8", "9"), ("id-0@import.test", "8")], create_missing=True)
-    assert summary.refused == [
-        (1, "follower '747' cannot be made: 747@import.test is an account already"),
-        (3, "follower 'id-0@import.test' is neither an account nor an e-mail address"),
+    assert reasons(summary) == [
+        (1, "follower: cannot be created: the e-mail for this id belongs to an account: '747'"),
+        (3, "follower: neither an account nor a valid e-mail address: 'id-0@import.test'"),
     ]
     assert pairs(store) == [("8", "9")]
 
@@ -137,7 +138,7 @@ def test_an_account_that_an_import_made_is_the_same_by_its_id_and_by_its_e_mail(
     for options in ({}, {"create_missing": True}):
         summary = imported([("8@import.test", email), ("x Y", email), ("8@Import.TEST", "8")], **options)
         itself = "an account cannot follow itself"
-        assert (counts(summary), summary.refused) == ((0, 1, 2), [(2, itself), (3, itself)])
+        assert (counts(summary), reasons(summary)) == ((0, 1, 2), [(2, itself), (3, itself)])
 
 
 def test_a_file_without_the_columns_says_how_to_name_them(store: Store, tmp_path: Path) -> None:

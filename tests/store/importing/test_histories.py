@@ -22,6 +22,7 @@ from musicsvc.store.importing.histories import archives, detection, documents
 from musicsvc.store.importing.pieces import cells
 from musicsvc.store.importing.summary import NOTES, Summary
 from tests.conftest import NOW
+from tests.refusals import reasons
 
 COLUMNS = Columns(listens.FIELDS, (), listens.SEVERAL)
 Listed = list[tuple[Any, ...]]
@@ -352,7 +353,7 @@ def test_of_an_archive_the_histories_are_read_and_the_rest_is_not(store: Store, 
 
     summary = run()
     assert (summary.rows, summary.counts["plays"].new) == (3, 2)
-    assert summary.refused == [(2, "listens/2024/5.jsonl: the line is not a JSON object")]
+    assert reasons(summary) == [(2, "listens/2024/5.jsonl: the line is not a JSON object")]
     assert run().counts["plays"].repeated == 2
 
 

@@ -16,6 +16,7 @@ from musicsvc.store.database import Store
 from musicsvc.store.importing import pieces, playlists, readers
 from musicsvc.store.importing.summary import Summary
 from musicsvc.store.models import Album, Artist, Playlist, PlaylistTrack, Track, TrackArtist
+from tests.refusals import reasons
 
 Rows = Sequence[Mapping[str, object]]
 Import = Callable[..., Summary]
@@ -152,8 +153,8 @@ def test_a_track_is_found_by_all_its_artists_its_name_and_its_album(
         ]
     )
     assert kept(store) == [("P", None, [both, old, live, anns])]
-    unknown = "is no track here; import the catalog first"
-    assert summary.refused == [(5, f"track 'T' by B {unknown}"), (6, f"track 't' by A {unknown}")]
+    unknown = "no such track; import the catalog first"
+    assert reasons(summary) == [(5, f"{unknown}: 'T' by B"), (6, f"{unknown}: 't' by A")]
 
 
 def test_the_managers_own_track_is_the_better_match_by_name(
@@ -175,7 +176,7 @@ def test_the_managers_own_track_is_the_better_match_by_name(
             "playlist must not be longer than 250 characters; track is missing; artist is missing",
         ),
         ({"playlist": "P", "external_id": 1.5}, "external_id must be text"),
-        ({"playlist": "P", "external_id": "no"}, "external_id 'no' is no track here; import the catalog first"),
+        ({"playlist": "P", "external_id": "no"}, "no track has this external_id; import the catalog first: 'no'"),
         ({"playlist": "P", "external_id": "t", "playlist_external_id": True}, "playlist_external_id must be text"),
     ],
 )
@@ -184,7 +185,7 @@ def test_a_row_that_cannot_be_is_refused_and_the_rest_goes_in(
 ) -> None:
     first, second = track(store, "T"), track(store, "U")
     summary = imported([row("P", "t"), faulty, row("P", "u")])
-    assert summary.refused == [(2, reason)]
+    assert reasons(summary) == [(2, reason)]
     assert kept(store) == [("P", None, [first, second])]
 
 

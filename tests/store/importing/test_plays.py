@@ -24,6 +24,7 @@ from musicsvc.store.importing.taking import SEVERAL
 from musicsvc.store.models import Album, Artist, Listener, Play, Track, TrackArtist
 from musicsvc.store.rollups import ARTIST, TRACK
 from tests.conftest import NOW
+from tests.refusals import reasons
 
 Rows = Sequence[Mapping[str, object]]
 Import = Callable[..., Summary]
@@ -66,10 +67,6 @@ def _catalog(store: Store) -> None:
 
 def row(**more: object) -> dict[str, object]:
     return {"track_id": 1, "played_at": NOW // SECOND - 60} | more
-
-
-def reasons(summary: Summary) -> list[tuple[int, str]]:
-    return [(refusal.line, refusal.reason) for refusal in summary.refused]
 
 
 def tally(summary: Summary) -> tuple[int, int, int]:
@@ -133,7 +130,7 @@ def test_a_time_is_iso_8601_or_unix_seconds_of_any_age(text: object, instant: in
         ("played_at", 1_140_000_000_000, "played_at is out of range; Unix time is told in seconds here"),
         ("played_at", -1, "played_at is before 1970"),
         ("played_at", NOW // SECOND + 301, "The time is more than 5 minutes in the future."),
-        ("track_id", 9, "track_id 9 is no track here"),
+        ("track_id", 9, "no track has this track_id: 9"),
         ("track_id", "1.5", "track_id must be an id"),
         ("track_id", None, "artist is missing; track is missing"),
         ("listener", "x" * 65, "listener must not be longer than 64 characters"),
@@ -252,9 +249,9 @@ def test_what_is_not_found_says_how_it_can_be(imported: Import) -> None:
         row(track_id=None, artist="ANN", track="Rag"),
     ]
     assert reasons(imported(rows)) == [
-        (1, "external_id 'gone' is no track here; import the catalog first"),
-        (2, "track 'Rag' by Cleo is no track here; --create-missing makes it"),
-        (3, f"track 'Rag' by ANN: there {SEVERAL}"),
+        (1, "no track has this external_id; import the catalog first: 'gone'"),
+        (2, "no such track; --create-missing creates it: 'Rag' by Cleo"),
+        (3, f"{SEVERAL}: 'Rag' by ANN (track_id 1 or 2)"),
     ]
 
 

@@ -53,9 +53,9 @@ def test_json_lines_are_objects_a_line_and_faults_stand_alone(written: Written) 
     file = written('{"a": [1, null]}\n\n[1]\n{"a": \n{"a": "\\ud800"}\n{"a": "last"}', "file.jsonl")
     assert records(file) == [
         (1, {"a": [1, None]}, None),
-        (3, {}, "the line is not a JSON object"),
-        (4, {}, "the line is not valid JSON"),
-        (5, {}, "the line is not valid JSON"),
+        (3, {"row": "[1]"}, "the line is not a JSON object"),
+        (4, {"row": '{"a":'}, "the line is not valid JSON"),
+        (5, {"row": '{"a": "\\ud800"}'}, "the line is not valid JSON"),
         (6, {"a": "last"}, None),
     ]
 

@@ -34,19 +34,25 @@ FORMATS: dict[str, Callable[[Path], Reader]] = {
 }
 
 
-def open_file(path: Path, form: str | None = None, *, mapped: bool = False) -> Reader:
-    """A reader of the file: of the format that is told, else of the one that its content shows.
+def is_history(path: Path, form: str | None = None, *, mapped: bool = False) -> bool:
+    """Whether the file is one person's history, which does not say whose, and not a table. Raises Failure.
 
-    `mapped`: columns were told, so that a table is no history but just a table. Raises Failure.
+    `mapped`: columns are mapped to fields, so that the file is a table.
     """
-    if form in readers.FORMATS or (form is None and mapped):
+    if form is not None:
+        return form not in readers.FORMATS
+    return not mapped and (archives.is_zip(path) or detection.history_of(path) is not None)
+
+
+def open_file(path: Path, form: str | None = None, *, mapped: bool = False) -> Reader:
+    """A reader of the file: of the format that is told, else of the one that its content shows. Raises Failure."""
+    if not is_history(path, form, mapped=mapped):
         return readers.open_file(path, form)
     if form is not None and form not in FORMATS:
         raise Failure(f"There is no format {form}. The formats are {', '.join([*readers.FORMATS, *FORMATS])}.")
     if archives.is_zip(path):
         return archives.Archive(path, lambda member: _history(member, form))
-    found = form or detection.history_of(path)
-    return FORMATS[found](path) if found else readers.open_file(path)
+    return FORMATS[form or detection.history_of(path) or ""](path)
 
 
 def _history(member: Path, form: str | None) -> Reader | None:

@@ -84,7 +84,7 @@ def record(number: int, entry: Any, values: Any) -> Record:
     try:
         found = values(entry)
     except KeyError as missing:
-        return Record(number, {}, f"the entry has no {missing.args[0]}")
+        return Record(number, {"entry": entry}, f"the entry has no {missing.args[0]}")
     except (AttributeError, TypeError, ValueError):
-        return Record(number, {}, "the entry is not what the format asks for")
+        return Record(number, {"entry": entry}, "the entry is not what the format asks for")
     return Record(number, {}, note=found) if isinstance(found, str) else Record(number, found)

@@ -11,6 +11,7 @@ from musicsvc.store.importing.readers import CsvReader, Record, TextReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 CELLS = 4
@@ -50,6 +51,11 @@ def _text(value: Any) -> Any:
 class LastfmCsv(CsvReader):
     """A table with the columns `uts`, `artist`, `album`, `track`."""
 
+    def __init__(self, path: Path) -> None:
+        """Open the file; its columns are not the fields of its records. Raises Failure."""
+        super().__init__(path)
+        self.columns = None
+
     def __iter__(self) -> Iterator[Record]:
         """The scrobbles."""
         for row in super().__iter__():
@@ -84,7 +90,7 @@ class LastfmToCsv(TextReader):
             if len(row) == CELLS:
                 yield record(begins, row, _row)
             elif row:
-                yield Record(begins, {}, f"the row has {len(row)} cells, not {CELLS}")
+                yield Record(begins, {"row": row}, f"the row has {len(row)} cells, not {CELLS}")
 
 
 def _row(row: list[str]) -> Mapping[str, Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from musicsvc.errors import Failure
 from musicsvc.store.importing.histories.detection import COMMENTS
 from musicsvc.store.importing.histories.documents import record
-from musicsvc.store.importing.readers import JsonLinesReader, Record, TextReader
+from musicsvc.store.importing.readers import JsonLinesReader, Record, TextReader, table_record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -78,9 +78,10 @@ class Table(TextReader):
         return found if needed <= set(found) else ()
 
     def _record(self, number: int, header: Sequence[str], row: Sequence[str]) -> Record:
-        if len(row) != len(header):
-            return Record(number, {}, f"the row has {len(row)} cells, the header {len(header)}")
-        found = {self.names[name]: cell for name, cell in zip(header, row, strict=True) if name in self.names}
+        read = table_record(number, header, row)
+        if read.fault is not None:
+            return read
+        found = {self.names[name]: cell for name, cell in read.values.items() if name in self.names}
         return Record(number, found | {"artist": [found["artist"]]})
 
 

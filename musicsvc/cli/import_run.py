@@ -1,0 +1,149 @@
+"""One run of `musicsvc import`: progress, refused rows, the summary, and what an interrupt leaves."""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import typer
+
+from musicsvc.cli import output, progress
+from musicsvc.cli.output import JSON
+from musicsvc.cli.session import Session
+from musicsvc.errors import Failure, Invalid
+
+if TYPE_CHECKING:
+    from musicsvc.cli.refusals import RefusedFile
+    from musicsvc.store.database import Store
+    from musicsvc.store.importing.readers import Reader
+    from musicsvc.store.importing.summary import Summary
+
+    Work = Callable[[Store, Reader, Callable[[Summary], None]], Summary]
+
+
+class Options(NamedTuple):
+    """What every import takes: the file, whether the summary is JSON, and where refused rows are written."""
+
+    file: Path
+    json: bool
+    refused: Path | None
+
+
+def run(session: Session, options: Options, open_file: "Callable[[], Reader]", work: "Work") -> None:
+    """Do the work on the file and report on it; exit 1 where every row was refused."""
+    _check(options)
+    run = _Run(session, options)
+    try:
+        summary = run.do(open_file, work)
+    except Invalid as wrong:
+        raise typer.BadParameter(next(iter(wrong.errors.values())), param_hint="--map") from None
+    except KeyboardInterrupt:
+        run.interrupted()
+        raise
+    finally:
+        run.report_refused()
+    if options.json:
+        output.value(_shown(options.file, summary))
+    else:
+        _draw(session, summary)
+    if _all_refused(summary):
+        raise typer.Exit(1)
+
+
+def _check(options: Options) -> None:
+    """Refuse a file for the refused rows that cannot be written or would overwrite the one that is read."""
+    target = options.refused
+    if target is None:
+        return
+    if target.suffix.lower() != ".csv":
+        raise typer.BadParameter("Refused rows are written as CSV: name a file .csv.", param_hint="--refused")
+    if target.resolve() == options.file.resolve():
+        raise typer.BadParameter("This is the file that is read; name another.", param_hint="--refused")
+    if not target.parent.is_dir():
+        raise Failure(f"{target} cannot be written: there is no folder {target.parent}.")
+
+
+class _Run:
+    """The state of one import: its newest summary, and how many rows are in."""
+
+    def __init__(self, session: Session, options: Options) -> None:
+        self._session = session
+        self._options = options
+        self._summary: Summary | None = None
+        self._through = 0
+        self._file: RefusedFile | None = None
+
+    def do(self, open_file: "Callable[[], Reader]", work: "Work") -> "Summary":
+        with ExitStack() as stack:
+            reader = stack.enter_context(open_file())
+            if self._options.refused is not None:
+                from musicsvc.cli.refusals import RefusedFile
+
+                self._file = RefusedFile(self._options.refused, reader)
+                reader = self._file.reader
+            store = stack.enter_context(self._session.store())
+            told = stack.enter_context(progress.bar(self._session, self._options.file.name))
+
+            def hear(summary: "Summary") -> None:
+                self._summary, self._through = summary, summary.rows
+                if self._file is not None:
+                    self._file.take(summary.refused)
+                told(reader.position, reader.size)
+
+            return work(store, reader, hear)
+
+    def interrupted(self) -> None:
+        again = "Run the same command again: rows that are in are not added twice."
+        if self._summary is not None and self._summary.dry_run:
+            self._session.say("Interrupted. Nothing was written (--dry-run).")
+        elif self._through:
+            self._session.say(f"Interrupted. At least the first {self._through:,} rows are in. {again}")
+        else:
+            self._session.say(f"Interrupted before the first rows were in. {again}")
+
+    def report_refused(self) -> None:
+        """Say what was refused so far, also where the import broke off."""
+        from musicsvc.cli import refusals
+
+        refused = self._summary.refused if self._summary is not None else []
+        if self._file is not None:
+            self._file.take(refused)
+            self._file.write()
+        if not self._options.json:
+            for line in refusals.lines(refused):
+                typer.echo(output.plain(line), err=True)
+
+
+def _draw(session: Session, summary: "Summary") -> None:
+    columns = ("new", "changed", "repeated", "refused")
+    found = [
+        {"kind": kind} | {name: getattr(counts, name) for name in columns} for kind, counts in summary.counts.items()
+    ]
+    output.rows(session, found, ("kind", *columns), json=False)
+    from musicsvc.store.importing.summary import NOTES
+
+    for note, sentence in NOTES.items():
+        if count := summary.notes[note]:
+            session.say(f"{count:,} {sentence}.")
+    if summary.unused:
+        session.say(f"Columns that were not used: {', '.join(map(output.plain, summary.unused))}.")
+    refused = "all" if _all_refused(summary) else f"{len(summary.refused):,}"
+    read = f"{summary.rows:,} rows read, {refused} of them refused."
+    session.say(f"{read} Nothing was written (--dry-run)." if summary.dry_run else read)
+
+
+def _all_refused(summary: "Summary") -> bool:
+    return 0 < len(summary.refused) == summary.rows
+
+
+def _shown(file: Path, summary: "Summary") -> JSON:
+    return {
+        "file": str(file),
+        "dry_run": summary.dry_run,
+        "rows": summary.rows,
+        **{kind: asdict(counts) for kind, counts in summary.counts.items()},
+        "refused": [{"line": row.line, "reason": row.reason} for row in summary.refused],
+        "notes": {note: count for note, count in summary.notes.items() if count},
+        "unused_columns": summary.unused,
+    }

@@ -1,0 +1,40 @@
+"""Files that commands write: a file appears under its name only once it is complete."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from musicsvc.errors import Failure
+
+STDOUT = Path("-")
+
+
+@contextmanager
+def opened(out: Path) -> Iterator[IO[bytes]]:
+    """Open the output, `-` for stdout. An error leaves an older file of that name as it is."""
+    if out == STDOUT:
+        sys.stdout.flush()
+        yield sys.stdout.buffer
+        return
+    if out.is_dir():
+        raise Failure(f"{out} is a folder; name a file.")
+    if out.exists() and not out.is_file():  # a pipe or a device
+        with out.open("wb") as file:
+            yield file
+        return
+    part = out.with_name(f".{out.name}.{os.getpid()}.part")
+    try:
+        with part.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(out)
+    except OSError as error:
+        if error.filename in {None, str(part)}:
+            error.filename = str(out)
+        raise
+    finally:
+        part.unlink(missing_ok=True)

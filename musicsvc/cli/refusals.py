@@ -1,0 +1,122 @@
+"""The refused rows of an import: a line for each reason on stderr, and all of them as a CSV file."""
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from tempfile import SpooledTemporaryFile
+from typing import IO, Any
+
+from musicsvc.cli.output_file import opened
+from musicsvc.store.importing.readers import Reader, Record
+from musicsvc.store.importing.summary import Refusal
+
+MOST_RANGES, MOST_NAMES = 12, 12  # named in a line; the file has them all
+IN_MEMORY = 1 << 20  # bytes
+
+
+def lines(refused: Iterable[Refusal]) -> Iterator[str]:
+    """Yield a line for each reason, with the lines of the file and what the rows name, in the order of the file."""
+    groups: dict[tuple[str | None, str], list[Refusal]] = {}
+    for row in refused:
+        groups.setdefault((row.member, row.kind), []).append(row)
+    for rows in groups.values():
+        if len(rows) == 1:
+            yield f"line {rows[0].line}: {rows[0].reason}"
+            continue
+        names = list(dict.fromkeys(name for row in rows for name in row.names))
+        named = (_some(names, MOST_NAMES),) if names else ()
+        where = _some(list(_ranges([row.line for row in rows])), MOST_RANGES)
+        yield f"lines {where} ({len(rows):,} rows): {rows[0]._replace(names=named).reason}"
+
+
+def _ranges(numbers: Sequence[int]) -> Iterator[str]:
+    """Yield runs of numbers that ascend by one, as `4-7`, and single ones."""
+    begins = ends = numbers[0]
+    for number in (*numbers[1:], None):
+        if number is not None and number == ends + 1:
+            ends = number
+            continue
+        yield str(begins) if begins == ends else f"{begins}-{ends}"
+        if number is not None:
+            begins = ends = number
+
+
+def _some(parts: Sequence[str], most: int) -> str:
+    more = len(parts) - most
+    return ", ".join(parts[:most]) + (f" and {more:,} more" if more > 0 else "")
+
+
+class RefusedFile:
+    """Collects the refused rows with their cells while a file is imported, and writes them as CSV."""
+
+    def __init__(self, target: Path, reader: Reader) -> None:
+        self._target = target
+        self._records: dict[tuple[str | None, int], Mapping[str, Any]] = {}
+        self._columns = dict.fromkeys(reader.columns or ())
+        self._taken = 0
+        self._rows: IO[bytes] = SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115 - closed by write()
+        self.reader: Reader = _Watched(reader, self._records)
+
+    def take(self, refused: Sequence[Refusal]) -> None:
+        """Keep the rows that have been refused since the last call; called after each batch."""
+        for row in islice(refused, self._taken, None):
+            values = self._records[row.member, row.line]
+            self._columns |= dict.fromkeys(values)
+            self._rows.write(json.dumps([row.line, row.reason, values], default=str).encode() + b"\n")
+        self._taken = len(refused)
+        self._records.clear()
+
+    def write(self) -> None:
+        """Write the file: line, reason, and the row's own cells as they were."""
+        names = ["line", "reason"]
+        for column in self._columns:
+            while column in names:
+                column += "_"  # noqa: PLW2901 - a column of the file that is called line
+            names.append(column)
+        self._rows.seek(0)
+        with self._rows, opened(self._target) as file:
+            text = io.TextIOWrapper(file, "utf-8", newline="")
+            table = csv.writer(text, quoting=csv.QUOTE_ALL)
+            table.writerow(names)
+            for packed in self._rows:
+                line, reason, values = json.loads(packed)
+                table.writerow([line, reason, *(_text(values.get(column)) for column in self._columns)])
+            text.flush()
+            text.detach()
+
+
+class _Watched(Reader):
+    """A reader that keeps the values of the records that it yields."""
+
+    def __init__(self, reader: Reader, records: dict[tuple[str | None, int], Mapping[str, Any]]) -> None:
+        self._reader = reader
+        self._records = records
+        self.columns = reader.columns
+        self.size = reader.size
+
+    @property
+    def position(self) -> int:
+        """How much of `size` has been read."""
+        return self._reader.position
+
+    def __iter__(self) -> Iterator[Record]:
+        """The records, once."""
+        for record in self._reader:
+            self._records[record.member, record.line] = record.values
+            yield record
+
+    def close(self) -> None:
+        """Close the file."""
+        self._reader.close()
+
+
+def _text(value: Any) -> str:
+    """A value as an import reads it from a cell."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    if isinstance(value, list):
+        return ";".join(map(_text, value))
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,205 @@
+"""What an import says of the rows that it refuses: a line for each reason, and all of them as a file."""
+
+from __future__ import annotations
+
+import csv
+import json
+import zipfile
+from typing import TYPE_CHECKING
+
+import duckdb
+import pytest
+
+from musicsvc.cli import refusals
+from musicsvc.store.importing.summary import Refusal
+from musicsvc.store.models import Artist, Track, TrackArtist
+from tests.command import run_in_process
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from musicsvc.store.database import Store
+    from tests.cli.conftest import Json, Run
+
+Table = list[list[str]]
+
+
+def table(file: Path) -> Table:
+    with file.open(encoding="utf-8", newline="") as lines:
+        return list(csv.reader(lines))
+
+
+def test_rows_are_grouped_by_reason_in_ranges_of_lines() -> None:
+    def rows(kind: str, lines: list[int], *names: str) -> list[Refusal]:
+        return [Refusal(line, kind, names) for line in lines]
+
+    refused = [
+        *rows("track is missing", [2]),
+        *rows("no such track", [3, 4, 5, 9], "'a'"),
+        *rows("no such track", [6, 11], "'b'", "'a'"),
+        *rows("no such account", [7], "'x'"),
+        *rows("bpm must be a number", list(range(20, 60, 2))),
+        Refusal(2, "track is missing", member="in.json"),
+        Refusal(3, "track is missing", member="in.json"),
+    ]
+    assert list(refusals.lines(refused)) == [
+        "line 2: track is missing",
+        "lines 3-5, 9, 6, 11 (6 rows): no such track: 'a', 'b'",
+        "line 7: no such account: 'x'",
+        "lines 20, 22, 24, 26, 28, 30, 32, 34, 36, 38, 40, 42 and 8 more (20 rows): bpm must be a number",
+        "lines 2-3 (2 rows): in.json: track is missing",
+    ]
+    many = [Refusal(line, "no such track", (f"'{line}'",)) for line in range(1, 16)]
+    (line,) = refusals.lines(many)
+    assert line.startswith("lines 1-15 (15 rows): no such track: '1', '2'")
+    assert line.endswith("'12' and 3 more")
+
+
+def test_fifty_three_rows_of_one_reason_are_one_line_with_the_ids_that_are_missing(
+    run: Run, store: Store, tmp_path: Path
+) -> None:
+    run("user", "create", "me@example.test")
+    store.write(lambda: Track.create(name="T", duration=1, created_at=1, external_id="here", imported_for=0)).result()
+    ids = ["here", *(f"gone-{number % 3}" for number in range(53))]
+    file = tmp_path / "list.csv"
+    file.write_text("playlist,external_id\n" + "".join(f"P,{each}\n" for each in ids))
+    done = run("import", "playlists", str(file), "--manager", "me@example.test")
+    assert done.stderr.splitlines() == [
+        "lines 3-55 (53 rows): no track has this external_id; import the catalog first: 'gone-0', 'gone-1', 'gone-2'",
+        "54 rows read, 53 of them refused.",
+    ]
+
+
+def test_tracks_that_differ_in_case_are_named_with_their_ids(run: Run, store: Store, tmp_path: Path) -> None:
+    def make() -> None:
+        for number, name in enumerate(("KISS", "Kiss"), 1):
+            Artist.create(name=name, created_at=1)
+            Track.create(name="Rag", duration=1, created_at=1)
+            TrackArtist.create(track=number, artist=number, position=0)
+
+    store.write(make).result()
+    file = tmp_path / "plays.csv"
+    file.write_text("artist,track,played_at,listener\nkiss,rag,1402920000,z\nKiss,Rag,1402920000,z\n")
+    said = run("import", "plays", str(file)).stderr.splitlines()[0]
+    assert said.startswith("line 2: several tracks differ in case alone; name one by track_id or external_id: ")
+    assert said.endswith(": 'rag' by kiss (track_id 1 or 2)")
+
+
+CASES = {
+    "rows.csv": (
+        'track,artist,reason,bpm\n"One, two",A,"x ""y""",fast\nT,A,,90\nU,A\nV,A,r,9,more,"ev;en"\n,B,=1+1,\n',
+        [
+            ["line", "reason", "track", "artist", "reason_", "bpm", "further cells"],
+            ["2", "bpm must be a number", "One, two", "A", 'x "y"', "fast", ""],
+            ["4", "the row has 2 cells, the header 4", "U", "A", "", "", ""],
+            ["5", "the row has 6 cells, the header 4", "V", "A", "r", "9", "more;ev;en"],
+            ["6", "track is missing", "", "B", "=1+1", "", ""],
+        ],
+    ),
+    "rows.jsonl": (
+        (
+            '{"track": "T", "artist": ["A", "B"], "bpm": 90}\n'
+            '{"artist": ["A", "B"], "x": {"y": [1]}, "tags": null}\n{broken\n'
+        ),
+        [
+            ["line", "reason", "artist", "x", "tags", "row"],
+            ["2", "track is missing", "A;B", '{"y": [1]}', "", ""],
+            ["3", "the line is not valid JSON", "", "", "", "{broken"],
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_file_holds_each_refused_row_with_its_own_cells(run: Run, tmp_path: Path, name: str) -> None:
+    content, expected = CASES[name]
+    file, target = tmp_path / name, tmp_path / "refused.csv"
+    file.write_text(content)
+    target.write_text("old")
+    run("import", "catalog", str(file), "--refused", str(target))
+    assert table(target) == expected
+    assert target.read_bytes().startswith(b'"line","reason"')
+
+
+def test_a_mended_file_of_refused_rows_goes_in(run: Run, ask: Json, tmp_path: Path) -> None:
+    file, target = tmp_path / "rows.csv", tmp_path / "refused.csv"
+    file.write_text("name,by,bpm\nT,A,fast\nU,A,90\n" + "".join(f"S{number},B,slow\n" for number in range(1200)))
+    pairs = ("--map", "name=track", "by=artist")
+    run("import", "catalog", str(file), *pairs, "--refused", str(target))
+    rows = table(target)
+    assert (len(rows), rows[-1]) == (1202, ["1203", "bpm must be a number", "S1199", "B", "slow"])
+    mended = tmp_path / "mended.csv"
+    mended.write_text(target.read_text("utf-8").replace("fast", "80").replace("slow", "70"))
+    done = ask("import", "catalog", str(mended), *pairs, "--refused", str(target))
+    assert (done["tracks"]["new"], done["refused"]) == (1201, [])
+    assert table(target) == [["line", "reason", "line_", "reason_", "name", "by", "bpm"]]
+
+
+def test_cells_of_parquet_and_of_archives_are_kept(run: Run, tmp_path: Path) -> None:
+    file, target = tmp_path / "songs.parquet", tmp_path / "refused.csv"
+    with duckdb.connect() as connection:
+        songs = "SELECT 'T' AS track, ['A', 'B; C'] AS artist, DATE '1999-12-31' AS release_date, 9.5::DOUBLE AS bpm"
+        rows = f"{songs} UNION ALL SELECT NULL, ['A'], DATE '1999-12-31', 5"
+        connection.execute(f"COPY ({rows}) TO '{file}' (FORMAT parquet)")
+    run("import", "catalog", str(file), "--refused", str(target))
+    assert table(target)[1:] == [["2", "track is missing", "", "A", "1999-12-31", "5.0"]]
+
+    entry = {"endTime": "2024-05-01 10:00", "msPlayed": 60_000, "trackName": "T"}
+    whole = entry | {"artistName": "A"}
+    with zipfile.ZipFile(tmp_path / "my.zip", "w") as archive:
+        for number in (0, 1):
+            archive.writestr(f"StreamingHistory{number}.json", json.dumps([whole, entry]))
+    run("import", "plays", str(tmp_path / "my.zip"), "--listener", "z", "--create-missing", "--refused", str(target))
+    assert [(line, reason) for line, reason, *_ in table(target)[1:]] == [
+        ("2", f"StreamingHistory{number}.json: the entry has no artistName") for number in (0, 1)
+    ]
+    assert json.loads(table(target)[1][2]) == entry
+
+
+def test_an_import_of_which_nothing_goes_in_fails(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "rows.csv"
+    file.write_text("track,artist\nT,\nU,\n")
+    for more in ([], ["--json"], ["--dry-run"]):
+        done = run_in_process(["import", "catalog", str(file), *more])
+        assert done.returncode == 1
+        assert ("2 rows read, all of them refused." in done.stderr) == (more != ["--json"])
+    assert len(json.loads(run_in_process(["import", "catalog", str(file), "--json"]).stdout)["refused"]) == 2
+    file.write_text("track,artist\n")
+    run("import", "catalog", str(file))
+
+
+@pytest.mark.usefixtures("run")
+def test_a_file_that_breaks_off_leaves_what_was_refused_before(tmp_path: Path) -> None:
+    file, target = tmp_path / "rows.csv", tmp_path / "refused.csv"
+    rows = "".join(f"S{number},A,{'fast' if number == 7 else '90'}\n" for number in range(600))
+    file.write_bytes(b"track,artist,bpm\n" + rows.encode() + b"\xff,A,90\n")
+    done = run_in_process(["import", "catalog", str(file), "--refused", str(target)])
+    assert done.returncode == 1
+    assert "The first 500 rows are in" in done.stderr
+    assert "line 9: bpm must be a number" in done.stderr
+    assert table(target)[1] == ["9", "bpm must be a number", "S7", "A", "fast"]
+
+
+def test_a_file_that_cannot_take_the_refused_rows_is_told_before_anything_is_read(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "rows.csv"
+    file.write_text("track,artist\nT,A\nU,\n")
+    for name in ("refused.xlsx", "refused", "rows.csv"):
+        run("import", "catalog", str(file), "--refused", str(tmp_path / name), expect=2)
+    missing = tmp_path / "no" / "refused.csv"
+    assert "no folder" in run("import", "catalog", str(file), "--refused", str(missing), expect=1).stderr
+    assert file.read_text().startswith("track,artist")
+    assert run("export", "tracks").stdout.count("\n") == 1
+
+
+def test_whose_plays_they_are_is_asked_for_before_a_history_is_read(run: Run, tmp_path: Path) -> None:
+    files = {
+        "lastfm.csv": "uts,artist,album,track\n1402920000,Ann,,Rag\n",
+        ".scrobbler.log": "#AUDIOSCROBBLER/1.1\nAnn\t\tRag\t1\t9\tL\t1402920000\t\n",
+        "StreamingHistory0.json": '[{"endTime": "", "msPlayed": 60000, "trackName": "R", "artistName": "A"}, broken',
+    }
+    for name, content in files.items():
+        (tmp_path / name).write_text(content)
+        done = run("import", "plays", str(tmp_path / name), expect=1)
+        assert done.stderr == "Error: Say whose plays these are: --listener NAME, or --map COLUMN=listener.\n"
+    run("import", "plays", str(tmp_path / "lastfm.csv"), "--listener", "z", "--create-missing")
+    assert "Rag" in run("export", "tracks").stdout

@@ -1,0 +1,13 @@
+"""The refused rows of an import as tests compare them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from musicsvc.store.importing.summary import Summary
+
+
+def reasons(summary: Summary) -> list[tuple[int, str]]:
+    """The line and the whole reason of each refused row."""
+    return [(refusal.line, refusal.reason) for refusal in summary.refused]
