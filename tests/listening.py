@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from musicsvc.clock import DAY
 from musicsvc.store import listeners, plays, tokens, users
 from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist, TrackLike, TrackRepost
 from tests.recounting import GivenTo, Past, PlayOf
@@ -31,6 +32,13 @@ TRACKS: tuple[tuple[int | None, tuple[int, ...]], ...] = (
 )
 ARTISTS = 3
 SLOT = 30_000_000
+
+
+def edges(now: int) -> list[int]:
+    """The first instant of each window and of the one before it, and the last instant before each."""
+    today = now // DAY * DAY
+    firsts = [today + DAY - windows * days * DAY for days in (7, 30, 90, 365) for windows in (1, 2)]
+    return sorted({at for first in firsts for at in (first - 1, first)})
 
 
 @dataclass
@@ -66,16 +74,30 @@ class Catalog:
                 self._taken.add((track, at // SLOT, name))
                 self.past.plays.append(PlayOf(track, at, name))
 
+    def live_on_edges(self, now: int) -> None:
+        """Take plays, likes and reposts at the edges of windows, each another number; in a unit that writes."""
+        first, second, *_ = self.tracks
+        at_edges = edges(now)
+        # Likes and reposts also in the last instant of today and in the first of tomorrow.
+        given = [*at_edges, (now // DAY + 1) * DAY - 1, (now // DAY + 1) * DAY]
+        self.hear((first, at, f"edge {at} {each}") for number, at in enumerate(at_edges) for each in range(number))
+        self.give(
+            [(each, at) for number, at in enumerate(given) for each in [first] * (number % 3 + 1)],
+            [(each, at) for number, at in enumerate(given) for each in [second] * (number % 4 + 1)],
+        )
+
     def give(self, likes: Iterable[tuple[int, int]], reposts: Iterable[tuple[int, int]]) -> None:
         """Let new accounts like and repost, as (track's id, time); in a writing unit."""
         for table, given, kept in (
             (TrackLike, likes, self.past.likes),
             (TrackRepost, reposts, self.past.reposts),
         ):
-            for track, at in given:
-                someone = users.create(f"{table.__name__}{len(kept)}.{self.artists[0]}@label.test", now=at).id
-                table.create(track=track, user=someone, created_at=at)
-                kept.append(GivenTo(track, at))
+            new = [GivenTo(track, at) for track, at in given]
+            names = [f"{table.__name__}{len(kept) + number}.{self.artists[0]}".lower() for number in range(len(new))]
+            people = [users.NewUser(f"{name}@label.test", name) for name in names]
+            for each, user in zip(new, users.create_many(people, now=0), strict=True):
+                table.create(track=each.track, user=user, created_at=each.at)
+            kept.extend(new)
 
 
 def catalog(now: int) -> Catalog:

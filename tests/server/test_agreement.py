@@ -87,6 +87,7 @@ def made(store: Store, clock: MovableClock) -> Catalog:
         made.give(
             *([(made.tracks[chance.randrange(4)], now - chance.randrange(300) * DAY) for _ in range(30)] for _ in "lr")
         )
+        made.live_on_edges(now)
         return made
 
     return store.write(fill).result()
@@ -159,7 +160,8 @@ async def test_the_report_and_its_pdf_tell_the_same_figures(
     assert report["period"] == everything.pop("period")
     assert {name: report["summary"][name] for name in everything} == everything
     assert report["charts"] == past.chart("artist", 0, TIMEFRAMES[period], now)
-    assert report["top_tracks"] == past.artist(0, period, now, 0)["top_tracks"][: len(report["top_tracks"])]
+    played = [row for row in past.artist(0, period, now, 0)["top_tracks"] if row["plays"]["period"]]
+    assert report["top_tracks"] == played != []
     for row in report["top_tracks"]:
         figures = await data(ask, f"tracks/{row['id']}?period={period}")
         assert row["plays"] == figures["plays"]

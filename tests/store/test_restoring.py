@@ -180,8 +180,12 @@ def test_a_backup_that_is_none_changes_nothing(
 
 
 def test_the_database_is_no_backup_of_itself(path: Path) -> None:
-    with pytest.raises(Failure, match="is the database itself"):
-        restore(path, path)
+    link = path.with_name("link.db")
+    link.symlink_to(path)
+    for file, place in ((path, path), (link, path), (path, link)):
+        with pytest.raises(Failure, match="is the database itself"):
+            restore(file, place)
+    assert names(path) == {"old"}
 
 
 def test_nothing_is_restored_under_an_open_store(path: Path, backup: Path) -> None:
