@@ -259,6 +259,14 @@ def test_a_database_that_was_left_for_good_opens_as_before(path: Path) -> None:
     assert names(path) == {"old", "next"}
 
 
+def test_progress_reaches_the_whole_and_never_exceeds_it(path: Path, backup: Path) -> None:
+    steps: list[tuple[float, float]] = []
+    restoring.restore(backup, path, now=NOW, told=lambda done, total: steps.append((done, total)))
+    size = backup.stat().st_size
+    assert (size, size) in steps
+    assert all(0 <= done <= total for done, total in steps)
+
+
 @pytest.mark.parametrize("moment", [0.0, 0.5, 1.0])
 def test_a_full_disk_is_told_and_the_old_database_stands(
     path: Path, backup: Path, tmp_path: Path, moment: float
