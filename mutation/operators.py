@@ -53,6 +53,7 @@ OPTIONAL = {
     *("where", "order_by", "distinct", "limit", "offset", "having", "group_by", "desc", "asc"),
     *("strip", "lstrip", "rstrip", "lower", "upper", "casefold", "removeprefix", "removesuffix"),
 }
+GUARDS = {"strict", "slots"}  # they change nothing in code that is right
 DROPPED_ARGUMENTS = {"where", "order_by", "on", "having"}
 
 
@@ -153,7 +154,7 @@ def _arguments(source: Source, node: ast.Call) -> Iterator[Change]:
         swapped = f"{source.text(plain[1])}{between}{source.text(plain[0])}"
         yield Change("swapped arguments", (start, end), swapped)
     for keyword in node.keywords:
-        if keyword.arg and keyword.arg not in PROSE:
+        if keyword.arg and keyword.arg not in PROSE | GUARDS:
             start, end = source.span(keyword)
             comma = re.match(rb"\s*,[ ]?", source.content[end:])
             yield Change("dropped argument", (start, end + (len(comma[0]) if comma else 0)), "")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -157,6 +159,16 @@ def test_what_fails_leaves_the_old_file_and_nothing_beside_it(run: Run, export: 
 
     assert file.read_text() == "old"
     assert list(folder.iterdir()) == [file]
+
+
+def test_a_pipe_takes_an_export_and_stays_a_pipe(export: Export, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as reader:
+        read = reader.submit(pipe.read_bytes)
+        export("tracks", "-o", str(pipe), "--format", "csv")
+        assert read.result().startswith(b'"track_id",')
+    assert pipe.is_fifo()
 
 
 def test_an_artist_of_nobodys_can_be_reported_on(export: Export, store: Store, tmp_path: Path) -> None:

@@ -109,6 +109,8 @@ async def test_an_answer_built_in_pieces_is_the_same(
         assert again.status == 304
     made = await client.post("collections", {"name": "New", "track_ids": [2, 1, 2]})
     assert [track["id"] for track in made.json["collection"]["tracks"]] == [2, 1, 2]
+    empty = await client.post("collections", {"name": "Empty", "track_ids": []})
+    assert (empty.status, empty.json["collection"]["tracks"]) == (201, [])
 
 
 async def test_json_is_made_off_the_event_loop(
