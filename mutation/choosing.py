@@ -92,7 +92,8 @@ class Chooser:
         for places in self._uses.behind(broken.module, "" if broken.suite is None else broken.function, position):
             if found := self._tests_of(places):
                 return found
-        return set().union(*(each.all for each in traced.values()))
+        tests = set().union(*(each.all for each in traced.values()))
+        return tests or self._tests_of(self._uses.mentioning(broken.module, position))
 
     def _tests_of(self, places: Iterable[tuple[str, str]]) -> set[str]:
         known = self._recording.functions

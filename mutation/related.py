@@ -59,6 +59,11 @@ class Uses:
             seen.update(units)
             yield [(unit.module, unit.function) for unit in units if unit.function]
 
+    def mentioning(self, module: str, position: suites.Position) -> list[Place]:
+        """The functions that mention what a statement defines, however common its name is."""
+        names = {name for unit in self._by_module[module] if unit.start <= position < unit.end for name in unit.defines}
+        return [(unit.module, unit.function) for name in names for unit in self._mentioning[name] if unit.function]
+
     def _next(self, units: Iterable[Unit]) -> set[Unit]:
         found: set[Unit] = set()
         for unit in units:

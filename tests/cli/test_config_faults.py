@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from musicsvc import config
+from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
 from tests.cli.conftest import Run
 
@@ -111,3 +112,10 @@ def test_a_number_has_its_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     for name, value in [*bad, *((name, 0) for name in TIMES)]:
         with pytest.raises(Failure, match=rf"^Setting {re.escape(name)}: "):
             config.load(options={name: value})
+
+
+def test_a_message_to_be_said_once_is_not_repeated(capsys: pytest.CaptureFixture[str]) -> None:
+    session = Session()
+    for message in ("first", "second", "first"):
+        session.say_once(message)
+    assert capsys.readouterr().err == "first\nsecond\n"

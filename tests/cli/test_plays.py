@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from musicsvc.store.database import Store
+from musicsvc.store.importing import histories, readers
 from musicsvc.store.models import Artist, Play, PlayDay, Track, TrackArtist
 from tests.cli.conftest import Json, Run
 from tests.command import run_in_process
@@ -95,3 +96,13 @@ def test_old_plays_go_where_the_setting_says_so(
     assert "Plays before" in run("plays", "recount").stderr
     refused = run_in_process(["import", "plays", table, *PAIRS]).stderr
     assert "lines 2-4 (3 rows): Plays of that day are not kept any more" in refused
+
+
+def test_every_format_of_a_history_can_be_named_and_is_in_the_help(run: Run, tmp_path: Path) -> None:
+    names = [*readers.FORMATS, *histories.FORMATS]
+    listed = " ".join(run("import", "plays", "--help").stdout.split()).replace("- ", "-")
+    assert f"{', '.join(names[:-1])} or {names[-1]}." in listed
+    for name in names:
+        done = run_in_process(["import", "plays", str(tmp_path / "nothing"), "--format", name])
+        assert "Invalid value for '--format'" not in done.stderr, name
+    assert "Invalid value for '--format'" in run("import", "plays", "x.csv", "--format", "mp3", expect=2).stderr
