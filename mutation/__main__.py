@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # copies and processes go in any case
     try:
-        return int(options.command(Project(options.root.resolve(), options.package), options))
+        return int(options.command(Project(options.root.resolve(), options.package, options.store), options))
     except (recording.FailedError, BrokenBeforeError) as error:
         print(error, file=sys.stderr)
         return 2
@@ -41,6 +41,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m mutation", description=__doc__)
     parser.add_argument("--root", type=Path, default=Path(__file__).parents[1], help="folder of the project")
     parser.add_argument("--package", default="musicsvc", help="package to break")
+    parser.add_argument("--store", choices=["sqlite", "postgres"], default="sqlite", help="store of the tests")
     commands = parser.add_subparsers(required=True)
     record = commands.add_parser("record", help="run tests once, to learn which test executes which code")
     record.set_defaults(command=_record)
@@ -62,11 +63,11 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _record(project: Project, options: argparse.Namespace) -> int:
-    path = project.cache / "recording.json"
+    path = project.recording
     began = time.monotonic()
     made, failed = recording.record(project, options.tests, options.workers, recording.Recording.load(path))
     made.save(path)
-    if project.root == HERE.parent:
+    if project.root == HERE.parent and not project.options:
         made.thinned().save(THIN)
     for test in failed:
         print(f"not recorded, because it did not pass: {test}")
@@ -76,7 +77,7 @@ def _record(project: Project, options: argparse.Namespace) -> int:
 
 def _run(project: Project, options: argparse.Namespace) -> int:
     sources = [Source(module, project.source(module)) for module in project.modules()]
-    path = project.cache / "recording.json"
+    path = project.recording
     recorded = recording.Recording.load(path if path.exists() else THIN).adapted(project)
     chosen = _chosen(project, sources, options)
     chooser = Chooser(recorded, project.root, sources, options.budget)

@@ -31,15 +31,27 @@ class Project:
 
     root: Path
     package: str = "musicsvc"
+    store: str = "sqlite"
 
     def modules(self) -> Iterator[str]:
         """The paths of the modules that can be broken, relative to the root."""
         for path in sorted((self.root / self.package).rglob("*.py")):
-            if FROZEN not in path.parts:
+            of_postgres = "postgres" in path.stem  # runs on that store alone
+            if FROZEN not in path.parts and of_postgres == (self.store == "postgres"):
                 yield path.relative_to(self.root).as_posix()
 
     def source(self, module: str) -> bytes:
         return (self.root / module).read_bytes()
+
+    @property
+    def options(self) -> list[str]:
+        """The options of pytest for the store."""
+        return [] if self.store == "sqlite" else ["--store", self.store]
+
+    @property
+    def recording(self) -> Path:
+        """The file of the recording of this store."""
+        return self.cache / ("recording.json" if self.store == "sqlite" else f"recording-{self.store}.json")
 
     @property
     def cache(self) -> Path:
@@ -65,6 +77,7 @@ class Copy:
         (self.site / "mutation.pth").write_text("\n".join([str(self.root), *own]), "utf-8")
         for plugin in INSIDE.glob("mutation_*.py"):
             shutil.copy(plugin, self.site)
+        self._options = project.options
         self._shared = project.root.parent / "shared" / "data"
 
     def configure(self, name: str, settings: object) -> Path:
@@ -75,10 +88,10 @@ class Copy:
 
     def start(self, arguments: list[str], output: Path) -> subprocess.Popen[bytes]:
         """Start pytest in the copy, in a process group of its own."""
-        command = [str(self.python), "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:schemathesis", *arguments]
+        command = [str(self.python), "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:schemathesis", *self._options]
         with output.open("wb") as file:
             return subprocess.Popen(
-                command,
+                [*command, *arguments],
                 cwd=self.root,
                 stdin=subprocess.DEVNULL,
                 stdout=file,

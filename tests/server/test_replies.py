@@ -2,8 +2,11 @@
 
 import re
 import zlib
-from typing import Any
+from typing import Any, NoReturn
 
+import pytest
+
+from musicsvc.server import dispatch
 from tests.serving import Answer, Client
 from tests.wire import connected, request
 
@@ -156,3 +159,21 @@ async def test_head_is_get_without_a_body(client: Client) -> None:
 def lasting(answer: Answer) -> dict[str, Any]:
     """The headers that do not differ from one answer to the next."""
     return {name: value for name, value in answer.headers.items() if name.lower() not in {"date", "x-request-id"}}
+
+
+async def test_an_answer_that_cannot_be_made_is_a_500_and_the_log_says_why(
+    client: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fail(*_: object) -> NoReturn:
+        raise RuntimeError("no answer")
+
+    monkeypatch.setattr(dispatch, "answer", fail)
+
+    answer = await client.get("albums")
+
+    assert (answer.status, answer.json["status"], answer.headers["Connection"]) == (500, "error", "close")
+    assert "no answer" not in answer.body.decode()
+    (line,) = [record for record in caplog.records if record.name.startswith("musicsvc")]
+    assert line.levelname == "ERROR"
+    assert line.exc_info
+    assert str(line.exc_info[1]) == "no answer"
