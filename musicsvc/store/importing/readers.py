@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from abc import ABC, abstractmethod
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 PARQUET = b"PAR1"
 FORMATS = ("csv", "jsonl", "parquet")
 FURTHER = "further cells"
-SUFFIXES = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
+SEPARATORS = ",;\t"
+SUFFIXES = {".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
 
 
 class Record(NamedTuple):
@@ -71,7 +73,10 @@ def open_file(path: Path, form: str | None = None) -> Reader:
         with extras.required("parquet"):
             from musicsvc.store.importing.parquet import ParquetReader  # noqa: PLC0415 - the extra may be missing
         return ParquetReader(path)
-    return CsvReader(path) if kind == "csv" else JsonLinesReader(path)
+    if kind == "csv":
+        return CsvReader(path)
+    _refuse_document(path)
+    return JsonLinesReader(path)
 
 
 def format_of(path: Path) -> str:
@@ -85,18 +90,46 @@ def format_of(path: Path) -> str:
 
 
 def _sniff(path: Path) -> str:
-    lines = Lines(path)
-    try:
+    with closing(Lines(path)) as lines:
         if lines.starts_with(PARQUET):
             return "parquet"
-        first = next(iter(lines), "")
-    finally:
-        lines.close()
-    if first.startswith("{"):
+    first = _first_line(path)
+    if first.startswith(("{", "[")):
         return "jsonl"
-    if "," in first:
+    if any(sign in first for sign in SEPARATORS):
         return "csv"
     raise Failure(f"The format of {path} cannot be told. Say it with --format, one of {', '.join(FORMATS)}.")
+
+
+def _first_line(path: Path) -> str:
+    """The first line that is not blank, without white space around it."""
+    with closing(Lines(path)) as lines:
+        return next(filter(None, map(str.strip, lines)), "")
+
+
+def _separator(path: Path) -> str:
+    """The sign that cuts the header into the most columns; the comma in doubt."""
+    first = _first_line(path)
+
+    def columns(sign: str) -> int:
+        try:
+            return len(next(csv.reader([first], delimiter=sign), []))
+        except csv.Error:  # a cell that is too long, which reading the file reports
+            return 0
+
+    return max(SEPARATORS, key=columns)
+
+
+def _refuse_document(path: Path) -> None:
+    """Raise Failure for JSON that is one value and not an object per line."""
+    first = _first_line(path)
+    if first.startswith("["):
+        what = "is a JSON array"
+    elif first == "{":
+        what = "is one JSON document over several lines"
+    else:
+        return
+    raise Failure(f"{path} {what}. JSON Lines is expected, one object per line; jq -c '.[]' FILE writes it that way.")
 
 
 class TextReader(Reader):
@@ -117,12 +150,13 @@ class TextReader(Reader):
 
 
 class CsvReader(TextReader):
-    """Comma-separated values under a row of names."""
+    """Values separated by commas, semicolons or tabs under a row of names."""
 
     def __init__(self, path: Path) -> None:
         """Read the names; Failure where there are none, or one stands twice."""
+        separator = _separator(path)
         super().__init__(path)
-        self._rows = csv.reader(iter(self._lines), strict=True)
+        self._rows = csv.reader(iter(self._lines), delimiter=separator, strict=True)
         try:
             self._names = self._header()
         except BaseException:

@@ -1,5 +1,6 @@
 """Files as records: formats, damage, line numbers."""
 
+import csv
 import gzip
 from collections.abc import Callable
 from pathlib import Path
@@ -79,6 +80,9 @@ def test_parquet_rows_are_numbered_and_keep_their_types(tmp_path: Path) -> None:
         ("x.parquet", b"", "parquet"),
         ("x", b'{"a": 1}\n', "jsonl"),
         ("x.txt", b"a,b\n", "csv"),
+        ("x.txt", b"\na;b\n", "csv"),
+        ("x.txt", b"a\tb\n", "csv"),
+        ("x.tsv", b"a", "csv"),
         ("x", b"PAR1....", "parquet"),
         ("x", gzip.compress(b'{"a": 1}\n', mtime=0), "jsonl"),
     ],
@@ -87,6 +91,48 @@ def test_the_format_is_told_by_the_name_else_by_the_beginning(
     written: Written, name: str, content: bytes, form: str
 ) -> None:
     assert readers.format_of(written(content, name)) == form
+
+
+HEADERS = {
+    "a;b;c\n": ["a", "b", "c"],
+    "a\tb\n": ["a", "b"],
+    '"a, or b; or c";b;"c"\n': ["a, or b; or c", "b", "c"],
+    '"a; b","c\td",e\n': ["a; b", "c\td", "e"],
+    "a (x; y),b,c\n": ["a (x; y)", "b", "c"],
+    "a;b,c\n": ["a;b", "c"],
+    "\ufeffa\n": ["a"],
+    "\r\n a ; b \r\n": ["a", "b"],
+}
+
+
+@pytest.mark.parametrize("header", HEADERS)
+def test_the_separator_is_the_sign_that_makes_the_most_columns(written: Written, header: str) -> None:
+    with readers.open_file(written(header)) as reader:
+        assert reader.columns == HEADERS[header]
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_real_songs_are_the_same_with_every_separator(
+    shared_data: Callable[[str], Path], tmp_path: Path, separator: str
+) -> None:
+    songs = shared_data("spotify_songs/spotify_songs.csv.gz")
+    other = tmp_path / "songs.txt"
+    with gzip.open(songs, "rt", encoding="utf-8", newline="") as lines, other.open("w", newline="") as file:
+        csv.writer(file, delimiter=separator).writerows(csv.reader(lines))
+    found = records(other)
+    assert len(found) == 32_833
+    assert found == records(songs)
+    assert {"Khea;Omar Varela"} < {row[1]["track_artist"] for row in found}
+    assert sum("," in row[1]["track_name"] for row in found) > 100
+
+
+@pytest.mark.parametrize("content", ['[{"a": 1}]', '\n [\n{"a": 1}\n]', '{\n"a": 1\n}\n'])
+@pytest.mark.parametrize("name", ["x.json", "x.jsonl"])
+def test_json_that_is_one_value_gets_a_hint(written: Written, content: str, name: str) -> None:
+    for packed in (content.encode(), gzip.compress(content.encode())):
+        said = failure(written(packed, name))
+        assert ("is a JSON array" in said) == ("[" in content)
+        assert "JSON Lines is expected, one object per line" in said
 
 
 def test_a_format_that_cannot_be_told_is_asked_for(written: Written) -> None:
