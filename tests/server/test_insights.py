@@ -280,6 +280,12 @@ def share(made: Catalog, now: int) -> None:
             past.by_artist.setdefault(each, []).append(track)
         made.hear((track, now, str(each)) for each in range(number // 8 % 4 + 20))
         made.hear((track, now - 40 * DAY, str(each)) for each in range(number % 3))
+    # More tracks with one of them than with others, and fewer plays.
+    quiet = int(Track.create(name="Quiet", duration=1, created_at=1).id)
+    past.names[quiet] = "Quiet"
+    for position, each in enumerate((artist, next(each for each in past.by_artist if each not in made.artists))):
+        TrackArtist.create(track=quiet, artist=each, position=position)
+        past.by_artist[each].append(quiet)
 
 
 async def test_lists_of_figures_are_cut_at_their_bounds_in_the_middle_of_ties(
