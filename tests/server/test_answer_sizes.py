@@ -7,6 +7,7 @@ import re
 import threading
 import time
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,9 +19,9 @@ from musicsvc.server.answer_memory import AnswerMemory, Reservation
 from musicsvc.server.calls import Call
 from tests import heavy
 from tests.counting import queries
+from tests.paging import world as worlds
 from tests.serving import Client, person, running
 from tests.wire import not_reading, request
-from tests.world import fill
 
 if TYPE_CHECKING:
     from musicsvc.clock import MovableClock
@@ -34,11 +35,11 @@ NESTING = [
     "albums",
     "albums?perPage=50",
     "albums/1?with=genres,tags",
-    "artists/1/albums",
-    "artists/1/tracks",
-    "playlists/1/tracks?page=2&perPage=4",
-    "collections/1",
-    "producer-intelligence/insights/artists/1/collaborations",
+    "artists/6/albums",
+    "artists/6/tracks",
+    "playlists/1/tracks?page=2&perPage=30",
+    "collections/2",
+    "producer-intelligence/insights/artists/6/collaborations",
 ]
 
 
@@ -93,10 +94,10 @@ async def test_a_page_of_tracks_that_would_be_too_large_is_refused(
 
 
 async def test_an_answer_built_in_pieces_is_the_same(
-    client: Client, store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
+    anonymous: Client, store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await fill(client, store, clock, 7)
-    await client.post("playlists/1/tracks/add", {"ids": [1, 1, 2]})
+    world = store.write(partial(worlds.build, anonymous.root, clock.now())).result()
+    client = anonymous.holding(world.tokens["ann"])
     whole = {path: await client.get(path) for path in NESTING}
     monkeypatch.setattr(large_answers, "LARGE", 1000)
     for path in NESTING:
@@ -114,9 +115,10 @@ async def test_an_answer_built_in_pieces_is_the_same(
 
 
 async def test_json_is_made_off_the_event_loop(
-    client: Client, store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
+    anonymous: Client, store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await fill(client, store, clock, 3)
+    world = store.write(partial(worlds.build, anonymous.root, clock.now())).result()
+    client = anonymous.holding(world.tokens["ann"])
     threads: dict[str, set[str]] = {}
     encode = large_answers.encode
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
 from musicsvc.server.route import JSON_MEDIA, Access
 from tests.asking import ASKED, Question
+from tests.paging import world as worlds
 from tests.rights.world import OWNER, World
-from tests.world import fill
 
 if TYPE_CHECKING:
     from musicsvc.clock import MovableClock
@@ -18,9 +19,10 @@ if TYPE_CHECKING:
 
 
 async def test_every_read_has_the_keys_of_its_tier_and_no_others(
-    client: Client, store: Store, clock: MovableClock
+    anonymous: Client, store: Store, clock: MovableClock
 ) -> None:
-    await fill(client, store, clock, 3)
+    filled = store.write(partial(worlds.build, anonymous.root, clock.now())).result()
+    client = anonymous.holding(filled.tokens["ann"])
     world = World(store, clock)
     for route in ASKED:
         if route.method != "GET" or route.answer is None or route.media != JSON_MEDIA:
@@ -34,7 +36,7 @@ async def test_every_read_has_the_keys_of_its_tier_and_no_others(
             if answer.status == 200:
                 check(answer.json, route.answer, paths[0])
         if route.access is Access.PUBLIC:
-            public = await client.holding(None).get(paths[0])
+            public = await anonymous.get(paths[0])
             assert public.status == 200
             check(public.json, route.public_answer or route.answer, f"{paths[0]} without a token")
 
