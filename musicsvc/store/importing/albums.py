@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from musicsvc.store import bulk
+from musicsvc.store import bulk, sizes
 from musicsvc.store.importing.batch import Batch, Key, State
 from musicsvc.store.models import Album, AlbumArtist
+from musicsvc.store.sizes import AlbumSize
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -21,10 +22,12 @@ COLUMNS = (Album.id, Album.external_id, Album.name, Album.release_date, Album.im
 def resolve(rows: Sequence[Row], artists: Mapping[str, int], batch: Batch) -> list[int | None]:
     """The id of each row's album, None where it has none; the albums are made and brought up to date."""
     bearing = [row for row in rows if row.album]
+    batch.bounds.load_artists({artists[name] for row in bearing for name in row.artists}, artists)
     _load(bearing, artists, batch)
     met = {id(row): _meet(row, artists, batch) for row in bearing}
     if not batch.scope.dry_run:
         _save(list({id(state): state for state in met.values()}.values()), batch)
+    batch.bounds.albums |= {state.id: state.size for state in met.values()}
     return [met[id(row)].id if id(row) in met else None for row in rows]
 
 
@@ -40,12 +43,13 @@ def _load(rows: Iterable[Row], artists: Mapping[str, int], batch: Batch) -> None
     found = [*_by_external_id([key[1] for key in keys if key[0] == "id"], batch)]
     found += _by_name([key for key in keys if key[0] == "name"])
     credit = _credits([row[0] for row in found])
+    measured = batch.measure({row[0] for row in found})
     # An album that was made without an external id is the better match for a row without one, then the oldest.
     for album_id, external_id, *fields in sorted(found, key=lambda row: (row[1] is not None, row[0])):
         state = batch.known(KIND, album_id)
         if state is None:
             values = dict(zip(FIELDS, fields, strict=True)) | {"artists": credit.get(album_id, {})}
-            state = batch.introduce(KIND, State(album_id, values))
+            state = batch.introduce(KIND, State(album_id, values, size=measured[album_id]))
         batch.index(KIND, state, external_id, _name_key(state))
     for key in keys:
         batch.remember(KIND, key)
@@ -84,13 +88,23 @@ def _meet(row: Row, artists: Mapping[str, int], batch: Batch) -> State:
     if state is None:
         empty: dict[str, Any] = {"artists": {}, "external_id": row.album_external_id}
         state = batch.introduce(KIND, State(batch.dry_id(), empty, new=True))
+    before = [state.values.get(name) for name in FIELDS]
+    fresh = [artists[name] for name in row.artists if artists[name] not in state.values["artists"]]
     altered, differs = state.take({"name": row.album, "release_date": row.release_date, "image": row.image})
-    altered |= state.unite("artists", {artists[name]: None for name in row.artists})
+    altered |= state.unite("artists", dict.fromkeys(artists[name] for name in row.artists))
+    if altered:
+        batch.bounds.growth[row.line] = _growth(before, state, fresh, batch)
     batch.count(KIND, state, altered=altered)
     if differs:
         batch.differing.add(row.line)
     batch.index(KIND, state, row.album_external_id, _name_key(state))
     return state
+
+
+def _growth(before: Sequence[str | None], state: State, fresh: Sequence[int], batch: Batch) -> AlbumSize:
+    """What a row adds to the album itself: to its fields, which were these, and to its artists."""
+    texts = [sizes.text(state.values.get(name)) - sizes.text(old) for name, old in zip(FIELDS, before, strict=True)]
+    return AlbumSize(0, 0, sum(texts) + batch.bounds.artists(fresh), texts[FIELDS.index("image")])
 
 
 def _save(states: Sequence[State], batch: Batch) -> None:

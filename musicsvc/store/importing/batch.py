@@ -6,10 +6,14 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from musicsvc.store.importing.summary import KINDS, Counts
+from musicsvc.store import sizes
+from musicsvc.store.importing.bounds import Bounds
+from musicsvc.store.importing.summary import KINDS, Counts, Refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
+
+    from musicsvc.store.sizes import AlbumSize
 
 COUNTED = 1 << 30
 Key = tuple[Any, ...]
@@ -44,6 +48,7 @@ class State:
     new: bool = False
     changed: set[str] = field(default_factory=set)
     added: dict[str, dict[Any, Any]] = field(default_factory=dict)
+    size: AlbumSize = sizes.NEW_ALBUM  # of an album, before the batch
 
     def take(self, offered: Mapping[str, Any]) -> tuple[bool, bool]:
         """Take over what no earlier row gave: whether that changed anything, and whether the rows differ."""
@@ -90,6 +95,7 @@ class Memory:
     genres: set[str] = field(default_factory=set)
     states: dict[str, dict[Key, State]] = field(default_factory=lambda: {"albums": {}, "tracks": {}})
     named: dict[str, dict[Key, list[int]]] = field(default_factory=lambda: {"albums": {}, "tracks": {}})
+    sizes: dict[int, AlbumSize] = field(default_factory=dict)
     last_id: int = 0
 
     def absorb(self, batch: Batch) -> None:
@@ -101,6 +107,7 @@ class Memory:
         if batch.scope.dry_run:
             self.artists |= batch.new_artists
             self.genres |= batch.new_genres
+            self.sizes |= batch.bounds.albums
             self.last_id = batch.last_id
 
     def _keep(self, kind: str, states: Mapping[Key, State]) -> None:
@@ -114,7 +121,8 @@ class Memory:
 class Batch:
     """A few hundred rows on their way in; it leaves the memory as it is, so that a unit can be run again."""
 
-    def __init__(self, scope: Scope, memory: Memory) -> None:
+    def __init__(self, scope: Scope, memory: Memory, refused: Mapping[int, Refusal], *, strict: bool) -> None:
+        """`refused`: rows that are left out, by line; `strict`: as of Bounds."""
         self.scope = scope
         self.memory = memory
         self.counts = {kind: Counts() for kind in KINDS}
@@ -125,6 +133,14 @@ class Batch:
         self.states: dict[str, dict[Key, State]] = {"albums": {}, "tracks": {}}
         self.named: dict[str, dict[Key, list[State]]] = {"albums": {}, "tracks": {}}
         self.last_id = memory.last_id
+        self.bounds = Bounds(strict)
+        self.refused = refused
+
+    def measure(self, album_ids: Collection[int]) -> dict[int, AlbumSize]:
+        """The sizes of these albums before the batch."""
+        known = {each: self.memory.sizes[each] for each in album_ids if each in self.memory.sizes}
+        stored = set(album_ids) - known.keys()
+        return known | (sizes.of_albums(stored) if stored else {})
 
     def dry_id(self) -> int:
         """An id for something that a dry run does not write."""
@@ -157,6 +173,8 @@ class Batch:
     def introduce(self, kind: str, state: State) -> State:
         """Keep a state that the batch has not met yet, with the fields that earlier batches gave it."""
         state.given = self.memory.given[kind].get(state.id, 0)
+        if kind == "albums":
+            state.size = self.memory.sizes.get(state.id, state.size)
         self.states[kind]["#", state.id] = state
         return state
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING
 
 from musicsvc.errors import Failure
 from musicsvc.store import users
+from musicsvc.store.database import savepoint
 from musicsvc.store.importing import albums, artists, rows, tracks
 from musicsvc.store.importing.batch import Batch, Memory, Scope
+from musicsvc.store.importing.bounds import ExceededError
 from musicsvc.store.importing.columns import Columns
 from musicsvc.store.importing.pieces import cells, left_off, pieces, take_turn
 from musicsvc.store.importing.summary import Refusal, Summary
@@ -19,6 +22,10 @@ if TYPE_CHECKING:
     from musicsvc.store.database import Store
     from musicsvc.store.importing.readers import Reader, Record
     from musicsvc.store.importing.rows import Row
+
+
+# After so many attempts all rows of a full album are refused: else each might lose a single one.
+ATTEMPTS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +60,7 @@ def run(store: Store, reader: Reader, options: Options, *, now: int, told: Calla
             told(summary)
     except Failure as failure:
         raise Failure(failure.here + left_off(through, dry_run=options.dry_run)) from None
+    summary.refused.sort()
     return summary
 
 
@@ -84,20 +92,35 @@ def _row(record: Record, columns: Columns, blanks: Sequence[str], summary: Summa
 
 def _put(store: Store, piece: list[Row], scope: Scope, memory: Memory) -> Batch:
     def unit() -> Batch:
-        batch = Batch(scope, memory)
         if not scope.dry_run:
             take_turn()
-        ids = artists.resolve(piece, batch)
-        tracks.resolve(piece, ids, albums.resolve(piece, ids, batch), batch)
+        refused: dict[int, Refusal] = {}
+        for attempt in count():
+            batch = Batch(scope, memory, refused, strict=attempt >= ATTEMPTS)
+            try:
+                with savepoint():
+                    _resolve([row for row in piece if row.line not in refused], batch)
+            except ExceededError as exceeded:
+                refused |= exceeded.refused
+            else:
+                break
         return batch
 
     return (store.read(unit) if scope.dry_run else store.write(unit)).result()
 
 
+def _resolve(piece: list[Row], batch: Batch) -> None:
+    ids = artists.resolve(piece, batch)
+    tracks.resolve(piece, ids, albums.resolve(piece, ids, batch), batch)
+
+
 def _add(summary: Summary, batch: Batch, piece: Iterable[Row]) -> None:
+    summary.counts["albums"].refused += len(batch.refused)
+    summary.refused += batch.refused.values()
     for kind, counts in batch.counts.items():
         summary.counts[kind].add(counts)
     summary.notes += batch.notes
     summary.notes["differing"] += len(batch.differing)
     for row in piece:
-        summary.notes.update(row.notes)
+        if row.line not in batch.refused:
+            summary.notes.update(row.notes)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from musicsvc.store import bulk, genres, regrouping, tags
 from musicsvc.store.importing.batch import Batch, Key, State
+from musicsvc.store.importing.bounds import ExceededError, Placed
 from musicsvc.store.importing.rows import MOST_TAGS
 from musicsvc.store.models import Genre, Tag, Track, TrackArtist, TrackGenre, TrackTag
 
@@ -21,13 +22,24 @@ COLUMNS = (Track.id, Track.external_id, *(getattr(Track, name) for name in FIELD
 
 
 def resolve(rows: Sequence[Row], artists: Mapping[str, int], albums: Sequence[int | None], batch: Batch) -> None:
-    """Make the rows' tracks, or bring them up to date; `albums` holds the album of each row."""
+    """Make the rows' tracks, or bring them up to date; `albums` holds the album of each row.
+
+    Raises ExceededError where an album has no room for one of them.
+    """
     keys = [_key(row, artists, album) for row, album in zip(rows, albums, strict=True)]
     _load(keys, batch)
+    _measure(rows, artists, batch)
     met: dict[int, State] = {}
     for row, key, album in zip(rows, keys, albums, strict=True):
+        found = batch.find(KIND, key)
+        before = None if found is None else dict(found.values)
         state = _meet(row, key, artists, album, batch)
+        if state.values != before or row.line in batch.bounds.growth or batch.bounds.strict:
+            old = Placed() if before is None else batch.bounds.place(before)
+            batch.bounds.follow(row, album, old, batch.bounds.place(state.values))
         met[id(state)] = state
+    if batch.bounds.refused:
+        raise ExceededError(batch.bounds.refused)
     _count_genres(rows, batch)
     if not batch.scope.dry_run:
         _save(list(met.values()), batch)
@@ -56,6 +68,16 @@ def _load(keys: Sequence[Key], batch: Batch) -> None:
         batch.index(KIND, state, external_id, _name_key(state))
     for key in keys:
         batch.remember(KIND, key)
+
+
+def _measure(rows: Sequence[Row], artists: Mapping[str, int], batch: Batch) -> None:
+    """Measure what the tracks that were found have and may get: their artists, and the albums that they are on."""
+    found = [state.values for state in batch.states[KIND].values()]
+    on = {values["album"] for values in found} - {None}
+    if on or batch.bounds.albums:
+        given = {artists[name] for row in rows for name in row.artists}
+        batch.bounds.load_artists(given.union(*(values["artists"] for values in found)), artists)
+    batch.bounds.albums |= batch.measure(on - batch.bounds.albums.keys())
 
 
 def _by_external_id(external_ids: Sequence[Any], batch: Batch) -> Iterable[Any]:
