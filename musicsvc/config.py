@@ -12,7 +12,7 @@ import platformdirs
 from pydantic import AfterValidator, BaseModel, ByteSize, ConfigDict, Field, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
 
-from musicsvc import config_faults
+from musicsvc import config_faults, permissions
 from musicsvc.errors import Failure
 
 PREFIX = "MUSICSVC_"
@@ -294,4 +294,5 @@ def _read_toml(file: Path, *, required: bool) -> dict[str, Any]:
             raise Failure(f"There is no settings file {file}.") from None
         return {}
     except (OSError, ValueError) as error:
-        raise Failure(f"The settings file {file} cannot be read: {error}.") from None
+        denied = permissions.denial(file) if isinstance(error, PermissionError) else None
+        raise Failure(str(denied or f"The settings file {file} cannot be read: {error}.")) from None

@@ -48,7 +48,11 @@ def _findings(session: Session) -> Iterator[Finding]:
     from musicsvc.server import exposure
     from musicsvc.store import soundness, sqlite_files, surroundings
 
-    settings = session.settings()
+    try:
+        settings = session.settings()
+    except Failure as failure:
+        yield soundness.failed("settings", failure, "Put it right; musicsvc config show lists all settings.")
+        return
     now = session.clock.now()
     path = sqlite_files.path_of(settings.store_url)
     yield soundness.of_clock(now)

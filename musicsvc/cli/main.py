@@ -106,7 +106,7 @@ def main() -> None:
     except Failure as failure:
         code = _complain(_sentence(failure))
     except OSError as error:
-        code = _complain(f"{error.filename or 'The output'}: {error.strerror or error}.")
+        code = _complain(_os_fault(error))
     except Exception as error:  # noqa: BLE001 - the last resort: a user is shown a line, never a trace
         if session.traceback:
             traceback.print_exc()
@@ -134,6 +134,15 @@ def _sentence(failure: Failure) -> str:
     if isinstance(failure, Invalid) and failure.errors:
         return " ".join(f"{field}: {problem}" for field, problem in failure.errors.items())
     return failure.here
+
+
+def _os_fault(error: OSError) -> str:
+    from musicsvc import permissions
+
+    fault = f"{error.filename or 'The output'}: {error.strerror or error}."
+    named = isinstance(error, PermissionError) and isinstance(error.filename, str)
+    denied = permissions.denial(Path(error.filename), write=True) if named else None
+    return f"{fault} {denied}" if denied else fault
 
 
 def _complain(message: str) -> int:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import apsw
 import peewee
 
+from musicsvc import permissions
 from musicsvc.errors import Damaged, Failure, Unavailable
 
 if TYPE_CHECKING:
@@ -34,13 +35,12 @@ PASSING = (
     apsw.InterruptError,
     apsw.ProtocolError,
 )
-PERMISSIONS = "Look at the permissions of the file and of its folder, and at who runs this."
 # What is told on this machine alone, of a file and of SQLite's own words.
 CAUSES: dict[type[apsw.Error], str] = {
     apsw.FullError: "The disk of {file} is full. Make room on it, then try again.",
     apsw.IOError: "{file} cannot be read or written: {error}. Its disk may be full or failing.",
-    apsw.CantOpenError: "{file} cannot be opened. Its disk must have room, and let files be made beside it.",
-    apsw.ReadOnlyError: f"{{file}} cannot be written. {PERMISSIONS}",
+    apsw.CantOpenError: "{file} cannot be opened. {permissions} Its disk must have room.",
+    apsw.ReadOnlyError: "{file} cannot be written. {permissions}",
     apsw.BusyError: "{file} is locked by another program. Try again shortly.",
     apsw.LockedError: "{file} is locked by another program. Try again shortly.",
 }
@@ -118,7 +118,7 @@ def examine(path: Path, application_id: int = APPLICATION_ID) -> None:
     except FileNotFoundError:
         raise Failure(f"There is no database at {path}. Run: musicsvc init") from None
     except PermissionError as error:
-        raise Failure(f"The database {path} cannot be opened: {error.strerror}. {PERMISSIONS}") from None
+        raise Failure(f"The database {path} cannot be opened: {error.strerror}. {_permissions(path)}") from None
     except OSError as error:
         raise Failure(f"The database {path} cannot be opened: {error.strerror}.") from None
     if not header:
@@ -145,12 +145,17 @@ def opening(path: Path) -> Iterator[None]:
     except (apsw.CorruptError, apsw.NotADBError):
         raise Damaged(f"The database {path} is damaged. {DAMAGED}") from None
     except ROOMLESS as error:
-        way_out = "Its disk must have room, and let files be made beside it."
-        raise Unopened(f"The database {path} cannot be opened: {error}. {way_out}") from None
+        raise Unopened(f"The database {path} cannot be opened: {error}. {_permissions(path)}") from None
     except apsw.ReadOnlyError as error:
-        raise Failure(f"The database {path} cannot be opened: {error}. {PERMISSIONS}") from None
+        raise Failure(f"The database {path} cannot be opened: {error}. {_permissions(path)}") from None
     except apsw.Error as error:
         raise Failure(f"The database {path} cannot be opened: {error}.") from None
+
+
+def _permissions(path: str | Path) -> str:
+    """Whose the file or its folder is where this user may not write there, and the remedy."""
+    denied = permissions.denial(Path(path), write=True)
+    return str(denied or "Its disk must have room, and let files be made beside it.")
 
 
 def _probe(path: Path, *, pending: bool) -> int:
@@ -198,7 +203,12 @@ def translate(error: BaseException, file: str | Path) -> BaseException:
     inner = driver_error(error)
     if isinstance(inner, (*ROOMLESS, *PASSING)):
         cause = next(
-            (words.format(file=file, error=inner) for kind, words in CAUSES.items() if isinstance(inner, kind)), None
+            (
+                words.format(file=file, error=inner, permissions=_permissions(file))
+                for kind, words in CAUSES.items()
+                if isinstance(inner, kind)
+            ),
+            None,
         )
         return (Roomless if isinstance(inner, ROOMLESS) else Unavailable)(here=cause)
     if isinstance(inner, (apsw.CorruptError, apsw.NotADBError)):

@@ -7,6 +7,7 @@ import shutil
 from stat import S_IMODE
 from typing import TYPE_CHECKING
 
+from musicsvc import permissions
 from musicsvc.clock import SECOND
 from musicsvc.errors import Failure
 from musicsvc.store import backups_folder, backups_proof, ballast, restoring
@@ -35,10 +36,8 @@ def of_permissions(secrets: Iterable[Path], folders: Iterable[Path]) -> list[Fin
 
 def of_owner(database: Path) -> list[Finding]:
     """Whether the database can be written at all."""
-    if not database.exists() or (os.access(database, os.W_OK) and os.access(database.parent, os.W_OK)):
-        return []
-    way_out = "Run as the user of the server, or give it the folder (chown)."
-    return [problem("permissions", f"{database} or its folder cannot be written by this user.", way_out)]
+    denied = permissions.denial(database, write=True) if database.exists() else None
+    return [problem("permissions", *denied)] if denied else []
 
 
 def _readable(file: Path) -> Finding | None:

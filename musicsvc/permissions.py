@@ -1,0 +1,62 @@
+"""Why this user cannot open a file: the folder or file that is closed to it, its owner, and the remedy."""
+
+import os
+import pwd
+from pathlib import Path
+from shlex import quote
+from stat import S_IMODE
+from typing import NamedTuple
+
+ENTER, READ, WRITE = os.X_OK, os.R_OK, os.W_OK
+VERBS = {ENTER: "enter", READ: "read", WRITE: "write to"}
+
+
+class Denial(NamedTuple):
+    """What is closed to this user, and what to do about it, a sentence each."""
+
+    fault: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.fault} {self.remedy}"
+
+
+def denial(file: Path, *, write: bool = False) -> Denial | None:
+    """Return what keeps this user from reading the file, or from writing beside it; None where nothing does."""
+    file = file.absolute()
+    nearest = Path(file.anchor)
+    for folder in reversed(file.parents):
+        if not folder.is_dir():
+            break
+        if not os.access(folder, ENTER):
+            return _denial(folder, ENTER, file)
+        nearest = folder
+    if os.statvfs(nearest).f_flag & os.ST_RDONLY:  # which no permission changes
+        write = False
+    if write and not os.access(nearest, WRITE):
+        return _denial(nearest, WRITE, file)
+    for mode in (READ, WRITE) if write else (READ,):
+        if file.exists() and not os.access(file, mode):
+            return _denial(file, mode, file)
+    return None
+
+
+def _denial(place: Path, mode: int, file: Path) -> Denial:
+    status = place.stat()
+    me, owner = _name(os.geteuid()), _name(status.st_uid)
+    kind = "folder" if place.is_dir() else "file"
+    fault = (
+        f"The {kind} {place} belongs to {owner} (mode {S_IMODE(status.st_mode):03o}): {me} may not {VERBS[mode]} it."
+    )
+    if status.st_uid == os.geteuid():
+        return Denial(fault, f"Run: chmod u+{'rwx' if kind == 'folder' else 'rw'} {quote(str(place))}")
+    if place in {file, file.parent}:  # what is above may hold other things than ours
+        return Denial(fault, f"Run this as {owner}, or: sudo chown -R {me} {quote(str(place))}")
+    return Denial(fault, f"Run this as {owner}, or choose another folder (MUSICSVC_DATA_DIR is the data folder).")
+
+
+def _name(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"uid {uid}"
