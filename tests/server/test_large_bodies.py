@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from musicsvc.server import bodies
 from musicsvc.server.bodies import MAX_CHUNKS
 from musicsvc.server.schemas.json_size import MAX_VALUES
 from tests.bad_input import ALBUMS, ARTISTS, JSON, check_sound
 from tests.beside import LOOP_SECONDS, TRIES, Connection, server_beside
-from tests.serving import Client, person
+from tests.serving import Client, person, running
 from tests.wire import chunked, connected, request
 
 if TYPE_CHECKING:
@@ -98,6 +99,27 @@ async def test_unknown_channels_are_named_but_not_all_of_them_and_not_at_length(
     unknown = [f"{'k' * 100}…", *(f"c{number}" for number in range(9))]
     errors = dict.fromkeys((f"{place}.{name}" for name in unknown), "There is no such key.")
     assert answer.json["errors"] == errors | {f"{place}.email": "Must be true or false."}
+
+
+async def test_bodies_on_their_way_share_a_bound_and_give_it_back(
+    store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bodies, "MAX_HELD", 100_000)
+    token = person(store, clock, "ann@label.test")[1]
+    body = json.dumps({"junk": "x" * 80_000, "name": "Strozzi"}).encode()
+    raw = request("POST", ARTISTS, JSON, f"Authorization: Bearer {token}", body=body)
+    async with running(store, clock) as server, connected(server.root) as slow, connected(server.root) as quick:
+        await slow.send(raw[:-1])
+        await asyncio.sleep(0.2)
+        await quick.send(raw)
+        refused = await quick.answer()
+        assert (refused.status, refused.json["status"]) == (503, "error")
+        assert refused.headers["Retry-After"] == "1"
+        await slow.send(raw[-1:])
+        assert (await slow.answer()).status == 201
+        async with connected(server.root) as again:
+            await again.send(raw)
+            assert (await again.answer()).status == 201
 
 
 async def test_a_body_may_come_in_so_many_chunks(client: Client) -> None:

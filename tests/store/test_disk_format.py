@@ -1,0 +1,45 @@
+"""Numbers that databases out there hold: another one in the code would read them wrongly."""
+
+from functools import partial
+
+import pytest
+
+from musicsvc.clock import DAY, parse
+from musicsvc.store import blocks, listeners, logfile, plays, sqlite_files
+from musicsvc.store.database import Store
+from musicsvc.store.models import Play, PlayBlock, PlayDay
+from musicsvc.store.plays import SLOT, WITHOUT_ID, Row
+from tests import databases
+from tests.store.test_plays import world
+
+NOON = parse("2026-03-01T12:00:00Z")  # 1,772,366,400 seconds after 1970
+
+
+@pytest.mark.only_on("sqlite")
+def test_a_file_says_what_it_is(template: databases.Template, store: Store) -> None:
+    template.make_log(store.url)
+    file = sqlite_files.path_of(store.url)
+    assert file is not None
+    assert file.read_bytes()[68:72] == b"MSVC"
+    assert logfile.place(file).read_bytes()[68:72] == b"MSVL"
+
+
+def test_plays_lie_by_half_minutes_days_and_blocks_of_32_days(store: Store) -> None:
+    def play(at: int) -> None:
+        (listener,) = listeners.ensure(["opaque:1"]).values()
+        plays.record([Row(at // SLOT, 1, listener, WITHOUT_ID, at, None, 0)])
+
+    store.write(world).result()
+    for at in (NOON, NOON - 70 * DAY):
+        store.write(partial(play, at)).result()
+    while store.write(lambda: blocks.fold(100)).result():
+        pass
+
+    def kept() -> tuple[set[int], set[int], set[int]]:
+        return (
+            {row.slot for row in Play.select()},
+            {row.day for row in PlayDay.select()},
+            {row.block for row in PlayBlock.select()},
+        )
+
+    assert store.read(kept).result() == ({59_078_880, 58_877_280}, {20_513, 20_443}, {638})
