@@ -48,6 +48,17 @@ def test_the_table_is_on_stdout_and_the_refused_lines_on_stderr(run: Run, songs:
     ]
 
 
+def test_what_was_taken_otherwise_than_written_is_said(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "songs.csv"
+    file.write_text("track,artist,album,bpm,release_date\nT,A,X,10,2001\nU,B,Y,90,2001-05\n")
+    assert run("import", "catalog", str(file)).stderr.splitlines() == [
+        "1 release dates had a year only; January 1 was taken.",
+        "1 release dates had no day; the first of the month was taken.",
+        "1 tempos outside 20 to 400 were left out.",
+        "2 rows read, 0 of them refused.",
+    ]
+
+
 def test_json_holds_it_all_and_a_second_run_changes_nothing(ask: Json, songs: str) -> None:
     first = ask("import", "catalog", songs)
     assert first == {

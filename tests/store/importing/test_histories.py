@@ -254,6 +254,9 @@ def test_a_history_is_known_by_its_content_and_read_into_our_fields(tmp_path: Pa
     form = case.partition(",")[0]
     assert detection.history_of(write(tmp_path / "nameless", content)) == form
     assert read(tmp_path / "nameless", form) == expected
+    if isinstance(content, list | dict):
+        indented = b"\xef\xbb\xbf\n  " + (tmp_path / "nameless").read_bytes()
+        assert detection.history_of(write(tmp_path / "indented", indented)) == form
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -280,6 +283,7 @@ def test_ids_of_other_services_are_what_tracks_are_looked_up_by(tmp_path: Path) 
         ("plays.csv", "artist,track,played_at\nAnn,Rag,1714557600\n"),
         ("plays.jsonl", '{"artist": "Ann", "track": "Rag", "played_at": 1714557600}\n'),
         ("plays.csv", "song,artist,callsign,time\nRag,Ann,KQXX,1714557600\n"),
+        ("plays.csv", "artist,track,time,played_at\nAnn,Rag,3:05,1714557600\n"),
     ],
 )
 def test_a_table_of_our_own_fields_is_no_history(tmp_path: Path, name: str, content: str) -> None:
