@@ -7,7 +7,7 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from mutation.source import PROSE
+from mutation.source import LEFT_ALONE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -53,7 +53,6 @@ OPTIONAL = {
     *("where", "order_by", "distinct", "limit", "offset", "having", "group_by", "desc", "asc"),
     *("strip", "lstrip", "rstrip", "lower", "upper", "casefold", "removeprefix", "removesuffix"),
 }
-GUARDS = {"strict", "slots"}  # they change nothing in code that is right
 DROPPED_ARGUMENTS = {"where", "order_by", "on", "having"}
 
 
@@ -154,7 +153,7 @@ def _arguments(source: Source, node: ast.Call) -> Iterator[Change]:
         swapped = f"{source.text(plain[1])}{between}{source.text(plain[0])}"
         yield Change("swapped arguments", (start, end), swapped)
     for keyword in node.keywords:
-        if keyword.arg and keyword.arg not in PROSE | GUARDS:
+        if keyword.arg and keyword.arg not in LEFT_ALONE:
             start, end = source.span(keyword)
             comma = re.match(rb"\s*,[ ]?", source.content[end:])
             yield Change("dropped argument", (start, end + (len(comma[0]) if comma else 0)), "")

@@ -23,6 +23,9 @@ LOGGERS = {"log", "logger"}
 QUIET = {"debug", "info"}
 # Texts for readers, which tests rightly leave alone, and arguments that only help the type checker.
 PROSE = {"help", "metavar", "description", "summary", "title", "example", "examples", "rich_help_panel"}
+# Arguments that change nothing in code that is right, or in tables, which migrations make.
+GUARDS = {"strict", "slots", "show_default", "null", "index"}
+LEFT_ALONE = PROSE | GUARDS
 TYPING = {"TypeVar", "NewType", "ParamSpec", "cast", "getLogger", "NamedTuple"}
 NEVER_RUN = re.compile(r"(typing\.)?TYPE_CHECKING")
 
@@ -129,7 +132,7 @@ class _Walk:
         if isinstance(node, ast.JoinedStr):  # Python 3.11 gives wrong positions to the parts of an f-string
             return
         for child in ast.iter_child_nodes(node):
-            if not (isinstance(child, ast.keyword) and child.arg in PROSE):
+            if not (isinstance(child, ast.keyword) and child.arg in LEFT_ALONE):
                 yield from self._expressions(child, statement, function, returns)
 
 

@@ -64,6 +64,8 @@ def test_show_draws_the_days(run: Run, made: Catalog) -> None:
     assert "150 (+200.0 %); of all time 200" in page
     assert "█" * 30 in page
     assert "Track 1" in page
+    of_artist = run("insights", "show", "artist", str(made.artists[0])).stdout
+    assert [line for line in of_artist.splitlines() if line.startswith("top ")] == ["top tracks", "top albums"]
 
 
 def test_explain_counts_the_same_from_single_plays(ask: Json, made: Catalog, now: int) -> None:
