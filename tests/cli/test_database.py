@@ -9,6 +9,7 @@ import pytest
 
 from tests import upgrading
 from tests.cli.conftest import Json, Run
+from tests.command import run_in_process
 
 
 @pytest.mark.only_on("sqlite")
@@ -97,11 +98,14 @@ def test_a_server_that_is_not_there_is_one_line_without_its_password(
 @pytest.mark.parametrize("address", ["sqlite:///", "sqlite:////", "sqlite:///:memory:", "sqlite://", "sqlite:music.db"])
 def test_an_address_that_names_no_file_is_refused(bare: Run, monkeypatch: pytest.MonkeyPatch, address: str) -> None:
     monkeypatch.setenv("MUSICSVC_DATABASE_URL", address)
-    for line in (("doctor",), ("init",), ("db", "backup")):
-        said = bare(*line, expect=1).stderr
-        setting, _, told = said.partition(": ")[2].partition(": ")
-        assert setting == "Setting database_url (MUSICSVC_DATABASE_URL)"
-        assert told == f"{address!r} names no file; write sqlite:////path/to/file.db.\n"
+    fault = (
+        f"Setting database_url (MUSICSVC_DATABASE_URL): {address!r} names no file; write sqlite:////path/to/file.db."
+    )
+    for line in (("init",), ("db", "backup")):
+        assert bare(*line, expect=1).stderr == f"Error: {fault}\n"
+    doctor = run_in_process(["doctor", "--json"])
+    assert doctor.returncode == 1
+    assert [(each["check"], each["finding"]) for each in json.loads(doctor.stdout)["findings"]] == [("settings", fault)]
 
 
 def test_the_settings_tell_where_they_come_from_and_mask_passwords(
