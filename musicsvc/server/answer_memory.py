@@ -73,21 +73,21 @@ class Reservation:
         with self._lock:
             if self._released:
                 raise Overloaded("The client has gone.")
-            counted = size if size > UNCOUNTED else 0
-            self._take(counted - self._held)
-            self._held = counted
+            self._hold(size if size > UNCOUNTED else 0)
 
     def release(self) -> None:
         """Hold nothing, for good: a unit may still be at work on an answer that nobody waits for."""
         with self._lock:
             self._released = True
-            self._take(-self._held)
-            self._held = 0
+            self._hold(0)
 
-    def _take(self, size: int) -> None:
+    def _hold(self, size: int) -> None:
+        if size == self._held:
+            return
         token = self._call.token_id
         client = f"address {client_network(self._call.address)}" if token is None else f"token {token}"
-        self._memory.take(client, size, token=token is not None)
+        self._memory.take(client, size - self._held, token=token is not None)
+        self._held = size
 
 
 def _mebibytes(size: int) -> str:

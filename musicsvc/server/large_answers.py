@@ -133,8 +133,8 @@ def _size(route: Route, body: Any) -> int:
     """How many bytes are held for this answer alone."""
     if isinstance(body, Encoded):
         return body.size
-    drawn = isinstance(body, Download) and route.render is not None  # other files are read once and shared
-    return len(body.content) if drawn else 0
+    alone = isinstance(body, Download) and route.render is not None and body.kept is None
+    return len(body.content) if alone else 0  # other files are read or drawn once, and shared
 
 
 def _groups(rows: Sequence[Any], sizes: Sequence[int]) -> Iterator[Sequence[Any]]:

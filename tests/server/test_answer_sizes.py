@@ -17,6 +17,9 @@ from musicsvc.errors import Overloaded
 from musicsvc.server import large_answers
 from musicsvc.server.answer_memory import AnswerMemory, Reservation
 from musicsvc.server.calls import Call
+from musicsvc.server.routes import ROUTES
+from musicsvc.store import tracks
+from musicsvc.store.pagination import Page
 from tests import heavy
 from tests.counting import queries
 from tests.paging import world as worlds
@@ -43,6 +46,11 @@ NESTING = [
 ]
 
 
+def loaded(asked: list[Any]) -> list[str]:
+    """The statements that load tracks, and not just their sizes."""
+    return [event.sql for event in asked if 'FROM "track"' in event.sql]
+
+
 async def test_a_page_that_would_be_larger_than_16_mib_is_refused_before_it_is_loaded(
     client: Client, store: Store
 ) -> None:
@@ -59,7 +67,7 @@ async def test_a_page_that_would_be_larger_than_16_mib_is_refused_before_it_is_l
                 answer = await client.get(f"{path}?{name}={ENOUGH + 4}")
             assert answer.status == 422
             assert answer.json["errors"] == {name: "The page would be larger than 16 MiB. Ask for fewer rows per page."}
-            assert not [event.sql for event in asked if 'FROM "track"' in event.sql]
+            assert not loaded(asked)
         # Nothing nested: the public tier has any page.
         assert (await client.holding(None).get(f"{path}?perPage={ENOUGH + 4}")).status == 200
 
@@ -67,10 +75,10 @@ async def test_a_page_that_would_be_larger_than_16_mib_is_refused_before_it_is_l
 async def test_an_album_beyond_the_bound_of_before_there_was_one_is_read_by_itself(
     client: Client, store: Store
 ) -> None:
-    heavy.fill(store, albums=2, tracks=200)
+    heavy.fill(store, albums=2, tracks=290)
     album = await client.get("albums/2")
     assert album.status == 200
-    assert len(album.body) > 11 * MEBIBYTE
+    assert len(album.body) > 16 * MEBIBYTE
     alone = await client.get("albums?perPage=1")
     assert (alone.status, alone.json["albums"]["data"]) == (200, [album.json["album"]])
     for path, name in (("albums", "per_page"), ("albums?perPage=2", "perPage"), ("artists/1/albums", "perPage")):
@@ -91,6 +99,10 @@ async def test_a_page_of_tracks_that_would_be_too_large_is_refused(
         answer = await client.get(f"{path}?per_page=35")
         assert (answer.status, list(answer.json["errors"])) == (422, ["per_page"])
     assert (await client.get("playlists/1/tracks?page=21&perPage=2")).json["pagination"]["data"][1]["id"] == 1
+    (size,) = set(store.read(lambda: tracks.measure(tracks.of_artist(1, Page(2, 9)).rows)).result())
+    for room, status in ((9 * size, 200), (9 * size - 1, 422)):
+        monkeypatch.setattr(large_answers, "MAX_PAGE", room)
+        assert (await client.get("artists/1/tracks?page=2&perPage=9")).status == status
 
 
 async def test_an_answer_built_in_pieces_is_the_same(
@@ -177,7 +189,9 @@ async def test_answers_that_nobody_reads_share_a_budget(store: Store, clock: Mov
             assert (await ann.get(path)).status == 200
         assert (await ben.get("albums/2")).status == 200
         # What alone is more than a share is refused at once, whoever asks.
-        assert await refused(ben, "artists/1/albums")
+        with queries(store) as asked:
+            assert await refused(ben, "artists/1/albums")
+        assert not loaded(asked)
         assert "one client may hold 7.5 MiB" in (await ben.get("artists/1/albums")).json["message"]
         # Six tokens with 4.6 MiB each: the budget of all is spent.
         for token in tokens[1:]:
@@ -189,6 +203,45 @@ async def test_answers_that_nobody_reads_share_a_budget(store: Store, clock: Mov
         await reader.aclose()
         await holding(client, 5)
         assert not await refused(last, "albums/1")
+
+
+@pytest.mark.only_on("sqlite")
+async def test_a_large_answer_is_built_past_the_caches_of_the_database(
+    anonymous: Client, store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = store.write(partial(worlds.build, anonymous.root, clock.now())).result()
+    client = anonymous.holding(world.tokens["ann"])
+    paths = ["albums", "albums?perPage=20", "albums?perPage=21", "artists/6/albums?per_page=30", "artists/6/tracks"]
+
+    async def uncached() -> list[str]:
+        found = []
+        for path in paths:
+            for holder in (client, anonymous):
+                with queries(store) as asked:
+                    assert (await holder.get(path)).status == 200
+                if any("PRAGMA cache_size = -1000" in event.sql for event in asked):
+                    found.append(path if holder is client else f"{path} without a token")
+        return found
+
+    # Pages of albums that are larger than the default are expected to be large.
+    assert await uncached() == paths[2:4]
+    monkeypatch.setattr(large_answers, "LARGE", 1000)
+    assert await uncached() == paths
+
+
+def test_an_answer_is_refused_before_it_is_made_and_never_after_a_write() -> None:
+    memory = AnswerMemory(8 * MEBIBYTE)
+    answer = {"text": "x" * 3 * MEBIBYTE}
+    route = next(route for route in ROUTES if route.render is None)
+    written = large_answers.Builder(answering(memory, "192.0.2.1", 1), "perPage", writes=True)
+    assert written.finish(route, answer).size > 3 * MEBIBYTE
+    read = large_answers.Builder(answering(memory, "192.0.2.1", 1), "perPage", writes=False)
+    with pytest.raises(Overloaded):
+        read.finish(route, answer)
+    read.expect_large()
+    assert memory.total == 2 * MEBIBYTE
+    with pytest.raises(Overloaded):
+        large_answers.Builder(answering(memory, "192.0.2.2", 1), "perPage", writes=False).expect_large()
 
 
 def answering(memory: AnswerMemory, address: str, token: int | None = None) -> Reservation:
