@@ -27,7 +27,7 @@ from musicsvc.config import Settings
 from musicsvc.server import serving
 from musicsvc.server.activity import BATCH
 from musicsvc.server.app import App
-from musicsvc.store import abuse_reads, activity, database, logbook, schema, sqlite_files, tokens, users
+from musicsvc.store import abuse_reads, activity, logbook, opening, schema, sqlite_files, tokens, users
 from musicsvc.store.activity import Entry, Filter
 from musicsvc.store.models import Artist
 
@@ -47,7 +47,7 @@ def main() -> None:
         url = f"sqlite:///{folder}/musicsvc.db"
         sqlite_files.create(Path(folder) / "musicsvc.db")
         schema.upgrade(url)
-        with database.connect(url) as store:
+        with opening.connect(url) as store:
             token = store.write(_fill).result()
         uvloop.run(_compare(url, token))
         with logbook.of(url, Path(folder) / "rows.db") as log:
@@ -68,7 +68,7 @@ async def _serve(url: str, logged: str) -> None:
     """A server until SIGTERM; its address goes to stdout."""
     ended = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
-    with database.connect(url) as store:
+    with opening.connect(url) as store:
         listener = serving.listen("127.0.0.1", 0)
         app = App(Settings(), store, Clock(), "http://127.0.0.1")
         if logged == "off":

@@ -26,13 +26,13 @@ import plays_world
 from musicsvc import config
 from musicsvc.clock import Clock
 from musicsvc.server.backups import Schedule
-from musicsvc.store import backups_folder, backups_proof, database, restoring
+from musicsvc.store import backups_folder, backups_proof, opening, restoring
 from musicsvc.store.models import Tag
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
 
 CALLERS, PAUSE_SECONDS, ROUNDS, ALONE_SECONDS = 8, 0.02, 5, 4.0
 SIZE = plays_world.Size(plays=3_000_000)
@@ -87,7 +87,7 @@ def main() -> None:
         if not path.exists():
             plays_world.new(folder, SIZE).close()
         settings = config.load(options={"database_url": f"sqlite:///{path}", "backups.keep": 1})
-        with database.connect(settings.store_url) as store, Writers(store) as writers:
+        with opening.connect(settings.store_url) as store, Writers(store) as writers:
             time.sleep(2)
             seconds = _rounds(writers, settings, folder)
         print(f"{path.stat().st_size / 1e6:,.0f} MB, {1 / PAUSE_SECONDS * CALLERS:,.0f} writes/s asked for")

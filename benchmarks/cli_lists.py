@@ -16,7 +16,7 @@ import time
 from hashlib import sha256
 from pathlib import Path
 
-from musicsvc.store import bulk, database, schema, sqlite_files, users
+from musicsvc.store import bulk, opening, schema, sqlite_files, users
 from musicsvc.store.models import Token, User
 
 LINES = (
@@ -57,7 +57,7 @@ def fill(file: Path, accounts: int) -> None:
         rows = [(each, "a laptop", sha256(str(each).encode()).digest(), "abcd", now, now + 1) for each in ids]
         bulk.insert(Token, columns, rows)
 
-    with database.connect(f"sqlite:///{file}") as store:
+    with opening.connect(f"sqlite:///{file}") as store:
         store.write(unit).result()
 
 

@@ -27,13 +27,13 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from network_server import Server, percentiles, running, told
 
-from musicsvc.store.database import current, is_sqlite
+from musicsvc.store.engine.binding import current, is_sqlite
 from tests import postgres
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
 
 PER_PAGE, DEEPEST = 20, 50  # the attackers walk over so many pages before the end
 ROUNDS = 9

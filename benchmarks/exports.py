@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 from musicsvc.server.routes import INSIGHTS
-from musicsvc.store import database, tokens, users
+from musicsvc.store import opening, tokens, users
 
 sys.path.insert(0, str(Path(__file__).parent))
 import plays_world
@@ -53,7 +53,7 @@ def main() -> None:
 def new_token(url: str) -> str:
     """A token of the world's manager."""
     now = time.time_ns() // 1000
-    with database.connect(url) as store:
+    with opening.connect(url) as store:
         return store.write(
             lambda: tokens.create(users.by_email(plays_world.MANAGER), "export", now=now, without_access=True)[1]
         ).result()

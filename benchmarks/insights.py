@@ -25,7 +25,7 @@ import plays_world
 
 from musicsvc.server.handlers import insights as handlers
 from musicsvc.server.schemas.insights import PeriodQuery, TimeframeQuery
-from musicsvc.store import charts, database, insights, tokens, users
+from musicsvc.store import charts, insights, opening, tokens, users
 from musicsvc.store.audience import Subject
 from musicsvc.store.rollups import ARTIST, SLOTS_A_DAY, TRACK
 from musicsvc.store.statements import fetch
@@ -34,7 +34,7 @@ from musicsvc.store.windows import TIMEFRAMES, window
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
     from musicsvc.store.tokens import Identity
     from musicsvc.store.windows import Window
 
@@ -74,7 +74,7 @@ def main() -> None:
 
 def _world(stack: ExitStack, folder: Path, plays: int) -> World:
     file = folder / "musicsvc.db"
-    found = database.connect(f"sqlite:///{file}") if file.exists() else plays_world.new(folder, plays_world.Size(plays))
+    found = opening.connect(f"sqlite:///{file}") if file.exists() else plays_world.new(folder, plays_world.Size(plays))
     store = stack.enter_context(found)
     return World(store, store.write(_manager).result())
 

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from musicsvc.clock import Clock
-from musicsvc.store import access, database, quotas_shared, schema, sqlite_files, tokens, users
+from musicsvc.store import access, opening, quotas_shared, schema, sqlite_files, tokens, users
 from musicsvc.store.quotas import Busy, Demand, Limit
 from tests import postgres
 
@@ -59,7 +59,7 @@ def main() -> None:
 def measure(url: str, folder: Path) -> None:
     """Everything over one store."""
     schema.upgrade(url)
-    with database.connect(url) as store:
+    with opening.connect(url) as store:
         token = store.write(make_token).result()
     for processes in (1, 2, 3):
         print_counting(url, processes)

@@ -30,7 +30,7 @@ from musicsvc.server.calls import Call
 from musicsvc.server.metrics import Metrics
 from musicsvc.server.metrics_share import Share
 from musicsvc.server.routes import ROUTES
-from musicsvc.store import database, schema, sqlite_files
+from musicsvc.store import opening, schema, sqlite_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -150,7 +150,7 @@ def _microseconds(work: Callable[[], object], times: int = CALLS, tries: int = 5
 
 async def _serve(variant: str, port: int, url: str) -> None:
     settings = Settings(database_url=url, log=Log(requests=variant == VARIANTS[2]))
-    with database.connect(url) as store, logs.started(settings.log, Clock(), threaded=True):
+    with opening.connect(url) as store, logs.started(settings.log, Clock(), threaded=True):
         app = App(settings, store, Clock(), f"http://127.0.0.1:{port}")
         if variant == "off":
             dispatcher = app._dispatcher  # noqa: SLF001 - the one thing that is measured

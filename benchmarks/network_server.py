@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Self
 import trustme
 
 from musicsvc.clock import Clock
-from musicsvc.store import database, fixtures, schema, sqlite_files
+from musicsvc.store import fixtures, opening, schema, sqlite_files
 
 sys.path.insert(0, str(Path(__file__).parent))
 import honest_client
@@ -29,7 +29,7 @@ import slow_crowd
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
 
 PATIENCE = 100.0  # seconds
 MEBIBYTE = 1 << 20
@@ -87,7 +87,7 @@ def running(
         sqlite_files.create(folder / "musicsvc.db")
         url = f"sqlite:///{folder / 'musicsvc.db'}"
     schema.upgrade(url)
-    with database.connect(url) as store:
+    with opening.connect(url) as store:
         token = store.write(lambda: fixtures.load(now=Clock().now())).result().tokens["demo"]
         filled = fill(store)
     options = certify(folder) if tls else []

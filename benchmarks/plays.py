@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from musicsvc.clock import DAY, parse
-from musicsvc.store import bulk, database, listeners, plays, schema, sqlite_files
+from musicsvc.store import bulk, listeners, opening, plays, schema, sqlite_files
 from musicsvc.store.models import Album, AlbumArtist, Artist, Listener, Track, TrackArtist
 from musicsvc.store.plays import SLOT, WITHOUT_ID, Row
 
 if TYPE_CHECKING:
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
 
 NOW = parse("2026-03-01T12:00:00Z")
 TRACKS, ALBUMS, ARTISTS, LISTENERS, DAYS = 100_000, 20_000, 5_000, 200_000, 365
@@ -43,7 +43,7 @@ def main() -> None:
         file = Path(folder) / "musicsvc.db"
         sqlite_files.create(file)
         schema.upgrade(f"sqlite:///{file}")
-        with database.connect(f"sqlite:///{file}") as store:
+        with opening.connect(f"sqlite:///{file}") as store:
             for table in (_artists, _albums, _tracks, _listeners):
                 store.write(table).result()
             _measure(store, _Stream(options.plays, options.order), options.plays)

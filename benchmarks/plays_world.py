@@ -15,7 +15,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from musicsvc.clock import parse
-from musicsvc.store import blocks, bulk, database, listeners, schema, sqlite_files, tokens, users
+from musicsvc.store import blocks, bulk, listeners, opening, schema, sqlite_files, tokens, users
 from musicsvc.store.models import (
     Album,
     AlbumArtist,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
 
 NOW = parse("2026-03-01T23:59:00Z")  # at the end of a day, so that every day is whole
 MANAGER = "manager@label.test"
@@ -72,7 +72,7 @@ def new(folder: Path, size: Size, tell: Callable[[str], None] = print) -> Store:
     file = folder / "musicsvc.db"
     sqlite_files.create(file)
     schema.upgrade(f"sqlite:///{file}")
-    store = database.connect(f"sqlite:///{file}")
+    store = opening.connect(f"sqlite:///{file}")
     fill(store, size, tell)
     return store
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from musicsvc.clock import DAY, Clock, isoformat
-from musicsvc.store import access, bulk, database, schema, sqlite_files, tokens, users
+from musicsvc.store import access, bulk, opening, schema, sqlite_files, tokens, users
 from musicsvc.store.models import Artist, Track, TrackArtist
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def main() -> None:
         file = Path(folder) / "musicsvc.db"
         sqlite_files.create(file)
         schema.upgrade(f"sqlite:///{file}")
-        with database.connect(f"sqlite:///{file}") as store:
+        with opening.connect(f"sqlite:///{file}") as store:
             token = store.write(_fill).result()
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]

@@ -15,8 +15,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from musicsvc.store import database, schema, search, sqlite_files, users
-from musicsvc.store.database import Store
+from musicsvc.store import opening, schema, search, sqlite_files, users
+from musicsvc.store.engine.store import Store
 from tests import postgres
 
 ROUNDS = 51
@@ -108,7 +108,7 @@ def main() -> None:
     options = parser.parse_args()
     with new_store(options.store) as url:
         schema.upgrade(url)
-        with database.connect(url) as store:
+        with opening.connect(url) as store:
             began = time.perf_counter()
             fill(store, options.accounts)
             print(f"{options.accounts:,} accounts on {options.store}, made in {time.perf_counter() - began:.0f} s")

@@ -29,7 +29,7 @@ from network_server import MEBIBYTE, MOST_MEMORY, MOST_SECONDS, Server, Watch, p
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
 
 DESCRIPTION = "x" * 10_000  # of each track in a collection
 ALBUM = 760_000  # bytes of an album as JSON, of 786,432 that it may have

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from musicsvc.clock import Clock
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
 
 
 LOOP_SECONDS = 0.05  # of CPU time, at most, for any body

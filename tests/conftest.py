@@ -9,7 +9,8 @@ import hypothesis
 import pytest
 
 from musicsvc.clock import MovableClock, parse
-from musicsvc.store import database, fixtures
+from musicsvc.store import fixtures, opening
+from musicsvc.store.engine.store import Store
 from tests import databases, postgres
 from tests.serving import Client, person, running
 
@@ -111,9 +112,9 @@ def store_url(new_database: Callable[..., str]) -> str:
 
 
 @pytest.fixture
-def store(store_url: str) -> Iterator[database.Store]:
+def store(store_url: str) -> Iterator[Store]:
     """An open store over a fresh, migrated database."""
-    with database.connect(store_url) as opened:
+    with opening.connect(store_url) as opened:
         yield opened
 
 
@@ -124,7 +125,7 @@ def clock() -> MovableClock:
 
 
 @pytest.fixture
-def world(store: database.Store, clock: MovableClock) -> dict[str, str]:
+def world(store: Store, clock: MovableClock) -> dict[str, str]:
     """The small world of `fixtures/` in the store: the tokens' values by their keys in accounts.toml."""
     return store.write(lambda: fixtures.load(now=clock.now())).result().tokens
 
@@ -156,7 +157,7 @@ def shared_data() -> Callable[[str], Path]:
 
 
 @pytest.fixture
-async def anonymous(template: databases.Template, store: database.Store, clock: MovableClock) -> AsyncIterator[Client]:
+async def anonymous(template: databases.Template, store: Store, clock: MovableClock) -> AsyncIterator[Client]:
     """A client without a token, of a server of its own."""
     template.make_log(store.url)
     async with running(store, clock) as client:
@@ -164,6 +165,6 @@ async def anonymous(template: databases.Template, store: database.Store, clock: 
 
 
 @pytest.fixture
-def client(anonymous: Client, store: database.Store, clock: MovableClock) -> Client:
+def client(anonymous: Client, store: Store, clock: MovableClock) -> Client:
     """A client with the token of ann@label.test, who has API access."""
     return anonymous.holding(person(store, clock, "ann@label.test")[1])

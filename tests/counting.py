@@ -6,12 +6,12 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from musicsvc.store.database import current
+from musicsvc.store.engine.binding import current
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
 
 
 @contextmanager

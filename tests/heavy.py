@@ -12,7 +12,7 @@ from musicsvc.store import bulk
 from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist
 
 if TYPE_CHECKING:
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
 
 LONGEST = "\x01" * 10_000  # 60,000 bytes as JSON, the most that a description can take
 NEARLY_FULL = 13  # tracks described by LONGEST: one more would not fit into an album

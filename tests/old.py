@@ -7,7 +7,7 @@ import apsw
 from playhouse.migrations import Runner
 
 from musicsvc.store import schema, sqlite_files
-from musicsvc.store.database import bound
+from musicsvc.store.engine.binding import bound
 
 # What the first version could hold; later ones must keep it.
 ROWS = """

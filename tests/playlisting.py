@@ -10,7 +10,7 @@ from tests.serving import Answer, Client, person
 
 if TYPE_CHECKING:
     from musicsvc.clock import Clock
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
 
 
 class CheckedClient(Client):

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from musicsvc.clock import MovableClock
-from musicsvc.store import database
+from musicsvc.store import opening
+from musicsvc.store.engine.store import Store
 from tests import databases
 from tests.conftest import NOW
 from tests.rights.world import WHO, World
@@ -27,7 +28,7 @@ class Shared(NamedTuple):
     """A running server, its store and its clock, which stands still."""
 
     client: Client
-    store: database.Store
+    store: Store
     clock: MovableClock
 
     def world(self, kinds: Sequence[str] = WHO) -> World:
@@ -41,7 +42,7 @@ async def shared_server(
 ) -> AsyncIterator[Shared]:
     """Serve a new database."""
     clock = MovableClock(NOW, speed=0)
-    with databases.Maker(template, folder) as maker, database.connect(maker.make()) as store:
+    with databases.Maker(template, folder) as maker, opening.connect(maker.make()) as store:
         template.make_log(store.url)
         async with running(store, clock, settings) as client:
             yield Shared(client, store, clock)

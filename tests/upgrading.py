@@ -6,7 +6,7 @@ import sys
 from playhouse.migrations import Runner
 
 from musicsvc.store import schema
-from musicsvc.store.database import bound
+from musicsvc.store.engine.binding import bound
 
 UPGRADE = """
 import os, signal, sys, peewee

@@ -13,7 +13,7 @@ from musicsvc.clock import SECOND, parse
 if TYPE_CHECKING:
     from musicsvc.store import activity as calls
     from musicsvc.store import events
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
 
 app = typer.Typer()
 POLL_SECONDS = 0.3

@@ -12,7 +12,7 @@ from musicsvc.cli.output import JSON
 from musicsvc.store.activity import Entry
 
 if TYPE_CHECKING:
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
     from musicsvc.store.events import Event
 
 

@@ -58,7 +58,7 @@ def check(context: typer.Context, json: Json = False) -> None:
 def _problems(settings: "Settings") -> list[str]:
     """What is wrong, a line each. Raises Failure where the database cannot even be looked at."""
     from musicsvc.store import logbook, schema
-    from musicsvc.store.database import open_unchecked
+    from musicsvc.store.opening import open_unchecked
 
     with open_unchecked(settings.store_url) as store:
         schema.require_current(store)

@@ -10,7 +10,7 @@ import typer
 
 from musicsvc.clock import Clock, MovableClock, parse
 from musicsvc.server import serving
-from musicsvc.store import database, fixture_plays, fixtures, schema, sqlite_files
+from musicsvc.store import fixture_plays, fixtures, opening, schema, sqlite_files
 
 if TYPE_CHECKING:
     from musicsvc.cli.session import Session
@@ -51,7 +51,7 @@ def _prepare(url: str, now: int) -> str:
     """Fill a new database; the demo account's token."""
     sqlite_files.create(Path(url.removeprefix("sqlite:///")))
     schema.upgrade(url)
-    with database.connect(url) as store:
+    with opening.connect(url) as store:
         token = store.write(lambda: fixtures.load(now=now)).result().tokens["demo"]
         store.write(lambda: fixture_plays.load(now=now)).result()
         return token

@@ -15,7 +15,7 @@ from musicsvc.errors import Failure, Invalid
 
 if TYPE_CHECKING:
     from musicsvc.cli.refusals import RefusedFile
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
     from musicsvc.store.importing.readers import Reader
     from musicsvc.store.importing.summary import Summary
 

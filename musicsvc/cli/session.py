@@ -15,7 +15,7 @@ from musicsvc.clock import Clock
 
 if TYPE_CHECKING:
     from musicsvc.config import Settings
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
 
 T = TypeVar("T")
 
@@ -47,9 +47,9 @@ class Session:
     @contextmanager
     def store(self) -> "Iterator[Store]":
         """The store, open, at the right schema."""
-        from musicsvc.store import database
+        from musicsvc.store import opening
 
-        with database.connect(self.settings().store_url) as store:
+        with opening.connect(self.settings().store_url) as store:
             yield store
 
     def read(self, unit: Callable[[], T]) -> T:

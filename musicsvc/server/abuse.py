@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from musicsvc.store.abuse_reads import Denial
     from musicsvc.store.abuse_sentences import Standing
     from musicsvc.store.activity import Entry
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
     from musicsvc.store.logbook import Log
 
 T = TypeVar("T")

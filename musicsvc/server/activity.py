@@ -19,7 +19,7 @@ from musicsvc.store.activity import Entry
 if TYPE_CHECKING:
     from musicsvc.clock import Clock
     from musicsvc.server.calls import Call
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
     from musicsvc.store.logbook import Log
 
 log = logging.getLogger("musicsvc")

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from musicsvc.clock import Clock
     from musicsvc.config import Settings
     from musicsvc.server.calls import Observer
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
 
 log = logging.getLogger("musicsvc")
 BATCH_SECONDS = 1.0

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from musicsvc.server.metrics import Metrics
     from musicsvc.server.schemas.parsed_body import ParsedBody
     from musicsvc.server.shapes.envelope import Site
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
 
 log = logging.getLogger("musicsvc")
 GONE = 499  # noted where the client went before its answer

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from musicsvc.server.log_writer import Outlet
     from musicsvc.server.metrics import Metrics
     from musicsvc.store.backups_folder import Entry
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
 
 
 def of_connections(metrics: Metrics, server: Callable[[], JsonServer | None], door: Callable[[], Door | None]) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from musicsvc.server.calls import Call
     from musicsvc.server.limits import Limiter
     from musicsvc.server.route import Route
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
     from musicsvc.store.tokens import Identity
 
 log = logging.getLogger("musicsvc")

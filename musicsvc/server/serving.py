@@ -22,7 +22,7 @@ from musicsvc.server.metrics import Metrics
 from musicsvc.server.metrics_share import Share
 from musicsvc.server.signals import Early
 from musicsvc.server.supervisor import Supervisor
-from musicsvc.store import database
+from musicsvc.store import opening
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -47,7 +47,7 @@ def serve(settings: Settings, clock: Clock, ready: Callable[[str], None]) -> Non
     tls = tls_of(settings.server)
     _resolved(settings.server.host, settings.server.port)
     refuse_plain(settings.server, tls=tls is not None)
-    database.connect(settings.store_url).close()
+    opening.connect(settings.store_url).close()
     listener = listen(settings.server.host, settings.server.port)
     root = root_of(settings, listener, tls=tls is not None)
     early = Early()
@@ -164,7 +164,7 @@ async def _work(
     metrics: Metrics,
 ) -> None:
     """Serve until a signal, or in a worker until the supervisor's end of the lifeline `end` is closed."""
-    store = database.connect(settings.store_url)
+    store = opening.connect(settings.store_url)
     figures.of_backups(metrics, settings, clock)
     app = App(settings, store, clock, root, metrics)
     if scheduled := backups.schedule(settings, clock):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from musicsvc.store.abuse import Verdict
     from musicsvc.store.abuse_sentences import Standing
     from musicsvc.store.activity import Entry
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
     from musicsvc.store.logbook import Log
 
 

@@ -8,7 +8,7 @@ import orjson
 
 from musicsvc.clock import DAY
 from musicsvc.store.abuse_probes import FIRST_FAILURE, denies
-from musicsvc.store.database import current, is_sqlite
+from musicsvc.store.engine.binding import current, is_sqlite
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator

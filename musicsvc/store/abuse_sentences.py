@@ -10,7 +10,7 @@ from musicsvc.clock import SECOND
 from musicsvc.store import tokens, users
 from musicsvc.store.abuse_probes import DENIED, FIRST_FAILURE
 from musicsvc.store.abuse_refusals import REFUSED
-from musicsvc.store.database import locked
+from musicsvc.store.engine.binding import locked
 from musicsvc.store.models import Activity, SecurityEvent, Token, User
 
 if TYPE_CHECKING:

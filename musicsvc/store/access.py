@@ -9,7 +9,7 @@ from peewee import IntegrityError
 
 from musicsvc.errors import Conflict, Invalid, NotFound
 from musicsvc.store import email_addresses, events, users
-from musicsvc.store.database import locked, savepoint
+from musicsvc.store.engine.binding import locked, savepoint
 from musicsvc.store.models import AccessRequest, User
 from musicsvc.store.newest import newest
 

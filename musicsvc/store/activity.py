@@ -10,13 +10,13 @@ import orjson
 
 from musicsvc.networks import client_network
 from musicsvc.store import bulk
-from musicsvc.store.database import current, is_sqlite
+from musicsvc.store.engine.binding import current, is_sqlite
 from musicsvc.store.models.activity import Activity
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
 
 SLICE = 5_000
 PRUNED = 2_000  # so that new calls need not wait long for the writer

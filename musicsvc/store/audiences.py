@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from pyroaring import BitMap
 
-from musicsvc.store import blocks, listeners, scopes, streams
+from musicsvc.store import blocks, bulk, listeners, streams
 from musicsvc.store.audience import Audience
-from musicsvc.store.database import current
+from musicsvc.store.engine.binding import current
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -96,7 +96,7 @@ class Reader:
         return len(self._windows)
 
     def _rows(self, query: str, kind: int, ids: Sequence[int], *last: int) -> Iterator[tuple[int, int, int, bytes]]:
-        condition, values = scopes.among(ids)
+        condition, values = bulk.among_ascending(ids)
         days = ", ".join(map(str, self._days))
         statement = query.format(sign=current().param, subjects=condition, days=days)
         return streams.rows(statement, [kind, *values, *last])

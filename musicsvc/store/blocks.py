@@ -10,7 +10,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.store import bulk, listeners, stretches, tallies
-from musicsvc.store.database import current
+from musicsvc.store.engine.binding import current
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

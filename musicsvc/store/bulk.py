@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
 
-from musicsvc.store.database import current, is_sqlite
+from musicsvc.store.engine.binding import current, is_sqlite
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 LAST_ID = "SELECT seq FROM sqlite_sequence WHERE name = ?"
 NEXT_IDS = "SELECT nextval(pg_get_serial_sequence(%s, 'id')) FROM generate_series(1, %s)"
+DENSE = 4  # ascending ids of which so large a part is wanted are read as one range
 PIECE = 500  # values in one query; the stores take some ten thousand
 
 
@@ -30,6 +31,14 @@ def among(values: Collection[int] | Collection[str]) -> tuple[str, Any]:
     if is_sqlite():
         return "IN (SELECT value FROM json_each(?))", orjson.dumps(list(values)).decode()
     return "= ANY(%s)", list(values)
+
+
+def among_ascending(ids: Sequence[int]) -> tuple[str, list[object]]:
+    """Return a condition that these ascending ids meet, perhaps with a few between them, and its parameters."""
+    if ids[-1] - ids[0] < DENSE * len(ids):
+        return f"BETWEEN {current().param} AND {current().param}", [ids[0], ids[-1]]
+    condition, value = among(ids)
+    return condition, [value]
 
 
 def run(statement: str, types: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:

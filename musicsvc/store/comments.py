@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from peewee import fn
 
 from musicsvc.errors import Forbidden, Invalid, NotFound
-from musicsvc.store.database import current, locked
+from musicsvc.store.engine.binding import current, locked
 from musicsvc.store.models import Artist, Comment, Track, TrackArtist, User
 from musicsvc.store.pagination import Listing, Page, paginate
 

@@ -9,7 +9,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from musicsvc.store import blocks, bulk, listeners, stretches
-from musicsvc.store.database import current
+from musicsvc.store.engine.binding import current
 from musicsvc.store.rollups import ALBUM, ARTIST, TRACK
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from musicsvc.store import bulk, scopes, streams
 from musicsvc.store.audiences import NOBODY, Reader
-from musicsvc.store.database import current
+from musicsvc.store.engine.binding import current
 from musicsvc.store.insights import Figures, change
 from musicsvc.store.listeners import count
 from musicsvc.store.rankings import Ranked
@@ -179,7 +179,7 @@ def daily(scope: Scope, window: Window) -> Generator[tuple[Any, ...]]:
             continue
         date = to_date(day).isoformat()
         for ids in scopes.pieces(tracks, TRACKS_A_PIECE):
-            condition, values = scopes.among(ids)
+            condition, values = bulk.among_ascending(ids)
             query = HEARD.format(sign=current().param, subjects=condition)
             for track, name, plays, packed in streams.rows(query, [day, TRACK, *values]):
                 if track in tracks:

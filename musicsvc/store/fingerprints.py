@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from musicsvc.errors import Conflict, NotFound
-from musicsvc.store.database import locked
+from musicsvc.store.engine.binding import locked
 from musicsvc.store.models import Track
 
 MOVES: dict[str, tuple[str, ...]] = {

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.errors import Invalid
 from musicsvc.store.bulk import pieces
-from musicsvc.store.database import bytewise
+from musicsvc.store.engine.binding import bytewise
 from musicsvc.store.models import Genre
 from musicsvc.store.pagination import Listing, Page, paginate
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import apsw
 
 from musicsvc.errors import Unavailable
-from musicsvc.store.database import bind, perform
+from musicsvc.store.engine.binding import bind, perform
 from musicsvc.store.sqlite_files import ERRORS, Roomless, driver_error, translate
 from musicsvc.store.workload import Workload
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
     from musicsvc.store.activity import Entry
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
     from musicsvc.store.events import Event
     from musicsvc.store.logbook import Log
 

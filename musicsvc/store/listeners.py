@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pyroaring import BitMap
 
 from musicsvc.store import bulk
-from musicsvc.store.database import current
+from musicsvc.store.engine.binding import current
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

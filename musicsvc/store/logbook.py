@@ -10,8 +10,10 @@ from playhouse.schema_diff import diff_models
 
 from musicsvc.errors import Damaged, Failure
 from musicsvc.store import schema
-from musicsvc.store.database import Store, bound, current, is_sqlite, open_unchecked
+from musicsvc.store.engine.binding import bound, current, is_sqlite
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Activity
+from musicsvc.store.opening import open_unchecked
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -20,7 +20,7 @@ from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
 
 ARTISTS, ALBUMS, TRACKS = 1_000, 4_000, 20_000  # at scale 1
 LARGEST = 1_000

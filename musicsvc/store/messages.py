@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from peewee import fn
 
 from musicsvc.errors import NotFound
-from musicsvc.store.database import locked
+from musicsvc.store.engine.binding import locked
 from musicsvc.store.models import Conversation, Message, Participant, User
 from musicsvc.store.pagination import Listing, Page, paginate
 from musicsvc.store.summaries import COLUMNS as USER

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.errors import Forbidden, NotFound
-from musicsvc.store.database import bytewise, locked
+from musicsvc.store.engine.binding import bytewise, locked
 from musicsvc.store.models import NotificationChoice, User
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from pyroaring import BitMap
 
 from musicsvc.clock import DAY
-from musicsvc.store import scopes, streams
+from musicsvc.store import bulk, scopes, streams
 from musicsvc.store.audiences import Reader
 from musicsvc.store.charts import Chart, Point
-from musicsvc.store.database import current
+from musicsvc.store.engine.binding import current
 from musicsvc.store.exports import SUBJECTS_A_PIECE, Row, piece, rows
 from musicsvc.store.insights import Figures, change
 from musicsvc.store.listeners import union
@@ -136,7 +136,7 @@ class _Whole:
             self._days[day].listeners |= union(some)
 
     def _rows(self, query: str, ids: Sequence[int], before: list[int], after: list[int], **more: str) -> Iterator[Any]:
-        condition, values = scopes.among(ids)
+        condition, values = bulk.among_ascending(ids)
         statement = query.format(sign=current().param, subjects=condition, **more)
         return streams.rows(statement, [*before, *values, *after])
 

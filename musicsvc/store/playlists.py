@@ -9,7 +9,7 @@ from peewee import fn
 
 from musicsvc.errors import Forbidden, NotFound
 from musicsvc.store import tracks
-from musicsvc.store.database import locked
+from musicsvc.store.engine.binding import locked
 from musicsvc.store.models import Playlist, PlaylistInvite, PlaylistTrack, Track, User
 from musicsvc.store.pagination import Listing, Page, paginate
 from musicsvc.store.summaries import COLUMNS as USER

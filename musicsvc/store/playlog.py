@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.store import blocks, bulk, counts
-from musicsvc.store.database import current
+from musicsvc.store.engine.binding import current
 from musicsvc.store.rollups import SLOTS_A_DAY, TRACK
 
 if TYPE_CHECKING:

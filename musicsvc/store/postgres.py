@@ -15,7 +15,8 @@ from psycopg import errors as pg
 
 from musicsvc.errors import Failure, Unavailable
 from musicsvc.store.address import named
-from musicsvc.store.database import Store, bind, enqueue, perform, queued
+from musicsvc.store.engine.binding import bind, perform
+from musicsvc.store.engine.store import Store, enqueue, queued
 from musicsvc.store.workload import Workload
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from musicsvc.store.windows import day_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
 
 OLDEST = "SELECT min(slot) FROM play"
 

@@ -17,7 +17,7 @@ from musicsvc.store.statements import fetch
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
 
 Piece: TypeAlias = "Callable[[], Held]"
 SHOWN = 100

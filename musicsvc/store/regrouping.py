@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from musicsvc.store import blocks, bulk, counts, listeners, rollups, stretches, tallies
-from musicsvc.store.database import current
+from musicsvc.store.engine.binding import current
 from musicsvc.store.rollups import ALBUM, ARTIST, TRACK
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.store import blocks, bulk, listeners, stretches, tallies
-from musicsvc.store.database import current
+from musicsvc.store.engine.binding import current
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable

@@ -12,7 +12,7 @@ from playhouse.schema_diff import diff_models
 from musicsvc import extras
 from musicsvc.errors import Failure
 from musicsvc.store import address, models, occupancy
-from musicsvc.store.database import bound, current, is_sqlite
+from musicsvc.store.engine.binding import bound, current, is_sqlite
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from peewee import Database
 
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
 
 MIGRATIONS = Path(__file__).with_name("migrations")
 HISTORY = "schema_migration"

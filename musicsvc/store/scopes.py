@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pyroaring import BitMap64
 
-from musicsvc.store import artists, bulk, streams, users
-from musicsvc.store.database import current
+from musicsvc.store import artists, streams, users
+from musicsvc.store.engine.binding import current
 from musicsvc.store.rollups import ALBUM, ARTIST, TRACK
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
 EVERY = {TRACK: "SELECT id FROM track", ALBUM: "SELECT id FROM album", ARTIST: "SELECT id FROM artist"}
 SOME = {
@@ -21,7 +21,6 @@ SOME = {
     ARTIST: "SELECT a.id FROM artist a WHERE {which}",
 }
 IDS_AT_ONCE = 10_000
-CLOSE = 4  # ids of which so large a part is wanted are read as one range
 
 
 class Scope(NamedTuple):
@@ -65,11 +64,3 @@ def pieces(ids: BitMap64, size: int) -> Iterator[list[int]]:
             piece = []
     if piece:
         yield piece
-
-
-def among(ids: Sequence[int]) -> tuple[str, list[object]]:
-    """A condition that these ascending ids meet, and perhaps a few between them; and its parameters."""
-    if ids[-1] - ids[0] < CLOSE * len(ids):
-        return f"BETWEEN {current().param} AND {current().param}", [ids[0], ids[-1]]
-    condition, value = bulk.among(ids)
-    return condition, [value]

@@ -12,7 +12,7 @@ import orjson
 
 from musicsvc.errors import Invalid
 from musicsvc.store import bulk
-from musicsvc.store.database import is_sqlite, locked
+from musicsvc.store.engine.binding import is_sqlite, locked
 from musicsvc.store.models import Album
 from musicsvc.store.statements import fetch
 

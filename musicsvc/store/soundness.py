@@ -10,12 +10,13 @@ import apsw
 from musicsvc.clock import MINUTE, SECOND, isoformat, to_datetime
 from musicsvc.errors import Failure
 from musicsvc.store import mailboxes, models, schema, sqlite_files
-from musicsvc.store.database import current, open_unchecked
+from musicsvc.store.engine.binding import current
+from musicsvc.store.opening import open_unchecked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
 
 Level = Literal["ok", "warning", "problem"]
 SOUND_SQLITE = (3, 51, 3)  # before it two connections at once could corrupt a WAL

@@ -15,7 +15,8 @@ from playhouse.apsw_ext import APSWDatabase
 from musicsvc.errors import Failure, Unavailable
 from musicsvc.store import occupancy, sqlite_files
 from musicsvc.store.ballast import Ballast
-from musicsvc.store.database import Store, bind, enqueue, perform, queued
+from musicsvc.store.engine.binding import bind, perform
+from musicsvc.store.engine.store import Store, enqueue, queued
 from musicsvc.store.group_commit import GroupWriter
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from musicsvc.store import listeners, tallies
-from musicsvc.store.database import is_sqlite
+from musicsvc.store.engine.binding import is_sqlite
 from musicsvc.store.statements import fetch, run, run_many
 
 if TYPE_CHECKING:

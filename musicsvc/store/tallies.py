@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.store import bulk, listeners
-from musicsvc.store.database import current, is_sqlite
+from musicsvc.store.engine.binding import current, is_sqlite
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from musicsvc.clock import DAY
 from musicsvc.errors import Conflict, Forbidden, Invalid, NotFound
 from musicsvc.store import events
-from musicsvc.store.database import current, locked
+from musicsvc.store.engine.binding import current, locked
 from musicsvc.store.models import Token, User
 from musicsvc.store.newest import newest
 

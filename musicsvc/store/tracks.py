@@ -9,7 +9,7 @@ from peewee import JOIN, fn
 
 from musicsvc.errors import Forbidden, NotFound
 from musicsvc.store import artists, bulk, genres, sizes, tags
-from musicsvc.store.database import current
+from musicsvc.store.engine.binding import current
 from musicsvc.store.models import Album, Genre, Tag, Track, TrackArtist, TrackGenre, TrackPlays, TrackTag
 from musicsvc.store.pagination import Listing, Page, paginate
 

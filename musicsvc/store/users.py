@@ -8,7 +8,7 @@ from peewee import IntegrityError
 
 from musicsvc.errors import Invalid, NotFound
 from musicsvc.store import bulk, email_addresses, events, search
-from musicsvc.store.database import savepoint
+from musicsvc.store.engine.binding import savepoint
 from musicsvc.store.models import User
 from musicsvc.store.newest import newest
 

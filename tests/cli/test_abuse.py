@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from musicsvc.store.activity import Entry
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
     from tests.cli.conftest import Json, Run
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "abuse.md"

@@ -14,7 +14,7 @@ import pytest
 from musicsvc.clock import MINUTE, Clock, isoformat
 from musicsvc.store import activity, logbook, tokens, users
 from musicsvc.store.activity import Entry
-from musicsvc.store.database import Store
+from musicsvc.store.engine.store import Store
 from tests.cli.conftest import Json, Run
 from tests.program import Program, until
 

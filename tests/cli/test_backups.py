@@ -11,7 +11,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from musicsvc.store import access, backups_folder, backups_proof, database, occupancy, schema, tokens, users
+from musicsvc.store import access, backups_folder, backups_proof, occupancy, opening, schema, tokens, users
 from musicsvc.store.models import User
 from tests import old
 from tests.cli.conftest import Json, Run
@@ -37,12 +37,12 @@ def served(run: Run, tmp_path: Path) -> Iterator[Program]:  # noqa: ARG001 - it 
 
 
 def _add(file: Path, email: str = EMAIL) -> None:
-    with database.connect(f"sqlite:///{file}") as store:
+    with opening.connect(f"sqlite:///{file}") as store:
         store.write(lambda: users.create(email, now=0)).result()
 
 
 def _emails(file: Path) -> list[str]:
-    with database.connect(f"sqlite:///{file}") as store:
+    with opening.connect(f"sqlite:///{file}") as store:
         return store.read(lambda: [user.email for user in User.select().order_by(User.id)]).result()
 
 
@@ -110,7 +110,7 @@ def test_what_is_valid_again_after_a_restore_is_told(run: Run, store_url: str, t
         access.revoke(users.by_email("cy@label.test"), now=1)
         users.suspend(users.by_email("dee@label.test"), now=1)
 
-    with database.connect(store_url) as store:
+    with opening.connect(store_url) as store:
         store.write(grant).result()
         run("db", "backup", str(tmp_path / "one.db"))
         store.write(take).result()

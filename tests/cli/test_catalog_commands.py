@@ -1,7 +1,7 @@
 """`musicsvc artist` and `musicsvc fingerprint`."""
 
 from musicsvc.store import users
-from musicsvc.store.database import Store
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Artist, Track
 from tests.cli.conftest import Json, Run
 

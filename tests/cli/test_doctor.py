@@ -28,8 +28,8 @@ from musicsvc.store import (
     backups,
     backups_folder,
     ballast,
-    database,
     logbook,
+    opening,
     soundness,
     sqlite_files,
     surroundings,
@@ -178,7 +178,7 @@ def test_damage_that_a_start_does_not_see_is_found(file: Path, monkeypatch: pyte
 def test_a_clock_before_the_newest_row_is_a_problem(store_url: str) -> None:
     now = Clock().now()
     assert "clock" not in by_check(soundness.of_database(store_url, now=now))
-    with database.connect(store_url) as store:
+    with opening.connect(store_url) as store:
         store.write(lambda: users.create("ann@label.test", now=now + DAY)).result()
     found = by_check(soundness.of_database(store_url, now=now))
     assert found["clock"].level == "problem"

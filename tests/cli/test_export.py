@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
     from tests.cli.conftest import Run
 
     Export = Callable[..., bytes]

@@ -16,7 +16,8 @@ import duckdb
 import pytest
 
 from musicsvc.store import users
-from musicsvc.store.database import Store, current
+from musicsvc.store.engine.binding import current
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Artist, Track
 from tests.cli.conftest import Json, Run
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from musicsvc.clock import MovableClock
 from musicsvc.store import tokens, users
-from musicsvc.store.database import Store
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Follow, User
 from tests.cli.conftest import Json, Run
 from tests.command import run_in_process

@@ -14,7 +14,7 @@ from tests.program import Program, until
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
     from tests.cli.conftest import Json
 
 ROWS = 12_000

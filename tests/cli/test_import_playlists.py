@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from musicsvc.store import users
-from musicsvc.store.database import Store
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Playlist, PlaylistTrack, Track
 from tests.cli.conftest import Json, Run
 

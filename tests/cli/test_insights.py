@@ -14,7 +14,7 @@ from musicsvc.store.models import Play, PlayDay, PlayMark
 from tests.listening import SLOT, Catalog, catalog
 
 if TYPE_CHECKING:
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
     from tests.cli.conftest import Json, Run
 
 

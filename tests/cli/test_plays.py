@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from musicsvc.store.database import Store
+from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import histories, readers
 from musicsvc.store.models import Artist, Play, PlayDay, Track, TrackArtist
 from tests.cli.conftest import Json, Run

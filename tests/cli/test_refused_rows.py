@@ -18,7 +18,7 @@ from tests.command import run_in_process
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
     from tests.cli.conftest import Json, Run
 
 Table = list[list[str]]

@@ -3,7 +3,7 @@
 import json
 
 from musicsvc.store import users
-from musicsvc.store.database import Store
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Track
 from tests.cli.conftest import Json, Run
 

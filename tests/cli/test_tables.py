@@ -17,7 +17,7 @@ from musicsvc.store import access, tokens, users
 from tests.command import run_in_process
 
 if TYPE_CHECKING:
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
     from tests.cli.conftest import Json, Run
 
 MANY = 7_628

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from musicsvc.store import passwords, tokens, users
-from musicsvc.store.database import Store
+from musicsvc.store.engine.store import Store
 from tests.cli.conftest import Run
 
 EMAIL = "ada@example.test"

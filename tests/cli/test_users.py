@@ -3,7 +3,7 @@
 import pytest
 
 from musicsvc.store import passwords, users
-from musicsvc.store.database import Store
+from musicsvc.store.engine.store import Store
 from tests.cli.conftest import Json, Run
 
 EMAIL = "ada@example.test"

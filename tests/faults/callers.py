@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Iterator
 
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
 
 JSON = dict[str, Any]
 Toggled = tuple[str, int, int]

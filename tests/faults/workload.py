@@ -21,7 +21,7 @@ from musicsvc.store.models import Genre, Play, Tag, Track
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
 
 PARTS = 3  # tags that make one unit with their genre
 NOW = parse("2026-03-01T12:00:00Z")

@@ -13,13 +13,13 @@ import pytest
 from musicsvc.clock import Clock
 from musicsvc.config import Abuse, Activity, Limits, Settings
 from musicsvc.store import events, tokens, users
-from musicsvc.store.database import current
+from musicsvc.store.engine.binding import current
 from tests.serving import Client, person, running
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
     from musicsvc.store.models import Token
 
 PUBLIC = {"name": "Rags", "public": True}

@@ -12,14 +12,14 @@ import aiohttp
 import pytest
 
 from musicsvc.clock import Clock
-from musicsvc.store import database, tokens
+from musicsvc.store import opening, tokens
 from tests.program import Program
 from tests.serving import Client, person
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
 
 CONNECTIONS = 8  # kept open, over both processes
 SOON = 5.0
@@ -67,7 +67,7 @@ def reason(store: Store, value: str) -> str | None:
 async def test_what_no_process_sees_alone_is_judged_and_ends_on_all(
     connections: Sequence[Client], store_url: str
 ) -> None:
-    with database.connect(store_url) as store:
+    with opening.connect(store_url) as store:
         prober, hammer, honest = (person(store, Clock(), f"{name}@label.test")[1] for name in ("a", "b", "c"))
         # Eleven or so at each process: too few for either.
         for number in range(22):

@@ -16,7 +16,7 @@ from tests.serving import Client, person, running
 from tests.traffic import BEGAN, OWN, Asked, Profile, profiles
 
 if TYPE_CHECKING:
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
     from musicsvc.store.tokens import Identity
 
 SETTINGS = Settings(limits=Limits(local=True))

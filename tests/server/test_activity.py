@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from musicsvc.store.activity import Entry
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
 
 sqlite = pytest.mark.only_on("sqlite")
 PROXIED = {"X-Forwarded-For": "203.0.113.9", "X-Forwarded-Proto": "https"}

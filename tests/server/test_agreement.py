@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
 
 TIMEFRAMES = {"7-days": "7d", "30-days": "30d", "90-days": "90d", "1-year": "1y"}
 NOUNS = ("track", "album", "artist")

@@ -12,7 +12,7 @@ from tests.serving import Client, person
 
 if TYPE_CHECKING:
     from musicsvc.clock import MovableClock
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
 
 KIBIBYTE = 1024
 

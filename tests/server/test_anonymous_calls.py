@@ -21,7 +21,7 @@ from tests.wire import connected, request
 
 if TYPE_CHECKING:
     from musicsvc.store.activity import Entry
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
 
 HTTPS = "X-Forwarded-Proto: https"
 PROXIED = {"X-Forwarded-For": "192.0.2.1", "X-Forwarded-Proto": "https"}

@@ -28,7 +28,7 @@ from tests.wire import not_reading, request
 
 if TYPE_CHECKING:
     from musicsvc.clock import MovableClock
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
 
 MEBIBYTE = 1 << 20
 ALBUM = 80 * 60_080  # bytes of an album with 80 tracks

@@ -10,7 +10,7 @@ from PIL import Image
 from musicsvc.clock import DAY, MovableClock
 from musicsvc.config import Server, Settings
 from musicsvc.server import signing
-from musicsvc.store.database import Store
+from musicsvc.store.engine.store import Store
 from tests.serving import Client, person, running
 
 BODY = {"template_id": 1, "title": "Вечер 夜 שלום", "artist": "Anna Bon"}

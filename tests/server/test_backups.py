@@ -20,7 +20,7 @@ from musicsvc.server.app import App
 from musicsvc.server.backups import Schedule
 from musicsvc.server.figures import of_backups
 from musicsvc.store import backups, backups_folder, backups_proof
-from musicsvc.store.database import Store
+from musicsvc.store.engine.store import Store
 from tests.program import Program, until
 
 HOUR = DAY // 24

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from musicsvc.clock import MovableClock
     from musicsvc.server.route import Route
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
     from tests.beside import Cost
 
 SERVER_SECONDS = 0.15  # of all threads: the event loop waits for the interpreter while another thread has it

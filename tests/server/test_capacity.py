@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from musicsvc.clock import MovableClock
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
 
 BODY = {"template_id": 2, "artist": "Anna Bon"}
 BUSY = "Too many requests of this kind are under way. Try again in a second."

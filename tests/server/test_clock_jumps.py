@@ -19,7 +19,7 @@ from tests.serving import Client, person, running
 
 if TYPE_CHECKING:
     from musicsvc.clock import MovableClock
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
 
 YEAR = 365 * DAY
 JUMPS = {

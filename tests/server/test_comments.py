@@ -6,7 +6,7 @@ import pytest
 
 from musicsvc.clock import MovableClock
 from musicsvc.store import users
-from musicsvc.store.database import Store
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Artist, TrackArtist
 from tests.playlisting import People, Person, make_tracks
 from tests.playlisting import people as new_people

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import trustme
 
     from musicsvc.clock import Clock
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
     from tests.server.conftest import Start
 
 GET = request("GET", ALBUMS)

@@ -21,7 +21,7 @@ from tests.serving import Answer, Client, person, running
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
 
 FIGURES = "plays_total,plays_period,listeners_total,listeners_period,likes,reposts,plays_change,listeners_change"
 HEADERS = {

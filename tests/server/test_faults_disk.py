@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from musicsvc.clock import MovableClock
     from musicsvc.server.route import Route
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
 
 pytestmark = [
     pytest.mark.only_on("sqlite"),

@@ -18,7 +18,7 @@ import pytest
 
 from musicsvc.clock import Clock
 from musicsvc.config import Abuse, Limits, Settings
-from musicsvc.store import ballast, database, surroundings, tokens
+from musicsvc.store import ballast, opening, surroundings, tokens
 from tests.faults import small_disk
 from tests.program import Program, until
 from tests.serving import person, running
@@ -42,7 +42,7 @@ class Place:
         self.disk = disk
         self.url = f"sqlite:///{disk.folder / 'musicsvc.db'}"
         self._aside = aside
-        with database.connect(self.url) as store:
+        with opening.connect(self.url) as store:
             self.tokens = [person(store, Clock(), f"{name}@label.test")[1] for name in PEOPLE]
             store.keep_room()
 
@@ -139,7 +139,7 @@ async def test_files_that_may_not_grow_are_a_full_disk_too_and_end_with_the_limi
 ) -> None:
     """RLIMIT_FSIZE, which needs no rights and no mount."""
     monkeypatch.setenv("MUSICSVC_DATA_DIR", str(Path(store_url.removeprefix("sqlite:///")).parent))
-    with database.connect(store_url) as store:
+    with opening.connect(store_url) as store:
         ann = person(store, Clock(), "ann@label.test")[1]
     with Program(tmp_path, "serve", "--port", "0") as program:
         root, pid = program.root, program.process.pid
@@ -187,7 +187,7 @@ def test_a_read_only_disk_is_told_in_one_line(place: Place) -> None:
 
 async def test_who_is_revoked_for_abuse_on_a_full_disk_is_revoked_for_good(place: Place) -> None:
     strict = Settings(limits=Limits(local=True, token="20/minute"), abuse=Abuse(refusals=10))
-    with database.connect(place.url) as store:
+    with opening.connect(place.url) as store:
         async with running(store, Clock(), strict) as client:
             hammering = client.holding(place.tokens[0])
             place.disk.fill()
@@ -197,5 +197,5 @@ async def test_who_is_revoked_for_abuse_on_a_full_disk_is_revoked_for_good(place
             while store.read(lambda: tokens.get(1).revoked_at).result() is None:
                 assert time.monotonic() < deadline, "not written"
                 await asyncio.sleep(0.05)
-    with database.connect(place.url) as store:
+    with opening.connect(place.url) as store:
         assert store.read(lambda: tokens.get(1).revoked_at).result() is not None

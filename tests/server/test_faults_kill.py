@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from musicsvc.clock import Clock
-from musicsvc.store import database
+from musicsvc.store import opening
 from tests.faults import callers
 from tests.faults.callers import Caller
 from tests.program import Program, until
@@ -46,7 +46,7 @@ class Life:
 
     def __init__(self, folder: Path, url: str, chance: Random) -> None:
         self._folder, self._url, self._chance = folder, url, chance
-        with database.connect(url) as store:
+        with opening.connect(url) as store:
             self._accounts: list[Account] = store.write(lambda: callers.prepare(CALLERS, Clock().now())).result()
         self._states: list[dict[callers.Toggled, set[bool]]] = [{} for _ in range(CALLERS)]
         self.everybody: list[Caller] = []
@@ -77,7 +77,7 @@ class Life:
 
     def faults(self, those: list[Caller]) -> list[str]:
         """What is wrong with what these have written."""
-        with database.connect(self._url) as store:
+        with opening.connect(self._url) as store:
             return callers.faults(store, those)
 
 

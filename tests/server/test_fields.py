@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from musicsvc.clock import MovableClock
     from musicsvc.server.route import Route
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
     from tests.field_rules import Rule
     from tests.serving import Answer, Client
 

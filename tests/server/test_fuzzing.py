@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from musicsvc.store import database, fixtures
+from musicsvc.store import fixtures, opening
 from tests.fuzzing import judging
 from tests.fuzzing.asked import Asked, Asking
 from tests.fuzzing.mangled import Mangling
@@ -40,7 +40,7 @@ MOST_READ = 1 << 22
 @pytest.fixture
 def tokens(store_url: str) -> dict[str, str]:
     """Those of the small world, whose time runs from now."""
-    with database.connect(store_url) as store:
+    with opening.connect(store_url) as store:
         return store.write(lambda: fixtures.load(now=time.time_ns() // 1000)).result().tokens
 
 

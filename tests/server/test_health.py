@@ -14,10 +14,10 @@ from musicsvc.errors import Failure
 from musicsvc.server import serving
 from musicsvc.store import schema
 from musicsvc.store.address import named
-from musicsvc.store.database import current
+from musicsvc.store.engine.binding import current
 
 if TYPE_CHECKING:
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
     from tests import databases
     from tests.serving import Answer, Client
 

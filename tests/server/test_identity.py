@@ -10,7 +10,7 @@ import pytest
 
 from musicsvc.clock import DAY, MINUTE, SECOND, isoformat
 from musicsvc.server.routes import V1
-from musicsvc.store import access, database, tokens, users
+from musicsvc.store import access, opening, tokens, users
 from musicsvc.store.models import Artist
 from tests.counting import queries
 from tests.serving import Client, person, running
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from musicsvc.clock import MovableClock
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
 
 PRIVATE, PUBLIC = f"{V1}/users/me", f"{V1}/albums"
 
@@ -32,7 +32,7 @@ async def statuses(client: Client) -> list[int]:
 
 def change(store: Store, unit: Callable[[], Any]) -> None:
     """Change something in the way of another process: over a store of its own."""
-    with database.connect(store.url) as other:
+    with opening.connect(store.url) as other:
         other.write(unit).result()
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from musicsvc.clock import DAY, MINUTE, SECOND, MovableClock, isoformat
 from musicsvc.server.routes import INSIGHTS
-from musicsvc.store import blocks, database
+from musicsvc.store import blocks, opening
 from musicsvc.store.models import Album, AlbumArtist, Artist, Follow, Secret, Track, TrackArtist, TrackLike
 from tests.listening import SLOT, Catalog, catalog
 from tests.playlisting import CheckedClient
@@ -21,7 +21,7 @@ from tests.serving import Client, person, running
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
 
 
 @pytest.fixture
@@ -202,7 +202,7 @@ async def test_another_process_shows_a_play_as_soon_as_it_is_acknowledged(
     ask: Client, made: Catalog, store: Store, clock: MovableClock
 ) -> None:
     track = made.tracks[4]
-    with database.connect(store.url) as other:
+    with opening.connect(store.url) as other:
         async with running(other, clock) as client:
             elsewhere = client.holding(made.token)
             for number in range(1, 6):

@@ -15,7 +15,7 @@ from musicsvc.store.plays import SLOT, WITHOUT_ID, Row
 from tests.playlisting import CheckedClient
 
 if TYPE_CHECKING:
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
     from tests.serving import Client
 
 DOCS = Path(__file__).parents[2] / "docs" / "insights.md"

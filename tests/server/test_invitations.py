@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from musicsvc.clock import DAY, MovableClock
-from musicsvc.store.database import Store
+from musicsvc.store.engine.store import Store
 from tests.playlisting import People, make_tracks
 from tests.playlisting import people as new_people
 from tests.serving import Answer, Client

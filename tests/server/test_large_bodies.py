@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from musicsvc.clock import MovableClock
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
 
 GET = request("GET", ALBUMS)
 TOO_MANY = f"Must hold at most {MAX_VALUES:,} values in all."

@@ -13,7 +13,7 @@ from musicsvc.clock import DAY
 from musicsvc.config import Limits, Settings
 from musicsvc.server.limits import HEADERS
 from musicsvc.server.routes import INSIGHTS
-from musicsvc.store import database, tokens, users
+from musicsvc.store import opening, tokens, users
 from tests.contract import conforms
 from tests.rights.world import World
 from tests.serving import Answer, Client, person, running
@@ -22,7 +22,7 @@ from tests.timing import StoppedClock
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
 
 sqlite = pytest.mark.only_on("sqlite")  # PostgreSQL counts by its own clock, which no test moves
 NEWCOMER = {"email": "new@label.test", "password": "three romances"}
@@ -280,7 +280,7 @@ async def test_a_token_that_was_regenerated_goes_on_where_it_was(store: Store, c
 
 async def test_many_at_once_over_two_servers_get_exactly_what_there_is(store: Store, clock: StoppedClock) -> None:
     _, token = person(store, clock, "ann@label.test")
-    with database.connect(store.url) as another:
+    with opening.connect(store.url) as another:
         async with (
             limited(store, clock, token="40/hour") as one,
             limited(another, clock, token="40/hour") as other,

@@ -20,7 +20,7 @@ from tests.serving import Answer, person, running
 from tests.timing import StoppedClock
 
 if TYPE_CHECKING:
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
 
 DOCS = (Path(__file__).parents[2] / "docs" / "limits.md").read_text("utf-8")
 sqlite = pytest.mark.only_on("sqlite")  # PostgreSQL counts by its own clock

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import aiohttp
 
 from musicsvc.clock import Clock
-from musicsvc.store import database
+from musicsvc.store import opening
 from tests.program import Program, until
 from tests.serving import Client, person
 
@@ -26,7 +26,7 @@ AMOUNT = 50
 async def test_of_many_at_once_exactly_as_many_get_through_as_there_are(
     store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with database.connect(store_url) as store:
+    with opening.connect(store_url) as store:
         _, token = person(store, Clock(), "ann@label.test")
     for name, value in {
         "DATABASE_URL": store_url,

@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import pytest
 
-from musicsvc.store import database
+from musicsvc.store import opening
 from tests.program import Program, until
 from tests.scraping import read, total
 from tests.serving import person
@@ -88,7 +88,7 @@ async def test_each_request_is_one_valid_line_whatever_its_headers_are(
     folder: Path, store_url: str, clock: MovableClock
 ) -> None:
     clock.advance(time.time_ns() // 1000 - clock.now())
-    with database.connect(store_url) as store:
+    with opening.connect(store_url) as store:
         account, token = person(store, clock, "ann@label.test")
     hostile = ["\x1b[31mred", '"quotes\\', "é\udcff\udcfe", "x" * 5000, "{'a': 1}", "%s %d {0}", "\u2028\u202e"]
     names = ("User-Agent", "Referer", "X-Request-Id", "X-Forwarded-For", "Cookie", "Authorization")
@@ -157,7 +157,7 @@ async def test_a_closed_stderr_holds_no_request_up_and_harms_no_file(store_url: 
             assert [await ask(wire) for _ in range(50)] == [200] * 50
         program.terminate()
         assert program.wait(20) == 0
-    database.connect(store_url).close()
+    opening.connect(store_url).close()
 
 
 async def test_a_reader_that_goes_away_or_does_not_read_holds_no_request_up() -> None:

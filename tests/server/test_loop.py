@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pytest
 
     from musicsvc.clock import MovableClock
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
 
 
 async def test_no_endpoint_blocks_the_event_loop(

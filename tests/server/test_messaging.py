@@ -3,7 +3,7 @@
 import pytest
 
 from musicsvc.clock import MovableClock
-from musicsvc.store.database import Store
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Device
 from tests.serving import Client, person
 

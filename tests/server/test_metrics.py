@@ -23,7 +23,7 @@ from tests.wire import connected, request
 
 if TYPE_CHECKING:
     from musicsvc.clock import MovableClock
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
     from tests.serving import Client
 
 REQUESTS = "musicsvc_requests_total"

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
     from musicsvc.clock import MovableClock
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
     from tests import databases
 
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"}

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from musicsvc.clock import MovableClock
     from musicsvc.server.route import Route
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
     from tests.paging.world import Row
     from tests.serving import Answer, Client
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from musicsvc.clock import MovableClock
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
     from tests.serving import Client
 
 NO_IDS = [

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pytest
 
     from musicsvc.clock import MovableClock
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
     from tests.serving import Answer, Client
 
 CAPACITY = 100

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from musicsvc.clock import MovableClock
-from musicsvc.store.database import Store
+from musicsvc.store.engine.store import Store
 from tests.playlisting import make_tracks, people
 from tests.serving import Client
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from musicsvc.clock import MovableClock
 from musicsvc.server.schemas.playlists import PlaylistIn
 from musicsvc.server.schemas.reading import check
-from musicsvc.store.database import Store
+from musicsvc.store.engine.store import Store
 from tests.playlisting import People, make_tracks
 from tests.playlisting import people as new_people
 from tests.serving import Client

@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 
 from musicsvc.clock import MovableClock
-from musicsvc.store.database import Store
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import PlaylistInvite
 from tests.playlisting import Person, join, make_tracks
 from tests.serving import Answer, Client, running

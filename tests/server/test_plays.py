@@ -8,7 +8,7 @@ import pytest
 
 from musicsvc.clock import DAY, SECOND, MovableClock, isoformat
 from musicsvc.store import access, plays, users
-from musicsvc.store.database import Store
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Play, Track
 from tests.conftest import NOW
 from tests.serving import Client, person

@@ -4,7 +4,7 @@ import json
 import re
 from pathlib import Path
 
-from musicsvc.store.database import Store
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Track
 from tests.serving import Client
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from musicsvc.clock import MovableClock
-from musicsvc.store.database import Store
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import TrackLike, TrackRepost
 from tests.playlisting import People, make_tracks
 from tests.playlisting import people as new_people

@@ -11,7 +11,7 @@ import pytest
 
 from musicsvc.clock import SECOND, Clock
 from musicsvc.server.routes import INSIGHTS
-from musicsvc.store import database
+from musicsvc.store import opening
 from tests.listening import Catalog, catalog
 from tests.program import Program
 from tests.serving import Client
@@ -25,7 +25,7 @@ WORKERS = 3
 @pytest.fixture
 def made(store_url: str) -> Catalog:
     """Its catalog and its manager's token live in the time of this machine, as the server does."""
-    with database.connect(store_url) as store:
+    with opening.connect(store_url) as store:
         return store.write(lambda: catalog(Clock().now())).result()
 
 

@@ -1,7 +1,7 @@
 """Registering: one account for each mailbox, however its e-mail is written (contract.md, section 4)."""
 
 from musicsvc.store import users
-from musicsvc.store.database import Store
+from musicsvc.store.engine.store import Store
 from tests.serving import Client
 
 PASSWORD = "three romances for violin"

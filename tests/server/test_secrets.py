@@ -17,7 +17,7 @@ import aiohttp
 import pytest
 
 from musicsvc.clock import Clock
-from musicsvc.store import database, tokens, users
+from musicsvc.store import opening, tokens, users
 from tests.program import Program, until
 from tests.wire import connected, request
 
@@ -103,7 +103,7 @@ def by_command(secrets: Secrets, *, slow: bool) -> None:
 
 def make_tokens(url: str, secrets: Secrets, count: int) -> None:
     """Tokens of one account."""
-    with database.connect(url) as store:
+    with opening.connect(url) as store:
         user = store.write(lambda: users.create("many@new.test", api_access=True, now=Clock().now())).result()
         made = [store.write(lambda: tokens.create(user, "one of many", now=Clock().now())[1]) for _ in range(count)]
         secrets.tokens += [future.result() for future in made]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from musicsvc.store import address, database
+from musicsvc.store import address, opening
 from tests import bad_input
 from tests.bad_input import ALBUMS, ARTISTS, JSON, SOUND
 from tests.program import Program, is_running, until
@@ -50,7 +50,7 @@ def migrated(folder: Path, store_url: str, monkeypatch: pytest.MonkeyPatch) -> P
 def token(store_url: str, clock: MovableClock) -> str:
     """The token of ann@label.test, whose time runs from now."""
     clock.advance(time.time_ns() // 1000 - clock.now())
-    with database.connect(store_url) as store:
+    with opening.connect(store_url) as store:
         return person(store, clock, "ann@label.test")[1]
 
 

@@ -14,7 +14,7 @@ from tests.rights.world import OWNER, World
 
 if TYPE_CHECKING:
     from musicsvc.clock import MovableClock
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
     from tests.serving import Client
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from musicsvc.clock import Clock
     from musicsvc.server.calls import Call
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
 
 GET = request("GET", ALBUMS)
 BUNDLE = request("GET", "/docs/swagger-ui-bundle.js", "Connection: close")  # 1.5 MB

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from musicsvc.server.routes import INSIGHTS
-from musicsvc.store import bulk, database
+from musicsvc.store import bulk, opening
 from musicsvc.store.models import Artist, Track, TrackArtist
 from tests.bad_input import ARTISTS, JSON, SOUND
 from tests.program import until
@@ -40,7 +40,7 @@ def token(store_url: str, clock: MovableClock) -> str:
         bulk.insert(Track, ("id", "name", "duration", "created_at"), [(each, "n" * 200, 1, 0) for each in ids])
         bulk.insert(TrackArtist, ("track", "artist", "position"), [(each, artist, 0) for each in ids])
 
-    with database.connect(store_url) as store:
+    with opening.connect(store_url) as store:
         account, value = person(store, clock, "ann@label.test")
         store.write(lambda: fill(account)).result()
     return value

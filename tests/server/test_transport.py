@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from musicsvc.clock import Clock
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
 
 ADDRESSES = st.ip_addresses().map(str)
 ELSEWHERE = ["192.0.2.7", "2001:db8::7", "::ffff:192.0.2.7", "10.0.0.1", "fe80::1%eth0", ""]

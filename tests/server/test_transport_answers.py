@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import trustme
 
     from musicsvc.clock import Clock
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
 
 STRICT = "Strict-Transport-Security"
 SHORT = 0.2

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from musicsvc.clock import Clock
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
 
 
 @pytest.fixture(autouse=True)

@@ -8,8 +8,8 @@ import sys
 import threading
 from functools import partial
 
-from musicsvc.store import database
-from musicsvc.store.database import Store
+from musicsvc.store import opening
+from musicsvc.store.engine.store import Store
 from tests.faults import workload
 
 LANES = 8
@@ -32,7 +32,7 @@ def call(store: Store, run: str, lane: int) -> None:
 
 def live(url: str, run: str) -> None:
     """Write for ever."""
-    store = database.connect(url)
+    store = opening.connect(url)
     threads = [threading.Thread(target=call, args=(store, run, lane)) for lane in range(LANES)]
     for thread in threads:
         thread.start()

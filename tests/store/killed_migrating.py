@@ -8,7 +8,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from musicsvc.store import backups, backups_folder, backups_proof, database, schema
+from musicsvc.store import backups, backups_folder, backups_proof, opening, schema
 from tests import old
 from tests.faults import killing
 
@@ -46,14 +46,14 @@ class Scene:
 
     def _check(self, step: int) -> None:
         """So many migrations whole, of the next one nothing; no row has changed."""
-        with database.open_unchecked(self._url) as store:
+        with opening.open_unchecked(self._url) as store:
             have = store.read(schema.applied).result()
         assert have == schema.known()[: len(have)], step
         assert have[: len(self._had)] == self._had, step
         assert old.rows(self._path, self._columns) == self._rows, step
 
     def _problems(self) -> list[str]:
-        with database.connect(self._url) as store:
+        with opening.connect(self._url) as store:
             return store.read(schema.problems).result()
 
     def _check_backups(self, step: int) -> None:

@@ -11,13 +11,13 @@ from playhouse.migrations import Runner
 from musicsvc.clock import DAY, SECOND
 from musicsvc.store import abuse_reads, activity, logbook, schema
 from musicsvc.store.activity import Entry
-from musicsvc.store.database import bound, current, is_sqlite
+from musicsvc.store.engine.binding import bound, current, is_sqlite
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from musicsvc.store.abuse_reads import Denial
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
     from musicsvc.store.logbook import Log
 
 KEEP_DAYS = 7

@@ -5,7 +5,7 @@ import pytest
 from musicsvc.clock import Clock
 from musicsvc.errors import Conflict, Invalid, NotFound
 from musicsvc.store import access, users
-from musicsvc.store.database import Store
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import AccessRequest
 
 EMAIL = "ada@example.test"

@@ -8,9 +8,10 @@ import apsw
 import pytest
 
 from musicsvc.errors import Failure
-from musicsvc.store import activity, database, logbook, sqlite_files
+from musicsvc.store import activity, logbook, sqlite_files
 from musicsvc.store.activity import Entry, Filter
-from musicsvc.store.database import Store
+from musicsvc.store.engine import binding
+from musicsvc.store.engine.store import Store
 from musicsvc.store.logbook import Log
 from musicsvc.store.models import Activity
 
@@ -98,7 +99,7 @@ def test_the_entries_of_tokens_are_read_by_an_index_and_oldest_first(log: Log) -
 def test_no_question_reads_the_whole_log(log: Log) -> None:
     def plan(query: Any) -> str:
         sql, parameters = query.sql()
-        return str([row[3] for row in database.current().execute_sql(f"EXPLAIN QUERY PLAN {sql}", parameters)])
+        return str([row[3] for row in binding.current().execute_sql(f"EXPLAIN QUERY PLAN {sql}", parameters)])
 
     def plans() -> list[str]:
         newest = Activity.at.desc(), Activity.id.desc()
@@ -156,7 +157,7 @@ def test_a_dropped_index_is_a_problem_and_a_log_that_is_not_there_is_none(store:
     logbook.make(store.url)
     with logbook.of(store.url) as log:
         log.prepare()
-        log.write(lambda: database.current().execute_sql("DROP INDEX activity_address") and None).result()
+        log.write(lambda: binding.current().execute_sql("DROP INDEX activity_address") and None).result()
 
     assert logbook.check(store.url) == ["activity log: add index activity (address, at)"]
 

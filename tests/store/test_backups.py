@@ -13,8 +13,9 @@ import apsw
 import pytest
 
 from musicsvc.errors import Failure
-from musicsvc.store import backups, backups_folder, backups_proof, database
-from musicsvc.store.database import Store, current
+from musicsvc.store import backups, backups_folder, backups_proof, opening
+from musicsvc.store.engine.binding import current
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Genre, Tag
 from tests.faults import disk, small_disk
 
@@ -264,7 +265,7 @@ def test_a_database_with_a_row_that_points_at_nothing_is_named_as_what_is_at_fau
 
 
 def test_a_damaged_database_gives_no_backup(store_url: str, folder: Path) -> None:
-    with database.connect(store_url) as store:
+    with opening.connect(store_url) as store:
         store.write(lambda: current().execute_sql(GENRES) and None).result()
     path = Path(store_url.removeprefix("sqlite:///"))
     content = path.read_bytes()

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from musicsvc.errors import Failure, Invalid
 from musicsvc.store import comments, users
-from musicsvc.store.database import Store, current
+from musicsvc.store.engine.binding import current
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Comment, Track
 from musicsvc.store.pagination import Page
 from musicsvc.store.tokens import Identity

@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from musicsvc.store import database
+from musicsvc.store import opening
 from tests.faults import workload
 from tests.faults.workload import Ledger
 
@@ -66,14 +66,14 @@ def test_a_killed_writer_has_lost_nothing_that_it_acknowledged(
 ) -> None:
     chance = Random(f"{seed}/{number}")
     ledger = Ledger()
-    with database.connect(store_url) as store:
+    with opening.connect(store_url) as store:
         store.write(workload.prepare).result()
     for kill in range(KILLS):
         names = writer.live(store_url, str(kill), chance.uniform(0, 0.3))
         ledger.asked.update(names, map(workload.next_name, names))
         ledger.acknowledged.update(names)
 
-        with database.connect(store_url) as store:
+        with opening.connect(store_url) as store:
             assert workload.faults(store, ledger) == [], f"--seed {seed}"
 
     assert ledger.acknowledged

@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from musicsvc.errors import Failure
-from musicsvc.store import database
+from musicsvc.store import opening
+from musicsvc.store.engine import binding
 from musicsvc.store.models import Genre
 from tests import databases
 from tests.faults import system, workload
 from tests.faults.workload import Ledger
 
 if TYPE_CHECKING:
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
 
 pytestmark = [
     pytest.mark.only_on("sqlite"),
@@ -59,7 +60,7 @@ class Failing:
 def _session(store: Store, chance: Random, ledger: Ledger, session: int) -> None:
     """A few groups of units, and readers beside them."""
     every = chance.choice((3, 20, 4000))
-    store.write(lambda: database.current().execute_sql(f"PRAGMA wal_autocheckpoint = {every}") and None).exception(10)
+    store.write(lambda: binding.current().execute_sql(f"PRAGMA wal_autocheckpoint = {every}") and None).exception(10)
     for number in range(8):
         reading = store.read(lambda: Genre.select().count())
         for settle in [ledger.submit(store, f"{session}/{lane}/{number}") for lane in range(LANES)]:
@@ -73,7 +74,7 @@ def test_an_error_of_the_disk_costs_nothing_but_refusals(
 ) -> None:
     chance, ledger = Random(f"{seed}/{number}"), Ledger()
     url = template.make(tmp_path, 0, migrated=True)
-    with database.connect(url) as store:
+    with opening.connect(url) as store:
         store.write(workload.prepare).result()
     failing = Failing(chance)
     with system.calls(Path(url.removeprefix("sqlite:///")).parent) as calls:
@@ -81,7 +82,7 @@ def test_an_error_of_the_disk_costs_nothing_but_refusals(
         for session in range(2):
             with ExitStack() as opened:
                 try:
-                    store = opened.enter_context(database.connect(url))
+                    store = opened.enter_context(opening.connect(url))
                 except Failure as failure:
                     assert "\n" not in failure.message  # noqa: PT017 - told in a line, whatever it was
                     continue
@@ -91,5 +92,5 @@ def test_an_error_of_the_disk_costs_nothing_but_refusals(
                 _session(store, chance, ledger, session + 10)
                 assert workload.faults(store, ledger) == [], f"--seed {seed}: {failing}"
                 calls.fault = failing
-    with database.connect(url) as store:
+    with opening.connect(url) as store:
         assert workload.faults(store, ledger) == [], f"--seed {seed}: {failing}"

@@ -6,7 +6,7 @@ import pytest
 
 from musicsvc.clock import DAY, parse
 from musicsvc.store import blocks, listeners, logfile, plays, sqlite_files
-from musicsvc.store.database import Store
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Play, PlayBlock, PlayDay
 from musicsvc.store.plays import SLOT, WITHOUT_ID, Row
 from tests import databases

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from musicsvc.errors import Unavailable
-from musicsvc.store import ballast, database, tokens, users
+from musicsvc.store import ballast, opening, tokens, users
 from musicsvc.store.ballast import Ballast
-from musicsvc.store.database import Store
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Tag
 from tests.faults import small_disk, system
 from tests.faults.small_disk import SmallDisk
@@ -127,7 +127,7 @@ def on_it(disk: SmallDisk, file: Path) -> str:
 
 
 def test_a_disk_that_is_really_full_takes_every_revocation_and_no_other_write(disk: SmallDisk, on_it: str) -> None:
-    with database.connect(on_it) as store:
+    with opening.connect(on_it) as store:
         store.write(_people).result()
         store.keep_room()
         disk.fill()
@@ -142,11 +142,11 @@ def test_a_disk_that_is_really_full_takes_every_revocation_and_no_other_write(di
 
 
 def test_a_database_is_opened_on_a_full_disk_and_takes_a_revocation(disk: SmallDisk, on_it: str) -> None:
-    with database.connect(on_it) as store:
+    with opening.connect(on_it) as store:
         store.write(_people).result()
         store.keep_room()
     disk.fill()
-    with database.connect(on_it) as store:
+    with opening.connect(on_it) as store:
         store.write_urgently(lambda: _revoke(1)).result(10)
-    with database.connect(on_it) as store:
+    with opening.connect(on_it) as store:
         assert store.read(_revoked).result() == 1

@@ -7,8 +7,8 @@ from functools import partial
 import pytest
 
 from musicsvc.errors import Conflict, Invalid
-from musicsvc.store import access, database, mailboxes, schema, soundness, users
-from musicsvc.store.database import Store
+from musicsvc.store import access, mailboxes, opening, schema, soundness, users
+from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import accounts
 from tests import upgrading
 
@@ -63,7 +63,7 @@ def found(store: Store, *emails: str) -> list[int]:
 
 def test_the_oldest_account_of_a_mailbox_gets_the_key_and_nothing_is_merged(old_url: str) -> None:
     schema.upgrade(old_url)
-    with database.connect(old_url) as store:
+    with opening.connect(old_url) as store:
         assert store.read(schema.problems).result() == []
         assert keys(store) == (KEYS, REQUEST_KEYS)
         people = {user.id: (user.email, user.display_name) for user in store.read(users.list).result()}
@@ -83,7 +83,7 @@ def test_the_oldest_account_of_a_mailbox_gets_the_key_and_nothing_is_merged(old_
 
 def test_accounts_that_share_a_mailbox_are_listed_until_one_of_them_is_suspended(old_url: str) -> None:
     schema.upgrade(old_url)
-    with database.connect(old_url) as store:
+    with opening.connect(old_url) as store:
         pairs = store.read(mailboxes.shared).result()
         assert [(pair.account_id, pair.owner_id) for pair in pairs] == [(3, 14), (11, 12), (13, 12)]
         assert pairs[1].finding == (
@@ -107,7 +107,7 @@ def test_accounts_that_share_a_mailbox_are_listed_until_one_of_them_is_suspended
 
 def test_requests_of_a_mailbox_go_to_the_account_that_is_meant(old_url: str) -> None:
     schema.upgrade(old_url)
-    with database.connect(old_url) as store:
+    with opening.connect(old_url) as store:
         listed = store.read(access.list).result()
         assert [(entry.request and entry.request.id, entry.user and entry.user.id) for entry in listed] == [
             (1, 12),
@@ -129,7 +129,7 @@ def test_requests_of_a_mailbox_go_to_the_account_that_is_meant(old_url: str) -> 
 def test_an_import_names_accounts_of_a_mailbox_as_the_command_line_does(old_url: str) -> None:
     schema.upgrade(old_url)
     names = ["eva@exämple.test", "eva@xn--exmple-cua.test", "ＡＮＮ@label.test", "Ann@Label.test"]
-    with database.connect(old_url) as store:
+    with opening.connect(old_url) as store:
         known = store.read(accounts.exact).result()
         people = store.read(lambda: accounts.resolve(names, known, create=False, dry_run=False, now=NOW)).result()
     assert [people.ids[accounts.key_of(name, known)] for name in names] == [12, 11, 14, 3]
@@ -145,14 +145,14 @@ def test_an_upgrade_killed_after_any_statement_is_finished_by_the_next(
         process = upgrading.start(url, killed_after=statements)
         process.communicate("\n", timeout=60)
         killed = process.returncode == -signal.SIGKILL
-        with database.open_unchecked(url) as store:
+        with opening.open_unchecked(url) as store:
             applied = store.read(schema.applied).result()
         assert applied == schema.known()[: len(applied)]
         assert BEFORE in applied
 
         schema.upgrade(url)
         assert schema.upgrade(url) == []
-        with database.connect(url) as store:
+        with opening.connect(url) as store:
             assert store.read(schema.problems).result() == []
             assert keys(store) == (KEYS, REQUEST_KEYS)
         statements += 1 if slow else 8

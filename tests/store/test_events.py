@@ -7,7 +7,7 @@ import pytest
 
 from musicsvc.errors import Conflict, Failure
 from musicsvc.store import access, events, fixtures, tokens, users
-from musicsvc.store.database import Store
+from musicsvc.store.engine.store import Store
 from musicsvc.store.events import Event, Filter, Kind
 from musicsvc.store.models import SecurityEvent
 

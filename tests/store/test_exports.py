@@ -19,7 +19,7 @@ from tests.counting import queries
 from tests.listening import SLOT, Catalog, catalog
 
 if TYPE_CHECKING:
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
 
 PERIODS = ["7-days", "30-days", "90-days", "1-year"]
 

@@ -4,7 +4,7 @@ import pytest
 
 from musicsvc.errors import Conflict, NotFound
 from musicsvc.store import fingerprints
-from musicsvc.store.database import Store
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Track
 
 ALLOWED = {("pending", "processing"), ("processing", "completed"), ("processing", "failed"), ("failed", "pending")}

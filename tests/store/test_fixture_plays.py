@@ -3,7 +3,7 @@
 from musicsvc.clock import DAY, MovableClock
 from musicsvc.store import fixture_plays, fixtures, insights, windows
 from musicsvc.store.audience import Subject
-from musicsvc.store.database import Store
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Track
 from musicsvc.store.rollups import TRACK
 

@@ -6,7 +6,7 @@ import pytest
 
 from musicsvc.clock import DAY, MovableClock
 from musicsvc.store import fixtures
-from musicsvc.store.database import Store
+from musicsvc.store.engine.store import Store
 from musicsvc.store.invites import LIFETIME
 from musicsvc.store.models import (
     Conversation,

@@ -13,7 +13,7 @@ import pytest
 from musicsvc.clock import MovableClock
 from musicsvc.store import fixtures, tokens, users
 from musicsvc.store.comments import GAP
-from musicsvc.store.database import Store
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Album, AlbumArtist, Artist, Comment, Track, TrackArtist, TrackTag, User
 
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as some
 
 from musicsvc.errors import Invalid
 from musicsvc.store import genres, tags
-from musicsvc.store.database import Store
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Genre
 
 

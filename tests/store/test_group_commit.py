@@ -13,8 +13,9 @@ import peewee
 import pytest
 
 from musicsvc.errors import Failure, Unavailable
-from musicsvc.store import database, schema
-from musicsvc.store.database import Store, current, savepoint
+from musicsvc.store import opening, schema
+from musicsvc.store.engine.binding import current, savepoint
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Tag
 from musicsvc.store.sqlite import SqliteStore
 from musicsvc.store.sqlite_files import Roomless
@@ -229,7 +230,7 @@ def test_a_file_that_is_not_in_its_place_takes_and_gives_nothing_until_it_is_bac
 
 
 def test_the_last_to_close_leaves_one_file_and_its_lock(store_url: str, file: Path) -> None:
-    with database.connect(store_url) as store:
+    with opening.connect(store_url) as store:
         store.write(_tag("calm")).result()
         store.read(_tags).result()
         store.changes()

@@ -21,7 +21,7 @@ from tests.conftest import NOW
 from tests.listening import SLOT, TRACKS, Catalog, catalog
 
 if TYPE_CHECKING:
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
 
 TODAY = NOW // DAY
 EDGES = [0, 1, 5, 6, 7, 8, 13, 14, 15, 28, 29, 30, 31, 58, 59, 60, 61, 88, 89, 90, 91, 178, 179, 180, 181]

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from musicsvc.errors import Invalid
-from musicsvc.store import database, made
-from musicsvc.store.database import Store, current
+from musicsvc.store import made, opening
+from musicsvc.store.engine.binding import current
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Track
 
 TABLES = ("artist", "album", "track", "album_artist", "track_artist", "track_genre", "track_tag", "genre", "tag")
@@ -36,7 +37,7 @@ def test_the_sizes_are_those_of_the_scale(store: Store) -> None:
 
 def test_the_same_scale_and_seed_make_the_same_rows_and_another_seed_others(new_database: Callable[..., str]) -> None:
     def rows_of(scale: float, seed: int) -> dict[str, list[Any]]:
-        with database.connect(new_database()) as store:
+        with opening.connect(new_database()) as store:
             made.make(store, scale, seed, told=quiet)
             return rows(store)
 
@@ -49,13 +50,13 @@ def test_a_second_run_makes_nothing_and_a_run_cut_short_is_finished(new_database
     def stop(_done: float, _total: float) -> None:
         raise InterruptedError
 
-    with database.connect(new_database()) as store:
+    with opening.connect(new_database()) as store:
         with pytest.raises(InterruptedError):
             made.make(store, 0.1, 1, told=stop)
         assert made.make(store, 0.1, 1, told=quiet).artists == 60
         assert made.make(store, 0.1, 1, told=quiet) == made.Summary()
         finished = rows(store)
-    with database.connect(new_database()) as store:
+    with opening.connect(new_database()) as store:
         made.make(store, 0.1, 1, told=quiet)
         assert rows(store) == finished
 

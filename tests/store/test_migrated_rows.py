@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from musicsvc.store import database, schema
-from musicsvc.store.database import current
+from musicsvc.store import opening, schema
+from musicsvc.store.engine.binding import current
 from tests import upgrading
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def test_collaborators_of_playlists_that_are_not_collaborative_do_not_return(old
         query = "SELECT playlist_id, user_id, state FROM playlist_invite ORDER BY playlist_id, user_id"
         return [tuple(row) for row in current().execute_sql(query).fetchall()]
 
-    with database.connect(url) as store:
+    with opening.connect(url) as store:
         assert store.read(invites).result() == [
             (1, 4, "declined"),
             (2, 2, "accepted"),

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from musicsvc.errors import Failure
-from musicsvc.store import database, occupancy, schema
-from musicsvc.store.database import Store
+from musicsvc.store import occupancy, opening, schema
+from musicsvc.store.engine.store import Store
 from tests.program import until
 
 pytestmark = pytest.mark.only_on("sqlite")
 HOLD = (
-    "import sys; from musicsvc.store import database; s = database.connect(sys.argv[1]); print(1, flush=True); input()"
+    "import sys; from musicsvc.store import database; s = opening.connect(sys.argv[1]); print(1, flush=True); input()"
 )
 
 
@@ -43,7 +43,7 @@ def test_users_stand_beside_each_other_and_keep_out_who_wants_it_alone(file: Pat
 
 
 def test_a_store_is_a_user_until_it_is_closed(store_url: str, file: Path) -> None:
-    with database.connect(store_url):
+    with opening.connect(store_url):
         assert not _is_free(file)
     assert _is_free(file)
 
@@ -51,7 +51,7 @@ def test_a_store_is_a_user_until_it_is_closed(store_url: str, file: Path) -> Non
 def test_a_user_waits_for_who_has_it_alone_and_is_then_told(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(occupancy, "PATIENCE_SECONDS", 0.1)
     with occupancy.alone(file), pytest.raises(Failure, match=r"is being restored or migrated\. Try again"):
-        database.connect(f"sqlite:///{file}")
+        opening.connect(f"sqlite:///{file}")
     occupancy.enter(file).release()
 
 
@@ -80,7 +80,7 @@ def test_a_child_that_ends_its_copy_does_not_open_the_door_for_its_parent(file: 
 
 def test_a_store_opens_where_no_lock_can_be_made(store_url: str, file: Path) -> None:
     occupancy.lock_file(file).mkdir()
-    with database.connect(store_url) as store:
+    with opening.connect(store_url) as store:
         assert store.read(schema.applied).result() == schema.known()
 
 

@@ -3,7 +3,7 @@
 from musicsvc.clock import MovableClock
 from musicsvc.errors import NotFound
 from musicsvc.store import playlists, tokens
-from musicsvc.store.database import Store
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Playlist, PlaylistInvite, PlaylistTrack
 from musicsvc.store.pagination import Page
 from tests.playlisting import make_tracks

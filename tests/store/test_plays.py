@@ -14,7 +14,7 @@ from hypothesis import strategies as some
 
 from musicsvc.clock import DAY, MINUTE, SECOND
 from musicsvc.store import blocks, counts, plays, recount, tokens, users
-from musicsvc.store.database import Store
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Album, Artist, Listener, PlayDay, Track, TrackArtist, TrackPlays
 from musicsvc.store.plays import Heard
 from musicsvc.store.rollups import ALBUM, ARTIST, TRACK

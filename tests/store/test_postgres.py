@@ -12,8 +12,9 @@ import peewee
 import pytest
 
 from musicsvc.errors import Failure, Unavailable
-from musicsvc.store import database, schema
-from musicsvc.store.database import Store, current, locked
+from musicsvc.store import opening, schema
+from musicsvc.store.engine.binding import current, locked
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Tag
 
 psycopg = pytest.importorskip("psycopg")
@@ -154,7 +155,7 @@ def test_a_server_that_was_read_only_is_written_to_again_without_a_restart(store
 
 def test_a_server_that_is_not_there_is_told_in_one_line_without_the_password(tmp_path: Path) -> None:
     with pytest.raises(Unavailable) as refusal:
-        database.connect(f"postgresql://ada:secret@/none?host={quote(str(tmp_path), safe='')}")
+        opening.connect(f"postgresql://ada:secret@/none?host={quote(str(tmp_path), safe='')}")
 
     assert refusal.value.message == "The database is not available."
     told = f"The database postgresql://ada:***@/none?host={quote(str(tmp_path), safe='')} does not accept connections: "
@@ -165,7 +166,7 @@ def test_a_server_that_is_not_there_is_told_in_one_line_without_the_password(tmp
 
 def test_an_address_that_cannot_be_read_is_told_without_its_password() -> None:
     with pytest.raises(Failure, match="cannot be read") as refusal:
-        database.connect("postgresql://ada:secret@[localhost/x")
+        opening.connect("postgresql://ada:secret@[localhost/x")
 
     assert "secret" not in refusal.value.message
 
@@ -178,10 +179,10 @@ def test_the_schema_of_the_address_is_the_one_that_is_used(new_database: Callabl
 
     assert schema.upgrade(inside) == schema.known()
 
-    with database.connect(inside) as store:
+    with opening.connect(inside) as store:
         assert store.read(schema.problems).result() == []
     with pytest.raises(Failure, match="no tables yet"):
-        database.connect(url)
+        opening.connect(url)
 
 
 def test_a_migration_waits_for_another_longer_than_for_any_lock(new_database: Callable[..., str]) -> None:

@@ -13,8 +13,8 @@ import apsw
 import pytest
 
 from musicsvc.errors import Failure
-from musicsvc.store import database, sqlite
-from musicsvc.store.database import current
+from musicsvc.store import opening, sqlite
+from musicsvc.store.engine.binding import current
 from musicsvc.store.models import Genre
 from tests import databases
 from tests.faults import disk, workload
@@ -24,7 +24,7 @@ from tests.faults.workload import Ledger
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
 
 pytestmark = pytest.mark.only_on("sqlite")
 
@@ -72,7 +72,7 @@ class Round:
         """Write until the power is gone; the process that wrote ends with it."""
         with disk.mounted(self.file.parent, self.power.fault, self.power):
             while not self.power.off:
-                with suppress(Failure), database.connect(self._url) as store:
+                with suppress(Failure), opening.connect(self._url) as store:
                     self._session(store)
 
     def _session(self, store: Store) -> None:
@@ -150,7 +150,7 @@ class Round:
         folder.mkdir()
         self.power.restore(folder)
         try:
-            with database.connect(f"sqlite:///{folder / self.file.name}") as store:
+            with opening.connect(f"sqlite:///{folder / self.file.name}") as store:
                 found = workload.faults(store, self.ledger)
                 store.write(lambda: workload.unit("later/0/0")).result()
         except Failure as failure:
@@ -162,7 +162,7 @@ class Round:
 def filled(template: databases.Template, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A database with what the units refer to, to be copied."""
     url = template.make(tmp_path_factory.mktemp("filled"), 0, migrated=True)
-    with database.connect(url) as store:
+    with opening.connect(url) as store:
         store.write(workload.prepare).result()
     return Path(url.removeprefix("sqlite:///"))
 

@@ -11,7 +11,8 @@ import pytest
 
 from musicsvc.clock import DAY
 from musicsvc.store import blocks, listeners, plays, pruning, recount
-from musicsvc.store.database import Store, current
+from musicsvc.store.engine.binding import current
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Listener, Play, PlayBlock, PlayDay, PlayStretch, Track, TrackPlays
 from musicsvc.store.plays import SLOT, WITHOUT_ID, Heard, Row
 from tests.conftest import NOW

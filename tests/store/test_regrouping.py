@@ -11,7 +11,7 @@ import pytest
 
 from musicsvc.clock import DAY
 from musicsvc.store import blocks, counts, listeners, plays, recount
-from musicsvc.store.database import Store
+from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import catalog, readers
 from musicsvc.store.models import Album, Artist, Track
 from musicsvc.store.rollups import ALBUM, ARTIST

@@ -13,7 +13,7 @@ import apsw
 import pytest
 
 from musicsvc.errors import Failure
-from musicsvc.store import backups, backups_proof, database, occupancy, restoring, schema
+from musicsvc.store import backups, backups_proof, occupancy, opening, restoring, schema
 from musicsvc.store.models import Tag
 from tests.faults import small_disk
 from tests.store.killed_restoring import NOW, contents, names
@@ -38,7 +38,7 @@ def backup(new_database: Callable[..., str], tmp_path: Path) -> Path:
 
 
 def add(url: str, name: str) -> None:
-    with database.connect(url) as store:
+    with opening.connect(url) as store:
         store.write(lambda: Tag.create(name=name)).result()
 
 
@@ -189,7 +189,7 @@ def test_the_database_is_no_backup_of_itself(path: Path) -> None:
 
 
 def test_nothing_is_restored_under_an_open_store(path: Path, backup: Path) -> None:
-    with database.connect(f"sqlite:///{path}"), pytest.raises(Failure, match="is in use by a server"):
+    with opening.connect(f"sqlite:///{path}"), pytest.raises(Failure, match="is in use by a server"):
         restore(backup, path)
     assert names(path) == {"old"}
 
@@ -201,7 +201,7 @@ def test_a_store_that_is_opened_during_a_restore_waits_for_it_or_is_refused(
     waiting: list[threading.Thread] = []
 
     def open_and_read() -> None:
-        with database.connect(url) as store:
+        with opening.connect(url) as store:
             found.append(store.read(lambda: {tag.name for tag in Tag.select()}).result())
 
     def told(_done: float, _total: float) -> None:
@@ -209,7 +209,7 @@ def test_a_store_that_is_opened_during_a_restore_waits_for_it_or_is_refused(
             with monkeypatch.context() as patch:
                 patch.setattr(occupancy, "PATIENCE_SECONDS", 0)
                 with pytest.raises(Failure, match=r"is being restored or migrated\. Try again when that is done\."):
-                    database.connect(url)
+                    opening.connect(url)
         waiting.append(threading.Thread(target=open_and_read))
         waiting[-1].start()
         time.sleep(2 * occupancy.POLL_SECONDS)
@@ -246,12 +246,12 @@ def test_an_older_backup_is_restored_and_then_upgraded(path: Path, backup: Path)
     connection.close()
     assert restore(backup, path).facts.older
     with pytest.raises(Failure, match=r"Run: musicsvc db upgrade"):
-        database.connect(f"sqlite:///{path}")
+        opening.connect(f"sqlite:///{path}")
 
 
 def test_a_database_that_was_left_for_good_opens_as_before(path: Path) -> None:
     restoring._leave(path)
-    with database.connect(f"sqlite:///{path}") as store:
+    with opening.connect(f"sqlite:///{path}") as store:
         assert store.read(lambda: [tag.name for tag in Tag.select()]).result() == ["old"]
         store.write(lambda: Tag.create(name="next")).result()
         assert path.with_name(f"{path.name}-wal").exists()

@@ -13,15 +13,16 @@ import peewee
 import pytest
 
 from musicsvc.errors import Failure
-from musicsvc.store import database, models, schema, sqlite_files
-from musicsvc.store.database import Store, current
+from musicsvc.store import models, opening, schema, sqlite_files
+from musicsvc.store.engine.binding import current
+from musicsvc.store.engine.store import Store
 from tests import upgrading
 
 sqlite = pytest.mark.only_on("sqlite")
 
 
 def _problems(url: str) -> list[str]:
-    with database.open_unchecked(url) as store:
+    with opening.open_unchecked(url) as store:
         return store.read(schema.problems).result()
 
 
@@ -87,7 +88,7 @@ def test_a_migration_that_fails_changes_nothing_and_is_told_in_one_line(
     with pytest.raises(Failure, match="could not be brought to the newest schema"):
         schema.upgrade(store_url)
 
-    with database.open_unchecked(store_url) as store:
+    with opening.open_unchecked(store_url) as store:
         assert "half" not in store.read(lambda: current().get_tables()).result()
         assert "9998_next" not in store.read(schema.applied).result()
 
@@ -146,13 +147,13 @@ def _columns(url: str) -> dict[str, list[tuple[Any, ...]]]:
             for table in models.tables()
         }
 
-    with database.open_unchecked(url) as store:
+    with opening.open_unchecked(url) as store:
         return store.read(look).result()
 
 
 def test_the_migrations_end_where_the_models_are(new_database: Callable[..., str]) -> None:
     modelled = new_database(migrated=False)
-    with database.open_unchecked(modelled) as store:
+    with opening.open_unchecked(modelled) as store:
         store.write(lambda: current().create_tables(models.tables(), safe=False)).result()
 
     assert _columns(new_database()) == _columns(modelled)
@@ -181,7 +182,7 @@ def test_the_data_folder_and_its_files_are_for_their_owner_alone(tmp_path: Path)
     url = f"sqlite:///{file}"
     schema.upgrade(url)
 
-    with database.connect(url) as store:
+    with opening.connect(url) as store:
         store.write(lambda: models.Tag.create(name="calm")).result()
         modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in file.parent.iterdir()}
 

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from musicsvc.clock import Clock
 from musicsvc.errors import Failure
-from musicsvc.store import database, schema, search, users
-from musicsvc.store.database import Store, current
+from musicsvc.store import opening, schema, search, users
+from musicsvc.store.engine.binding import current
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import User
 
 
@@ -197,12 +198,12 @@ def test_accounts_of_an_older_database_are_found_after_its_upgrade(
         for row in [("a@x.test", "a@x.test", "Ada Lovelace", None), ("b@x.test", "b@x.test", "Adam", 1)]:
             current().execute_sql(sql.format(current().param), row)
 
-    with database.open_unchecked(url) as store:
+    with opening.open_unchecked(url) as store:
         store.write(fill).result()
 
     assert schema.upgrade(url) == newer
 
-    with database.connect(url) as store:
+    with opening.connect(url) as store:
         assert store.read(lambda: search.find("ada", 10)).result() == [(1, "Ada Lovelace", None)]
         assert store.read(schema.problems).result() == []
 

@@ -12,7 +12,7 @@ from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist
 from musicsvc.store.pagination import Page
 
 if TYPE_CHECKING:
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
 
 # Every kind of character that JSON escapes, and every length that UTF-8 has.
 NASTY = "".join(map(chr, (*range(1, 0x180), 0x2028, 0x20AC))) + '🎵"\\/'

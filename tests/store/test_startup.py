@@ -8,7 +8,8 @@ import apsw
 import pytest
 
 from musicsvc.errors import Failure
-from musicsvc.store import address, database, schema, sqlite_files
+from musicsvc.store import address, opening, schema, sqlite_files
+from musicsvc.store.engine import binding
 from musicsvc.store.models import Genre, Tag
 
 LOCKS = (".migrating", ".in-use")
@@ -18,7 +19,7 @@ sqlite = pytest.mark.only_on("sqlite")
 @pytest.fixture
 def file(store_url: str) -> Path:
     """A database with a few hundred rows, closed."""
-    with database.connect(store_url) as store:
+    with opening.connect(store_url) as store:
         store.write(_fill).result()
     return Path(store_url.removeprefix("sqlite:///"))
 
@@ -35,7 +36,7 @@ def _content(file: Path) -> dict[str, bytes]:
 
 def _refusals(url: str) -> Iterator[str]:
     """What `serve` and `db upgrade` say."""
-    for attempt in (database.connect, schema.upgrade):
+    for attempt in (opening.connect, schema.upgrade):
         with pytest.raises(Failure) as refusal:
             attempt(url)
         yield refusal.value.message
@@ -92,7 +93,7 @@ def test_a_first_page_that_the_power_cut_tore_is_taken_from_the_wal(
     store_url: str, tmp_path: Path, spoilt: bytes
 ) -> None:
     """While the WAL was taken over into the file; it has the page whole."""
-    with database.connect(store_url) as store:
+    with opening.connect(store_url) as store:
         store.write(_fill).result()
         live, after = Path(store_url.removeprefix("sqlite:///")), tmp_path / "after" / "musicsvc.db"
         after.parent.mkdir()
@@ -100,7 +101,7 @@ def test_a_first_page_that_the_power_cut_tore_is_taken_from_the_wal(
             after.with_name(after.name + suffix).write_bytes(live.with_name(live.name + suffix).read_bytes())
     after.write_bytes(spoilt + after.read_bytes()[len(spoilt) :])
 
-    with database.connect(f"sqlite:///{after}") as store:
+    with opening.connect(f"sqlite:///{after}") as store:
         assert store.read(lambda: Tag.select().count()).result() == 300
         assert store.read(schema.problems).result() == []
 
@@ -156,21 +157,21 @@ def test_a_database_of_an_older_program_is_refused_with_the_command_to_run(
         Failure,
         match=rf"^{re.escape(address.named(store_url))} is of an older schema \(.*\)\. Run: musicsvc db upgrade$",
     ):
-        database.connect(store_url)
+        opening.connect(store_url)
 
 
 def test_a_database_without_tables_is_refused_with_the_command_to_run(new_database: Callable[..., str]) -> None:
     url = new_database(migrated=False)
     with pytest.raises(Failure, match=rf"^{re.escape(address.named(url))} has no tables yet\. Run: musicsvc init$"):
-        database.connect(url)
+        opening.connect(url)
 
 
 @pytest.mark.parametrize("url", ["", "mysql://localhost/x", "musicsvc.db", "sqlite:musicsvc.db"])
 def test_an_address_of_neither_kind_is_refused(url: str) -> None:
     with pytest.raises(Failure, match=r"must start with sqlite:/// or postgresql://"):
-        database.connect(url)
+        opening.connect(url)
 
 
 def _sql(url: str, statement: str) -> None:
-    with database.open_unchecked(url) as store:
-        store.write(lambda: database.current().execute_sql(statement) and None).result()
+    with opening.open_unchecked(url) as store:
+        store.write(lambda: binding.current().execute_sql(statement) and None).result()

@@ -21,7 +21,7 @@ from tests.recounting import PlayOf
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
 
 TODAY = NOW // DAY
 LONG = 150  # days with plays

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from musicsvc.clock import DAY, SECOND, MovableClock
 from musicsvc.errors import Conflict, Forbidden, Invalid, NotFound
 from musicsvc.store import access, tokens, users
-from musicsvc.store.database import Store
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Token, User
 from musicsvc.store.tokens import Identity
 

@@ -11,8 +11,10 @@ import peewee
 import pytest
 
 from musicsvc.errors import NotFound, Unavailable
-from musicsvc.store import database
-from musicsvc.store.database import Store, savepoint
+from musicsvc.store import opening
+from musicsvc.store.engine import binding
+from musicsvc.store.engine.binding import savepoint
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Genre, Tag
 
 WRITERS = 4  # as many units as run at once on any store
@@ -59,7 +61,7 @@ def test_a_broken_constraint_stays_an_integrity_error(store: Store) -> None:
 def test_a_broken_constraint_is_an_integrity_error_also_past_peewee(store: Store) -> None:
     def unit() -> None:
         statement = "INSERT INTO tag (name) VALUES ('calm'), ('calm')"
-        database.current().connection().cursor().execute(statement)
+        binding.current().connection().cursor().execute(statement)
 
     with pytest.raises(peewee.IntegrityError):
         store.write(unit).result()
@@ -69,7 +71,7 @@ def test_a_broken_constraint_is_an_integrity_error_also_past_peewee(store: Store
 @pytest.mark.only_on("sqlite")
 def test_a_value_that_the_database_does_not_know_is_refused_and_not_spelled_out(store: Store) -> None:
     def unit() -> None:
-        database.current().execute_sql("INSERT INTO tag (name) VALUES (?)", (Path("calm"),))
+        binding.current().execute_sql("INSERT INTO tag (name) VALUES (?)", (Path("calm"),))
 
     with pytest.raises(TypeError, match="PosixPath is no value for the database"):
         store.write(unit).result()
@@ -94,7 +96,7 @@ def test_a_savepoint_undoes_its_own_statements_alone(store: Store) -> None:
 
 def test_peewees_own_transactions_are_savepoints_in_a_unit(store: Store) -> None:
     def unit() -> list[bool]:
-        with database.current().atomic():
+        with binding.current().atomic():
             return [Tag.get_or_create(name="calm")[1] for _ in range(2)]
 
     assert store.write(unit).result() == [True, False]
@@ -153,7 +155,7 @@ def test_a_cancelled_unit_is_not_run(store: Store) -> None:
 
 
 def test_closing_finishes_the_units_that_wait_and_takes_no_more(store_url: str) -> None:
-    store = database.connect(store_url)
+    store = opening.connect(store_url)
     release = threading.Event()
     busy = [store.write(lambda: release.wait(10)) for _ in range(WRITERS)]
     waiting = [store.write(_genre(f"genre-{number}")) for number in range(20)]
@@ -170,12 +172,12 @@ def test_closing_finishes_the_units_that_wait_and_takes_no_more(store_url: str) 
         with pytest.raises(Unavailable):
             take(_names)
     store.close()
-    with database.connect(store_url) as again:
+    with opening.connect(store_url) as again:
         assert len(again.read(_names).result()) == 20
 
 
 def test_no_unit_is_left_without_an_answer_when_a_store_closes_under_its_callers(store_url: str) -> None:
-    store = database.connect(store_url)
+    store = opening.connect(store_url)
     answered: list[int] = []
     started = threading.Barrier(5)
 
@@ -199,7 +201,7 @@ def test_no_unit_is_left_without_an_answer_when_a_store_closes_under_its_callers
         thread.join(10)
 
     assert not any(thread.is_alive() for thread in threads)
-    with database.connect(store_url) as again:
+    with opening.connect(store_url) as again:
         assert len(again.read(_names).result()) == len(answered)
 
 

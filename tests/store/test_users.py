@@ -7,7 +7,7 @@ import pytest
 from musicsvc.clock import Clock
 from musicsvc.errors import Invalid, NotFound
 from musicsvc.store import users
-from musicsvc.store.database import Store
+from musicsvc.store.engine.store import Store
 
 
 def test_an_account_is_named_after_the_part_before_the_at(store: Store, clock: Clock) -> None:

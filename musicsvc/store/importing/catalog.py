@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from musicsvc.errors import Failure
 from musicsvc.store import users
-from musicsvc.store.database import savepoint
+from musicsvc.store.engine.binding import savepoint
 from musicsvc.store.importing import albums, artists, rows, tracks
 from musicsvc.store.importing.batch import Batch, Memory, Scope
 from musicsvc.store.importing.bounds import ExceededError
@@ -19,7 +19,7 @@ from musicsvc.store.importing.summary import Refusal, Summary
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
     from musicsvc.store.importing.readers import Reader, Record
     from musicsvc.store.importing.rows import Row
 

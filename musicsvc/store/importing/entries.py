@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.store import bulk, playlists
-from musicsvc.store.database import locked
+from musicsvc.store.engine.binding import locked
 from musicsvc.store.models import Playlist, PlaylistTrack
 
 if TYPE_CHECKING:

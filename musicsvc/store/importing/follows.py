@@ -16,7 +16,7 @@ from musicsvc.store.models import Follow
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator, Sequence
 
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
     from musicsvc.store.importing.accounts import Accounts, Key
     from musicsvc.store.importing.readers import Reader, Record
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from musicsvc.store.database import current, is_sqlite
+from musicsvc.store.engine.binding import current, is_sqlite
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -17,7 +17,7 @@ from musicsvc.store.importing.summary import Counts, Refusal, Summary
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
     from musicsvc.store.importing.readers import Reader, Record
 
 LONGEST_NAME = 250  # as by API

@@ -20,7 +20,7 @@ from musicsvc.store.importing.taking import Batches, refusal
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
     from musicsvc.store.importing.listens import Listen
     from musicsvc.store.importing.readers import Reader
 

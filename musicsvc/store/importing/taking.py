@@ -18,7 +18,7 @@ from musicsvc.store.plays import SLOT, WITHOUT_ID, Row
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
     from musicsvc.store.importing.matching import Catalog, Tracks
     from musicsvc.store.importing.readers import Record
     from musicsvc.store.importing.seen import Seen

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from peewee import SQL, BigAutoField, BigIntegerField, BooleanField, DoubleField, IntegerField, Model, TextField
 
-from musicsvc.store.database import CurrentDatabase
+from musicsvc.store.engine.binding import CurrentDatabase
 from musicsvc.store.models.table import Table
 
 

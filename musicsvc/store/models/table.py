@@ -9,7 +9,7 @@ from typing import Any
 
 from peewee import ForeignKeyField, Model
 
-from musicsvc.store.database import CurrentDatabase
+from musicsvc.store.engine.binding import CurrentDatabase
 
 
 class Table(Model):

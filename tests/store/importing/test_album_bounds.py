@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
     from musicsvc.store.importing.summary import Summary
 
     Import = Callable[..., Summary]

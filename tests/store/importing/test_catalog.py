@@ -10,8 +10,8 @@ import orjson
 import pytest
 
 from musicsvc.errors import Failure, Invalid, NotFound
-from musicsvc.store import database, users
-from musicsvc.store.database import Store
+from musicsvc.store import opening, users
+from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import catalog, pieces, readers
 from musicsvc.store.importing.summary import Summary
 from musicsvc.store.models import (
@@ -372,7 +372,7 @@ def test_two_imports_at_once_make_nothing_twice(store: Store, store_url: str, tm
     file.write_text("track,artist,genre\n" + "".join(f"t{n},a{n % 7},g{n % 5}\n" for n in range(100)))
 
     def run() -> None:
-        with database.connect(store_url) as mine, readers.open_file(file) as reader:
+        with opening.connect(store_url) as mine, readers.open_file(file) as reader:
             done.append(catalog.run(mine, reader, catalog.Options(), now=7, told=quiet))
 
     done: list[Summary] = []

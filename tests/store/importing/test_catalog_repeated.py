@@ -15,7 +15,7 @@ from tests.store.importing.test_catalog import counts, dump, import_rows
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from musicsvc.store.database import Store
+    from musicsvc.store.engine.store import Store
     from tests.store.importing.test_catalog import Rows
 
 often = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])

@@ -12,7 +12,7 @@ from pathlib import Path
 from musicsvc.clock import DAY, SECOND
 from musicsvc.store import audience, counts, recount, windows
 from musicsvc.store.audience import Subject
-from musicsvc.store.database import Store
+from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import histories
 from musicsvc.store.importing import plays as importing
 from musicsvc.store.models import Artist, Track, TrackArtist

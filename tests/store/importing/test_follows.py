@@ -11,7 +11,7 @@ from hypothesis import strategies as some
 
 from musicsvc.errors import Failure, Invalid
 from musicsvc.store import email_addresses, search, users
-from musicsvc.store.database import Store
+from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import follows, pieces, readers
 from musicsvc.store.importing.summary import Summary
 from musicsvc.store.models import Follow, User

@@ -14,7 +14,7 @@ import pytest
 
 from musicsvc.clock import isoformat
 from musicsvc.errors import Failure
-from musicsvc.store.database import Store
+from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import histories, listens
 from musicsvc.store.importing import plays as importing
 from musicsvc.store.importing.columns import Columns

@@ -12,7 +12,7 @@ from hypothesis import strategies as some
 from musicsvc.errors import Failure, Invalid, NotFound
 from musicsvc.store import playlists as store_playlists
 from musicsvc.store import users
-from musicsvc.store.database import Store
+from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import pieces, playlists, readers
 from musicsvc.store.importing.summary import Summary
 from musicsvc.store.models import Album, Artist, Playlist, PlaylistTrack, Track, TrackArtist

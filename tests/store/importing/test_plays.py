@@ -15,7 +15,7 @@ from hypothesis import strategies as some
 from musicsvc.clock import DAY, MINUTE, SECOND, isoformat
 from musicsvc.errors import Failure
 from musicsvc.store import counts, plays, pruning, recount, users
-from musicsvc.store.database import Store
+from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import histories, listens
 from musicsvc.store.importing import plays as importing
 from musicsvc.store.importing.seen import Seen

@@ -1,0 +1,1 @@
+"""The engine below the store: connections, transactions and SQL on SQLite and PostgreSQL."""

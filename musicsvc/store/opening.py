@@ -1,0 +1,40 @@
+"""Open the store at an address: SQLite or PostgreSQL, with its schema checked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from musicsvc import extras
+from musicsvc.errors import Failure
+
+if TYPE_CHECKING:
+    from musicsvc.store.engine.store import Store
+
+
+def connect(url: str) -> Store:
+    """Open the store at this address.
+
+    Raises Failure with the way out where the database is missing, foreign, damaged, or of another schema.
+    """
+    from musicsvc.store import schema  # noqa: PLC0415 - the drivers are loaded when a store is opened
+
+    store = open_unchecked(url)
+    try:
+        schema.require_current(store)
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+def open_unchecked(url: str) -> Store:
+    """Open the store without asking for its schema; for `init`, `db upgrade` and `db check`."""
+    if url.startswith("sqlite:///"):
+        from musicsvc.store.sqlite import SqliteStore  # noqa: PLC0415
+
+        return SqliteStore(url)
+    if url.startswith(("postgresql://", "postgres://")):
+        with extras.required("postgres"):
+            from musicsvc.store.postgres import PostgresStore  # noqa: PLC0415
+        return PostgresStore(url)
+    raise Failure("The database address must start with sqlite:/// or postgresql:// (setting database_url).")
