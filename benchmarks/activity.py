@@ -27,14 +27,20 @@ from musicsvc.config import Settings
 from musicsvc.server import serving
 from musicsvc.server.activity import BATCH
 from musicsvc.server.app import App
-from musicsvc.store import abuse_reads, activity, logbook, opening, schema, sqlite_files, tokens, users
-from musicsvc.store.activity import Entry, Filter
+from musicsvc.store import opening
+from musicsvc.store.abuse import earlier_reads
+from musicsvc.store.accounts import tokens, users
+from musicsvc.store.activity import calls
+from musicsvc.store.activity import log as activity_log
+from musicsvc.store.activity.calls import Entry, Filter
+from musicsvc.store.engine.sqlite import files
 from musicsvc.store.models import Artist
+from musicsvc.store.schema import schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from musicsvc.store.logbook import Log
+    from musicsvc.store.activity.log import Log
 
 CONNECTIONS, REQUESTS, ROUNDS = 16, 1_600, 30
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -45,12 +51,12 @@ def main() -> None:
     rows = int(sys.argv[1]) if len(sys.argv) > 1 else 300_000
     with tempfile.TemporaryDirectory() as folder:
         url = f"sqlite:///{folder}/musicsvc.db"
-        sqlite_files.create(Path(folder) / "musicsvc.db")
+        files.create(Path(folder) / "musicsvc.db")
         schema.upgrade(url)
         with opening.connect(url) as store:
             token = store.write(_fill).result()
         uvloop.run(_compare(url, token))
-        with logbook.of(url, Path(folder) / "rows.db") as log:
+        with activity_log.of(url, Path(folder) / "rows.db") as log:
             log.prepare()
             _write(log, rows)
             size = (Path(folder) / "rows.db").stat().st_size
@@ -158,7 +164,7 @@ def _write(log: Log, rows: int) -> None:
     for start in range(0, rows, BATCH):
         batch, made = _entries(start, BATCH), time.process_time()
         began = time.perf_counter()
-        log.write(partial(activity.add, batch)).result()
+        log.write(partial(calls.add, batch)).result()
         spent += time.perf_counter() - began
         cpu += time.process_time() - made
     print(f"written: {rows / spent:,.0f} calls/s in batches of {BATCH:,}, {cpu / rows * 1e6:.0f} µs of CPU time each")
@@ -168,13 +174,13 @@ def _ask(log: Log, rows: int) -> None:
     since = Clock().now() - DAY + rows * SECOND // 10 - 300 * SECOND
     denied = [entry._replace(status=404, at=entry.at + DAY) for entry in _entries(0, 3_000)]
     questions: dict[str, Callable[[], object]] = {
-        "the newest 100": lambda: activity.find(limit=100),
-        "the newest 100 of an account": lambda: activity.find(Filter(account_id=7), limit=100),
-        "the newest 100 answered 4xx": lambda: activity.find(Filter(statuses=(400, 499)), limit=100),
-        "one request id": lambda: activity.find(Filter(request_id=f"{rows // 2:024x}"), limit=1),
-        "five minutes of ten tokens": lambda: activity.of_tokens(range(10), since),
-        "3,000 denials, read before or not": lambda: abuse_reads.read_before(denied, 90),
-        "pruning a slice": lambda: activity.prune(Clock().now()),
+        "the newest 100": lambda: calls.find(limit=100),
+        "the newest 100 of an account": lambda: calls.find(Filter(account_id=7), limit=100),
+        "the newest 100 answered 4xx": lambda: calls.find(Filter(statuses=(400, 499)), limit=100),
+        "one request id": lambda: calls.find(Filter(request_id=f"{rows // 2:024x}"), limit=1),
+        "five minutes of ten tokens": lambda: calls.of_tokens(range(10), since),
+        "3,000 denials, read before or not": lambda: earlier_reads.read_before(denied, 90),
+        "pruning a slice": lambda: calls.prune(Clock().now()),
     }
     for name, unit in questions.items():
         times = []

@@ -26,7 +26,9 @@ import plays_world
 from musicsvc import config
 from musicsvc.clock import Clock
 from musicsvc.server.backups import Schedule
-from musicsvc.store import backups_folder, backups_proof, opening, restoring
+from musicsvc.store import opening
+from musicsvc.store.backups import folder as backup_folder
+from musicsvc.store.backups import restore, verify
 from musicsvc.store.models import Tag
 
 if TYPE_CHECKING:
@@ -106,7 +108,7 @@ def _rounds(writers: Writers, settings: config.Settings, folder: Path) -> dict[s
         target.unlink(missing_ok=True)
         run = lambda: subprocess.run(command, check=True, env=environment)  # noqa: E731, S603 - our own program
         seconds["db backup"].append(writers.during("db backup", run))
-        for entry in backups_folder.entries(settings.backup_folder):
+        for entry in backup_folder.entries(settings.backup_folder):
             entry.file.unlink()
         seconds["the schedule"].append(writers.during("the schedule", lambda: asyncio.run(_scheduled(settings))))
     target.unlink()
@@ -115,7 +117,7 @@ def _rounds(writers: Writers, settings: config.Settings, folder: Path) -> dict[s
 
 async def _scheduled(settings: config.Settings) -> None:
     schedule = Schedule(settings, Clock(), first_look=0)
-    while not backups_folder.entries(settings.backup_folder):
+    while not backup_folder.entries(settings.backup_folder):
         await schedule(last=False)
         await asyncio.sleep(0.02)
     await schedule(last=True)
@@ -132,11 +134,11 @@ def _print(phase: str, rounds: list[list[float]], seconds: list[float]) -> None:
 
 
 def _restore(path: Path, settings: config.Settings) -> None:
-    backup = backups_folder.entries(settings.backup_folder)[0].file
+    backup = backup_folder.entries(settings.backup_folder)[0].file
     began = time.perf_counter()
-    backups_proof.prove(backup)
+    verify.prove(backup)
     proved = time.perf_counter()
-    restoring.restore(backup, path, now=Clock().now(), keep=False)
+    restore.restore(backup, path, now=Clock().now(), keep=False)
     print(f"proving a backup takes {proved - began:.1f} s, restoring it {time.perf_counter() - proved:.1f} s")
 
 

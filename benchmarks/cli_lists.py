@@ -16,8 +16,12 @@ import time
 from hashlib import sha256
 from pathlib import Path
 
-from musicsvc.store import bulk, opening, schema, sqlite_files, users
+from musicsvc.store import opening
+from musicsvc.store.accounts import users
+from musicsvc.store.engine import bulk
+from musicsvc.store.engine.sqlite import files
 from musicsvc.store.models import Token, User
+from musicsvc.store.schema import schema
 
 LINES = (
     "user show 0@import.test",
@@ -46,7 +50,7 @@ def main() -> None:
 def fill(file: Path, accounts: int) -> None:
     """Make accounts with API access and a token each."""
     now = time.time_ns() // 1000
-    sqlite_files.create(file)
+    files.create(file)
     schema.upgrade(f"sqlite:///{file}")
 
     def unit() -> None:

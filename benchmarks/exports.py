@@ -18,7 +18,8 @@ import time
 from pathlib import Path
 
 from musicsvc.server.routes import INSIGHTS
-from musicsvc.store import opening, tokens, users
+from musicsvc.store import opening
+from musicsvc.store.accounts import tokens, users
 
 sys.path.insert(0, str(Path(__file__).parent))
 import plays_world

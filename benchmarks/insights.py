@@ -25,18 +25,21 @@ import plays_world
 
 from musicsvc.server.handlers import insights as handlers
 from musicsvc.server.schemas.insights import PeriodQuery, TimeframeQuery
-from musicsvc.store import charts, insights, opening, tokens, users
-from musicsvc.store.audience import Subject
-from musicsvc.store.rollups import ARTIST, SLOTS_A_DAY, TRACK
-from musicsvc.store.statements import fetch
-from musicsvc.store.windows import TIMEFRAMES, window
+from musicsvc.store import opening
+from musicsvc.store.accounts import tokens, users
+from musicsvc.store.engine.sql import fetch
+from musicsvc.store.insights import charts
+from musicsvc.store.insights import figures as insight_figures
+from musicsvc.store.plays.periods import TIMEFRAMES, window
+from musicsvc.store.plays.rollups.reader import Subject
+from musicsvc.store.plays.rollups.subjects import ARTIST, SLOTS_A_DAY, TRACK
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from musicsvc.store.accounts.tokens import Identity
     from musicsvc.store.engine.store import Store
-    from musicsvc.store.tokens import Identity
-    from musicsvc.store.windows import Window
+    from musicsvc.store.plays.periods import Window
 
 ROUNDS, REPEATS = 9, 15
 SUBJECTS = {"track": Subject(TRACK, 1), "artist": Subject(ARTIST, 1)}
@@ -111,22 +114,22 @@ def _timed(unit: Callable[[], object], repeats: int) -> float:
 
 
 def _figures(_world: World, subject: Subject, period: str) -> object:
-    return insights.figures(subject, window(period, plays_world.NOW))
+    return insight_figures.figures(subject, window(period, plays_world.NOW))
 
 
 def _answer(world: World, subject: Subject, period: str) -> object:
     query, now = PeriodQuery.model_validate({"period": period}), plays_world.NOW
     if subject.kind == TRACK:
-        answer = handlers.show_track(insights.track_of(subject.id, by=world.manager), query, now)
+        answer = handlers.show_track(insight_figures.track_of(subject.id, by=world.manager), query, now)
     else:
-        answer = handlers.show_artist(insights.artist_of(subject.id, by=world.manager), query, now)
+        answer = handlers.show_artist(insight_figures.artist_of(subject.id, by=world.manager), query, now)
     return orjson.dumps(answer)
 
 
 def _chart(world: World, subject: Subject, period: str) -> object:
     timeframe = next(short for short, name in TIMEFRAMES.items() if name == period)
     query = TimeframeQuery.model_validate({"timeframe": timeframe})
-    find = insights.track_of if subject.kind == TRACK else insights.artist_of
+    find = insight_figures.track_of if subject.kind == TRACK else insight_figures.artist_of
     return orjson.dumps(handlers.chart_track(find(subject.id, by=world.manager), query, plays_world.NOW))
 
 
@@ -164,11 +167,11 @@ def _raw(subject: Subject, days: Window) -> list[tuple[int, int]]:
 
 def _agree(world: World, subject: Subject, days: Window) -> None:
     """The figures, the chart and the plays say the same."""
-    figures = world.store.read(partial(insights.figures, subject, days)).result()
+    figures = world.store.read(partial(insight_figures.figures, subject, days)).result()
     (plays, people), before = world.store.read(partial(_raw, subject, days)).result()
     assert (figures.plays, figures.listeners) == (plays, people)
-    assert figures.plays_change == insights.change(plays, before[0])
-    assert figures.listeners_change == insights.change(people, before[1])
+    assert figures.plays_change == insight_figures.change(plays, before[0])
+    assert figures.listeners_change == insight_figures.change(people, before[1])
     totals = world.store.read(partial(charts.of, subject, days)).result().totals
     assert totals[:2] == (plays, people)
 

@@ -25,8 +25,12 @@ from typing import TYPE_CHECKING, Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from musicsvc.clock import Clock
-from musicsvc.store import access, opening, quotas_shared, schema, sqlite_files, tokens, users
-from musicsvc.store.quotas import Busy, Demand, Limit
+from musicsvc.store import opening
+from musicsvc.store.accounts import api_access, tokens, users
+from musicsvc.store.engine.sqlite import files
+from musicsvc.store.rate_limits import shared
+from musicsvc.store.rate_limits.window import Busy, Demand, Limit
+from musicsvc.store.schema import schema
 from tests import postgres
 
 if TYPE_CHECKING:
@@ -52,7 +56,7 @@ def main() -> None:
                 server.stop()
         else:
             file = Path(folder) / "musicsvc.db"
-            sqlite_files.create(file)
+            files.create(file)
             measure(f"sqlite:///{file}", Path(folder))
 
 
@@ -70,7 +74,7 @@ def measure(url: str, folder: Path) -> None:
 def make_token() -> str:
     """The token of an account with access."""
     user = users.create("reader@label.test", now=Clock().now())
-    access.grant(user, now=Clock().now())
+    api_access.grant(user, now=Clock().now())
     return tokens.create(user, "benchmark", now=Clock().now())[1]
 
 
@@ -93,7 +97,7 @@ def print_counting(url: str, processes: int) -> None:
 
 def count(url: str, ready: Any, told: Queue[tuple[float, float]]) -> None:
     """Count `HITS` requests of some tokens, as a worker's event loop does."""
-    quotas = quotas_shared.of(url, lambda: int(time.monotonic() * 1000))
+    quotas = shared.of(url, lambda: int(time.monotonic() * 1000))
     quotas.open()
     demands = [[Demand(LIMIT, str(number))] for number in range(KEYS)]
     ready.wait()

@@ -30,7 +30,9 @@ from musicsvc.server.calls import Call
 from musicsvc.server.metrics import Metrics
 from musicsvc.server.metrics_share import Share
 from musicsvc.server.routes import ROUTES
-from musicsvc.store import opening, schema, sqlite_files
+from musicsvc.store import opening
+from musicsvc.store.engine.sqlite import files
+from musicsvc.store.schema import schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,7 +64,7 @@ def _started(folder: Path, variant: str) -> tuple[subprocess.Popen[bytes], int]:
         port = free.getsockname()[1]
     file = folder / f"{VARIANTS.index(variant)}" / "musicsvc.db"
     file.parent.mkdir()
-    sqlite_files.create(file)
+    files.create(file)
     schema.upgrade(f"sqlite:///{file}")
     command = [sys.executable, __file__, variant, str(port), f"sqlite:///{file}"]
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL)  # noqa: S603 - this program

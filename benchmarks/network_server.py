@@ -20,7 +20,10 @@ from typing import TYPE_CHECKING, Any, Self
 import trustme
 
 from musicsvc.clock import Clock
-from musicsvc.store import fixtures, opening, schema, sqlite_files
+from musicsvc.store import opening
+from musicsvc.store.engine.sqlite import files
+from musicsvc.store.schema import schema
+from musicsvc.store.seeding import fixtures
 
 sys.path.insert(0, str(Path(__file__).parent))
 import honest_client
@@ -84,7 +87,7 @@ def running(
     """
     folder.mkdir()
     if not url:
-        sqlite_files.create(folder / "musicsvc.db")
+        files.create(folder / "musicsvc.db")
         url = f"sqlite:///{folder / 'musicsvc.db'}"
     schema.upgrade(url)
     with opening.connect(url) as store:

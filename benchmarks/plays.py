@@ -19,9 +19,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from musicsvc.clock import DAY, parse
-from musicsvc.store import bulk, listeners, opening, plays, schema, sqlite_files
+from musicsvc.store import opening
+from musicsvc.store.engine import bulk
+from musicsvc.store.engine.sqlite import files
 from musicsvc.store.models import Album, AlbumArtist, Artist, Listener, Track, TrackArtist
-from musicsvc.store.plays import SLOT, WITHOUT_ID, Row
+from musicsvc.store.plays import ingest
+from musicsvc.store.plays.ingest import SLOT, WITHOUT_ID, Row
+from musicsvc.store.plays.rollups import listeners
+from musicsvc.store.schema import schema
 
 if TYPE_CHECKING:
     from musicsvc.store.engine.store import Store
@@ -41,7 +46,7 @@ def main() -> None:
     options = wanted.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "musicsvc.db"
-        sqlite_files.create(file)
+        files.create(file)
         schema.upgrade(f"sqlite:///{file}")
         with opening.connect(f"sqlite:///{file}") as store:
             for table in (_artists, _albums, _tracks, _listeners):
@@ -103,9 +108,9 @@ def _put(store: Store, rows: list[Row]) -> float:
 
 
 def _unit(rows: list[Row]) -> int:
-    taken = plays.record(rows)
+    taken = ingest.record(rows)
     for _ in range(0, len(rows), 1_000):
-        plays.fold(min(taken, 1_000))
+        ingest.fold(min(taken, 1_000))
     return taken
 
 

@@ -15,7 +15,10 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from musicsvc.clock import parse
-from musicsvc.store import blocks, bulk, listeners, opening, schema, sqlite_files, tokens, users
+from musicsvc.store import opening
+from musicsvc.store.accounts import tokens, users
+from musicsvc.store.engine import bulk
+from musicsvc.store.engine.sqlite import files
 from musicsvc.store.models import (
     Album,
     AlbumArtist,
@@ -30,9 +33,11 @@ from musicsvc.store.models import (
     TrackPlays,
     TrackRepost,
 )
-from musicsvc.store.plays import SLOT, WITHOUT_ID
-from musicsvc.store.rollups import ALBUM, ARTIST, SLOTS_A_DAY, TRACK
-from musicsvc.store.windows import day_of
+from musicsvc.store.plays.ingest import SLOT, WITHOUT_ID
+from musicsvc.store.plays.periods import day_of
+from musicsvc.store.plays.rollups import listeners, monthly
+from musicsvc.store.plays.rollups.subjects import ALBUM, ARTIST, SLOTS_A_DAY, TRACK
+from musicsvc.store.schema import schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -70,7 +75,7 @@ def new(folder: Path, size: Size, tell: Callable[[str], None] = print) -> Store:
     """An open SQLite store over a world made in this folder."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     file = folder / "musicsvc.db"
-    sqlite_files.create(file)
+    files.create(file)
     schema.upgrade(f"sqlite:///{file}")
     store = opening.connect(f"sqlite:///{file}")
     fill(store, size, tell)
@@ -86,7 +91,7 @@ def fill(store: Store, size: Size, tell: Callable[[str], None] = print) -> None:
     stream = _Stream(size)
     for day in range(size.end - size.days, size.end):
         store.write(partial(stream.write_day, day)).result()
-        while store.write(partial(blocks.fold, SUBJECTS_A_FOLD)).result():
+        while store.write(partial(monthly.fold, SUBJECTS_A_FOLD)).result():
             pass
     store.write(stream.write_totals).result()
     tell(f"a world of {sum(stream.totals.values()):,} plays is made")

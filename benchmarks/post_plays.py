@@ -23,8 +23,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from musicsvc.clock import DAY, Clock, isoformat
-from musicsvc.store import access, bulk, opening, schema, sqlite_files, tokens, users
+from musicsvc.store import opening
+from musicsvc.store.accounts import api_access, tokens, users
+from musicsvc.store.engine import bulk
+from musicsvc.store.engine.sqlite import files
 from musicsvc.store.models import Artist, Track, TrackArtist
+from musicsvc.store.schema import schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +40,7 @@ def main() -> None:
     """Start the server, send, print."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "musicsvc.db"
-        sqlite_files.create(file)
+        files.create(file)
         schema.upgrade(f"sqlite:///{file}")
         with opening.connect(f"sqlite:///{file}") as store:
             token = store.write(_fill).result()
@@ -57,7 +61,7 @@ def _fill() -> str:
     bulk.insert(Track, ("id", "name", "duration", "created_at"), [(n, "Track", 1, 1) for n in range(1, TRACKS + 1)])
     bulk.insert(TrackArtist, ("track", "artist", "position"), [(n, 1, 0) for n in range(1, TRACKS + 1)])
     user = users.create("reporter@label.test", now=Clock().now())
-    access.grant(user, plays=True, now=Clock().now())
+    api_access.grant(user, plays=True, now=Clock().now())
     return tokens.create(user, "benchmark", now=Clock().now())[1]
 
 

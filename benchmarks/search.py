@@ -15,8 +15,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from musicsvc.store import opening, schema, search, sqlite_files, users
+from musicsvc.store import opening
+from musicsvc.store.accounts import user_search, users
+from musicsvc.store.engine.sqlite import files
 from musicsvc.store.engine.store import Store
+from musicsvc.store.schema import schema
 from tests import postgres
 
 ROUNDS = 51
@@ -79,7 +82,7 @@ def measure(store: Store) -> None:
             times = []
             for _ in range(ROUNDS):
                 began = time.perf_counter()
-                store.read(lambda text=text: search.find(text, 10)).result()
+                store.read(lambda text=text: user_search.find(text, 10)).result()
                 times.append(time.perf_counter() - began)
             medians.append(statistics.median(times) * 1000)
         print(f"{kind:28} {statistics.median(medians):8.2f} ms   slowest {max(medians):8.2f} ms")
@@ -96,7 +99,7 @@ def new_store(kind: str) -> Iterator[str]:
             server.stop()
         return
     with tempfile.TemporaryDirectory() as folder:
-        sqlite_files.create(Path(folder) / "data" / "musicsvc.db")
+        files.create(Path(folder) / "data" / "musicsvc.db")
         yield f"sqlite:///{folder}/data/musicsvc.db"
 
 

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from musicsvc.clock import Clock
-from musicsvc.store import bulk, tokens, users
+from musicsvc.store.accounts import tokens, users
+from musicsvc.store.engine import bulk
 from musicsvc.store.models import Album, AlbumArtist, Artist, Collection, CollectionTrack, Track, TrackArtist
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -9,8 +9,9 @@ import hypothesis
 import pytest
 
 from musicsvc.clock import MovableClock, parse
-from musicsvc.store import fixtures, opening
+from musicsvc.store import opening
 from musicsvc.store.engine.store import Store
+from musicsvc.store.seeding import fixtures
 from tests import databases, postgres
 from tests.serving import Client, person, running
 

@@ -6,7 +6,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
-from musicsvc.store import logbook, logfile, schema, sqlite_files
+from musicsvc.store.activity import log as activity_log
+from musicsvc.store.activity import log_file
+from musicsvc.store.engine.sqlite import files
+from musicsvc.store.schema import schema
 from tests import postgres
 
 
@@ -31,9 +34,9 @@ class SqliteTemplate:
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / "musicsvc.db"
-        sqlite_files.create(self._file)
+        files.create(self._file)
         schema.upgrade(f"sqlite:///{self._file}")
-        log = logfile.LogFile(logfile.place(self._file))
+        log = log_file.LogFile(log_file.place(self._file))
         log.prepare()
         log.close()
 
@@ -44,12 +47,12 @@ class SqliteTemplate:
         if migrated:
             copy_to(self._file, file)
         else:
-            sqlite_files.create(file)
+            files.create(file)
         return f"sqlite:///{file}"
 
     def make_log(self, url: str) -> None:
         """Copy the template's."""
-        copy_to(logfile.place(self._file), logfile.place(Path(url.removeprefix("sqlite:///"))))
+        copy_to(log_file.place(self._file), log_file.place(Path(url.removeprefix("sqlite:///"))))
 
     def remove(self, url: str) -> None:
         """Nothing to do."""
@@ -76,7 +79,7 @@ class PostgresTemplate:
         self._admin = psycopg.connect(postgres.database_url(server, "postgres"), autocommit=True)
         self._admin.execute(f'CREATE DATABASE "{self._name}" TEMPLATE template0')
         schema.upgrade(postgres.database_url(server, self._name))
-        logbook.make(postgres.database_url(server, self._name))
+        activity_log.make(postgres.database_url(server, self._name))
 
     def make(self, folder: Path, number: int, *, migrated: bool) -> str:  # noqa: ARG002 - the other store's
         """Copy the template on the server."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING
 
-from musicsvc.store import bulk
+from musicsvc.store.engine import bulk
 from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist
 
 if TYPE_CHECKING:

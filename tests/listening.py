@@ -13,14 +13,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from musicsvc.clock import DAY
-from musicsvc.store import listeners, plays, tokens, users
+from musicsvc.store.accounts import tokens, users
 from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist, TrackLike, TrackRepost
+from musicsvc.store.plays import ingest
+from musicsvc.store.plays.rollups import listeners
 from tests.recounting import GivenTo, Past, PlayOf
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from musicsvc.store.tokens import Identity
+    from musicsvc.store.accounts.tokens import Identity
 
 ALBUMS: tuple[tuple[int, ...], ...] = ((0,), (2,))
 TRACKS: tuple[tuple[int | None, tuple[int, ...]], ...] = (
@@ -57,12 +59,12 @@ class Catalog:
         """Take plays, as (track's id, time, listener's name), that may be repeats; in a writing unit."""
         batch = list(heard)
         ids = listeners.ensure({listeners.opaque_key(name) for _, _, name in batch})
-        plays.record(
-            plays.Row(
+        ingest.record(
+            ingest.Row(
                 slot=at // SLOT,
                 track=track,
                 listener=ids[listeners.opaque_key(name)],
-                client_key=plays.WITHOUT_ID,
+                client_key=ingest.WITHOUT_ID,
                 played_at=at,
                 duration_ms=None,
                 reporter=0,

@@ -6,8 +6,9 @@ from typing import Any
 import apsw
 from playhouse.migrations import Runner
 
-from musicsvc.store import schema, sqlite_files
 from musicsvc.store.engine.binding import bound
+from musicsvc.store.engine.sqlite import files
+from musicsvc.store.schema import schema
 
 # What the first version could hold; later ones must keep it.
 ROWS = """
@@ -45,7 +46,7 @@ Rows = dict[str, list[tuple[Any, ...]]]
 
 def make(file: Path, migrations: int) -> None:
     """A SQLite database that has had so many migrations, with rows."""
-    sqlite_files.create(file)
+    files.create(file)
     with schema.migrating(f"sqlite:///{file}") as database, bound(database):
         Runner(database, str(schema.MIGRATIONS), table_name=schema.HISTORY).up(schema.known()[migrations - 1])
     connection = apsw.Connection(str(file))

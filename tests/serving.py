@@ -12,7 +12,7 @@ import aiohttp
 from musicsvc.config import Settings
 from musicsvc.server import serving
 from musicsvc.server.app import App
-from musicsvc.store import tokens, users
+from musicsvc.store.accounts import tokens, users
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from musicsvc.clock import SECOND, parse
 from musicsvc.server.routes import ROUTES
-from musicsvc.store import quotas
-from musicsvc.store.activity import Entry
-from musicsvc.store.quotas import Demand, MemoryQuotas
+from musicsvc.store.activity.calls import Entry
+from musicsvc.store.rate_limits import window as rate_limit_window
+from musicsvc.store.rate_limits.window import Demand, MemoryQuotas
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -50,12 +50,14 @@ class SlidingWindow:
     def __init__(self, amount: int = 300, seconds: int = 60) -> None:
         self._now = 0
         self._quotas = MemoryQuotas(lambda: self._now)
-        self._demands = [Demand(quotas.Limit("token", amount, seconds * quotas.SECOND), str(TOKEN))]
+        self._demands = [
+            Demand(rate_limit_window.Limit("token", amount, seconds * rate_limit_window.SECOND), str(TOKEN))
+        ]
 
     def ask(self, at: float) -> int | None:
-        self._now = int((at + 1) * quotas.SECOND)
+        self._now = int((at + 1) * rate_limit_window.SECOND)
         (standing,) = self._quotas.take(self._demands)
-        return None if standing.let_in else max(1, math.ceil(standing.wait / quotas.SECOND))
+        return None if standing.let_in else max(1, math.ceil(standing.wait / rate_limit_window.SECOND))
 
 
 @dataclass

@@ -5,8 +5,8 @@ import sys
 
 from playhouse.migrations import Runner
 
-from musicsvc.store import schema
 from musicsvc.store.engine.binding import bound
+from musicsvc.store.schema import schema
 
 UPGRADE = """
 import os, signal, sys, peewee

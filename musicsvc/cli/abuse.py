@@ -13,9 +13,9 @@ from musicsvc.cli.tokens import Id
 from musicsvc.errors import NotFound
 
 if TYPE_CHECKING:
-    from musicsvc.store.abuse import Verdict
-    from musicsvc.store.abuse_hearing import Hearing
-    from musicsvc.store.abuse_sentences import Standing
+    from musicsvc.store.abuse.enforcement import Standing
+    from musicsvc.store.abuse.replay import Hearing
+    from musicsvc.store.abuse.rules import Verdict
 
 app = typer.Typer(help="Abuse: judge the log of calls, explain what was decided.", no_args_is_help=True)
 
@@ -32,18 +32,20 @@ def check(
     """Replay the rules over the log of calls, and revoke the tokens that break them."""
     from functools import partial
 
-    from musicsvc.store import abuse_hearing, abuse_sentences, logbook
+    from musicsvc.store.abuse import enforcement
+    from musicsvc.store.abuse import replay as abuse_replay
+    from musicsvc.store.activity import log as activity_log
 
     session = Session.of(context)
     settings, now = session.settings(), session.clock.now()
     first = instant(since, now, "--since") or 0
     found = []
-    with session.store() as store, logbook.of(settings.store_url, settings.activity.file) as log:
-        replay = abuse_hearing.verdicts(store, log, settings.abuse, first, keep_days=settings.activity.keep_days)
+    with session.store() as store, activity_log.of(settings.store_url, settings.activity.file) as log:
+        replay = abuse_replay.verdicts(store, log, settings.abuse, first, keep_days=settings.activity.keep_days)
         for standing, verdict in replay:
             outcome = "already revoked" if standing.revoked_at is not None else "would be revoked"
             if not dry_run and standing.revoked_at is None:
-                unit = partial(abuse_sentences.carry_out, standing.token_id, verdict, settings.abuse, now=now)
+                unit = partial(enforcement.carry_out, standing.token_id, verdict, settings.abuse, now=now)
                 sentence = store.write(unit).result()
                 outcome = "revoked" if sentence.revoked else "reinstated meanwhile"
                 outcome += ", account suspended" if sentence.suspended else ""
@@ -68,13 +70,14 @@ def _decided(standing: "Standing", verdict: "Verdict", outcome: str) -> JSON:
 @app.command()
 def explain(context: typer.Context, token_id: Id, since: Since = None, json: Json = False) -> None:
     """Show how near a token came to each threshold, or by which calls it passed one."""
-    from musicsvc.store import abuse_hearing, logbook
+    from musicsvc.store.abuse import replay as abuse_replay
+    from musicsvc.store.activity import log as activity_log
 
     session = Session.of(context)
     settings, now = session.settings(), session.clock.now()
     first, keep_days = instant(since, now, "--since") or 0, settings.activity.keep_days
-    with session.store() as store, logbook.of(settings.store_url, settings.activity.file) as log:
-        heard = abuse_hearing.hear(store, log, settings.abuse, token_id, first, keep_days=keep_days)
+    with session.store() as store, activity_log.of(settings.store_url, settings.activity.file) as log:
+        heard = abuse_replay.hear(store, log, settings.abuse, token_id, first, keep_days=keep_days)
     if heard is None:
         raise NotFound(f"There is no token {token_id}.")
     answers = [

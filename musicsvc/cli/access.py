@@ -14,7 +14,7 @@ from musicsvc.cli.users import shown as shown_user
 from musicsvc.errors import Failure, NotFound
 
 if TYPE_CHECKING:
-    from musicsvc.store.access import Entry
+    from musicsvc.store.accounts.api_access import Entry
     from musicsvc.store.models import AccessRequest, User
 
 app = typer.Typer(help="API access: grant, revoke, decide on requests.", no_args_is_help=True)
@@ -64,14 +64,14 @@ def grant(
     json: Json = False,
 ) -> None:
     """Give an account API access; its tokens work at once."""
-    from musicsvc.store import access, users
+    from musicsvc.store.accounts import api_access, users
 
     session = Session.of(context)
     now = session.clock.now()
 
     def unit() -> "User":
         user = users.by_email(email)
-        access.grant(user, plays=plays, now=now)
+        api_access.grant(user, plays=plays, now=now)
         return user
 
     try:
@@ -87,14 +87,14 @@ def grant(
 @app.command()
 def revoke(context: typer.Context, email: Email, json: Json = False) -> None:
     """Take API access away, reporting for others too; tokens stay and answer 403 until it is granted again."""
-    from musicsvc.store import access, users
+    from musicsvc.store.accounts import api_access, users
 
     session = Session.of(context)
     now = session.clock.now()
 
     def unit() -> "User":
         user = users.by_email(email)
-        access.revoke(user, now=now)
+        api_access.revoke(user, now=now)
         return user
 
     user = session.write_urgently(unit)
@@ -111,10 +111,10 @@ def list_(
     json: Json = False,
 ) -> None:
     """List who asked for access, then who has it and never asked; oldest first."""
-    from musicsvc.store import access
+    from musicsvc.store.accounts import api_access
 
     session = Session.of(context)
-    found = [shown(entry) for entry in session.read(lambda: access.list(limit=limit, text=search))]
+    found = [shown(entry) for entry in session.read(lambda: api_access.list(limit=limit, text=search))]
     columns = ("request_id", "email", "state", "api_access", "organization", "use_case", "volume", "requested_at")
     output.rows(session, found, (*columns, "reason", "reports_plays"), json=json)
 
@@ -129,11 +129,11 @@ def request(
     json: Json = False,
 ) -> None:
     """Note a request for access; the address needs no account yet."""
-    from musicsvc.store import access
+    from musicsvc.store.accounts import api_access
 
     session = Session.of(context)
     now = session.clock.now()
-    asked = session.write(lambda: access.request(email, use_case, volume, organization, now=now))
+    asked = session.write(lambda: api_access.request(email, use_case, volume, organization, now=now))
     session.say(f"Request {asked.id} by {asked.email} is pending.")
     if json:
         output.value(shown_request(asked))
@@ -142,11 +142,11 @@ def request(
 @app.command()
 def approve(context: typer.Context, asked: Asked, json: Json = False) -> None:
     """Grant what was asked for; an address without an account gets one without a password."""
-    from musicsvc.store import access
+    from musicsvc.store.accounts import api_access
 
     session = Session.of(context)
     now = session.clock.now()
-    decided, user, made = session.write(lambda: access.approve(_target(asked), now=now))
+    decided, user, made = session.write(lambda: api_access.approve(_target(asked), now=now))
     account = "was made for it, without a password" if made else "was there already"
     session.say(f"Request {decided.id} is approved: {user.email} has API access. Account {user.id} {account}.")
     if json:
@@ -161,11 +161,11 @@ def deny(
     json: Json = False,
 ) -> None:
     """Refuse what was asked for."""
-    from musicsvc.store import access
+    from musicsvc.store.accounts import api_access
 
     session = Session.of(context)
     now = session.clock.now()
-    decided = session.write(lambda: access.deny(_target(asked), reason, now=now))
+    decided = session.write(lambda: api_access.deny(_target(asked), reason, now=now))
     session.say(f"Request {decided.id} by {decided.email} is denied.")
     if json:
         output.value(shown_request(decided))

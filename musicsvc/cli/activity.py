@@ -11,8 +11,8 @@ from musicsvc.cli.session import Session
 from musicsvc.clock import SECOND, parse
 
 if TYPE_CHECKING:
-    from musicsvc.store import activity as calls
-    from musicsvc.store import events
+    from musicsvc.store.accounts import security_events
+    from musicsvc.store.activity import calls
     from musicsvc.store.engine.store import Store
 
 app = typer.Typer()
@@ -60,8 +60,8 @@ def activity(  # noqa: PLR0917 - Typer reads options from parameters
 ) -> None:
     """Show the log of calls and the security events, newest last."""
     from musicsvc.cli.activity_lines import Shown
-    from musicsvc.store import logbook
-    from musicsvc.store.history import History
+    from musicsvc.store.activity import log as activity_log
+    from musicsvc.store.activity.timeline import History
 
     session = Session.of(context)
     settings, now = session.settings(), session.clock.now()
@@ -73,7 +73,7 @@ def activity(  # noqa: PLR0917 - Typer reads options from parameters
         "statuses": _statuses(status),
     }
     of_both = {"token_id": token_id, **_range(since, until, now, follow=follow)}
-    with session.store() as store, logbook.of(settings.store_url, settings.activity.file) as log:
+    with session.store() as store, activity_log.of(settings.store_url, settings.activity.file) as log:
         wanted = _wanted(kind, of_calls, {**of_both, "account_id": _account(store, account)})
         shown = Shown(store, json=json, lines=follow)
         history = History(store, log, *wanted)
@@ -85,17 +85,17 @@ def activity(  # noqa: PLR0917 - Typer reads options from parameters
 
 def _wanted(
     kind: str, of_calls: dict[str, Any], of_both: dict[str, Any]
-) -> "tuple[calls.Filter | None, events.Filter | None]":
+) -> "tuple[calls.Filter | None, security_events.Filter | None]":
     """What is wanted of calls and of events; what only calls have leaves events out."""
-    from musicsvc.store import activity as calls
-    from musicsvc.store import events
+    from musicsvc.store.accounts import security_events
+    from musicsvc.store.activity import calls
 
     narrow = any(value is not None for value in of_calls.values())
     if narrow and kind == "events":
         raise typer.BadParameter("--address, --status, --method, --route and --request are about calls.")
     return (
         None if kind == "events" else calls.Filter(**of_calls, **of_both),
-        None if narrow or kind == "calls" else events.Filter(**of_both),
+        None if narrow or kind == "calls" else security_events.Filter(**of_both),
     )
 
 
@@ -110,7 +110,7 @@ def _range(since: str | None, until: str | None, now: int, *, follow: bool) -> d
 
 
 def _account(store: "Store", email: str | None) -> int | None:
-    from musicsvc.store import users
+    from musicsvc.store.accounts import users
 
     return None if email is None else store.read(lambda: users.by_email(email)).result().id
 

@@ -9,11 +9,11 @@ import typer
 
 from musicsvc.cli import output
 from musicsvc.cli.output import JSON
-from musicsvc.store.activity import Entry
+from musicsvc.store.activity.calls import Entry
 
 if TYPE_CHECKING:
+    from musicsvc.store.accounts.security_events import Event
     from musicsvc.store.engine.store import Store
-    from musicsvc.store.events import Event
 
 
 class Shown:
@@ -40,7 +40,7 @@ class Shown:
         sys.stdout.flush()
 
     def _look_up(self, ids: Iterable[int]) -> None:
-        from musicsvc.store import users
+        from musicsvc.store.accounts import users
 
         unknown = set(ids) - self._emails.keys()
         if unknown:

@@ -10,7 +10,7 @@ from musicsvc.cli.session import Session
 from musicsvc.cli.users import Email
 
 if TYPE_CHECKING:
-    from musicsvc.store.artists import ArtistRow
+    from musicsvc.store.catalog.artists import ArtistRow
 
 app = typer.Typer(help="Artists: their managers and their mark of being verified.", no_args_is_help=True)
 
@@ -20,7 +20,8 @@ Id = Annotated[int, typer.Argument(metavar="ARTIST_ID", min=1, max=2**63 - 1, he
 @app.command()
 def assign(context: typer.Context, artist_id: Id, email: Email, json: Json = False) -> None:
     """Make an account the manager of an artist."""
-    from musicsvc.store import artists, users
+    from musicsvc.store.accounts import users
+    from musicsvc.store.catalog import artists
 
     session = Session.of(context)
     artist = session.write(lambda: artists.assign(artist_id, users.by_email(email)))
@@ -35,7 +36,7 @@ def verify(
     json: Json = False,
 ) -> None:
     """Mark an artist as verified."""
-    from musicsvc.store import artists
+    from musicsvc.store.catalog import artists
 
     session = Session.of(context)
     artist = session.write(lambda: artists.verify(artist_id, verified=not undo))

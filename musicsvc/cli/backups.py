@@ -16,8 +16,8 @@ from musicsvc.errors import Failure
 
 if TYPE_CHECKING:
     from musicsvc.config import Settings
-    from musicsvc.store.backups import Backup
-    from musicsvc.store.restoring import Restored
+    from musicsvc.store.backups.create import Backup
+    from musicsvc.store.backups.restore import Restored
 
 Place = Annotated[
     str | None,  # a Path would lose the slash at the end
@@ -34,21 +34,22 @@ def backup(context: typer.Context, place: Place = None, json: Json = False) -> N
     The backup is opened and compared with the database before it gets its name.
     """
     from musicsvc.server.executors import stand_back
-    from musicsvc.store import backups, occupancy, sqlite_files
+    from musicsvc.store.backups import create
+    from musicsvc.store.engine.sqlite import file_locks, files
 
     session = Session.of(context)
     settings = session.settings()
-    path = backups.database_file(settings.store_url)
+    path = create.database_file(settings.store_url)
     given = None if place is None else Path(place)
     if place is not None and place.endswith("/") and not Path(place).is_dir():
         raise Failure(f"There is no folder {place}. Make it, or name another one.")
-    sqlite_files.examine(path)
+    files.examine(path)
     began = session.clock.monotonic()
     stand_back()
-    use = occupancy.enter(path)
+    use = file_locks.enter(path)
     try:
         with progress.bar(session, "backup") as told:
-            made = backups.make(path, target(settings, given, session.clock.now()), told)
+            made = create.make(path, target(settings, given, session.clock.now()), told)
     finally:
         use.release()
     seconds = session.clock.monotonic() - began
@@ -67,7 +68,7 @@ def backup(context: typer.Context, place: Place = None, json: Json = False) -> N
 
 def target(settings: Settings, place: Path | None, now: int, kind: str = "") -> Path:
     """The file that a backup becomes; the folder of backups is made where it is missing."""
-    from musicsvc.store import backups_folder
+    from musicsvc.store.backups import folder as backup_folder
 
     if place is not None and not place.is_dir():
         return place
@@ -76,15 +77,17 @@ def target(settings: Settings, place: Path | None, now: int, kind: str = "") -> 
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise Failure(f"The folder {folder} cannot be made: {error.strerror}.") from None
-    return backups_folder.new_name(folder, now, kind)
+    return backup_folder.new_name(folder, now, kind)
 
 
 def upgraded(session: Session, *, backup: bool = True) -> tuple[list[str], str | None]:
     """Bring the database to the newest schema; the migrations applied, and the backup that was made before."""
-    from musicsvc.store import backups, schema, sqlite_files
+    from musicsvc.store.backups import create
+    from musicsvc.store.engine.sqlite import files
+    from musicsvc.store.schema import schema
 
     settings = session.settings()
-    path = sqlite_files.path_of(settings.store_url)
+    path = files.path_of(settings.store_url)
     saved: list[Path] = []
 
     def save(first: str) -> None:
@@ -92,7 +95,7 @@ def upgraded(session: Session, *, backup: bool = True) -> tuple[list[str], str |
             session.say("No backup is made of a PostgreSQL database: pg_dump makes one.")
         elif backup:
             try:
-                made = backups.make(path, target(settings, None, session.clock.now(), f"before-{first}"))
+                made = create.make(path, target(settings, None, session.clock.now(), f"before-{first}"))
             except Failure as failure:
                 way_out = "Nothing was migrated; musicsvc db upgrade --no-backup goes without a backup."
                 raise Failure(f"{failure.message} {way_out}") from None
@@ -119,17 +122,18 @@ def restore(
 
     No server and no other command may use the database meanwhile.
     """
-    from musicsvc.store import backups, restoring
+    from musicsvc.store.backups import create
+    from musicsvc.store.backups import restore as restore_backup
 
     session = Session.of(context)
-    path = backups.database_file(session.settings().store_url)
+    path = create.database_file(session.settings().store_url)
     if file.is_dir():
         raise Failure(f"{file} is a folder. Name a backup in it.")
     if not file.is_file():
         raise Failure(f"There is no file {file}. Name a backup.")
     _ask(path, file, yes=yes)
     with progress.bar(session, "restore") as told:
-        done = restoring.restore(file, path, now=session.clock.now(), keep=keep, told=told)
+        done = restore_backup.restore(file, path, now=session.clock.now(), keep=keep, told=told)
     _report(session, path, file, done)
     if json:
         output.value(

@@ -57,13 +57,14 @@ def check(context: typer.Context, json: Json = False) -> None:
 
 def _problems(settings: "Settings") -> list[str]:
     """What is wrong, a line each. Raises Failure where the database cannot even be looked at."""
-    from musicsvc.store import logbook, schema
+    from musicsvc.store.activity import log as activity_log
     from musicsvc.store.opening import open_unchecked
+    from musicsvc.store.schema import schema
 
     with open_unchecked(settings.store_url) as store:
         schema.require_current(store)
         problems = store.read(schema.problems).result()
-    return problems + logbook.check(settings.store_url, settings.activity.file)
+    return problems + activity_log.check(settings.store_url, settings.activity.file)
 
 
 app.command()(backups.backup)

@@ -10,7 +10,10 @@ import typer
 
 from musicsvc.clock import Clock, MovableClock, parse
 from musicsvc.server import serving
-from musicsvc.store import fixture_plays, fixtures, opening, schema, sqlite_files
+from musicsvc.store import opening
+from musicsvc.store.engine.sqlite import files
+from musicsvc.store.schema import schema
+from musicsvc.store.seeding import fixtures, plays
 
 if TYPE_CHECKING:
     from musicsvc.cli.session import Session
@@ -49,11 +52,11 @@ def _start(now: str | None) -> int:
 
 def _prepare(url: str, now: int) -> str:
     """Fill a new database; the demo account's token."""
-    sqlite_files.create(Path(url.removeprefix("sqlite:///")))
+    files.create(Path(url.removeprefix("sqlite:///")))
     schema.upgrade(url)
     with opening.connect(url) as store:
         token = store.write(lambda: fixtures.load(now=now)).result().tokens["demo"]
-        store.write(lambda: fixture_plays.load(now=now)).result()
+        store.write(lambda: plays.load(now=now)).result()
         return token
 
 

@@ -9,9 +9,9 @@ from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 
 if TYPE_CHECKING:
-    from musicsvc.store.explain import Counted, Explanation
-    from musicsvc.store.insights import Figures
-    from musicsvc.store.windows import Window
+    from musicsvc.store.insights.explain import Counted, Explanation
+    from musicsvc.store.insights.figures import Figures
+    from musicsvc.store.plays.periods import Window
 
 NOT_STORED = (
     "Repeats and refused plays are told to whoever sent them and are not stored; what is stored counts, each play once."
@@ -21,7 +21,7 @@ NOT_STORED = (
 def shown(found: "Explanation") -> JSON:
     """The explanation as JSON holds it."""
     from musicsvc.server.shapes import insights as shapes
-    from musicsvc.store.windows import to_date
+    from musicsvc.store.plays.periods import to_date
 
     return {
         "window": _window(found.window),
@@ -44,7 +44,7 @@ def shown(found: "Explanation") -> JSON:
 
 def tell(session: Session, title: str, found: "Explanation") -> None:
     """The explanation on stdout, from the window to the verdict."""
-    from musicsvc.store.windows import to_date
+    from musicsvc.store.plays.periods import to_date
 
     output.record(_head(title, found), json=False)
     rows = [{"day": to_date(day), **_spelled(each)} for day, each in sorted(found.days.items())]
@@ -100,7 +100,7 @@ def _span(window: "Window", note: str) -> str:
 
 
 def _kept(found: "Explanation") -> str:
-    from musicsvc.store.windows import to_date
+    from musicsvc.store.plays.periods import to_date
 
     if found.kept_from == 0:
         return "the beginning"

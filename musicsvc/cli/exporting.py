@@ -13,8 +13,8 @@ from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
 
 if TYPE_CHECKING:
-    from musicsvc.store.scopes import Scope
-    from musicsvc.store.windows import Window
+    from musicsvc.store.insights.scopes import Scope
+    from musicsvc.store.plays.periods import Window
 
 app = typer.Typer(help="Export figures: CSV, JSON, Parquet, or a report as PDF.", no_args_is_help=True)
 
@@ -101,9 +101,9 @@ def _export(
     form: str | None,
     out: Path,
 ) -> None:
-    from musicsvc.store import users
-    from musicsvc.store.scopes import Scope
-    from musicsvc.store.windows import window
+    from musicsvc.store.accounts import users
+    from musicsvc.store.insights.scopes import Scope
+    from musicsvc.store.plays.periods import window
 
     session = Session.of(context)
     now = session.clock.now()
@@ -149,9 +149,9 @@ def _kind(form: str | None, out: Path) -> str:
 
 def _report(scope: "Scope", days: "Window", now: int) -> dict[str, Any]:
     from musicsvc.server.shapes import exports as shapes
-    from musicsvc.store import overviews
+    from musicsvc.store.insights import overview
 
-    return shapes.printed(overviews.of(scope, days, albums_and_artists=True), now)
+    return shapes.printed(overview.of(scope, days, albums_and_artists=True), now)
 
 
 def _write(
@@ -166,11 +166,11 @@ def _write(
     """Write the rows as they are read, in one snapshot."""
     from musicsvc.reports import tables
     from musicsvc.server.shapes import exports as shapes
-    from musicsvc.store import exports
+    from musicsvc.store.insights import export_rows
 
-    columns = exports.COLUMNS[type_]
-    with exports.cells(type_, scope, days) as cells:
-        rows = _counted(cells, exports.expected(type_, scope), told)
+    columns = export_rows.COLUMNS[type_]
+    with export_rows.cells(type_, scope, days) as cells:
+        rows = _counted(cells, export_rows.expected(type_, scope), told)
         if kind == "parquet":
             from musicsvc.reports import parquet
 

@@ -36,7 +36,7 @@ def set_(
     json: Json = False,
 ) -> None:
     """Move a track's fingerprint: pending → processing → completed or failed; failed → pending to try again."""
-    from musicsvc.store import fingerprints
+    from musicsvc.store.catalog import fingerprints
 
     session = Session.of(context)
     session.write(lambda: fingerprints.set_status(track_id, status.value))

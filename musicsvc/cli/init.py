@@ -7,7 +7,7 @@ import typer
 from musicsvc.cli import backups, output, users
 from musicsvc.cli.output import Json
 from musicsvc.cli.session import Session
-from musicsvc.store.address import without_password
+from musicsvc.store.engine.url import without_password
 
 app = typer.Typer()
 
@@ -19,11 +19,11 @@ def init(context: typer.Context, json: Json = False) -> None:
     url = session.settings().store_url
     made = False
     if url.startswith("sqlite:///"):
-        from musicsvc.store import sqlite_files
+        from musicsvc.store.engine.sqlite import files
 
         path = Path(url.removeprefix("sqlite:///"))
         made = not path.exists()
-        sqlite_files.create(path)
+        files.create(path)
     migrations, saved = backups.upgraded(session)
     session.make_log()
     with session.store() as store:

@@ -11,9 +11,9 @@ from musicsvc.cli.output import JSON, Json
 from musicsvc.cli.session import Session
 
 if TYPE_CHECKING:
-    from musicsvc.store.audience import Subject
-    from musicsvc.store.charts import Chart
-    from musicsvc.store.explain import Explanation
+    from musicsvc.store.insights.charts import Chart
+    from musicsvc.store.insights.explain import Explanation
+    from musicsvc.store.plays.rollups.reader import Subject
 
 app = typer.Typer(help="Figures of tracks, albums and artists, and how they came about.", no_args_is_help=True)
 
@@ -47,15 +47,16 @@ PeriodOf = Annotated[Period, typer.Option(help="Whole days in UTC, ending with t
 @app.command()
 def show(context: typer.Context, kind: KindOf, number: Id, period: PeriodOf = Period.MONTH, json: Json = False) -> None:
     """Show what the API answers, and the plays day by day."""
-    from musicsvc.store import charts, insights, windows
+    from musicsvc.store.insights import charts, figures
+    from musicsvc.store.plays import periods
 
     session = Session.of(context)
     now = session.clock.now()
 
     def unit() -> "tuple[str, JSON, Chart]":
         subject = _subject(kind, number)
-        chart = charts.of(subject, windows.window(period.value, now))
-        return insights.name(subject), _answer(subject, period, now), chart
+        chart = charts.of(subject, periods.window(period.value, now))
+        return figures.name(subject), _answer(subject, period, now), chart
 
     name, data, chart = session.read(unit)
     if json:
@@ -74,14 +75,15 @@ def explain(
     context: typer.Context, kind: KindOf, number: Id, period: PeriodOf = Period.MONTH, json: Json = False
 ) -> None:
     """Count the figures anew from the single plays, step by step, and compare."""
-    from musicsvc.store import explain, insights, windows
+    from musicsvc.store.insights import explain, figures
+    from musicsvc.store.plays import periods
 
     session = Session.of(context)
     now = session.clock.now()
 
     def unit() -> "tuple[str, Explanation]":
         subject = _subject(kind, number)
-        return insights.name(subject), explain.of(subject, windows.window(period.value, now))
+        return figures.name(subject), explain.of(subject, periods.window(period.value, now))
 
     name, found = session.read(unit)
     if json:
@@ -92,8 +94,8 @@ def explain(
 
 def _subject(kind: Kind, number: int) -> "Subject":
     """The subject, which need not be there."""
-    from musicsvc.store.audience import Subject
-    from musicsvc.store.rollups import KINDS
+    from musicsvc.store.plays.rollups.reader import Subject
+    from musicsvc.store.plays.rollups.subjects import KINDS
 
     return Subject(KINDS[kind.value], number)
 
@@ -102,7 +104,7 @@ def _answer(subject: "Subject", period: Period, now: int) -> JSON:
     """What the endpoint answers under `data`."""
     from musicsvc.server.handlers import insights as handlers
     from musicsvc.server.schemas.insights import PeriodQuery
-    from musicsvc.store.rollups import ALBUM, ARTIST, TRACK
+    from musicsvc.store.plays.rollups.subjects import ALBUM, ARTIST, TRACK
 
     handler = {TRACK: handlers.show_track, ALBUM: handlers.show_album, ARTIST: handlers.show_artist}[subject.kind]
     data: JSON = handler(subject, PeriodQuery.model_validate({"period": period.value}), now)["data"]

@@ -10,7 +10,7 @@ from musicsvc.cli.output import Json
 from musicsvc.cli.session import Session
 
 if TYPE_CHECKING:
-    from musicsvc.store.recount import Report
+    from musicsvc.store.plays.verify import Report
 
 app = typer.Typer(help="Plays: proofs of the figures, and the end of old plays.", no_args_is_help=True)
 
@@ -22,7 +22,7 @@ def recount(
     json: Json = False,
 ) -> None:
     """Count every figure anew from the single plays, show what differs, and put it right."""
-    from musicsvc.store import recount as counting
+    from musicsvc.store.plays import verify as counting
 
     session = Session.of(context)
     with session.store() as store, progress.bar(session, "days") as told:
@@ -36,7 +36,7 @@ def recount(
 
 
 def _shown(report: "Report", *, check: bool) -> dict[str, Any]:
-    from musicsvc.store.windows import to_date
+    from musicsvc.store.plays.periods import to_date
 
     kept_from = to_date(report.kept_from).isoformat() if report.kept_from else None
     differences = [difference._asdict() for difference in report.differences]
@@ -44,7 +44,7 @@ def _shown(report: "Report", *, check: bool) -> dict[str, Any]:
 
 
 def _draw(session: Session, report: "Report", *, check: bool) -> None:
-    from musicsvc.store.windows import to_date
+    from musicsvc.store.plays.periods import to_date
 
     shown = [
         {"row": row, "stored plays": stored[0], "listeners": stored[1], "counted plays": counted[0], "of": counted[1]}
@@ -64,15 +64,15 @@ def _draw(session: Session, report: "Report", *, check: bool) -> None:
 @app.command()
 def prune(context: typer.Context, json: Json = False) -> None:
     """Delete plays that are older than the setting plays.keep_days; every figure stays as it is."""
-    from musicsvc.store import pruning
-    from musicsvc.store.windows import to_date
+    from musicsvc.store.plays import retention
+    from musicsvc.store.plays.periods import to_date
 
     session = Session.of(context)
     keep = session.settings().plays.keep_days
     gone, first = 0, 0
     if keep:
         with session.store() as store, progress.bar(session, "days") as told:
-            gone, first = pruning.prune(store, keep, now=session.clock.now(), told=told)
+            gone, first = retention.prune(store, keep, now=session.clock.now(), told=told)
         session.say(f"{gone:,} plays before {to_date(first)} were deleted.")
     else:
         session.say("Plays are kept for ever. Set plays.keep_days to have old ones deleted.")

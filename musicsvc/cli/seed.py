@@ -11,7 +11,7 @@ from musicsvc.cli.session import Session
 from musicsvc.errors import Invalid
 
 if TYPE_CHECKING:
-    from musicsvc.store.fixtures import Summary
+    from musicsvc.store.seeding.fixtures import Summary
 
 app = typer.Typer()
 
@@ -36,23 +36,24 @@ def seed(
 
 
 def _fixtures(session: Session) -> JSON:
-    from musicsvc.store import fixture_plays, fixtures
+    from musicsvc.store.seeding import fixtures
+    from musicsvc.store.seeding import plays as seeded_plays
 
     now = session.clock.now()
     with session.store() as store:
         if warning := store.read(fixtures.warning).result():
             session.say(f"Warning: {warning}")
         made: Summary = store.write(lambda: fixtures.load(now=now)).result()
-        plays = store.write(lambda: fixture_plays.load(now=now)).result()
+        plays = store.write(lambda: seeded_plays.load(now=now)).result()
     counts = {key: number for key, number in asdict(made).items() if key != "tokens"}
     return counts | {"tokens": len(made.tokens), "plays": plays}
 
 
 def _catalog(session: Session, scale: float, random_seed: int) -> JSON:
-    from musicsvc.store import made
+    from musicsvc.store.seeding import synthetic
 
     with session.store() as store, progress.bar(session, "tracks") as told:
         try:
-            return asdict(made.make(store, scale, random_seed, told=told))
+            return asdict(synthetic.make(store, scale, random_seed, told=told))
         except Invalid as wrong:
             raise typer.BadParameter(wrong.errors["scale"], param_hint="--scale") from None

@@ -64,13 +64,14 @@ def _serve(session: Session, options: dict[str, object]) -> None:
 
 def _made_database(settings: Settings) -> Path | None:
     """The embedded database, where there was none and it is made now; one of another schema is refused on opening."""
-    from musicsvc.store import schema, sqlite_files
+    from musicsvc.store.engine.sqlite import files
+    from musicsvc.store.schema import schema
 
     if not settings.store_url.startswith("sqlite:///"):
         return None
     path = Path(settings.store_url.removeprefix("sqlite:///"))
     if path.exists():
         return None
-    sqlite_files.create(path)
+    files.create(path)
     schema.upgrade(settings.store_url)
     return path

@@ -69,10 +69,10 @@ class Session:
 
     def make_log(self) -> None:
         """Make the log of calls, or bring it to its newest state."""
-        from musicsvc.store import logbook
+        from musicsvc.store.activity import log as activity_log
 
         settings = self.settings()
-        logbook.make(settings.store_url, settings.activity.file)
+        activity_log.make(settings.store_url, settings.activity.file)
 
     def say(self, message: str) -> None:
         """A message on stderr, none where `--quiet` is given."""

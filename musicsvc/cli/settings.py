@@ -7,7 +7,7 @@ import typer
 from musicsvc.cli import output
 from musicsvc.cli.output import Json
 from musicsvc.cli.session import Session
-from musicsvc.store.address import without_password
+from musicsvc.store.engine.url import without_password
 
 app = typer.Typer(help="The settings.", no_args_is_help=True)
 

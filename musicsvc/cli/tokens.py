@@ -21,7 +21,7 @@ Id = Annotated[int, typer.Argument(metavar="ID", min=1, max=2**63 - 1, help="The
 
 def shown(token: "Token", now: int) -> JSON:
     """A token as the terminal shows it; its value is nowhere."""
-    from musicsvc.store import tokens
+    from musicsvc.store.accounts import tokens
 
     return {
         "id": token.id,
@@ -45,7 +45,7 @@ def create(
     json: Json = False,
 ) -> None:
     """Make a token for 90 days. It is printed this once; the account needs API access."""
-    from musicsvc.store import tokens, users
+    from musicsvc.store.accounts import tokens, users
 
     session = Session.of(context)
     now = session.clock.now()
@@ -70,7 +70,7 @@ def list_(
     json: Json = False,
 ) -> None:
     """List tokens, oldest first, expired and revoked ones too."""
-    from musicsvc.store import tokens, users
+    from musicsvc.store.accounts import tokens, users
 
     session = Session.of(context)
     now = session.clock.now()
@@ -87,7 +87,7 @@ def revoke(
     json: Json = False,
 ) -> None:
     """Revoke a token: it answers 401 from the next request on."""
-    from musicsvc.store import tokens
+    from musicsvc.store.accounts import tokens
 
     session = Session.of(context)
     now = session.clock.now()
@@ -98,7 +98,7 @@ def revoke(
 @app.command()
 def reinstate(context: typer.Context, token_id: Id, json: Json = False) -> None:
     """Take a token's revocation back."""
-    from musicsvc.store import tokens
+    from musicsvc.store.accounts import tokens
 
     session = Session.of(context)
     now = session.clock.now()
@@ -113,7 +113,7 @@ def reinstate(context: typer.Context, token_id: Id, json: Json = False) -> None:
 @app.command()
 def regenerate(context: typer.Context, token_id: Id, json: Json = False) -> None:
     """Give a token a new value for 90 days, printed this once; the old value ends at once."""
-    from musicsvc.store import tokens
+    from musicsvc.store.accounts import tokens
 
     session = Session.of(context)
     now = session.clock.now()
@@ -123,7 +123,7 @@ def regenerate(context: typer.Context, token_id: Id, json: Json = False) -> None
 @app.command()
 def inspect(context: typer.Context, json: Json = False) -> None:
     """Show what a token is. It is read from stdin, or asked for at a terminal."""
-    from musicsvc.store import tokens
+    from musicsvc.store.accounts import tokens
 
     session = Session.of(context)
     value = secret_input.from_stdin("token") if not sys.stdin.isatty() else secret_input.asked_once("Token")

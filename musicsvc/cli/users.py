@@ -45,7 +45,7 @@ def create(
     json: Json = False,
 ) -> None:
     """Make an account. Without --password-stdin it has no password until `user password`."""
-    from musicsvc.store import users
+    from musicsvc.store.accounts import users
 
     session = Session.of(context)
     hashed = _hashed(secret_input.from_stdin("password"), email, session.settings()) if password_stdin else None
@@ -59,7 +59,7 @@ def create(
 @app.command()
 def password(context: typer.Context, email: Email, password_stdin: PasswordStdin = False, json: Json = False) -> None:
     """Set an account's password, asked for at the terminal or read from stdin."""
-    from musicsvc.store import users
+    from musicsvc.store.accounts import users
 
     session = Session.of(context)
     session.read(lambda: users.by_email(email))
@@ -88,7 +88,7 @@ def list_(
     json: Json = False,
 ) -> None:
     """List accounts, oldest first."""
-    from musicsvc.store import users
+    from musicsvc.store.accounts import users
 
     session = Session.of(context)
     found = [shown(user) for user in session.read(lambda: users.list(limit=limit, text=search))]
@@ -99,7 +99,7 @@ def list_(
 @app.command()
 def show(context: typer.Context, email: Email, json: Json = False) -> None:
     """Show one account."""
-    from musicsvc.store import users
+    from musicsvc.store.accounts import users
 
     output.record(shown(Session.of(context).read(lambda: users.by_email(email))), json=json)
 
@@ -112,7 +112,7 @@ def suspend(
     json: Json = False,
 ) -> None:
     """Suspend an account: its tokens answer 403 from the next request on."""
-    from musicsvc.store import users
+    from musicsvc.store.accounts import users
 
     session = Session.of(context)
     now = session.clock.now()
@@ -129,7 +129,7 @@ def suspend(
 @app.command()
 def reinstate(context: typer.Context, email: Email, json: Json = False) -> None:
     """Open a suspended account again; its tokens work at once."""
-    from musicsvc.store import users
+    from musicsvc.store.accounts import users
 
     session = Session.of(context)
     now = session.clock.now()
@@ -145,7 +145,7 @@ def reinstate(context: typer.Context, email: Email, json: Json = False) -> None:
 
 def report_shared_mailboxes(session: Session) -> list[JSON]:
     """Warn of accounts that share a mailbox, and what to do; return them as JSON."""
-    from musicsvc.store import mailboxes
+    from musicsvc.store.accounts import mailboxes
 
     pairs = session.read(mailboxes.shared)
     for pair in pairs:
@@ -154,7 +154,7 @@ def report_shared_mailboxes(session: Session) -> list[JSON]:
 
 
 def _hashed(password: str, email: str, settings: "Settings") -> str:
-    from musicsvc.store import passwords
+    from musicsvc.store.accounts import passwords
 
     problem = passwords.check(password, email=email, hosted=settings.hosted)
     if problem:

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 from musicsvc.clock import SECOND
 from musicsvc.errors import Failure
-from musicsvc.store import abuse, abuse_reads, abuse_sentences, activity
-from musicsvc.store.abuse_probes import DENIED, denies
-from musicsvc.store.abuse_refusals import REFUSED
-from musicsvc.store.abuse_sentences import Tally
+from musicsvc.store.abuse import earlier_reads, enforcement
+from musicsvc.store.abuse import rules as abuse_rules
+from musicsvc.store.abuse.enforcement import Tally
+from musicsvc.store.abuse.probing_rule import DENIED, denies
+from musicsvc.store.abuse.rate_limit_rule import REFUSED
+from musicsvc.store.activity import calls as activity_calls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -23,12 +25,12 @@ if TYPE_CHECKING:
     from musicsvc.server.activity import ActivityLog
     from musicsvc.server.calls import Call
     from musicsvc.server.identity import Gatekeeper
-    from musicsvc.store.abuse import Verdict
-    from musicsvc.store.abuse_reads import Denial
-    from musicsvc.store.abuse_sentences import Standing
-    from musicsvc.store.activity import Entry
+    from musicsvc.store.abuse.earlier_reads import Denial
+    from musicsvc.store.abuse.enforcement import Standing
+    from musicsvc.store.abuse.rules import Verdict
+    from musicsvc.store.activity.calls import Entry
+    from musicsvc.store.activity.log import Log
     from musicsvc.store.engine.store import Store
-    from musicsvc.store.logbook import Log
 
 T = TypeVar("T")
 log = logging.getLogger("musicsvc")
@@ -110,16 +112,16 @@ class Judge:
         if not token_ids:
             return
         now = self._clock.now()
-        since = now - abuse_sentences.window(self._rules)
+        since = now - enforcement.window(self._rules)
         # First what waits: a batch that is written meanwhile is then found in the log.
         unwritten = self._waiting.unwritten()
         waiting = [entry for entry in unwritten if entry.token_id in token_ids and entry.at >= since]
         suspicious = await self._suspicious(token_ids, waiting, since)
         if suspicious:
-            written = await self._read_log(partial(activity.of_tokens, suspicious, since))
-            standings = await asyncio.wrap_future(self._store.read(partial(abuse_sentences.standings, suspicious)))
+            written = await self._read_log(partial(activity_calls.of_tokens, suspicious, since))
+            standings = await asyncio.wrap_future(self._store.read(partial(enforcement.standings, suspicious)))
             calls = [*(written or ()), *waiting]
-            known = await self._read_log(partial(abuse_reads.read_before, calls, self._keep_days))
+            known = await self._read_log(partial(earlier_reads.read_before, calls, self._keep_days))
             rules = self._rules_now(reads_are_known=known is not None)
             counted = await asyncio.to_thread(_counted, calls, known or set(), unwritten)
             verdicts = await asyncio.to_thread(_verdicts, counted, standings.values(), now - SETTLED, rules)
@@ -132,7 +134,7 @@ class Judge:
 
     async def _suspicious(self, token_ids: Collection[int], waiting: Iterable[Entry], since: int) -> set[int]:
         """The tokens that have been refused so much that their calls are worth reading."""
-        found = await self._read_log(partial(abuse_sentences.tallies, token_ids, since)) or {}
+        found = await self._read_log(partial(enforcement.tallies, token_ids, since)) or {}
         for entry in waiting:
             if entry.token_id is not None:
                 refused, denied = found.get(entry.token_id, Tally())
@@ -159,7 +161,7 @@ class Judge:
     async def _carry_out(self) -> None:
         """Write the verdicts that are not written yet; what cannot be written now is tried again."""
         for token_id, verdict in list(self._unwritten.items()):
-            unit = partial(abuse_sentences.carry_out, token_id, verdict, self._rules, now=self._clock.now())
+            unit = partial(enforcement.carry_out, token_id, verdict, self._rules, now=self._clock.now())
             try:
                 sentence = await asyncio.wrap_future(self._store.write_urgently(unit))
             except Failure:
@@ -175,7 +177,7 @@ class Judge:
 
 def _counted(calls: Collection[Entry], known: set[Denial], unwritten: Iterable[Entry]) -> list[Entry]:
     """The calls but for denials of what the account had read before, by the log (`known`) or by what waits for it."""
-    return list(abuse_reads.without(calls, known | abuse_reads.read_before_in(unwritten, calls)))
+    return list(earlier_reads.without(calls, known | earlier_reads.read_before_in(unwritten, calls)))
 
 
 def _verdicts(calls: Iterable[Entry], standings: Iterable[Standing], until: int, rules: Abuse) -> dict[int, Verdict]:
@@ -188,6 +190,6 @@ def _verdicts(calls: Iterable[Entry], standings: Iterable[Standing], until: int,
     for standing in standings:
         if standing.revoked_at is None:
             judged = filter(standing.counts, by_token.get(standing.token_id, ()))
-            if (verdict := abuse.judge(judged, rules)) is not None:
+            if (verdict := abuse_rules.judge(judged, rules)) is not None:
                 found[standing.token_id] = verdict
     return found

@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING
 from musicsvc.clock import DAY
 from musicsvc.errors import Damaged, Failure
 from musicsvc.server.anonymous_calls import AnonymousCalls
-from musicsvc.store import activity, events, tokens
-from musicsvc.store.activity import Entry
+from musicsvc.store.accounts import security_events, tokens
+from musicsvc.store.activity import calls as activity_calls
+from musicsvc.store.activity.calls import Entry
 
 if TYPE_CHECKING:
     from musicsvc.clock import Clock
     from musicsvc.server.calls import Call
+    from musicsvc.store.activity.log import Log
     from musicsvc.store.engine.store import Store
-    from musicsvc.store.logbook import Log
 
 log = logging.getLogger("musicsvc")
 WRITE_SECONDS = 0.5
@@ -108,7 +109,7 @@ class ActivityLog:
         try:
             await asyncio.to_thread(self._calls.prepare)
             while batch := self._take():
-                await asyncio.wrap_future(self._calls.write(partial(activity.add, batch)))
+                await asyncio.wrap_future(self._calls.write(partial(activity_calls.add, batch)))
                 self.written += sum(not entry.is_count for entry in batch)
                 await self._recover()
         except Failure as failure:
@@ -163,7 +164,7 @@ class ActivityLog:
         self._failing = False
         if lost := self._untold:
             reason, now = f"{lost} calls are not in the activity log", self._clock.now()
-            note = partial(events.add, "activity.lost", reason=reason, now=now, by="server")
+            note = partial(security_events.add, "activity.lost", reason=reason, now=now, by="server")
             self._untold = 0
             try:
                 await asyncio.wrap_future(self._store.write(note))
@@ -182,7 +183,7 @@ class ActivityLog:
                 log.exception("deleting old calls from the activity log failed")
 
     async def _prune(self) -> None:
-        unit = partial(activity.prune, self._clock.now() - self._keep_days * DAY)
+        unit = partial(activity_calls.prune, self._clock.now() - self._keep_days * DAY)
         while await asyncio.wrap_future(self._calls.write(unit)):
             if await self._ends_within(PRUNING_PAUSE_SECONDS):
                 break

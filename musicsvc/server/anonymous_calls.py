@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from musicsvc.clock import MINUTE
 from musicsvc.networks import client_network
-from musicsvc.store.activity import Entry
+from musicsvc.store.activity.calls import Entry
 
 if TYPE_CHECKING:
     from musicsvc.clock import Clock

@@ -21,7 +21,7 @@ from musicsvc.server.identity import Gatekeeper
 from musicsvc.server.limits import Limiter
 from musicsvc.server.metrics import Metrics
 from musicsvc.server.shapes.envelope import Site
-from musicsvc.store import logbook
+from musicsvc.store.activity import log as activity_log
 
 if TYPE_CHECKING:
     import socket
@@ -57,7 +57,7 @@ class App:
         self._gatekeeper = Gatekeeper(store, clock, settings, Limiter(settings.limits, counter))
         self._metrics = metrics or Metrics()
         # Where the log of calls is kept, for whoever reads it too.
-        self._calls = logbook.of(store.url, settings.activity.file)
+        self._calls = activity_log.of(store.url, settings.activity.file)
         self._activity = ActivityLog(self._calls, store, clock, settings.activity.keep_days, settings.server.workers)
         self._judge = Judge(settings, store, self._calls, self._activity, self._gatekeeper, clock)
         observers: list[Observer] = [self._metrics, self._activity, self._judge]

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from musicsvc.clock import SECOND
 from musicsvc.errors import Failure
 from musicsvc.server.executors import stand_back
-from musicsvc.store import backups, backups_folder, backups_proof, sqlite_files
+from musicsvc.store.backups import create, folder, verify
+from musicsvc.store.engine.sqlite import files
 
 if TYPE_CHECKING:
     from musicsvc.clock import Clock
@@ -25,7 +26,7 @@ FIRST_LOOK_SECONDS = 3.0
 LONGEST_PAUSE_SECONDS = 60.0  # the clock may be set, another process may end
 RETRY_SECONDS = 900.0
 HOUR = 3_600 * SECOND
-LOCK = backups_folder.LOCK
+LOCK = folder.LOCK
 
 
 class Abandoned(Exception):
@@ -39,7 +40,7 @@ class Schedule:
         """`first_look`: seconds from now."""
         self._settings = settings
         self._clock = clock
-        self._path = backups.database_file(settings.store_url)
+        self._path = create.database_file(settings.store_url)
         self._folder = settings.backup_folder
         self._ending = threading.Event()
         self._thread = ThreadPoolExecutor(1, "backups", initializer=stand_back)
@@ -124,17 +125,17 @@ class Schedule:
         """Seconds until the last good backup is too old."""
         now = self._clock.now()
         self._newest(now, None)  # for those who ask for the last good one of any kind
-        newest = self._newest(now, backups_folder.SCHEDULED)
+        newest = self._newest(now, folder.SCHEDULED)
         return 0 if newest is None else (newest.at + self._settings.backups.every_hours * HOUR - now) / SECOND
 
-    def _newest(self, now: int, kind: str | None) -> backups_folder.Entry | None:
+    def _newest(self, now: int, kind: str | None) -> folder.Entry | None:
         """The last backup that is good; it was opened, as `doctor` does."""
-        while (entry := backups_folder.newest(self._folder, now, kind, self._damaged)) is not None:
-            mark = backups_folder.mark(entry.file)
+        while (entry := folder.newest(self._folder, now, kind, self._damaged)) is not None:
+            mark = folder.mark(entry.file)
             if mark in self._sound:
                 break
             try:
-                backups_proof.prove(entry.file, self._told)
+                verify.prove(entry.file, self._told)
             except Failure as failure:
                 log.warning("a backup does not count: %s", failure.message)
                 self._damaged.add(mark)
@@ -153,11 +154,11 @@ class Schedule:
 
     def _make(self) -> None:
         now = self._clock.now()
-        target = backups_folder.new_name(self._folder, now, backups_folder.SCHEDULED)
-        made = backups.make(self._path, target, self._told)
-        self._sound.add(backups_folder.mark(made.file))
+        target = folder.new_name(self._folder, now, folder.SCHEDULED)
+        made = create.make(self._path, target, self._told)
+        self._sound.add(folder.mark(made.file))
         log.info("backed up %s rows to %s", made.facts.rows, made.file)
-        for gone in backups_folder.prune(self._folder, self._settings.backups.keep, target, now=now, told=self._told):
+        for gone in folder.prune(self._folder, self._settings.backups.keep, target, now=now, told=self._told):
             log.info("deleted the old backup %s", gone)
 
     def _told(self, _done: float, _total: float) -> None:
@@ -167,6 +168,6 @@ class Schedule:
 
 def schedule(settings: Settings, clock: Clock) -> Schedule | None:
     """The schedule of the settings, None where there is none: it was turned off, or the database is on PostgreSQL."""
-    if settings.backups.every_hours == 0 or sqlite_files.path_of(settings.store_url) is None:
+    if settings.backups.every_hours == 0 or files.path_of(settings.store_url) is None:
         return None
     return Schedule(settings, clock)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from musicsvc.server.answer_memory import Reservation
     from musicsvc.server.route import Route
-    from musicsvc.store.quotas import Demand
+    from musicsvc.store.rate_limits.window import Demand
 
 
 BUSY = "busy"

@@ -9,14 +9,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from musicsvc.errors import Unavailable
-from musicsvc.store import quotas_shared
-from musicsvc.store.quotas import Busy, MemoryQuotas
+from musicsvc.store.rate_limits import shared
+from musicsvc.store.rate_limits.window import Busy, MemoryQuotas
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from musicsvc.clock import Clock
-    from musicsvc.store.quotas import Demand, Standing
+    from musicsvc.store.rate_limits.window import Demand, Standing
 
 T = TypeVar("T")
 log = logging.getLogger("musicsvc")
@@ -31,7 +31,7 @@ class Counter:
     def __init__(self, url: str, clock: Clock) -> None:
         """`url` is that of the store; nothing is opened before the first request is counted."""
         self._clock = clock
-        self._shared = quotas_shared.of(url, self._milliseconds)
+        self._shared = shared.of(url, self._milliseconds)
         self._own = MemoryQuotas(self._milliseconds)
         self._threads = ThreadPoolExecutor(self._shared.threads, "counting")
         self._opening: asyncio.Task[None] | None = None

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from musicsvc.clock import DAY, SECOND, to_date
 from musicsvc.errors import Failure
 from musicsvc.server import certificates, descriptors, serving
-from musicsvc.store.soundness import failed, ok, problem, warning
+from musicsvc.store.doctor.database import failed, ok, problem, warning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from musicsvc.config import Server, Settings
-    from musicsvc.store.soundness import Finding
+    from musicsvc.store.doctor.database import Finding
 
 SOON, AT_ONCE = 14 * DAY, 3 * DAY
 HOUR = 3_600 * SECOND

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from musicsvc.clock import SECOND
 from musicsvc.server.wire import JsonHandler
-from musicsvc.store.backups_folder import found_damaged, newest
-from musicsvc.store.sqlite_files import path_of
-from musicsvc.store.workload import database_bytes, log_bytes
+from musicsvc.store.backups.folder import found_damaged, newest
+from musicsvc.store.engine.sqlite.files import path_of
+from musicsvc.store.engine.workload import database_bytes, log_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from musicsvc.server.http_server import JsonServer
     from musicsvc.server.log_writer import Outlet
     from musicsvc.server.metrics import Metrics
-    from musicsvc.store.backups_folder import Entry
+    from musicsvc.store.backups.folder import Entry
     from musicsvc.store.engine.store import Store
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from musicsvc.clock import DAY, MINUTE, isoformat
 from musicsvc.errors import Failure, Forbidden, Unauthenticated
 from musicsvc.server.route import Access
-from musicsvc.store import tokens
+from musicsvc.store.accounts import tokens
 
 if TYPE_CHECKING:
     from musicsvc.clock import Clock
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from musicsvc.server.calls import Call
     from musicsvc.server.limits import Limiter
     from musicsvc.server.route import Route
+    from musicsvc.store.accounts.tokens import Identity
     from musicsvc.store.engine.store import Store
-    from musicsvc.store.tokens import Identity
 
 log = logging.getLogger("musicsvc")
 KEPT = 10_000

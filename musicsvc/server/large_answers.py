@@ -10,7 +10,7 @@ import orjson
 
 from musicsvc.errors import Invalid
 from musicsvc.server.shapes.envelope import JSON, Download, Members
-from musicsvc.store import streams
+from musicsvc.store.engine import streams
 
 if TYPE_CHECKING:
     from musicsvc.server.answer_memory import Reservation

@@ -11,7 +11,7 @@ from musicsvc.config import PERIODS, rate
 from musicsvc.errors import TooMany
 from musicsvc.networks import client_network
 from musicsvc.server.route import Family, Quota
-from musicsvc.store.quotas import SECOND, Demand, Limit
+from musicsvc.store.rate_limits.window import SECOND, Demand, Limit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from musicsvc.server.calls import Call
     from musicsvc.server.counting import Counter
     from musicsvc.server.route import Route
-    from musicsvc.store.quotas import Standing
+    from musicsvc.store.rate_limits.window import Standing
 
 WHAT = {
     "token": "{} request{s} {} for this token",

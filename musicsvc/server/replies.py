@@ -17,7 +17,7 @@ from musicsvc.server.representation import JSON_TYPE, compressible, pack, tag_of
 from musicsvc.server.sending import PIECE, send_bytes, send_file
 from musicsvc.server.shapes.envelope import Download
 from musicsvc.server.shapes.spooled import Spooled
-from musicsvc.store import tokens
+from musicsvc.store.accounts import tokens
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -16,7 +16,7 @@ def connect(url: str) -> Store:
 
     Raises Failure with the way out where the database is missing, foreign, damaged, or of another schema.
     """
-    from musicsvc.store import schema  # noqa: PLC0415 - the drivers are loaded when a store is opened
+    from musicsvc.store.schema import schema  # noqa: PLC0415 - the drivers are loaded when a store is opened
 
     store = open_unchecked(url)
     try:
@@ -30,11 +30,11 @@ def connect(url: str) -> Store:
 def open_unchecked(url: str) -> Store:
     """Open the store without asking for its schema; for `init`, `db upgrade` and `db check`."""
     if url.startswith("sqlite:///"):
-        from musicsvc.store.sqlite import SqliteStore  # noqa: PLC0415
+        from musicsvc.store.engine.sqlite.store import SqliteStore  # noqa: PLC0415
 
         return SqliteStore(url)
     if url.startswith(("postgresql://", "postgres://")):
         with extras.required("postgres"):
-            from musicsvc.store.postgres import PostgresStore  # noqa: PLC0415
+            from musicsvc.store.engine.postgres import PostgresStore  # noqa: PLC0415
         return PostgresStore(url)
     raise Failure("The database address must start with sqlite:/// or postgresql:// (setting database_url).")

@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from musicsvc.clock import DAY, SECOND, Clock
-from musicsvc.store import activity, events, logbook, tokens, users
+from musicsvc.store.accounts import security_events, tokens, users
+from musicsvc.store.activity import calls
+from musicsvc.store.activity import log as activity_log
 from musicsvc.store.models import Token
 from tests.traffic import BEGAN, SlidingWindow, profiles
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from musicsvc.store.activity import Entry
+    from musicsvc.store.activity.calls import Entry
     from musicsvc.store.engine.store import Store
     from tests.cli.conftest import Json, Run
 
@@ -46,9 +48,9 @@ def played(store: Store) -> Callable[..., list[int]]:
                 entry._replace(account_id=1, token_id=each, at=entry.at + shift)
                 for entry in TRAFFIC[name].entries(SlidingWindow())
             ]
-        with logbook.of(store.url) as log:
+        with activity_log.of(store.url) as log:
             log.prepare()
-            log.write(lambda: activity.add(entries)).result()
+            log.write(lambda: calls.add(entries)).result()
         return made
 
     return play
@@ -89,7 +91,7 @@ def test_without_it_they_are_revoked_the_account_suspended_and_the_undo_holds(
         "Token 2 of ann@label.test is valid. The account is suspended. Run: musicsvc user reinstate ann@label.test\n"
     )
     assert [row["token_id"] for row in ask("abuse", "check")] == [1, 3]
-    noted = store.read(lambda: events.find(events.Filter(token_id=2), limit=9)).result()
+    noted = store.read(lambda: security_events.find(security_events.Filter(token_id=2), limit=9)).result()
     assert [(event.kind, event.actor) for event in noted[1:]] == [
         ("token.revoked", "abuse"),
         ("token.reinstated", "cli"),

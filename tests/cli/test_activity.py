@@ -12,8 +12,10 @@ from urllib.request import urlopen
 import pytest
 
 from musicsvc.clock import MINUTE, Clock, isoformat
-from musicsvc.store import activity, logbook, tokens, users
-from musicsvc.store.activity import Entry
+from musicsvc.store.accounts import tokens, users
+from musicsvc.store.activity import calls
+from musicsvc.store.activity import log as activity_log
+from musicsvc.store.activity.calls import Entry
 from musicsvc.store.engine.store import Store
 from tests.cli.conftest import Json, Run
 from tests.program import Program, until
@@ -42,9 +44,9 @@ def log(store: Store) -> Callable[..., None]:
     """Writes calls to the log of the run's store."""
 
     def write(*entries: Entry) -> None:
-        with logbook.of(store.url) as opened:
+        with activity_log.of(store.url) as opened:
             opened.prepare()
-            opened.write(lambda: activity.add(entries)).result()
+            opened.write(lambda: calls.add(entries)).result()
 
     return write
 

@@ -11,8 +11,13 @@ from pathlib import Path
 import apsw
 import pytest
 
-from musicsvc.store import access, backups_folder, backups_proof, occupancy, opening, schema, tokens, users
+from musicsvc.store import opening
+from musicsvc.store.accounts import api_access, tokens, users
+from musicsvc.store.backups import folder as backup_folder
+from musicsvc.store.backups import verify
+from musicsvc.store.engine.sqlite import file_locks
 from musicsvc.store.models import User
+from musicsvc.store.schema import schema
 from tests import old
 from tests.cli.conftest import Json, Run
 from tests.cli.test_terminal import Terminal
@@ -53,7 +58,7 @@ def test_a_backup_goes_into_the_folder_of_backups(ask: Json, file: Path) -> None
     assert place.parent == file.parent / "backups"
     assert re.fullmatch(r"musicsvc-[0-9]{8}T[0-9]{6}Z\.db", place.name)
     assert (made["bytes"], made["schema"]) == (place.stat().st_size, schema.known()[-1])
-    assert made["rows"] == backups_proof.prove(place).rows
+    assert made["rows"] == verify.prove(place).rows
     assert [stat.S_IMODE(path.stat().st_mode) for path in (place, place.parent)] == [0o600, 0o700]
 
 
@@ -63,7 +68,7 @@ def test_a_backup_goes_where_it_is_told_to(run: Run, tmp_path: Path, monkeypatch
     assert re.fullmatch(rf"Backed up [0-9,]+ rows \([0-9.]+ MB\) to {tmp_path}/one\.db, in [0-9.]+ s\.\n", said)
     monkeypatch.setenv("MUSICSVC_BACKUPS__FOLDER", str(tmp_path / "elsewhere"))
     assert run("-q", "db", "backup").stderr == ""
-    assert len(backups_folder.entries(tmp_path / "elsewhere")) == 1
+    assert len(backup_folder.entries(tmp_path / "elsewhere")) == 1
     assert "one.db is there already" in run("db", "backup", str(tmp_path / "one.db"), expect=1).stderr
 
 
@@ -76,7 +81,7 @@ def test_a_folder_that_is_missing_is_not_made_a_file_and_one_that_is_there_is_no
     assert not Path(missing).exists()
     Path(missing).mkdir()
     run("db", "backup", missing)
-    assert len(backups_folder.entries(Path(missing))) == 1
+    assert len(backup_folder.entries(Path(missing))) == 1
     for place in (missing, str(Path(missing))):
         assert f"{Path(missing)} is a folder." in run("db", "restore", place, "--yes", expect=1).stderr
 
@@ -107,7 +112,7 @@ def test_what_is_valid_again_after_a_restore_is_told(run: Run, store_url: str, t
     def take() -> None:
         tokens.revoke(1, "lost", now=1)
         tokens.regenerate(2, now=1)
-        access.revoke(users.by_email("cy@label.test"), now=1)
+        api_access.revoke(users.by_email("cy@label.test"), now=1)
         users.suspend(users.by_email("dee@label.test"), now=1)
 
     with opening.connect(store_url) as store:
@@ -139,7 +144,7 @@ def test_beside_a_server_one_may_back_up_but_neither_restore_nor_upgrade(
     served: Program, run: Run, file: Path, tmp_path: Path
 ) -> None:
     run("db", "backup", str(tmp_path / "one.db"))
-    assert occupancy.in_use(file) in run("db", "restore", str(tmp_path / "one.db"), "--yes", expect=1).stderr
+    assert file_locks.in_use(file) in run("db", "restore", str(tmp_path / "one.db"), "--yes", expect=1).stderr
     assert "The schema is the newest already." in run("db", "upgrade").stderr
     assert served.end(signal.SIGTERM) == 0
     run("db", "restore", str(tmp_path / "one.db"), "--yes")
@@ -172,7 +177,7 @@ def test_an_upgrade_makes_a_backup_first(bare: Run, outdated: Path, command: tup
     columns = old.columns(outdated)
     before = old.rows(outdated, columns)
     done = bare(*command, "--json")
-    (entry,) = backups_folder.entries(outdated.parent / "backups")
+    (entry,) = backup_folder.entries(outdated.parent / "backups")
     assert json.loads(done.stdout)["backup"] == str(entry.file)
     assert str(entry.file) in done.stderr
     assert entry.kind == f"before-{schema.known()[1]}"
@@ -210,13 +215,13 @@ def _names(file: Path) -> list[str]:
 @pytest.mark.parametrize("command", [("db", "upgrade"), ("init",)])
 def test_an_upgrade_of_a_single_step_makes_a_backup_first(run: Run, one_behind: Path, command: tuple[str, ...]) -> None:
     done = json.loads(run(*command, "--json").stdout)
-    (entry,) = backups_folder.entries(one_behind.parent / "backups")
+    (entry,) = backup_folder.entries(one_behind.parent / "backups")
     assert (done["migrations"], done["backup"]) == (["9998_next"], str(entry.file))
     assert entry.kind == "before-9998_next"
     assert (_names(entry.file), _names(one_behind)) == (["ann"], ["changed"])
     again = json.loads(run(*command, "--json").stdout)
     assert (again["migrations"], again["backup"]) == ([], None)
-    assert len(backups_folder.entries(one_behind.parent / "backups")) == 1
+    assert len(backup_folder.entries(one_behind.parent / "backups")) == 1
 
 
 @sqlite

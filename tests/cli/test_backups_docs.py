@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from musicsvc.store import backups_folder
+from musicsvc.store.backups import folder as backup_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "backups.md").read_text("utf-8")
@@ -28,12 +28,12 @@ def test_the_commands_of_the_page_do_what_it_says(
         if line[0] != "pytest":
             _run(line, tmp_path)
     folder = Path(store_url.removeprefix("sqlite:///")).parent
-    kept = backups_folder.entries(folder)
-    assert [len(backups_folder.entries(place)) for place in (folder / "backups", tmp_path / "other-disk")] == [1, 1]
+    kept = backup_folder.entries(folder)
+    assert [len(backup_folder.entries(place)) for place in (folder / "backups", tmp_path / "other-disk")] == [1, 1]
     assert [entry.kind for entry in kept] == ["before-restore"]
     assert (tmp_path / "rehearsal" / "musicsvc.db").exists()
     for pattern in ("musicsvc-scheduled-", "musicsvc-before-restore-", "musicsvc-before-0006_events-"):
-        assert backups_folder.NAME.fullmatch(f"{pattern}20260131T120000Z.db")
+        assert backup_folder.NAME.fullmatch(f"{pattern}20260131T120000Z.db")
         assert pattern in PAGE
 
 

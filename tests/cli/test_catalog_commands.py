@@ -1,6 +1,6 @@
 """`musicsvc artist` and `musicsvc fingerprint`."""
 
-from musicsvc.store import users
+from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Artist, Track
 from tests.cli.conftest import Json, Run

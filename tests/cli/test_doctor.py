@@ -24,18 +24,15 @@ from musicsvc.clock import DAY, SECOND, Clock, isoformat, parse
 from musicsvc.config import Server
 from musicsvc.errors import Failure
 from musicsvc.server import certificates, exposure
-from musicsvc.store import (
-    backups,
-    backups_folder,
-    ballast,
-    logbook,
-    opening,
-    soundness,
-    sqlite_files,
-    surroundings,
-    users,
-)
-from musicsvc.store.soundness import Finding
+from musicsvc.store import opening
+from musicsvc.store.accounts import users
+from musicsvc.store.activity import log as activity_log
+from musicsvc.store.backups import create
+from musicsvc.store.backups import folder as backup_folder
+from musicsvc.store.doctor import database, files
+from musicsvc.store.doctor.database import Finding
+from musicsvc.store.engine.sqlite import files as sqlite_files
+from musicsvc.store.engine.sqlite import reserved_space
 from tests import old
 from tests.cli.conftest import Run
 from tests.program import Program, until
@@ -80,10 +77,10 @@ def test_a_sound_installation_is_found_sound_also_while_it_is_served(
 ) -> None:
     folder = file.parent / "backups"
     folder.mkdir(mode=0o700)
-    backups.make(file, backups_folder.new_name(folder, Clock().now()))
+    create.make(file, backup_folder.new_name(folder, Clock().now()))
     with Program(tmp_path, "serve", "--port", "0") as program:
         assert program.root
-        until(lambda: surroundings.of_ballast(file)[0].level == "ok")
+        until(lambda: files.of_ballast(file)[0].level == "ok")
         code, found = doctor()
     assert (code, levels(found, but={"disk", "descriptors"})) == (0, {"ok"})
     assert list(found) == [
@@ -123,7 +120,7 @@ def test_a_database_that_cannot_be_used_is_told_with_the_way_out(
     file: Path, spoil: Callable[[Path], object], says: str, way_out: str
 ) -> None:
     spoil(file)
-    found = by_check(soundness.of_database(f"sqlite:///{file}", now=NOW))
+    found = by_check(database.of_database(f"sqlite:///{file}", now=NOW))
     assert found["database"].level == "problem"
     assert says in found["database"].finding
     assert way_out in found["database"].way_out
@@ -155,8 +152,8 @@ def by_check(found: list[Finding]) -> dict[str, Finding]:
 def test_another_schema_is_a_problem(tmp_path: Path) -> None:
     path = tmp_path / "data" / "musicsvc.db"
     old.make(path, 1)
-    found = by_check(soundness.of_database(f"sqlite:///{path}", now=NOW))
-    assert found["schema"] == soundness.problem(
+    found = by_check(database.of_database(f"sqlite:///{path}", now=NOW))
+    assert found["schema"] == database.problem(
         "schema", "The database is of an older schema (0001_catalog).", "Run: musicsvc db upgrade"
     )
 
@@ -167,26 +164,26 @@ def test_damage_that_a_start_does_not_see_is_found(file: Path, monkeypatch: pyte
     whole = file.read_bytes()
     for page in range(3, len(whole) // 4096, 7):
         file.write_bytes(whole[: page * 4096] + b"\xa5" * 4096 + whole[(page + 1) * 4096 :])
-        found = by_check(soundness.of_database(f"sqlite:///{file}", now=NOW))
+        found = by_check(database.of_database(f"sqlite:///{file}", now=NOW))
         assert {finding.level for finding in found.values()} == {"problem"}, page
     file.write_bytes(whole)
     _dangling(file)
-    found = by_check(soundness.of_database(f"sqlite:///{file}", now=NOW))
+    found = by_check(database.of_database(f"sqlite:///{file}", now=NOW))
     assert "points at nothing" in found["integrity"].finding
 
 
 def test_a_clock_before_the_newest_row_is_a_problem(store_url: str) -> None:
     now = Clock().now()
-    assert "clock" not in by_check(soundness.of_database(store_url, now=now))
+    assert "clock" not in by_check(database.of_database(store_url, now=now))
     with opening.connect(store_url) as store:
         store.write(lambda: users.create("ann@label.test", now=now + DAY)).result()
-    found = by_check(soundness.of_database(store_url, now=now))
+    found = by_check(database.of_database(store_url, now=now))
     assert found["clock"].level == "problem"
     assert isoformat(now + DAY) in found["clock"].finding
 
 
 def test_a_clock_of_another_age_is_a_problem() -> None:
-    assert [soundness.of_clock(parse(f"{year}-01-01")).level for year in (1970, 2027, 2106)] == [
+    assert [database.of_clock(parse(f"{year}-01-01")).level for year in (1970, 2027, 2106)] == [
         *("problem", "ok", "problem")
     ]
 
@@ -194,20 +191,20 @@ def test_a_clock_of_another_age_is_a_problem() -> None:
 @sqlite
 def test_an_sqlite_that_may_corrupt_is_told(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(apsw, "sqlite_lib_version", lambda: "3.51.2")
-    assert by_check(soundness.of_database(store_url, now=NOW))["SQLite"].level == "warning"
+    assert by_check(database.of_database(store_url, now=NOW))["SQLite"].level == "warning"
 
 
 @sqlite
 def test_what_others_may_open_is_told(file: Path) -> None:
     folder = file.parent
-    assert [finding.level for finding in surroundings.of_permissions([file], [folder])] == ["ok"]
+    assert [finding.level for finding in files.of_permissions([file], [folder])] == ["ok"]
     for mode, level in ((0o604, "problem"), (0o640, "warning")):
         file.chmod(mode)
-        (finding,) = surroundings.of_permissions([file], [folder])
+        (finding,) = files.of_permissions([file], [folder])
         assert (finding.level, finding.way_out) == (level, f"Run: chmod 600 {file}")
     file.chmod(0o600)
     folder.chmod(0o755)
-    (finding,) = surroundings.of_permissions([file], [folder])
+    (finding,) = files.of_permissions([file], [folder])
     assert (finding.level, finding.way_out) == ("warning", f"Run: chmod 700 {folder}")
 
 
@@ -217,20 +214,20 @@ def test_the_room_on_the_disks_is_told(file: Path, tmp_path: Path, monkeypatch: 
 
     def levels_at(free: int) -> list[str]:
         monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=free))
-        return [finding.level for finding in surroundings.of_disks(file, tmp_path / "none", (tmp_path,))]
+        return [finding.level for finding in files.of_disks(file, tmp_path / "none", (tmp_path,))]
 
     size = file.stat().st_size
-    assert levels_at(surroundings.LEAST_ROOM - 1) == ["problem"]
-    assert levels_at(surroundings.LEAST_ROOM + size - 1) == ["warning"]
-    assert levels_at(surroundings.LEAST_ROOM + 2 * size) == ["ok"]
+    assert levels_at(files.LEAST_ROOM - 1) == ["problem"]
+    assert levels_at(files.LEAST_ROOM + size - 1) == ["warning"]
+    assert levels_at(files.LEAST_ROOM + 2 * size) == ["ok"]
 
 
 @sqlite
 def test_a_ballast_that_was_given_up_is_told(file: Path) -> None:
-    place = file.with_name(ballast.NAME)
-    for size, level in ((0, "warning"), (ballast.SIZE // 2, "warning"), (ballast.SIZE, "ok")):
+    place = file.with_name(reserved_space.NAME)
+    for size, level in ((0, "warning"), (reserved_space.SIZE // 2, "warning"), (reserved_space.SIZE, "ok")):
         place.write_bytes(bytes(size))
-        assert [finding.level for finding in surroundings.of_ballast(file)] == [level]
+        assert [finding.level for finding in files.of_ballast(file)] == [level]
 
 
 def _dangling(file: Path) -> None:
@@ -253,25 +250,25 @@ def test_the_age_of_the_last_good_backup_is_told(file: Path) -> None:
     folder = file.parent / "backups"
 
     def look(now: int, every: int = 24) -> list[str]:
-        return [finding.level for finding in surroundings.of_backups(file, folder, every, now=now)]
+        return [finding.level for finding in files.of_backups(file, folder, every, now=now)]
 
     now = Clock().now()
     assert look(now) == ["warning"]
     folder.mkdir()
-    made = backups.make(file, backups_folder.new_name(folder, now)).file
+    made = create.make(file, backup_folder.new_name(folder, now)).file
     assert (look(now), look(now, every=0)) == (["ok"], ["warning", "ok"])
     assert look(now + 30 * DAY) == ["ok"]  # for nothing has changed since
     connection = apsw.Connection(str(file))
     connection.execute("INSERT INTO tag (name) VALUES ('later')")
     connection.close()
-    made.rename(backups_folder.new_name(folder, now - DAY // 2))
+    made.rename(backup_folder.new_name(folder, now - DAY // 2))
     assert [look(now + days * DAY // 4) for days in (1, 3, 7)] == [["ok"], ["warning"], ["problem"]]
     (kept,) = folder.iterdir()
-    newer = backups_folder.new_name(folder, now)
+    newer = backup_folder.new_name(folder, now)
     for spoil, says in SPOILT:
         shutil.copy(kept, newer)
         spoil(newer)
-        damaged, last = surroundings.of_backups(file, folder, 24, now=now)
+        damaged, last = files.of_backups(file, folder, 24, now=now)
         assert (damaged.level, last.level) == ("warning", "ok")
         assert f"{newer} {says}" in damaged.finding
         assert str(kept) in last.finding
@@ -283,7 +280,7 @@ def test_backups_of_which_none_is_good_are_a_problem(doctor: Doctor, file: Path)
     folder = file.parent / "backups"
     folder.mkdir(mode=0o700)
     assert doctor()[0] == 0
-    made = backups.make(file, backups_folder.new_name(folder, Clock().now())).file
+    made = create.make(file, backup_folder.new_name(folder, Clock().now())).file
     _middle(made)  # the part that only opening it shows
     code, found = doctor()
     assert (code, [finding["level"] for finding in found["backups"]]) == (1, ["warning", "problem"])
@@ -294,7 +291,7 @@ def test_backups_of_which_none_is_good_are_a_problem(doctor: Doctor, file: Path)
 def test_what_was_left_half_done_is_told(file: Path) -> None:
     folder = file.parent / "backups"
     folder.mkdir()
-    assert [finding.level for finding in surroundings.of_leftovers(file, folder)] == ["ok"]
+    assert [finding.level for finding in files.of_leftovers(file, folder)] == ["ok"]
     left = [
         folder / ".musicsvc-20260101T000000Z.db.partial",
         file.with_name(".musicsvc.db.restoring"),
@@ -303,9 +300,9 @@ def test_what_was_left_half_done_is_told(file: Path) -> None:
     ]
     for path in left:
         path.touch()
-    with backups_folder.draft(folder / "musicsvc-20260102T000000Z.db"):
+    with backup_folder.draft(folder / "musicsvc-20260102T000000Z.db"):
         left[0].touch()  # which the draft has swept
-        told = surroundings.of_leftovers(file, folder)
+        told = files.of_leftovers(file, folder)
     assert [str(path) for path in left] == [finding.finding.split()[0] for finding in told]
 
 
@@ -331,7 +328,7 @@ def test_an_activity_log_that_takes_nothing_is_a_problem(
     (file.parent / "backups").mkdir()
     (file.parent / "closed").mkdir()
     if place in {"made.db", "closed.db", "full.db"}:
-        logbook.make(f"sqlite:///{file}", log)
+        activity_log.make(f"sqlite:///{file}", log)
     if place == "damaged.db":
         log.write_bytes(b"no database at all, but long enough to be looked at")
     if place == "full.db":

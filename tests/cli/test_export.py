@@ -18,7 +18,7 @@ from musicsvc.cli import main
 from musicsvc.cli.session import Session
 from musicsvc.clock import DAY, Clock
 from musicsvc.errors import Failure, NotFound
-from musicsvc.store import users
+from musicsvc.store.accounts import users
 from musicsvc.store.models import Artist, Track
 from tests.listening import Catalog, catalog
 

@@ -15,7 +15,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from musicsvc.store import users
+from musicsvc.store.accounts import users
 from musicsvc.store.engine.binding import current
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Artist, Track

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from musicsvc.clock import MovableClock
-from musicsvc.store import tokens, users
+from musicsvc.store.accounts import tokens, users
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Follow, User
 from tests.cli.conftest import Json, Run

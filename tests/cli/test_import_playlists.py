@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from musicsvc.store import users
+from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Playlist, PlaylistTrack, Track
 from tests.cli.conftest import Json, Run

@@ -2,7 +2,7 @@
 
 import json
 
-from musicsvc.store import users
+from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Track
 from tests.cli.conftest import Json, Run

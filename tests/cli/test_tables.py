@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from musicsvc.cli.table import GAP, Column, fit, headings, lines, width
-from musicsvc.store import access, tokens, users
+from musicsvc.store.accounts import api_access, tokens, users
 from tests.command import run_in_process
 
 if TYPE_CHECKING:
@@ -58,9 +58,9 @@ def people(run: Run, store: Store) -> list[str]:  # noqa: ARG001 - `run` is for 
     def unit() -> None:
         for email in emails:
             user = users.create(email, display_name=f"The artist formerly known as {email[:3]}", now=now)
-            access.grant(user, now=now)
+            api_access.grant(user, now=now)
             tokens.create(user, "the laptop of the studio", now=now)
-        access.request("someone.else@label.example.test", "a site of our own", "100 a day", "Label", now=now)
+        api_access.request("someone.else@label.example.test", "a site of our own", "100 a day", "Label", now=now)
         tokens.revoke(2, "abuse: 101 refusals by 429 in 300 s without a pause", now=now)
 
     store.write(unit).result()

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from musicsvc.store import passwords, tokens, users
+from musicsvc.store.accounts import passwords, tokens, users
 from musicsvc.store.engine.store import Store
 from tests.cli.conftest import Run
 

@@ -3,7 +3,7 @@
 import pytest
 
 from musicsvc.clock import DAY, Clock, parse
-from musicsvc.store import tokens, users
+from musicsvc.store.accounts import tokens, users
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Token
 from tests.cli.conftest import Json, Run

@@ -2,7 +2,7 @@
 
 import pytest
 
-from musicsvc.store import passwords, users
+from musicsvc.store.accounts import passwords, users
 from musicsvc.store.engine.store import Store
 from tests.cli.conftest import Json, Run
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from musicsvc.clock import SECOND, Clock
-from musicsvc.store import plays, recount, schema, tokens, users
+from musicsvc.store.accounts import tokens, users
 from musicsvc.store.models import (
     Artist,
     Collection,
@@ -28,6 +28,8 @@ from musicsvc.store.models import (
     TrackLike,
     TrackTag,
 )
+from musicsvc.store.plays import ingest, verify
+from musicsvc.store.schema import schema
 
 if TYPE_CHECKING:
     import threading
@@ -189,7 +191,7 @@ class Caller:
 
     def report(self, connection: Connection, name: str) -> None:
         ids = [f"{name}.{at}" for at in range(BATCH)]
-        keys = [plays.client_key(f"account:{self.account.id}", each) for each in ids]
+        keys = [ingest.client_key(f"account:{self.account.id}", each) for each in ids]
         query = Play.select().where(Play.client_key.in_(keys))
         now = Clock().now() // SECOND
         heard = [{"track_id": TRACKS[at], "played_at": now, "client_id": each} for at, each in enumerate(ids)]
@@ -245,7 +247,7 @@ def faults(store: Store, callers: list[Caller]) -> list[str]:
     ).result()
     for caller in callers:
         found += store.read(lambda caller=caller: list(_settled(caller.states))).result()  # type: ignore[misc]
-    report = recount.run(store, check=True, told=lambda *_: None)
+    report = verify.run(store, check=True, told=lambda *_: None)
     found += [f"figures differ: {difference}" for difference in report.differences]
     found += store.read(_counters).result()
     return found + store.read(schema.problems).result()

@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING
 
 from musicsvc.clock import DAY, parse
 from musicsvc.errors import Damaged, Unavailable
-from musicsvc.store import listeners, plays, recount, schema
 from musicsvc.store.models import Genre, Play, Tag, Track
+from musicsvc.store.plays import ingest, verify
+from musicsvc.store.plays.rollups import listeners
+from musicsvc.store.schema import schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,15 +76,15 @@ def _remove(name: str) -> None:
 def _batch(name: str) -> list[tuple[bytes, int, str]]:
     """The plays of a reporting unit: their keys, days back and listeners."""
     size = Random(name).randint(1, 30)
-    return [(plays.client_key("workload", f"{name}.{at}"), at % 3, f"listener {at % 7}") for at in range(size)]
+    return [(ingest.client_key("workload", f"{name}.{at}"), at % 3, f"listener {at % 7}") for at in range(size)]
 
 
 def _report(name: str) -> None:
     batch = _batch(name)
     ids = listeners.ensure({listeners.opaque_key(listener) for *_, listener in batch})
-    plays.record(
-        plays.Row(
-            slot=(NOW - back * DAY) // plays.SLOT,
+    ingest.record(
+        ingest.Row(
+            slot=(NOW - back * DAY) // ingest.SLOT,
             track=1 + at % TRACKS,
             listener=ids[listeners.opaque_key(listener)],
             client_key=key,
@@ -128,7 +130,7 @@ class Ledger:
 def faults(store: Store, ledger: Ledger) -> list[str]:
     """What is not as it must be, a line each; none where nothing is lost and nothing half done."""
     found = store.read(partial(_look, ledger)).result()
-    report = recount.run(store, check=True, told=lambda *_: None)
+    report = verify.run(store, check=True, told=lambda *_: None)
     found += [f"figures differ: {difference}" for difference in report.differences]
     return ledger.odd + found + store.read(schema.problems).result()
 

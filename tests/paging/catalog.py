@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from musicsvc.store import albums, artists, comments, plays, reactions, tracks
+from musicsvc.store.catalog import albums, artists, comments, likes, tracks
 from musicsvc.store.models import AlbumArtist, Comment
+from musicsvc.store.plays import ingest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,8 +91,8 @@ def _add_track(world: World, number: int, by: Sequence[Row], album: Row | None) 
     names = {"name": f"{GENRES[word]}-{series}", "display_name": f"{word} {series}"}
     genre = [{"id": each[0]} | names for each in row.genres]
     world.genres += genre
-    heard = [plays.Heard(row.id, world.now - each * plays.SLOT) for each in range(number * 5 % 9)]
-    plays.report(heard, now=world.now, by=world.callers["ann"])
+    heard = [ingest.Heard(row.id, world.now - each * ingest.SLOT) for each in range(number * 5 % 9)]
+    ingest.report(heard, now=world.now, by=world.callers["ann"])
     for artist in by:
         artist["tracks_count"] += 1
     counts = {"plays": len(heard), "likes": 0, "reposts": 0}
@@ -121,9 +122,9 @@ def _add_reactions(world: World) -> None:
     """More likes than any track has plays, more reposts than likes."""
     for number, track in enumerate(world.tracks[:12]):
         track["likes"], track["reposts"] = 9 + number % 4, 13 + number % 5
-        for kind, count in ((reactions.LIKE, track["likes"]), (reactions.REPOST, track["reposts"])):
+        for kind, count in ((likes.LIKE, track["likes"]), (likes.REPOST, track["reposts"])):
             for fan in world.fans[:count]:
-                reactions.give(kind, track["id"], now=world.tick(), by=fan)
+                likes.give(kind, track["id"], now=world.tick(), by=fan)
 
 
 def _add_comments(world: World) -> None:

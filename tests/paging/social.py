@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from musicsvc.store import collections, follows, invites, messages, playlists
+from musicsvc.store.accounts import follows
+from musicsvc.store.messaging import messages
+from musicsvc.store.playlists import collections, invites, playlists
 
 if TYPE_CHECKING:
-    from musicsvc.store.playlists import PlaylistRow
-    from musicsvc.store.tokens import Identity
+    from musicsvc.store.accounts.tokens import Identity
+    from musicsvc.store.playlists.playlists import PlaylistRow
     from tests.paging.world import Row, World
 
 

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from musicsvc.clock import DAY
-from musicsvc.store import tokens, users
+from musicsvc.store.accounts import tokens, users
 from musicsvc.store.models import User
 
 if TYPE_CHECKING:
-    from musicsvc.store.tokens import Identity
+    from musicsvc.store.accounts.tokens import Identity
 
 Row = dict[str, Any]
 STEP = 1_000_001  # microseconds between two creations

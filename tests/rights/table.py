@@ -11,19 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from musicsvc.server.route import Access
 from musicsvc.server.routes import INSIGHTS, V1
-from musicsvc.store import (
-    albums,
-    artists,
-    collections,
-    comments,
-    insights,
-    invites,
-    messages,
-    notifications,
-    playlists,
-    tracks,
-    users,
-)
+from musicsvc.store.accounts import users
+from musicsvc.store.catalog import albums, artists, comments, tracks
+from musicsvc.store.insights import figures
+from musicsvc.store.messaging import messages, notifications
+from musicsvc.store.playlists import collections, invites, playlists
 from tests.rights import world as make
 from tests.rights.world import OTHERS, OWNER, REFUSED, WHO
 
@@ -95,9 +87,9 @@ RIGHTS: Mapping[Callable[..., Any] | str, Mapping[str, Right]] = {
         "public": Right(PUBLIC, stranger=403, invited=403, former=403),
     },
     playlists.owned: OWNED,
-    insights.track_of: {"": owner_only(make.track, 403)},
-    insights.album_of: {"": owner_only(make.album, 403)},
-    insights.artist_of: {"": owner_only(make.artist, 403)},
+    figures.track_of: {"": owner_only(make.track, 403)},
+    figures.album_of: {"": owner_only(make.album, 403)},
+    figures.artist_of: {"": owner_only(make.artist, 403)},
     invites.addressed: ADDRESSED,
     f"POST {V1}/auth/register": ANYBODY,
     f"GET {V1}/users/me": ANYBODY,

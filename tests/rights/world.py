@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from musicsvc.clock import DAY, SECOND
 from musicsvc.server import signing
 from musicsvc.server.handlers import art
-from musicsvc.store import installation, playlists, tokens, users
+from musicsvc.store.accounts import secrets, tokens, users
 from musicsvc.store.models import (
     Album,
     AlbumArtist,
@@ -22,6 +22,7 @@ from musicsvc.store.models import (
     TrackArtist,
     User,
 )
+from musicsvc.store.playlists import playlists
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -122,7 +123,7 @@ def somebody(world: World, who: str) -> int:  # noqa: ARG001 - the same for all
 def preview(world: World, who: str) -> str:  # noqa: ARG001 - the same for all
     """The name of a cover's picture, as its address says it."""
     until = (world.now + DAY) // SECOND
-    return signing.sign(installation.key(art.PURPOSE), [1, "Rags", "Scott Joplin", until]) + art.SUFFIX
+    return signing.sign(secrets.key(art.PURPOSE), [1, "Rags", "Scott Joplin", until]) + art.SUFFIX
 
 
 def conversation(world: World, who: str) -> int:

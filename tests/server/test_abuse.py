@@ -12,7 +12,7 @@ import pytest
 
 from musicsvc.clock import Clock
 from musicsvc.config import Abuse, Activity, Limits, Settings
-from musicsvc.store import events, tokens, users
+from musicsvc.store.accounts import security_events, tokens, users
 from musicsvc.store.engine.binding import current
 from tests.serving import Client, person, running
 
@@ -82,7 +82,7 @@ async def test_a_hammer_is_revoked_and_a_burst_that_pauses_is_not(strict: Client
     token = token_of(store, hammering.token)
     assert token.revoked_reason is not None
     assert token.revoked_reason.startswith("abuse: 10 requests refused with 429 within ")
-    (event,) = store.read(lambda: events.find(events.Filter(token_id=token.id), limit=9)).result()[1:]
+    (event,) = store.read(lambda: security_events.find(security_events.Filter(token_id=token.id), limit=9)).result()[1:]
     assert (event.kind, event.actor, event.reason) == ("token.revoked", "abuse", token.revoked_reason)
     assert token_of(store, pausing.token).revoked_at is None
     assert (await pausing.get("users/me")).status == 429
@@ -141,7 +141,9 @@ async def test_after_several_the_account_is_suspended(loose: Client, store: Stor
     assert (answer.status, answer.json["message"]) == (403, "The account is suspended.")
     user = store.read(lambda: users.get(user_id)).result()
     assert user.suspended_reason == "abuse: 2 tokens were revoked for abuse"
-    kinds = [event.kind for event in store.read(lambda: events.find(limit=50)).result() if event.actor == "abuse"]
+    kinds = [
+        event.kind for event in store.read(lambda: security_events.find(limit=50)).result() if event.actor == "abuse"
+    ]
     assert kinds == ["token.revoked", "token.revoked", "account.suspended"]
 
 

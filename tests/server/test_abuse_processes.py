@@ -12,7 +12,8 @@ import aiohttp
 import pytest
 
 from musicsvc.clock import Clock
-from musicsvc.store import opening, tokens
+from musicsvc.store import opening
+from musicsvc.store.accounts import tokens
 from tests.program import Program
 from tests.serving import Client, person
 

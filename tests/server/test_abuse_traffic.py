@@ -11,13 +11,15 @@ import pytest
 
 from musicsvc.clock import SECOND, Clock
 from musicsvc.config import Limits, Settings
-from musicsvc.store import artists, playlists, tokens, tracks
+from musicsvc.store.accounts import tokens
+from musicsvc.store.catalog import artists, tracks
+from musicsvc.store.playlists import playlists
 from tests.serving import Client, person, running
 from tests.traffic import BEGAN, OWN, Asked, Profile, profiles
 
 if TYPE_CHECKING:
+    from musicsvc.store.accounts.tokens import Identity
     from musicsvc.store.engine.store import Store
-    from musicsvc.store.tokens import Identity
 
 SETTINGS = Settings(limits=Limits(local=True))
 ROUND = 2.5  # seconds in which the judge has come round

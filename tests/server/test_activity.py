@@ -16,7 +16,9 @@ from musicsvc.config import Settings
 from musicsvc.server import activity as recording
 from musicsvc.server.activity import ActivityLog
 from musicsvc.server.calls import Call
-from musicsvc.store import activity, events, logbook, tokens
+from musicsvc.store.accounts import security_events, tokens
+from musicsvc.store.activity import calls
+from musicsvc.store.activity import log as activity_log
 from tests.faults import disk
 from tests.serving import Client, person, running
 from tests.wire import connected, request
@@ -24,7 +26,7 @@ from tests.wire import connected, request
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from musicsvc.store.activity import Entry
+    from musicsvc.store.activity.calls import Entry
     from musicsvc.store.engine.store import Store
 
 sqlite = pytest.mark.only_on("sqlite")
@@ -33,9 +35,9 @@ PROXIED = {"X-Forwarded-For": "203.0.113.9", "X-Forwarded-Proto": "https"}
 
 def logged(store: Store, **wanted: Any) -> list[Entry]:
     """What the log holds now, as another process reads it."""
-    with logbook.of(store.url) as log:
+    with activity_log.of(store.url) as log:
         log.prepare()
-        return log.read(lambda: activity.find(activity.Filter(**wanted), limit=100_000)).result()
+        return log.read(lambda: calls.find(calls.Filter(**wanted), limit=100_000)).result()
 
 
 async def until(holds: Callable[[], object], seconds: float = 10.0) -> float:
@@ -54,7 +56,7 @@ async def test_a_call_is_in_the_log_within_a_second(client: Client, store: Store
 
     (entry,) = logged(store)
     assert entry.milliseconds > 0
-    assert entry._replace(milliseconds=0) == activity.Entry(
+    assert entry._replace(milliseconds=0) == calls.Entry(
         at=clock.now(),
         request_id="my.own-id",
         account_id=1,
@@ -134,7 +136,7 @@ async def test_nothing_secret_or_hostile_gets_into_the_log(store: Store, clock: 
 
 
 async def test_what_no_parser_lets_through_would_be_made_harmless(store: Store, clock: MovableClock) -> None:
-    log = logbook.of(store.url)
+    log = activity_log.of(store.url)
     record = ActivityLog(log, store, clock, 90)
     call = Call(1, 0.0, "r\x00\r\n\ud800", "\x1b[2J" * 99, "a" * 999, resource="users/\u202e\x00")
     record(call)
@@ -211,7 +213,7 @@ async def test_what_waits_is_bounded_refused_calls_are_kept_longest_and_the_loss
 
 
 def events_of(store: Store) -> list[tuple[str, str, str | None]]:
-    found = store.read(lambda: events.find(limit=9)).result()
+    found = store.read(lambda: security_events.find(limit=9)).result()
     return [(event.kind, event.actor, event.reason) for event in found]
 
 

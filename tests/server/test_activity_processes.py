@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from musicsvc.store import activity, logbook
+from musicsvc.store.activity import calls as activity_calls
+from musicsvc.store.activity import log as activity_log
 from tests.program import Program
 from tests.wire import connected, request
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from musicsvc.store.activity import Entry
+    from musicsvc.store.activity.calls import Entry
 
 CLIENTS, CALLS = 8, 18  # fewer in all than each worker logs one by one of an address without a token
 
@@ -48,8 +49,8 @@ async def answered(program: Program, first: int = 0) -> set[str]:
 
 
 def logged(store_url: str) -> list[Entry]:
-    with logbook.of(store_url) as log:
-        return log.read(lambda: activity.find(limit=10_000)).result() if log.look() else []
+    with activity_log.of(store_url) as log:
+        return log.read(lambda: activity_calls.find(limit=10_000)).result() if log.look() else []
 
 
 async def test_sigterm_flushes_the_log_of_every_worker(serve: Program, store_url: str) -> None:
@@ -60,7 +61,7 @@ async def test_sigterm_flushes_the_log_of_every_worker(serve: Program, store_url
     assert len(entries) == CLIENTS * CALLS
     assert {entry.request_id for entry in entries} == names
     assert [entry.at for entry in entries] == sorted(entry.at for entry in entries)
-    assert logbook.check(store_url) == []
+    assert activity_log.check(store_url) == []
 
 
 async def test_a_killed_server_loses_a_second_of_the_log_at_most_and_the_next_one_goes_on(
@@ -79,4 +80,4 @@ async def test_a_killed_server_loses_a_second_of_the_log_at_most_and_the_next_on
     kept = [entry.request_id for entry in logged(store_url)]
     assert first <= set(kept) <= first | last | {f"client-99-{number}" for number in range(CALLS)}
     assert len(kept) == len(set(kept))
-    assert logbook.check(store_url) == []
+    assert activity_log.check(store_url) == []

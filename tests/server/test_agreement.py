@@ -19,9 +19,11 @@ from musicsvc.cli.session import Session
 from musicsvc.clock import DAY, MovableClock
 from musicsvc.server.routes import INSIGHTS
 from musicsvc.server.shapes import exports as shapes
-from musicsvc.store import blocks, exports, overviews, users
-from musicsvc.store.scopes import Scope
-from musicsvc.store.windows import window
+from musicsvc.store.accounts import users
+from musicsvc.store.insights import export_rows, overview
+from musicsvc.store.insights.scopes import Scope
+from musicsvc.store.plays.periods import window
+from musicsvc.store.plays.rollups import monthly
 from tests.listening import SLOT, Catalog, catalog
 from tests.serving import Client, running
 
@@ -81,7 +83,7 @@ def made(store: Store, clock: MovableClock) -> Catalog:
         other, made = catalog(now), catalog(now)
         made.hear(some(made))
         other.hear(some(other))
-        while blocks.fold(100):
+        while monthly.fold(100):
             pass
         made.hear(some(made))
         made.give(
@@ -204,7 +206,7 @@ async def test_a_manager_of_one_artist_is_told_the_artists_figures(
     for period, timeframe in TIMEFRAMES.items():
         for artist in made.artists:
             days = window(period, clock.now())
-            found = store.read(partial(overviews.of, Scope(artist=artist), days)).result()
+            found = store.read(partial(overview.of, Scope(artist=artist), days)).result()
             told = shapes.report(found, clock.now(), charts=timeframe)
             endpoint = await data(ask, f"artists/{artist}?period={period}")
             assert Figures.of(told["summary"]) == Figures.of(endpoint)
@@ -233,7 +235,7 @@ async def test_the_command_line_writes_the_bytes_of_the_endpoint(
         line = ["export", type_, "--user", email, "--period", "90-days", *more]
         main.command().main(line, prog_name="musicsvc", obj=Session(clock=clock), standalone_mode=False)
 
-    for type_ in exports.COLUMNS:
+    for type_ in export_rows.COLUMNS:
         sent = {"period": "90-days"} if form == "pdf" else {"type": type_, "period": "90-days"}
         answered = await body(ask, form, **sent)
         await asyncio.to_thread(run, type_, "--format", form)
@@ -241,9 +243,9 @@ async def test_the_command_line_writes_the_bytes_of_the_endpoint(
         file = folder / f"{type_}.{form}"
         await asyncio.to_thread(run, type_, "-o", str(file))
         assert file.read_bytes() == answered
-    assert set(os.listdir(folder)) == {f"{type_}.{form}" for type_ in exports.COLUMNS}  # noqa: PTH208 - ASYNC240
+    assert set(os.listdir(folder)) == {f"{type_}.{form}" for type_ in export_rows.COLUMNS}  # noqa: PTH208 - ASYNC240
 
 
 def test_columns_of_files_are_those_that_are_compared() -> None:
     for type_ in ("tracks", "albums", "artists"):
-        assert exports.COLUMNS[type_][-8:] == Figures._fields
+        assert export_rows.COLUMNS[type_][-8:] == Figures._fields

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from musicsvc.store import albums
-from musicsvc.store.pagination import Page
+from musicsvc.store.catalog import albums
+from musicsvc.store.engine.pagination import Page
 from tests import heavy
 from tests.serving import Client, person
 

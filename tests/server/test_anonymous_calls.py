@@ -14,13 +14,14 @@ from musicsvc.config import Server, Settings
 from musicsvc.server import anonymous_calls
 from musicsvc.server.anonymous_calls import FULL_CALLS, OTHERS, AnonymousCalls
 from musicsvc.server.calls import Call
-from musicsvc.store import activity, logbook
+from musicsvc.store.activity import calls as activity_calls
+from musicsvc.store.activity import log as activity_log
 from tests.scraping import scraped, total
 from tests.serving import person, running
 from tests.wire import connected, request
 
 if TYPE_CHECKING:
-    from musicsvc.store.activity import Entry
+    from musicsvc.store.activity.calls import Entry
     from musicsvc.store.engine.store import Store
 
 HTTPS = "X-Forwarded-Proto: https"
@@ -41,9 +42,9 @@ def counts(entries: list[Entry]) -> Counter[tuple[str, int]]:
 
 def logged(store: Store, **wanted: Any) -> list[Entry]:
     """The log as another process reads it."""
-    with logbook.of(store.url) as log:
+    with activity_log.of(store.url) as log:
         log.prepare()
-        return log.read(lambda: activity.find(activity.Filter(**wanted), limit=999)).result()
+        return log.read(lambda: activity_calls.find(activity_calls.Filter(**wanted), limit=999)).result()
 
 
 def test_600_calls_a_minute_are_full_and_the_rest_is_counted_by_status(clock: MovableClock) -> None:

@@ -18,8 +18,8 @@ from musicsvc.server import large_answers
 from musicsvc.server.answer_memory import AnswerMemory, Reservation
 from musicsvc.server.calls import Call
 from musicsvc.server.routes import ROUTES
-from musicsvc.store import tracks
-from musicsvc.store.pagination import Page
+from musicsvc.store.catalog import tracks
+from musicsvc.store.engine.pagination import Page
 from tests import heavy
 from tests.counting import queries
 from tests.paging import world as worlds

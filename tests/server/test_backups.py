@@ -19,7 +19,8 @@ from musicsvc.server import backups as schedules
 from musicsvc.server.app import App
 from musicsvc.server.backups import Schedule
 from musicsvc.server.figures import of_backups
-from musicsvc.store import backups, backups_folder, backups_proof
+from musicsvc.store.backups import create, verify
+from musicsvc.store.backups import folder as backup_folder
 from musicsvc.store.engine.store import Store
 from tests.program import Program, until
 
@@ -34,7 +35,7 @@ def settings(store_url: str) -> config.Settings:
 
 def made(settings: config.Settings) -> list[Path]:
     """The backups there are, newest first."""
-    return [entry.file for entry in backups_folder.entries(settings.backup_folder)]
+    return [entry.file for entry in backup_folder.entries(settings.backup_folder)]
 
 
 async def look(schedule: Schedule) -> None:
@@ -61,7 +62,7 @@ async def test_a_backup_is_made_when_the_last_one_is_too_old(
     await look(schedule)
     (first,) = made(settings)
     assert first.name == "musicsvc-scheduled-20260301T120000Z.db"
-    assert backups_proof.prove(first).rows
+    assert verify.prove(first).rows
     clock.advance(23 * HOUR)
     await look(schedule)
     assert made(settings) == [first]
@@ -88,8 +89,8 @@ async def test_a_backup_that_is_cut_short_or_of_the_future_is_none(
 ) -> None:
     settings.backup_folder.mkdir()
     for days in (0, 3):
-        name = backups_folder.new_name(settings.backup_folder, clock.now() + days * DAY, "scheduled")
-        backups.make(Path(settings.store_url.removeprefix("sqlite:///")), name)
+        name = backup_folder.new_name(settings.backup_folder, clock.now() + days * DAY, "scheduled")
+        create.make(Path(settings.store_url.removeprefix("sqlite:///")), name)
     cut = made(settings)[1]
     cut.write_bytes(cut.read_bytes()[:-1])
     schedule = Schedule(settings, clock)
@@ -123,7 +124,7 @@ async def test_a_backup_that_is_spoiled_within_is_none_for_the_schedule_and_the_
         raise Failure("There is no room.")
 
     with monkeypatch.context() as full:
-        full.setattr(backups, "make", no_room)
+        full.setattr(create, "make", no_room)
         with pytest.raises(Failure, match="no room"):
             await look(second)
     assert figures["musicsvc_backup_age_seconds"]() == 27 * 3_600
@@ -216,8 +217,8 @@ async def test_the_log_does_not_say_so_because_the_server_ends(
 async def test_a_backup_under_way_is_given_up_at_the_end(
     settings: config.Settings, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(backups, "SLICE_PAGES", 1)
-    monkeypatch.setattr(backups, "PAUSE_SECONDS", 0.05)
+    monkeypatch.setattr(create, "SLICE_PAGES", 1)
+    monkeypatch.setattr(create, "PAUSE_SECONDS", 0.05)
     schedule = Schedule(settings, clock, first_look=0)
     await schedule(last=False)
     while not list(settings.backup_folder.glob(".musicsvc-*.partial")):  # noqa: ASYNC110 - a file, no event
@@ -247,9 +248,9 @@ def test_a_server_of_several_processes_makes_one_backup(
     folder = Path(store_url.removeprefix("sqlite:///")).parent / "backups"
     with Program(tmp_path, "serve", "--port", "0", "--workers", "2") as program:
         assert program.root
-        until(lambda: backups_folder.entries(folder))
+        until(lambda: backup_folder.entries(folder))
         time.sleep(1)
         assert program.end(signal.SIGTERM) == 0
-    (entry,) = backups_folder.entries(folder)
+    (entry,) = backup_folder.entries(folder)
     assert entry.kind == "scheduled"
-    assert backups_proof.prove(entry.file).rows
+    assert verify.prove(entry.file).rows

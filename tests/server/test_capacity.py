@@ -13,7 +13,9 @@ from musicsvc.config import Limits, Settings
 from musicsvc.reports import typesetting
 from musicsvc.server.executors import Work
 from musicsvc.server.routes import INSIGHTS
-from musicsvc.store import activity, logbook, passwords, users
+from musicsvc.store.accounts import passwords, users
+from musicsvc.store.activity import calls
+from musicsvc.store.activity import log as activity_log
 from tests.bad_input import JSON
 from tests.contract import conforms
 from tests.scraping import scraped, total
@@ -166,9 +168,9 @@ async def test_registrations_that_find_no_capacity_count_to_no_limit(
         assert '"register";r=2;' in last.headers["RateLimit"]
         figures = await scraped(anonymous)
     assert (total(figures, REFUSED, limit="busy"), total(figures, REFUSED, limit="register")) == (5, 0)
-    with logbook.of(store.url) as log:
+    with activity_log.of(store.url) as log:
         log.prepare()
-        (entry,) = log.read(lambda: activity.find(activity.Filter(request_id=f"register-{full}"), limit=9)).result()
+        (entry,) = log.read(lambda: calls.find(calls.Filter(request_id=f"register-{full}"), limit=9)).result()
     assert (entry.status, entry.retry_after) == (503, None)
 
 

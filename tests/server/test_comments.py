@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from musicsvc.clock import MovableClock
-from musicsvc.store import users
+from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Artist, TrackArtist
 from tests.playlisting import People, Person, make_tracks

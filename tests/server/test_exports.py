@@ -12,7 +12,7 @@ import pytest
 
 from musicsvc.clock import DAY, MovableClock, isoformat
 from musicsvc.server.routes import INSIGHTS
-from musicsvc.store import bulk
+from musicsvc.store.engine import bulk
 from musicsvc.store.models import Artist, Track, TrackArtist
 from tests.listening import ALBUMS, SLOT, TRACKS, Catalog, catalog
 from tests.playlisting import CheckedClient

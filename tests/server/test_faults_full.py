@@ -18,7 +18,10 @@ import pytest
 
 from musicsvc.clock import Clock
 from musicsvc.config import Abuse, Limits, Settings
-from musicsvc.store import ballast, opening, surroundings, tokens
+from musicsvc.store import opening
+from musicsvc.store.accounts import tokens
+from musicsvc.store.doctor import files
+from musicsvc.store.engine.sqlite import reserved_space
 from tests.faults import small_disk
 from tests.program import Program, until
 from tests.serving import person, running
@@ -58,7 +61,7 @@ class Place:
         return done.stdout.strip()
 
     def ballast(self) -> int:
-        return (self.disk.folder / ballast.NAME).stat().st_size
+        return (self.disk.folder / reserved_space.NAME).stat().st_size
 
 
 @pytest.fixture
@@ -112,7 +115,7 @@ async def test_a_full_disk_keeps_nobody_from_reading_and_no_token_alive(place: P
         began = time.monotonic()
         assert (await write(root, fresh))[0] == 201
         assert time.monotonic() - began < 1
-        until(lambda: place.ballast() == ballast.SIZE, 5)
+        until(lambda: place.ballast() == reserved_space.SIZE, 5)
     assert "Traceback" not in program.err
 
 
@@ -155,7 +158,7 @@ async def test_files_that_may_not_grow_are_a_full_disk_too_and_end_with_the_limi
 
 
 def test_a_disk_too_small_for_the_ballast_is_told_with_what_it_lacks(place: Place) -> None:
-    (place.disk.folder / ballast.NAME).unlink()
+    (place.disk.folder / reserved_space.NAME).unlink()
     (place.disk.folder / "large").write_bytes(bytes(18 * 1024 * 1024))
     says = rf"There is no room for {place.disk.folder}/ballast, and revocations may fail on a full disk\. Give the disk"
     line = [sys.executable, "-m", "musicsvc", "init"]
@@ -164,7 +167,7 @@ def test_a_disk_too_small_for_the_ballast_is_told_with_what_it_lacks(place: Plac
     with place.serve() as program:
         assert program.root
         until(lambda: re.search(says, program.err))
-        (finding,) = surroundings.of_ballast(place.disk.folder / "musicsvc.db")
+        (finding,) = files.of_ballast(place.disk.folder / "musicsvc.db")
         time.sleep(2.5)
         assert len(re.findall(f"keeping room for revocations: {says}", program.err)) == 1
         wanting = re.fullmatch(
@@ -174,7 +177,7 @@ def test_a_disk_too_small_for_the_ballast_is_told_with_what_it_lacks(place: Plac
         assert 1 < float(wanting[1]) < 10
         os.truncate(place.disk.folder / "large", 18 * 1024 * 1024 - int(float(wanting[1]) * 1e6))
         until(lambda: "keeping room for revocations: works again" in program.err)
-    assert place.ballast() == ballast.SIZE
+    assert place.ballast() == reserved_space.SIZE
 
 
 def test_a_read_only_disk_is_told_in_one_line(place: Place) -> None:

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from musicsvc.server.routes import ROUTES, V1
-from musicsvc.store import users
+from musicsvc.store.accounts import users
 from musicsvc.store.models import Album, AlbumArtist, Artist, Track
 from tests.asking import Question, is_error
 from tests.field_rules import FIELDS

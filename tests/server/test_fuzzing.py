@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from musicsvc.store import fixtures, opening
+from musicsvc.store import opening
+from musicsvc.store.seeding import fixtures
 from tests.fuzzing import judging
 from tests.fuzzing.asked import Asked, Asking
 from tests.fuzzing.mangled import Mangling

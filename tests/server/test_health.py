@@ -12,9 +12,9 @@ import pytest
 
 from musicsvc.errors import Failure
 from musicsvc.server import serving
-from musicsvc.store import schema
-from musicsvc.store.address import named
 from musicsvc.store.engine.binding import current
+from musicsvc.store.engine.url import named
+from musicsvc.store.schema import schema
 
 if TYPE_CHECKING:
     from musicsvc.store.engine.store import Store

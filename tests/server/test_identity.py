@@ -10,7 +10,8 @@ import pytest
 
 from musicsvc.clock import DAY, MINUTE, SECOND, isoformat
 from musicsvc.server.routes import V1
-from musicsvc.store import access, opening, tokens, users
+from musicsvc.store import opening
+from musicsvc.store.accounts import api_access, tokens, users
 from musicsvc.store.models import Artist
 from tests.counting import queries
 from tests.serving import Client, person, running
@@ -76,7 +77,7 @@ decided = pytest.mark.parametrize(
     [
         (lambda now: tokens.revoke(1, "a test", now=now), 401),
         (lambda now: tokens.regenerate(1, now=now), 401),
-        (lambda _: access.revoke(users.get(1), now=1), 403),
+        (lambda _: api_access.revoke(users.get(1), now=1), 403),
         (lambda now: users.suspend(users.get(1), now=now), 403),
     ],
     ids=["revoked", "regenerated", "access taken away", "suspended"],
@@ -214,7 +215,7 @@ async def test_last_use_is_written_off_the_path_and_at_most_once_a_minute(store:
 
 async def test_requests_that_are_refused_are_no_use_of_a_token(store: Store, clock: MovableClock) -> None:
     async with used(store, clock) as (client, _):
-        store.write(lambda: access.revoke(users.get(1), now=1)).result()
+        store.write(lambda: api_access.revoke(users.get(1), now=1)).result()
         assert (await client.get(PRIVATE)).status == 403
     assert store.read(lambda: tokens.get(1).last_used_at).result() is None
 

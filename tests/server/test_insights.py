@@ -10,8 +10,9 @@ import pytest
 
 from musicsvc.clock import DAY, MINUTE, SECOND, MovableClock, isoformat
 from musicsvc.server.routes import INSIGHTS
-from musicsvc.store import blocks, opening
+from musicsvc.store import opening
 from musicsvc.store.models import Album, AlbumArtist, Artist, Follow, Secret, Track, TrackArtist, TrackLike
+from musicsvc.store.plays.rollups import monthly
 from tests.listening import SLOT, Catalog, catalog
 from tests.playlisting import CheckedClient
 from tests.recounting import LENGTHS, TIMEFRAMES
@@ -43,7 +44,7 @@ def made(store: Store, clock: MovableClock) -> Catalog:
     def fill() -> Catalog:
         made = catalog(now)
         made.hear([(made.tracks[track], at, name) for track, at, name in heard[:1000]])
-        while blocks.fold(100):
+        while monthly.fold(100):
             pass
         made.hear([(made.tracks[track], at, name) for track, at, name in heard[1000:]])
         made.give(*([(made.tracks[track], at) for track, at in some] for some in given))

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from musicsvc.clock import MovableClock, parse
 from musicsvc.server.routes import INSIGHTS
-from musicsvc.store import listeners, plays, tokens, users
+from musicsvc.store.accounts import tokens, users
 from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist
-from musicsvc.store.plays import SLOT, WITHOUT_ID, Row
+from musicsvc.store.plays import ingest
+from musicsvc.store.plays.ingest import SLOT, WITHOUT_ID, Row
+from musicsvc.store.plays.rollups import listeners
 from tests.playlisting import CheckedClient
 
 if TYPE_CHECKING:
@@ -33,7 +35,7 @@ def played(text: str, now: int) -> str:
         Track.create(name=name, duration=1, album=1, created_at=now)
         TrackArtist.create(track=number, artist=1, position=0)
     ids = listeners.ensure([name for _, _, name in PLAYED.findall(text)])
-    plays.record(
+    ingest.record(
         Row(parse(f"{at}Z") // SLOT, int(track), ids[name], WITHOUT_ID, parse(f"{at}Z"), None, 0)
         for at, track, name in PLAYED.findall(text)
     )

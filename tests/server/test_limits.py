@@ -13,7 +13,8 @@ from musicsvc.clock import DAY
 from musicsvc.config import Limits, Settings
 from musicsvc.server.limits import HEADERS
 from musicsvc.server.routes import INSIGHTS
-from musicsvc.store import opening, tokens, users
+from musicsvc.store import opening
+from musicsvc.store.accounts import tokens, users
 from tests.contract import conforms
 from tests.rights.world import World
 from tests.serving import Answer, Client, person, running

@@ -14,7 +14,7 @@ import pytest
 from blockbuster import blockbuster_ctx
 
 from musicsvc.config import Limits, Settings
-from musicsvc.store import quotas_file
+from musicsvc.store.rate_limits import sqlite as sqlite_counter
 from tests.serving import Client, person, running
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def quick_chores(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def file(store: Store) -> Path:
-    return quotas_file.place(Path(store.url.removeprefix("sqlite:///")))
+    return sqlite_counter.place(Path(store.url.removeprefix("sqlite:///")))
 
 
 @asynccontextmanager
@@ -153,10 +153,10 @@ async def test_a_file_that_is_lost_is_made_anew(store: Store, clock: Clock, file
             file.unlink()  # noqa: ASYNC240
         else:
             other = apsw.Connection(str(file))
-            assert other.pragma("user_version") == quotas_file.VERSION
+            assert other.pragma("user_version") == sqlite_counter.VERSION
             other.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
             file.write_bytes(file.read_bytes()[:1024] + b"\xff" * 1024)  # noqa: ASYNC240
-            other.pragma("user_version", quotas_file.VERSION)
+            other.pragma("user_version", sqlite_counter.VERSION)
             other.close()
             assert await statuses(client, 1) == [200]
         await until(lambda: file.exists() and rows(file) == 0)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from blockbuster import blockbuster_ctx
 
-from musicsvc.store import users
+from musicsvc.store.accounts import users
 from tests.asking import ASKED, Question
 from tests.counting import queries
 from tests.rights.table import endpoint

@@ -16,7 +16,7 @@ from musicsvc.server.calls import Call
 from musicsvc.server.metrics import METHODS, OTHER, UNKNOWN
 from musicsvc.server.metrics import Metrics as Counting
 from musicsvc.server.routes import ROUTES
-from musicsvc.store import backups, backups_folder
+from musicsvc.store.backups import create, folder
 from tests.scraping import read, scraped, series, total
 from tests.serving import person, running
 from tests.wire import connected, request
@@ -213,7 +213,7 @@ def test_the_age_of_the_last_good_backup_is_shown(store: Store, clock: MovableCl
     metrics = Counting()
     figures.of_backups(metrics, settings, clock)
     assert not series(read(metrics.text().decode()), "musicsvc_backup_age_seconds")
-    made = backups.make(Path(store.url.removeprefix("sqlite:///")), backups_folder.new_name(tmp_path, clock.now()))
+    made = create.make(Path(store.url.removeprefix("sqlite:///")), folder.new_name(tmp_path, clock.now()))
     (tmp_path / "musicsvc-20260301T115900Z.db").write_bytes(b"cut short")
     clock.advance(180 * MINUTE)
     found = read(metrics.text().decode())

@@ -16,7 +16,7 @@ from musicsvc.config import Access as AccessSettings
 from musicsvc.config import Limits, Metrics, Server, Settings
 from musicsvc.server.route import Access, Family, Quota, Route
 from musicsvc.server.routes import INSIGHTS, ROUTES
-from musicsvc.store import access, users
+from musicsvc.store.accounts import api_access, users
 from tests.asking import UNAUTHENTICATED, Question, each, is_error, takes_id
 from tests.rights.table import RIGHTS, endpoint, key
 from tests.rights.world import OWNER, World
@@ -151,7 +151,7 @@ async def test_a_spent_limit_is_told_in_its_place(store: Store, clock: MovableCl
                 whose = "your address" if name == "token" else "this token"
                 assert re.match(f"The limit of 1 request an hour.* for {whose},? is spent. ", answer.json["message"])
                 assert 3500 < int(answer.headers["Retry-After"]) <= 3600
-        world.do(lambda: access.revoke(users.get(world.ids[OWNER]), now=clock.now()))
+        world.do(lambda: api_access.revoke(users.get(world.ids[OWNER]), now=clock.now()))
         answer = await holders[0](route.method, Question(world, route).path, headers={"X-Forwarded-Proto": "https"})
         assert answer.status == (429 if route.access is Access.OPEN else 403)
 

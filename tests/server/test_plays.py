@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from musicsvc.clock import DAY, SECOND, MovableClock, isoformat
-from musicsvc.store import access, plays, users
+from musicsvc.store.accounts import api_access, users
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Play, Track
+from musicsvc.store.plays import ingest
 from tests.conftest import NOW
 from tests.serving import Client, person
 
@@ -56,7 +57,7 @@ async def test_a_time_is_iso_8601_with_its_offset_or_unix_seconds(
 ) -> None:
     answer = await client.post("plays", {"plays": [play(played_at=sent)]})
     if instant > isoformat(NOW):
-        assert answer.json["refused"] == [{"index": 0, "reason": plays.FUTURE}]
+        assert answer.json["refused"] == [{"index": 0, "reason": ingest.FUTURE}]
     else:
         assert (answer.status, answer.json["accepted"]) == (201, 1)
         assert [isoformat(row.played_at) for row in kept(store)] == [instant]
@@ -95,7 +96,7 @@ async def test_each_refused_play_is_named_with_its_reason_and_the_rest_is_taken(
     ]
     answer = await client.post("plays", {"plays": batch})
     assert (answer.status, answer.json["accepted"]) == (201, 1)
-    reasons = [plays.UNKNOWN_TRACK, plays.FOR_OTHERS, plays.FUTURE, plays.TOO_OLD, plays.TOO_OLD, plays.FUTURE]
+    reasons = [ingest.UNKNOWN_TRACK, ingest.FOR_OTHERS, ingest.FUTURE, ingest.TOO_OLD, ingest.TOO_OLD, ingest.FUTURE]
     assert answer.json["refused"] == [{"index": at, "reason": reason} for at, reason in enumerate(reasons)]
 
 
@@ -104,7 +105,7 @@ async def test_with_the_permission_an_account_reports_for_others_from_the_next_r
 ) -> None:
     batch = {"plays": [play(listener=name) for name in ("a", "b", " a ")]}
     assert (await client.post("plays", batch)).json["accepted"] == 0
-    store.write(lambda: access.grant(users.by_email("ann@label.test"), plays=True, now=1)).result()
+    store.write(lambda: api_access.grant(users.by_email("ann@label.test"), plays=True, now=1)).result()
     granted = (await client.post("plays", batch)).json
     assert (granted["accepted"], granted["repeated"]) == (2, 1)
     other = client.holding(person(store, clock, "bob@label.test")[1])

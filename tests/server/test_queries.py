@@ -11,7 +11,10 @@ from musicsvc.clock import MINUTE
 from musicsvc.server.route import Access, Family, Route, Router
 from musicsvc.server.routes import INSIGHTS, ROUTES, V1
 from musicsvc.server.schemas.fields import Pages
-from musicsvc.store import albums, artists, collections, notifications, plays, tracks
+from musicsvc.store.catalog import albums, artists, tracks
+from musicsvc.store.messaging import notifications
+from musicsvc.store.playlists import collections
+from musicsvc.store.plays import ingest
 from tests.counting import queries, questions
 from tests.paging import world as worlds
 from tests.paging.lists import LISTS
@@ -131,9 +134,9 @@ def add_owner(world: World, rows: int) -> dict[str, Any]:
             words = [f"tag {rows} {each}" for each in range(rows)]
             credit = [main, *others]
             made.append(tracks.create(values, credit, genre=f"Genre {album}", words=words, now=world.now, by=owner).id)
-    heard = [plays.Heard(track, world.now) for track in made]
-    heard += [plays.Heard(made[0], world.now - each * MINUTE) for each in range(rows)]
-    plays.report(heard, now=world.now, by=owner)
+    heard = [ingest.Heard(track, world.now) for track in made]
+    heard += [ingest.Heard(made[0], world.now - each * MINUTE) for each in range(rows)]
+    ingest.report(heard, now=world.now, by=owner)
     notifications.choose(owner.user_id, [(f"n{each}", {"email": True}) for each in range(rows)])
     collection = collections.create("All", None, made, now=world.now, by=owner).id
     subjects = {"artist": main, "album": records[0], "track": made[0], "collection": collection}

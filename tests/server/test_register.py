@@ -1,6 +1,6 @@
 """Registering: one account for each mailbox, however its e-mail is written (contract.md, section 4)."""
 
-from musicsvc.store import users
+from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
 from tests.serving import Client
 

@@ -17,7 +17,8 @@ import aiohttp
 import pytest
 
 from musicsvc.clock import Clock
-from musicsvc.store import opening, tokens, users
+from musicsvc.store import opening
+from musicsvc.store.accounts import tokens, users
 from tests.program import Program, until
 from tests.wire import connected, request
 

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from musicsvc.store import address, opening
+from musicsvc.store import opening
+from musicsvc.store.engine import url as database_url
 from tests import bad_input
 from tests.bad_input import ALBUMS, ARTISTS, JSON, SOUND
 from tests.program import Program, is_running, until
@@ -163,7 +164,9 @@ def test_a_database_of_another_schema_is_refused_with_the_way_out(
 ) -> None:
     url = new_database(migrated=False)
     monkeypatch.setenv("MUSICSVC_DATABASE_URL", url)
-    assert refused("serve", "--port", "0") == f"Error: {address.named(url)} has no tables yet. Run: musicsvc init\n"
+    assert (
+        refused("serve", "--port", "0") == f"Error: {database_url.named(url)} has no tables yet. Run: musicsvc init\n"
+    )
 
 
 async def test_an_upload_under_way_is_finished_before_the_end(serve: Callable[..., Program], token: str) -> None:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from musicsvc.server.routes import INSIGHTS
-from musicsvc.store import bulk, opening
+from musicsvc.store import opening
+from musicsvc.store.engine import bulk
 from musicsvc.store.models import Artist, Track, TrackArtist
 from tests.bad_input import ARTISTS, JSON, SOUND
 from tests.program import until

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from musicsvc.clock import MovableClock
-from musicsvc.store import users
+from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
 from tests.playlisting import People
 from tests.playlisting import people as new_people

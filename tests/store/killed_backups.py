@@ -8,7 +8,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from musicsvc.store import backups, backups_folder, backups_proof
+from musicsvc.store.backups import create, verify
+from musicsvc.store.backups import folder as backup_folder
 from tests.faults import killing
 
 
@@ -21,13 +22,13 @@ def main(database: str, folder: str, every: str) -> None:
         place.mkdir()
 
         def back_up(count: Callable[[], None], place: Path = place) -> None:
-            backups.make(path, backups_folder.new_name(place, 0), lambda _done, _total: count())
+            create.make(path, backup_folder.new_name(place, 0), lambda _done, _total: count())
 
         if not killing.killed_before(step, back_up):
             break
-        for entry in backups_folder.entries(place):
-            assert backups_proof.prove(entry.file).rows
-        made = backups.make(path, backups_folder.new_name(place, 0))
+        for entry in backup_folder.entries(place):
+            assert verify.prove(entry.file).rows
+        made = create.make(path, backup_folder.new_name(place, 0))
         assert {file.name for file in place.iterdir()} >= {made.file.name}
         assert not [file for file in place.iterdir() if file.name.startswith(".")]
         killed += 1

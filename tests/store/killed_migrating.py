@@ -8,7 +8,10 @@ import shutil
 import sys
 from pathlib import Path
 
-from musicsvc.store import backups, backups_folder, backups_proof, opening, schema
+from musicsvc.store import opening
+from musicsvc.store.backups import create, verify
+from musicsvc.store.backups import folder as backup_folder
+from musicsvc.store.schema import schema
 from tests import old
 from tests.faults import killing
 
@@ -42,7 +45,7 @@ class Scene:
         schema.upgrade(self._url, self._save)
 
     def _save(self, first: str) -> None:
-        backups.make(self._path, backups_folder.new_name(self._data, 0, f"before-{first}"))
+        create.make(self._path, backup_folder.new_name(self._data, 0, f"before-{first}"))
 
     def _check(self, step: int) -> None:
         """So many migrations whole, of the next one nothing; no row has changed."""
@@ -57,10 +60,10 @@ class Scene:
             return store.read(schema.problems).result()
 
     def _check_backups(self, step: int) -> None:
-        made = backups_folder.entries(self._data)
+        made = backup_folder.entries(self._data)
         assert made, step
         for entry in made:
-            assert backups_proof.prove(entry.file).older, step
+            assert verify.prove(entry.file).older, step
         assert old.rows(made[-1].file, self._columns) == self._rows, step
 
 

@@ -11,7 +11,9 @@ from pathlib import Path
 import apsw
 
 from musicsvc.clock import SECOND, parse
-from musicsvc.store import backups_proof, restoring, sqlite_files
+from musicsvc.store.backups import restore as restore_backup
+from musicsvc.store.backups import verify
+from musicsvc.store.engine.sqlite import files
 from tests.faults import killing
 
 NOW = parse("2026-03-01T12:00:00Z")
@@ -43,7 +45,7 @@ class Scene:
         self._before = contents(folder / "old")
 
     def restore(self, now: int = NOW) -> None:
-        restoring.restore(self._new, self._path, now=now)
+        restore_backup.restore(self._new, self._path, now=now)
 
     def killed_before(self, step: int) -> bool:
         """Whether the restore was killed; what it left is checked, and restored once more."""
@@ -70,7 +72,7 @@ class Scene:
             copy = self._folder / "copy"
             shutil.rmtree(copy, ignore_errors=True)
             shutil.copytree(self._data, copy)
-            sqlite_files.examine(copy / "musicsvc.db")
+            files.examine(copy / "musicsvc.db")
             assert names(copy / "musicsvc.db") in ({"old", "late"}, {"new"})
 
     def _check_kept(self) -> None:
@@ -82,7 +84,7 @@ class Scene:
             kept = [file for file in self._data.iterdir() if "-before-restore-" in file.name]
             assert {"old", "late"} in [names(file) for file in kept]
             for file in kept:
-                assert backups_proof.prove(file).rows
+                assert verify.prove(file).rows
 
 
 def main(folder: str, kind: str, every: str) -> None:

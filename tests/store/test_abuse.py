@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from musicsvc.clock import SECOND
 from musicsvc.config import Abuse
-from musicsvc.store import abuse
-from musicsvc.store.abuse import Trial, Verdict
-from musicsvc.store.activity import Entry
+from musicsvc.store.abuse import rules as abuse_rules
+from musicsvc.store.abuse.rules import Trial, Verdict
+from musicsvc.store.activity.calls import Entry
 from tests.traffic import BEGAN, Bucket, Client, FixedWindow, Limit, Profile, SlidingWindow
 
 RULES = Abuse()
@@ -43,7 +43,7 @@ def probes(amount: int, *, every: float = 1.0, start: float = 0) -> list[Entry]:
 
 
 def judged(*calls: list[Entry], rules: Abuse = RULES) -> Verdict | None:
-    return abuse.judge(sorted(chain(*calls), key=lambda entry: entry.at), rules)
+    return abuse_rules.judge(sorted(chain(*calls), key=lambda entry: entry.at), rules)
 
 
 def test_a_hundred_refusals_without_a_pause_are_too_many_and_the_reason_says_so() -> None:
@@ -101,7 +101,7 @@ def test_paging_makes_the_reason_plainer_and_is_no_rule_of_its_own() -> None:
 
 
 def test_a_list_whose_pages_were_refused_was_not_paged_through() -> None:
-    some = [call(number / 10, route="/api/v1/albums") for number in range(abuse.PAGES - 1)]
+    some = [call(number / 10, route="/api/v1/albums") for number in range(abuse_rules.PAGES - 1)]
     verdict = judged(some, refusals(40, every=0.3, start=5, route="/api/v1/albums"))
     assert verdict is not None
     assert verdict.rule == "excessive"
@@ -186,7 +186,7 @@ def clients(on_429: st.SearchStrategy[float], steps: list[dict[str, Any]]) -> st
 
 @given(st.lists(clients(st.just(1.0), OWN_STEPS), min_size=1, max_size=3), limits)
 def test_who_pauses_as_told_and_asks_for_its_own_is_never_punished(sharing: list[Client], limit: Limit) -> None:
-    assert abuse.judge(Profile("obedient", "", sharing).entries(limit), RULES) is None
+    assert abuse_rules.judge(Profile("obedient", "", sharing).entries(limit), RULES) is None
 
 
 ANY_STEPS = [*OWN_STEPS, {"ask": f"GET {PLAYLIST}", "ids": "new", "status": 404, "times": 10}]
@@ -197,9 +197,9 @@ LOW = Abuse(refusals=10, refusal_seconds=60, probes=8, probe_seconds=20)
 @given(clients(st.floats(0, 1), ANY_STEPS), limits, st.lists(st.floats(0, 1), max_size=8))
 def test_in_batches_the_verdict_is_the_same_as_at_once(client: Client, limit: Limit, cuts: list[float]) -> None:
     entries = Profile("anybody", "", [client]).entries(limit)
-    verdict = abuse.judge(entries, LOW)
+    verdict = abuse_rules.judge(entries, LOW)
     trial = Trial(LOW)
     decisive = next((number for number, entry in enumerate(entries) if trial.see(entry)), len(entries))
     for cut in cuts:
         known = round(cut * len(entries))
-        assert abuse.judge(entries[:known], LOW) == (verdict if known > decisive else None)
+        assert abuse_rules.judge(entries[:known], LOW) == (verdict if known > decisive else None)

@@ -8,8 +8,8 @@ import pytest
 
 from musicsvc.clock import SECOND
 from musicsvc.config import Abuse
-from musicsvc.store import abuse, abuse_reads
-from musicsvc.store.activity import Entry
+from musicsvc.store.abuse import earlier_reads, rules
+from musicsvc.store.activity.calls import Entry
 from tests.traffic import Bucket, FixedWindow, Limit, Profile, SlidingWindow, profiles
 
 RULES = Abuse()
@@ -18,10 +18,10 @@ LIMITS = {"ours": SlidingWindow, "fixed windows": FixedWindow, "a bucket": Bucke
 HONEST, ATTACKS = profiles("honest"), profiles("attacks")
 
 
-def judged(entries: list[Entry]) -> abuse.Verdict | None:
+def judged(entries: list[Entry]) -> rules.Verdict | None:
     """The verdict on all calls of an account, whose own reads are all the log knows."""
-    known = abuse_reads.read_before_in(entries, entries)
-    return abuse.judge(abuse_reads.without(entries, known), RULES)
+    known = earlier_reads.read_before_in(entries, entries)
+    return rules.judge(earlier_reads.without(entries, known), RULES)
 
 
 def refusals_passed(entries: list[Entry]) -> int | None:

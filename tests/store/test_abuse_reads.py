@@ -9,16 +9,19 @@ import pytest
 from playhouse.migrations import Runner
 
 from musicsvc.clock import DAY, SECOND
-from musicsvc.store import abuse_reads, activity, logbook, schema
-from musicsvc.store.activity import Entry
+from musicsvc.store.abuse import earlier_reads
+from musicsvc.store.activity import calls
+from musicsvc.store.activity import log as activity_log
+from musicsvc.store.activity.calls import Entry
 from musicsvc.store.engine.binding import bound, current, is_sqlite
+from musicsvc.store.schema import schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from musicsvc.store.abuse_reads import Denial
+    from musicsvc.store.abuse.earlier_reads import Denial
+    from musicsvc.store.activity.log import Log
     from musicsvc.store.engine.store import Store
-    from musicsvc.store.logbook import Log
 
 KEEP_DAYS = 7
 NOW = 100 * DAY
@@ -38,7 +41,7 @@ def call(resource: str, status: int, at: int = NOW, **more: Any) -> Entry:
 
 @pytest.fixture
 def log(store: Store) -> Iterator[Log]:
-    with logbook.of(store.url) as opened:
+    with activity_log.of(store.url) as opened:
         opened.prepare()
         yield opened
 
@@ -59,15 +62,15 @@ def test_only_what_the_account_read_with_success_within_the_days_before_is_known
     denied = [call(f"playlists/{number}", 404) for number in range(1, 7)]
     denied += [call("tracks/7", 403, route=INSIGHTS), call("tracks/8", 403, route=INSIGHTS)]
     denied += [call("conversations/9", 404), call("conversations/9", 404, NOW - 3 * DAY)]
-    log.write(partial(activity.add, reads)).result()
+    log.write(partial(calls.add, reads)).result()
 
-    known = log.read(partial(abuse_reads.read_before, [*denied, *reads], KEEP_DAYS)).result()
+    known = log.read(partial(earlier_reads.read_before, [*denied, *reads], KEEP_DAYS)).result()
 
     expected = [("playlists/1", NOW), ("playlists/2", NOW), ("tracks/8", NOW), ("conversations/9", NOW)]
     assert named(known) == sorted(expected)
-    counted = list(abuse_reads.without([*reads, *denied], known))
+    counted = list(earlier_reads.without([*reads, *denied], known))
     assert counted == reads + [entry for entry in denied if (entry.resource, entry.at) not in expected]
-    assert log.read(partial(abuse_reads.read_before, reads[:4], KEEP_DAYS)).result() == set()
+    assert log.read(partial(earlier_reads.read_before, reads[:4], KEEP_DAYS)).result() == set()
 
 
 def test_what_is_not_written_yet_counts_as_well() -> None:
@@ -79,7 +82,7 @@ def test_what_is_not_written_yet_counts_as_well() -> None:
         call("tracks/4", 200, NOW - 2, route=TRACK),
     ]
     denied = [call(f"playlists/{number}", 404) for number in (1, 2, 3)] + [call("tracks/4", 403, route=INSIGHTS)]
-    assert named(abuse_reads.read_before_in(unwritten, denied)) == [("playlists/1", NOW)]
+    assert named(earlier_reads.read_before_in(unwritten, denied)) == [("playlists/1", NOW)]
 
 
 def named(known: set[Denial]) -> list[tuple[str | None, int]]:
@@ -88,11 +91,11 @@ def named(known: set[Denial]) -> list[tuple[str | None, int]]:
 
 def test_each_denial_costs_a_search_in_an_index_however_large_the_log_is(log: Log) -> None:
     reads = [call(f"playlists/{number % 10}", 200, NOW - number) for number in range(1, 3_000)]
-    log.write(partial(activity.add, reads)).result()
+    log.write(partial(calls.add, reads)).result()
 
     def plan() -> list[str]:
-        denials = abuse_reads.SQLITE if is_sqlite() else abuse_reads.POSTGRES
-        query = abuse_reads.READ_BEFORE.format(denials=denials, keep=KEEP_DAYS * DAY)
+        denials = earlier_reads.SQLITE if is_sqlite() else earlier_reads.POSTGRES
+        query = earlier_reads.READ_BEFORE.format(denials=denials, keep=KEEP_DAYS * DAY)
         values: list[Any] = ["[]"] if is_sqlite() else [[3], ["playlists/1"], [NOW]]
         rows = current().execute_sql(f"EXPLAIN {'QUERY PLAN ' if is_sqlite() else ''}{query}", values).fetchall()
         return [row[-1] for row in rows]
@@ -116,13 +119,13 @@ def test_calls_that_were_logged_before_are_marked_by_what_they_concern(new_datab
         (None, None, False),
     ]
     with schema.migrating(new_database(migrated=False)) as opened, bound(opened):
-        Runner(opened, str(logbook.MIGRATIONS), table_name=logbook.HISTORY).up("0001_activity")
+        Runner(opened, str(activity_log.MIGRATIONS), table_name=activity_log.HISTORY).up("0001_activity")
         for number, (route, resource, _) in enumerate(rows):
             values = (NOW + number, f"r{number}", 3, 7, "", "GET", route, resource, 200, 1.0, 10, True)
             opened.execute_sql(OLD_ROW.format(", ".join([opened.param] * len(values))), values)
 
-        assert logbook.migrate(opened)[0] == "0002_private"
+        assert activity_log.migrate(opened)[0] == "0002_private"
 
-        assert [(entry.route, entry.resource, entry.private) for entry in activity.find(limit=20)] == rows
-        assert {(entry.calls, entry.is_count) for entry in activity.find(limit=20)} == {(1, False)}
-        assert logbook.problems() == []
+        assert [(entry.route, entry.resource, entry.private) for entry in calls.find(limit=20)] == rows
+        assert {(entry.calls, entry.is_count) for entry in calls.find(limit=20)} == {(1, False)}
+        assert activity_log.problems() == []

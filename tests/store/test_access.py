@@ -4,7 +4,7 @@ import pytest
 
 from musicsvc.clock import Clock
 from musicsvc.errors import Conflict, Invalid, NotFound
-from musicsvc.store import access, users
+from musicsvc.store.accounts import api_access, users
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import AccessRequest
 
@@ -12,7 +12,7 @@ EMAIL = "ada@example.test"
 
 
 def ask(store: Store, email: str = EMAIL, now: int = 1) -> AccessRequest:
-    return store.write(lambda: access.request(email, "A player", "100 a day", "Engines Ltd", now=now)).result()
+    return store.write(lambda: api_access.request(email, "A player", "100 a day", "Engines Ltd", now=now)).result()
 
 
 def rights(store: Store, email: str = EMAIL) -> tuple[bool, bool]:
@@ -22,18 +22,18 @@ def rights(store: Store, email: str = EMAIL) -> tuple[bool, bool]:
 
 def test_granting_adds_and_revoking_takes_all(store: Store, clock: Clock) -> None:
     store.write(lambda: users.create(EMAIL, now=clock.now())).result()
-    store.write(lambda: access.grant(users.by_email(EMAIL), plays=True, now=1)).result()
+    store.write(lambda: api_access.grant(users.by_email(EMAIL), plays=True, now=1)).result()
     assert rights(store) == (True, True)
-    store.write(lambda: access.grant(users.by_email(EMAIL), now=1)).result()
+    store.write(lambda: api_access.grant(users.by_email(EMAIL), now=1)).result()
     assert rights(store) == (True, True)
-    store.write(lambda: access.revoke(users.by_email(EMAIL), now=1)).result()
+    store.write(lambda: api_access.revoke(users.by_email(EMAIL), now=1)).result()
     assert rights(store) == (False, False)
 
 
 def test_an_approved_request_of_an_address_without_account_makes_one_without_password(store: Store) -> None:
     asked = ask(store)
     assert asked.state == "pending"
-    request, user, made = store.write(lambda: access.approve("ADA@example.test", now=9)).result()
+    request, user, made = store.write(lambda: api_access.approve("ADA@example.test", now=9)).result()
     assert (request.id, request.state, request.decided_at, made) == (asked.id, "approved", 9, True)
     assert (user.email, user.password_hash) == (EMAIL, None)
     assert rights(store) == (True, False)
@@ -42,44 +42,44 @@ def test_an_approved_request_of_an_address_without_account_makes_one_without_pas
 def test_an_approved_request_of_an_account_gives_it_access(store: Store) -> None:
     store.write(lambda: users.create(EMAIL, now=1)).result()
     asked = ask(store)
-    assert not store.write(lambda: access.approve(asked.id, now=9)).result().made
+    assert not store.write(lambda: api_access.approve(asked.id, now=9)).result().made
     assert rights(store) == (True, False)
 
 
 def test_a_denied_request_keeps_its_reason_and_is_not_decided_again(store: Store) -> None:
     asked = ask(store)
     with pytest.raises(Invalid):
-        store.write(lambda: access.deny(EMAIL, "  ", now=9)).result()
-    denied = store.write(lambda: access.deny(EMAIL, " No reply. ", now=9)).result()
+        store.write(lambda: api_access.deny(EMAIL, "  ", now=9)).result()
+    denied = store.write(lambda: api_access.deny(EMAIL, " No reply. ", now=9)).result()
     assert (denied.state, denied.reason, denied.decided_at) == ("denied", "No reply.", 9)
     with pytest.raises(Conflict, match="is denied already"):
-        store.write(lambda: access.approve(asked.id, now=9)).result()
+        store.write(lambda: api_access.approve(asked.id, now=9)).result()
     with pytest.raises(NotFound):
         store.read(lambda: users.by_email(EMAIL)).result()
 
 
 def test_one_request_of_an_address_is_pending_at_a_time_and_after_a_denial_another(store: Store) -> None:
     ask(store)
-    futures = [store.write(lambda: access.request("Ada@Example.test", "x", "y", "z", now=2)) for _ in range(6)]
+    futures = [store.write(lambda: api_access.request("Ada@Example.test", "x", "y", "z", now=2)) for _ in range(6)]
     assert all(isinstance(future.exception(), Conflict) for future in futures)
-    store.write(lambda: access.deny(EMAIL, "too vague", now=3)).result()
+    store.write(lambda: api_access.deny(EMAIL, "too vague", now=3)).result()
     second = ask(store, now=4)
-    assert store.write(lambda: access.approve(EMAIL, now=5)).result().request.id == second.id
+    assert store.write(lambda: api_access.approve(EMAIL, now=5)).result().request.id == second.id
     with pytest.raises(Conflict, match="has API access already"):
         ask(store)
 
 
 def test_a_request_names_every_field_that_is_missing(store: Store) -> None:
     with pytest.raises(Invalid) as refusal:
-        store.write(lambda: access.request("nobody", " ", "", "x" * 256, now=1)).result()
+        store.write(lambda: api_access.request("nobody", " ", "", "x" * 256, now=1)).result()
     assert set(refusal.value.errors) == {"email", "use_case", "volume", "organization"}
 
 
 def test_an_unknown_request_is_not_found(store: Store) -> None:
     with pytest.raises(NotFound, match=r"There is no request 7\."):
-        store.write(lambda: access.approve(7, now=1)).result()
+        store.write(lambda: api_access.approve(7, now=1)).result()
     with pytest.raises(NotFound, match=r"There is no request by ada@example.test\."):
-        store.write(lambda: access.deny(EMAIL, "why", now=1)).result()
+        store.write(lambda: api_access.deny(EMAIL, "why", now=1)).result()
 
 
 def test_the_list_holds_every_request_and_the_accounts_with_access_that_never_asked(store: Store) -> None:
@@ -87,10 +87,10 @@ def test_the_list_holds_every_request_and_the_accounts_with_access_that_never_as
     store.write(lambda: users.create("granted@example.test", api_access=True, now=1)).result()
     ask(store)
     ask(store, "bob@example.test")
-    store.write(lambda: access.approve(EMAIL, now=2)).result()
+    store.write(lambda: api_access.approve(EMAIL, now=2)).result()
     found = [
         (entry.request and entry.request.email, entry.request and entry.request.state, entry.user and entry.user.email)
-        for entry in store.read(access.list).result()
+        for entry in store.read(api_access.list).result()
     ]
     assert found == [
         (EMAIL, "approved", EMAIL),

@@ -8,11 +8,13 @@ import apsw
 import pytest
 
 from musicsvc.errors import Failure
-from musicsvc.store import activity, logbook, sqlite_files
-from musicsvc.store.activity import Entry, Filter
+from musicsvc.store.activity import calls
+from musicsvc.store.activity import log as activity_log
+from musicsvc.store.activity.calls import Entry, Filter
+from musicsvc.store.activity.log import Log
 from musicsvc.store.engine import binding
+from musicsvc.store.engine.sqlite import files
 from musicsvc.store.engine.store import Store
-from musicsvc.store.logbook import Log
 from musicsvc.store.models import Activity
 
 sqlite = pytest.mark.only_on("sqlite")
@@ -36,17 +38,17 @@ PLAIN = Entry(
 
 @pytest.fixture
 def log(store: Store) -> Iterator[Log]:
-    with logbook.of(store.url) as opened:
+    with activity_log.of(store.url) as opened:
         opened.prepare()
         yield opened
 
 
 def write(log: Store, *entries: Entry) -> None:
-    log.write(lambda: activity.add(entries)).result()
+    log.write(lambda: calls.add(entries)).result()
 
 
 def found(log: Store, limit: int = 100, **wanted: Any) -> list[Entry]:
-    return log.read(lambda: activity.find(Filter(**wanted), limit=limit)).result()
+    return log.read(lambda: calls.find(Filter(**wanted), limit=limit)).result()
 
 
 def test_what_goes_in_comes_out_oldest_first_and_the_newest_where_not_all_are_wanted(log: Log) -> None:
@@ -90,7 +92,7 @@ def test_each_filter_finds_what_it_says(log: Log, wanted: dict[str, Any], expect
 def test_the_entries_of_tokens_are_read_by_an_index_and_oldest_first(log: Log) -> None:
     write(log, *(PLAIN._replace(at=at, token_id=at % 4) for at in (9, 7, 5, 3, 1, 2)))
 
-    found = log.read(lambda: activity.of_tokens({1, 3}, 3)).result()
+    found = log.read(lambda: calls.of_tokens({1, 3}, 3)).result()
 
     assert [entry.at for entry in found] == [3, 5, 7, 9]
 
@@ -110,8 +112,8 @@ def test_no_question_reads_the_whole_log(log: Log) -> None:
             {"since": 1},
             {"statuses": (400, 499)},
         ]
-        ordered = [plan(activity._wanted(Filter(**wanted)).order_by(*newest)) for wanted in filters]
-        return [*ordered, plan(activity._wanted(Filter(request_id="r")))]
+        ordered = [plan(calls._wanted(Filter(**wanted)).order_by(*newest)) for wanted in filters]
+        return [*ordered, plan(calls._wanted(Filter(request_id="r")))]
 
     for shown in log.read(plans).result():
         assert "USING INDEX" in shown
@@ -119,64 +121,64 @@ def test_no_question_reads_the_whole_log(log: Log) -> None:
 
 
 def test_the_log_is_replayed_whole_in_slices(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(activity, "SLICE", 3)
+    monkeypatch.setattr(calls, "SLICE", 3)
     write(log, *(PLAIN._replace(at=at // 4, request_id=str(at)) for at in range(20)))
 
-    assert [int(entry.request_id) for entry in activity.replay(log)] == list(range(20))
-    assert [int(entry.request_id) for entry in activity.replay(log, Filter(since=2, until=3))] == [8, 9, 10, 11]
+    assert [int(entry.request_id) for entry in calls.replay(log)] == list(range(20))
+    assert [int(entry.request_id) for entry in calls.replay(log, Filter(since=2, until=3))] == [8, 9, 10, 11]
 
 
 def test_what_was_written_after_an_entry_is_told_in_the_order_of_writing(log: Log) -> None:
     write(log, PLAIN._replace(at=50))
-    last = log.read(activity.last_id).result()
+    last = log.read(calls.last_id).result()
     write(log, PLAIN._replace(at=40), PLAIN._replace(at=30, status=500))
 
-    later = log.read(lambda: activity.written_after(last)).result()
+    later = log.read(lambda: calls.written_after(last)).result()
 
     assert [entry.at for _, entry in later] == [40, 30]
     assert [key for key, _ in later] == [last + 1, last + 2]
-    assert len(log.read(lambda: activity.written_after(last, Filter(statuses=(500, 599)))).result()) == 1
+    assert len(log.read(lambda: calls.written_after(last, Filter(statuses=(500, 599)))).result()) == 1
 
 
 def test_old_entries_go_a_slice_at_a_time(log: Log) -> None:
     write(log, *(PLAIN._replace(at=at) for at in range(10)))
 
-    gone = [log.write(lambda: activity.prune(7, limit=3)).result() for _ in range(4)]
+    gone = [log.write(lambda: calls.prune(7, limit=3)).result() for _ in range(4)]
 
     assert gone == [3, 3, 1, 0]
     assert [entry.at for entry in found(log)] == [7, 8, 9]
 
 
 def test_the_log_has_no_problems_and_its_table_is_as_the_model_says(log: Log) -> None:
-    assert log.read(logbook.problems).result() == []
+    assert log.read(activity_log.problems).result() == []
 
 
 def test_a_dropped_index_is_a_problem_and_a_log_that_is_not_there_is_none(store: Store) -> None:
     if store.url.startswith("sqlite:///"):
-        assert logbook.check(store.url) == []
-    logbook.make(store.url)
-    with logbook.of(store.url) as log:
+        assert activity_log.check(store.url) == []
+    activity_log.make(store.url)
+    with activity_log.of(store.url) as log:
         log.prepare()
         log.write(lambda: binding.current().execute_sql("DROP INDEX activity_address") and None).result()
 
-    assert logbook.check(store.url) == ["activity log: add index activity (address, at)"]
+    assert activity_log.check(store.url) == ["activity log: add index activity (address, at)"]
 
 
 @sqlite
 def test_a_log_that_cannot_be_read_is_a_problem(store: Store, tmp_path: Path) -> None:
-    logbook.make(store.url, tmp_path / "calls.db")
+    activity_log.make(store.url, tmp_path / "calls.db")
     for damage in ("torn", "newer"):
         spoil(tmp_path / "calls.db", damage)
-        (problem,) = logbook.check(store.url, tmp_path / "calls.db")
+        (problem,) = activity_log.check(store.url, tmp_path / "calls.db")
         assert problem.startswith("activity log: ")
         (tmp_path / "calls.db").unlink()
-        logbook.make(store.url, tmp_path / "calls.db")
+        activity_log.make(store.url, tmp_path / "calls.db")
 
 
 @sqlite
 def test_the_file_is_made_where_it_is_missing_and_for_its_owner_alone(store: Store, tmp_path: Path) -> None:
     file = tmp_path / "other disk" / "calls.db"
-    with logbook.of(store.url, file) as log:
+    with activity_log.of(store.url, file) as log:
         log.prepare()
         log.prepare()
         write(log, PLAIN)
@@ -188,7 +190,7 @@ def test_the_file_is_made_where_it_is_missing_and_for_its_owner_alone(store: Sto
 
 @sqlite
 def test_databases_of_one_folder_have_logs_of_their_own() -> None:
-    from musicsvc.store.logfile import place  # noqa: PLC0415 - SQLite's
+    from musicsvc.store.activity.log_file import place  # noqa: PLC0415 - SQLite's
 
     assert place(Path("data/musicsvc.db")) == Path("data/activity.db")
     assert place(Path("data/other.db")) == Path("data/other-activity.db")
@@ -200,13 +202,13 @@ def test_a_damaged_log_is_kept_aside_and_a_new_one_begun(
     store: Store, tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     file = tmp_path / "activity.db"
-    with logbook.of(store.url, file) as log:
+    with activity_log.of(store.url, file) as log:
         log.prepare()
         write(log, *[PLAIN] * 2_000)
     spoil(file, damage)
     before = file.read_bytes()
 
-    with logbook.of(store.url, file) as log:
+    with activity_log.of(store.url, file) as log:
         log.prepare()
         write(log, PLAIN)
         assert found(log) == [PLAIN]
@@ -229,7 +231,7 @@ def spoil(file: Path, damage: str) -> None:
 @sqlite
 def test_damage_that_shows_while_it_is_written_ends_in_a_new_file(store: Store, tmp_path: Path) -> None:
     file = tmp_path / "activity.db"
-    with logbook.of(store.url, file) as log, logbook.of(store.url, file) as other:
+    with activity_log.of(store.url, file) as log, activity_log.of(store.url, file) as other:
         log.prepare()
         other.prepare()
 
@@ -245,7 +247,7 @@ def test_damage_that_shows_while_it_is_written_ends_in_a_new_file(store: Store, 
 @sqlite
 def test_a_file_that_went_away_is_made_anew_by_the_next_preparation(store: Store, tmp_path: Path) -> None:
     file = tmp_path / "activity.db"
-    with logbook.of(store.url, file) as log:
+    with activity_log.of(store.url, file) as log:
         log.prepare()
         file.unlink()
         with pytest.raises(Failure):
@@ -268,10 +270,10 @@ def test_the_database_itself_and_those_of_other_programs_are_left_alone(store: S
     for file in (data, other):
         before = file.read_bytes()
         with pytest.raises(Failure, match="is no activity log, and is left alone"):
-            logbook.of(store.url, file).prepare()
+            activity_log.of(store.url, file).prepare()
         assert file.read_bytes() == before
 
-    with logbook.of(store.url) as log:
+    with activity_log.of(store.url) as log:
         log.prepare()
     with pytest.raises(Failure, match="belongs to another program"):
-        sqlite_files.examine(data.with_name("activity.db"))
+        files.examine(data.with_name("activity.db"))

@@ -13,7 +13,9 @@ import apsw
 import pytest
 
 from musicsvc.errors import Failure
-from musicsvc.store import backups, backups_folder, backups_proof, opening
+from musicsvc.store import opening
+from musicsvc.store.backups import create, verify
+from musicsvc.store.backups import folder as backup_folder
 from musicsvc.store.engine.binding import current
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Genre, Tag
@@ -66,12 +68,12 @@ def names(path: Path) -> tuple[set[str], set[str]]:
 
 
 def test_a_backup_is_a_whole_database_for_its_owner_alone(store: Store, path: Path, folder: Path) -> None:
-    made = backups.make(path, folder / "one.db")
+    made = create.make(path, folder / "one.db")
     genres, tags = store.read(
         lambda: ({row.name for row in Genre.select()}, {row.name for row in Tag.select()})
     ).result()
     assert names(made.file) == (genres, tags)
-    assert made.facts == backups_proof.prove(made.file)
+    assert made.facts == verify.prove(made.file)
     assert (made.size, made.facts.counts["genre"]) == (made.file.stat().st_size, 4000)
     assert [(file.name, stat.S_IMODE(file.stat().st_mode)) for file in folder.iterdir()] == [("one.db", 0o600)]
 
@@ -86,7 +88,7 @@ def test_writers_go_on_through_every_slice_and_the_backup_holds_the_moment_it_be
         store.write(lambda: unit(f"meanwhile-{len(waits)}")).result()
         waits.append(time.monotonic() - began)
 
-    made = backups.make(path, folder / "one.db", told)
+    made = create.make(path, folder / "one.db", told)
 
     assert len(waits) > 3
     assert max(waits) < LONGEST_WAIT
@@ -105,7 +107,7 @@ def test_a_backup_under_concurrent_writers_holds_whole_units(store: Store, path:
     threads = [threading.Thread(target=write, args=(thread,)) for thread in range(4)]
     for thread in threads:
         thread.start()
-    made = [backups.make(path, folder / f"{number}.db") for number in range(5)]
+    made = [create.make(path, folder / f"{number}.db") for number in range(5)]
     ended.set()
     for thread in threads:
         thread.join()
@@ -120,16 +122,16 @@ def test_a_backup_under_concurrent_writers_holds_whole_units(store: Store, path:
 
 
 def test_until_it_is_proved_a_backup_has_no_name_of_one(path: Path, folder: Path) -> None:
-    target = backups_folder.new_name(folder, 0)
+    target = backup_folder.new_name(folder, 0)
     seen: set[str] = set()
 
     def told(_done: float, _total: float) -> None:
         seen.update(file.name for file in folder.iterdir())
-        assert backups_folder.entries(folder) == []
+        assert backup_folder.entries(folder) == []
 
-    backups.make(path, target, told)
+    create.make(path, target, told)
     assert seen == {f".{target.name}.partial"}
-    assert [entry.file for entry in backups_folder.entries(folder)] == [target]
+    assert [entry.file for entry in backup_folder.entries(folder)] == [target]
 
 
 @pytest.mark.parametrize("moment", [0.0, 0.5, 1.0])
@@ -139,7 +141,7 @@ def test_a_backup_that_is_ended_leaves_nothing(path: Path, folder: Path, moment:
             raise Stop
 
     with pytest.raises(Stop):
-        backups.make(path, folder / "one.db", told)
+        create.make(path, folder / "one.db", told)
     assert list(folder.iterdir()) == []
 
 
@@ -148,21 +150,21 @@ def test_a_backup_that_was_killed_is_swept_by_the_next_and_one_under_way_is_not(
     left.write_bytes(b"half")
     other = folder / ".another-program.partial"
     other.touch()
-    with backups_folder.draft(folder / "musicsvc-20260101T000001Z.db") as under_way:
-        made = backups.make(path, folder / "one.db")
+    with backup_folder.draft(folder / "musicsvc-20260101T000001Z.db") as under_way:
+        made = create.make(path, folder / "one.db")
         assert {file.name for file in folder.iterdir()} == {under_way.path.name, made.file.name, other.name}
 
 
 def test_nothing_is_ever_overwritten(path: Path, folder: Path) -> None:
     (folder / "one.db").write_text("dear to somebody")
     with pytest.raises(Failure, match=r"one\.db is there already"):
-        backups.make(path, folder / "one.db")
+        create.make(path, folder / "one.db")
 
     def told(_done: float, _total: float) -> None:
         (folder / "two.db").write_text("came meanwhile")
 
     with pytest.raises(Failure, match=r"two\.db is there already"):
-        backups.make(path, folder / "two.db", told)
+        create.make(path, folder / "two.db", told)
     assert {file.name: file.read_text() for file in folder.iterdir()} == {
         "one.db": "dear to somebody",
         "two.db": "came meanwhile",
@@ -170,11 +172,11 @@ def test_nothing_is_ever_overwritten(path: Path, folder: Path) -> None:
 
 
 def test_two_backups_of_one_second_have_two_names(folder: Path) -> None:
-    first = backups_folder.new_name(folder, 0)
+    first = backup_folder.new_name(folder, 0)
     first.touch()
-    second = backups_folder.new_name(folder, 0, "")
+    second = backup_folder.new_name(folder, 0, "")
     second.touch()
-    assert [entry.file.name for entry in backups_folder.entries(folder)] == [
+    assert [entry.file.name for entry in backup_folder.entries(folder)] == [
         "musicsvc-19700101T000000Z.db",
         "musicsvc-19700101T000000Z-2.db",
     ]
@@ -182,7 +184,7 @@ def test_two_backups_of_one_second_have_two_names(folder: Path) -> None:
 
 def test_a_folder_that_is_not_there_is_told(path: Path, tmp_path: Path) -> None:
     with pytest.raises(Failure, match=r"There is no folder .*none\. Make it"):
-        backups.make(path, tmp_path / "none" / "one.db")
+        create.make(path, tmp_path / "none" / "one.db")
 
 
 def test_a_disk_without_room_is_told_before_anything_is_copied(
@@ -191,7 +193,7 @@ def test_a_disk_without_room_is_told_before_anything_is_copied(
     usage = shutil.disk_usage(folder)
     monkeypatch.setattr(shutil, "disk_usage", lambda _folder: usage._replace(free=1_500_000))
     with pytest.raises(Failure, match=r"no room for a backup in .*: it needs [0-9.]+ MB, and 1\.5 MB are free"):
-        backups.make(path, folder / "one.db")
+        create.make(path, folder / "one.db")
     assert list(folder.iterdir()) == []
 
 
@@ -211,12 +213,12 @@ def test_a_disk_that_fails_on_the_way_is_told_and_nothing_is_left(
             raise disk.error(code)
 
     with disk.mounted(folder, fault), pytest.raises(Failure, match=says) as refusal:
-        backups.make(path, folder / "one.db")
+        create.make(path, folder / "one.db")
     assert str(folder / "one.db") in refusal.value.message
     assert "\n" not in refusal.value.message
     assert list(folder.iterdir()) == []
     store.write(lambda: unit("after")).result()
-    assert "after" in names(backups.make(path, folder / "one.db").file)[0]
+    assert "after" in names(create.make(path, folder / "one.db").file)[0]
 
 
 def test_a_disk_that_runs_full_meanwhile_gives_no_backup(path: Path, tmp_path: Path) -> None:
@@ -228,16 +230,16 @@ def test_a_disk_that_runs_full_meanwhile_gives_no_backup(path: Path, tmp_path: P
 
         target = small.folder / "one.db"
         with pytest.raises(Failure, match=rf"The (disk of|backup) {target} (is full|cannot be written)"):
-            backups.make(path, target, told)
+            create.make(path, target, told)
         small.empty()
         assert list(small.folder.iterdir()) == []
-        backups.make(path, target)
+        create.make(path, target)
 
 
 def test_two_backups_to_one_name_are_not_made_at_once(path: Path, folder: Path) -> None:
-    with backups_folder.draft(folder / "one.db"), pytest.raises(Failure, match="is under way"):
-        backups.make(path, folder / "one.db")
-    backups.make(path, folder / "one.db")
+    with backup_folder.draft(folder / "one.db"), pytest.raises(Failure, match="is under way"):
+        create.make(path, folder / "one.db")
+    create.make(path, folder / "one.db")
 
 
 def test_a_copy_that_the_disk_spoils_is_not_kept(path: Path, folder: Path) -> None:
@@ -249,7 +251,7 @@ def test_a_copy_that_the_disk_spoils_is_not_kept(path: Path, folder: Path) -> No
                 file.write(b"\xa5" * 8192)
 
     with pytest.raises(Failure, match=rf"^The backup {folder}/one\.db was not kept: the copy is damaged.* db check$"):
-        backups.make(path, folder / "one.db", told)
+        create.make(path, folder / "one.db", told)
     assert list(folder.iterdir()) == []
 
 
@@ -260,7 +262,7 @@ def test_a_database_with_a_row_that_points_at_nothing_is_named_as_what_is_at_fau
     with pytest.raises(
         Failure, match=rf"^The database {path} is damaged, .*points at nothing\. Run: musicsvc db check$"
     ):
-        backups.make(path, folder / "one.db")
+        create.make(path, folder / "one.db")
     assert list(folder.iterdir()) == []
 
 
@@ -272,7 +274,7 @@ def test_a_damaged_database_gives_no_backup(store_url: str, folder: Path) -> Non
     at = len(content) // 2 // 4096 * 4096
     path.write_bytes(content[:at] + b"\xa5" * 4096 + content[at + 4096 :])
     with pytest.raises(Failure, match="damaged"):
-        backups.make(path, folder / "one.db")
+        create.make(path, folder / "one.db")
     assert list(folder.iterdir()) == []
 
 

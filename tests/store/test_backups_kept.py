@@ -9,8 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from musicsvc.clock import DAY, parse
-from musicsvc.store import backups, backups_folder, backups_proof
-from musicsvc.store.backups_folder import SCHEDULED, new_name
+from musicsvc.store.backups import create, verify
+from musicsvc.store.backups import folder as backup_folder
+from musicsvc.store.backups.folder import SCHEDULED, new_name
 
 pytestmark = pytest.mark.only_on("sqlite")
 NOW = parse("2026-03-01T12:00:00Z")
@@ -18,7 +19,7 @@ NOW = parse("2026-03-01T12:00:00Z")
 
 @pytest.fixture
 def sound(store_url: str, tmp_path: Path) -> Path:
-    return backups.make(Path(store_url.removeprefix("sqlite:///")), tmp_path / "sound.db").file
+    return create.make(Path(store_url.removeprefix("sqlite:///")), tmp_path / "sound.db").file
 
 
 @pytest.fixture
@@ -28,7 +29,7 @@ def spoilt(sound: Path, tmp_path: Path) -> Path:
     at = len(content) // 2 // 4096 * 4096
     spoilt = tmp_path / "spoilt.db"
     spoilt.write_bytes(content[:at] + b"\xa5" * 4096 + content[at + 4096 :])
-    backups_proof.glance(spoilt)
+    verify.glance(spoilt)
     return spoilt
 
 
@@ -65,7 +66,7 @@ def test_the_newest_sound_ones_of_the_schedule_stay_and_all_that_is_not_its_own(
     fresh = new_name(folder, NOW, SCHEDULED)
     fresh.hardlink_to(sound)
 
-    gone = set(backups_folder.prune(folder, keep, fresh, now=NOW))
+    gone = set(backup_folder.prune(folder, keep, fresh, now=NOW))
 
     assert not any(file.exists() for file in gone)
     assert all(file.exists() for file in set(files) - gone)
@@ -88,7 +89,7 @@ def test_a_damaged_backup_does_not_count_and_is_told(
     files = _place(folder, {True: sound, False: spoilt}, made)
     fresh = new_name(folder, NOW, SCHEDULED)
     fresh.hardlink_to(sound)
-    assert backups_folder.prune(folder, 2, fresh, now=NOW) == []
+    assert backup_folder.prune(folder, 2, fresh, now=NOW) == []
     assert all(file.exists() for file in files)
     (told,) = caplog.messages
     assert str(next(iter(files))) in told
@@ -105,7 +106,7 @@ def test_a_damaged_backup_does_not_count_and_is_told(
 )
 def test_a_name_tells_what_a_backup_is_for_and_of_when(tmp_path: Path, name: str, kind: str, at: int) -> None:
     (tmp_path / name).touch()
-    (entry,) = backups_folder.entries(tmp_path)
+    (entry,) = backup_folder.entries(tmp_path)
     assert (entry.kind, entry.at) == (kind, at)
 
 
@@ -121,18 +122,18 @@ def test_a_name_tells_what_a_backup_is_for_and_of_when(tmp_path: Path, name: str
 )
 def test_another_name_is_no_backup(tmp_path: Path, name: str) -> None:
     (tmp_path / name).touch()
-    assert backups_folder.entries(tmp_path) == []
+    assert backup_folder.entries(tmp_path) == []
 
 
 def test_the_newest_is_whole_at_a_glance_and_not_of_the_future(sound: Path, tmp_path: Path) -> None:
     folder = tmp_path / "kept"
-    assert backups_folder.newest(folder, NOW) is None
+    assert backup_folder.newest(folder, NOW) is None
     folder.mkdir()
     old, cut, future = (new_name(folder, NOW + days * DAY, SCHEDULED) for days in (-2, -1, 1))
     for file in (old, cut, future):
         shutil.copy(sound, file)
     cut.write_bytes(sound.read_bytes()[:-1])
-    found = backups_folder.newest(folder, NOW)
+    found = backup_folder.newest(folder, NOW)
     assert found is not None
     assert found.file == old
-    assert backups_folder.newest(folder, NOW, "") is None
+    assert backup_folder.newest(folder, NOW, "") is None

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from musicsvc.clock import SECOND
-from musicsvc.store import backups, backups_folder, restoring, sqlite_files
-from musicsvc.store.backups_folder import SCHEDULED
+from musicsvc.store.backups import create, restore
+from musicsvc.store.backups import folder as backup_folder
+from musicsvc.store.backups.folder import SCHEDULED
+from musicsvc.store.engine.sqlite import files
 from tests.faults.crashes import State, recorded
 from tests.store.killed_restoring import NOW, names
 from tests.store.test_restoring import add, killed_beside_its_wal
@@ -50,7 +52,7 @@ def folder(path: Path) -> Path:
 
 def named(state: State) -> list[str]:
     """The backups that the folder shows."""
-    return [name for name in state if backups_folder.NAME.fullmatch(Path(name).name)]
+    return [name for name in state if backup_folder.NAME.fullmatch(Path(name).name)]
 
 
 def whole(state: State) -> None:
@@ -68,21 +70,21 @@ def settled(record: Record) -> State:
 @pytest.mark.usefixtures("links")
 def test_what_bears_a_backups_name_is_whole_and_stays(path: Path, folder: Path) -> None:
     with recorded(path.parent, whole) as record:
-        made = backups.make(path, backups_folder.new_name(folder, NOW))
+        made = create.make(path, backup_folder.new_name(folder, NOW))
         assert list(settled(record)) == [f"backups/{made.file.name}"]
     assert record.steps > 5
 
 
 def test_an_older_backup_goes_only_once_the_new_one_is_on_the_disk(path: Path, folder: Path) -> None:
-    backups.make(path, backups_folder.new_name(folder, NOW, SCHEDULED))
+    create.make(path, backup_folder.new_name(folder, NOW, SCHEDULED))
 
     def check(state: State) -> None:
         whole(state)
         assert named(state)
 
     with recorded(path.parent, check) as record:
-        fresh = backups.make(path, backups_folder.new_name(folder, NOW + SECOND, SCHEDULED)).file
-        (gone,) = backups_folder.prune(folder, 1, fresh, now=NOW + SECOND)
+        fresh = create.make(path, backup_folder.new_name(folder, NOW + SECOND, SCHEDULED)).file
+        (gone,) = backup_folder.prune(folder, 1, fresh, now=NOW + SECOND)
         assert f"backups/{gone.name}" not in record.now
 
 
@@ -94,7 +96,7 @@ def test_a_new_database_has_its_name_only_when_it_is_whole(tmp_path: Path) -> No
     root = tmp_path / "new"
     root.mkdir()
     with recorded(root, check) as record:
-        sqlite_files.create(root / "musicsvc.db")
+        files.create(root / "musicsvc.db")
         assert all("musicsvc.db" in state for state in record.states())
 
 
@@ -106,7 +108,7 @@ def test_a_restore_leaves_the_old_database_or_the_new_one_and_nothing_of_the_oth
 ) -> None:
     other = new_database()
     add(other, "new")
-    backup = backups.make(Path(other.removeprefix("sqlite:///")), tmp_path / "new.db").file
+    backup = create.make(Path(other.removeprefix("sqlite:///")), tmp_path / "new.db").file
     place = prepare(path, tmp_path / "restored", kind)
     kept = kind == "damaged" or (keep and kind != "missing")
 
@@ -122,7 +124,7 @@ def test_a_restore_leaves_the_old_database_or_the_new_one_and_nothing_of_the_oth
             assert second or not kept
 
     with recorded(place.parent, check) as record:
-        done = restoring.restore(backup, place, now=NOW, keep=keep)
+        done = restore.restore(backup, place, now=NOW, keep=keep)
         assert (done.kept is not None) is kept
         for state in record.states():
             assert state[place.name].first_name != place.name

@@ -12,12 +12,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from musicsvc.errors import Failure, Invalid
-from musicsvc.store import comments, users
+from musicsvc.store.accounts import users
+from musicsvc.store.accounts.tokens import Identity
+from musicsvc.store.catalog import comments
 from musicsvc.store.engine.binding import current
+from musicsvc.store.engine.pagination import Page
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Comment, Track
-from musicsvc.store.pagination import Page
-from musicsvc.store.tokens import Identity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

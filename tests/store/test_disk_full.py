@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from musicsvc.errors import Unavailable
-from musicsvc.store import ballast, opening, tokens, users
-from musicsvc.store.ballast import Ballast
+from musicsvc.store import opening
+from musicsvc.store.accounts import tokens, users
+from musicsvc.store.engine.sqlite import reserved_space
+from musicsvc.store.engine.sqlite.reserved_space import Ballast
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Tag
 from tests.faults import small_disk, system
@@ -50,7 +52,7 @@ def _flood() -> None:
 
 
 def _room(file: Path) -> int:
-    return file.with_name(ballast.NAME).stat().st_size
+    return file.with_name(reserved_space.NAME).stat().st_size
 
 
 def test_the_ballast_takes_real_room_and_belongs_to_its_owner_alone(store: Store, file: Path) -> None:
@@ -69,7 +71,7 @@ def test_the_ballast_is_given_up_slice_by_slice_and_taken_back(tmp_path: Path) -
     assert [kept.release() for _ in range(9)] == [True] * 8 + [False]
     assert _room(file) == 0
     kept.refill()
-    assert _room(file) == ballast.SIZE
+    assert _room(file) == reserved_space.SIZE
     file.with_name("ballast").unlink()
     assert not kept.release()
 
@@ -82,7 +84,7 @@ class Room:
         self.written = 0
 
     def __call__(self, operation: str, file: str) -> int:  # noqa: ARG002 - a Fault
-        given = ballast.SIZE - _room(self._file)
+        given = reserved_space.SIZE - _room(self._file)
         return errno.ENOSPC if operation in {"write", "truncate"} and given == 0 else 0
 
 
@@ -101,7 +103,7 @@ def test_a_revocation_among_others_is_written_to_a_full_disk_and_they_are_not(st
         assert [isinstance(future.exception(10), Unavailable) for future in others] == [True] * 5
         assert store.read(_revoked).result() == 2
     store.write(lambda: Tag.create(name="later") and None).result(10)
-    assert _room(file) == ballast.SIZE
+    assert _room(file) == reserved_space.SIZE
 
 
 def test_without_a_ballast_a_revocation_is_refused_and_told_so(store: Store, file: Path) -> None:
@@ -138,7 +140,7 @@ def test_a_disk_that_is_really_full_takes_every_revocation_and_no_other_write(di
         disk.empty()
         store.write(lambda: Tag.create(name="later") and None).result(10)
         store.keep_room()
-        assert _room(disk.folder / "musicsvc.db") == ballast.SIZE
+        assert _room(disk.folder / "musicsvc.db") == reserved_space.SIZE
 
 
 def test_a_database_is_opened_on_a_full_disk_and_takes_a_revocation(disk: SmallDisk, on_it: str) -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from musicsvc.store import email_addresses
+from musicsvc.store.accounts import email_addresses
 
 RESERVED = ("test", "invalid", "local", "internal", "localhost", "onion", "arpa", "example")
 

@@ -7,9 +7,12 @@ from functools import partial
 import pytest
 
 from musicsvc.errors import Conflict, Invalid
-from musicsvc.store import access, mailboxes, opening, schema, soundness, users
+from musicsvc.store import opening
+from musicsvc.store.accounts import api_access, mailboxes, users
+from musicsvc.store.doctor import database
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import accounts
+from musicsvc.store.schema import schema
 from tests import upgrading
 
 NOW = 5_000
@@ -51,7 +54,7 @@ def old_url(new_database: Callable[..., str]) -> str:
 
 def keys(store: Store) -> tuple[dict[int, str | None], dict[int, str | None]]:
     def unit() -> tuple[dict[int, str | None], dict[int, str | None]]:
-        requests = {entry.request.id: entry.request.email_key for entry in access.list() if entry.request}
+        requests = {entry.request.id: entry.request.email_key for entry in api_access.list() if entry.request}
         return {user.id: user.email_key for user in users.list()}, requests
 
     return store.read(unit).result()
@@ -93,8 +96,8 @@ def test_accounts_that_share_a_mailbox_are_listed_until_one_of_them_is_suspended
         assert pairs[0].hint.endswith(
             ": musicsvc user suspend 'ａｎｎ@label.test', or: musicsvc user suspend Ann@Label.test"
         )
-        findings = soundness.of_database(old_url, now=NOW)
-        warnings = [soundness.warning("accounts", pair.finding, pair.hint) for pair in pairs]
+        findings = database.of_database(old_url, now=NOW)
+        warnings = [database.warning("accounts", pair.finding, pair.hint) for pair in pairs]
         assert [finding for finding in findings if finding.check == "accounts"] == warnings
 
         def suspend() -> None:
@@ -108,7 +111,7 @@ def test_accounts_that_share_a_mailbox_are_listed_until_one_of_them_is_suspended
 def test_requests_of_a_mailbox_go_to_the_account_that_is_meant(old_url: str) -> None:
     schema.upgrade(old_url)
     with opening.connect(old_url) as store:
-        listed = store.read(access.list).result()
+        listed = store.read(api_access.list).result()
         assert [(entry.request and entry.request.id, entry.user and entry.user.id) for entry in listed] == [
             (1, 12),
             (2, 11),
@@ -116,13 +119,13 @@ def test_requests_of_a_mailbox_go_to_the_account_that_is_meant(old_url: str) -> 
             (4, 14),
         ]
         with pytest.raises(Conflict, match="is pending already"):
-            store.write(lambda: access.request("EVA@exämple.test", "x", "x", "x", now=NOW)).result()
+            store.write(lambda: api_access.request("EVA@exämple.test", "x", "x", "x", now=NOW)).result()
         for email, request, account in (
             ("eva@exämple.test", 3, 12),
             ("eva@xn--exmple-cua.test", 2, 11),
             ("ANN@label.test", 4, 14),
         ):
-            approval = store.write(partial(access.approve, email, now=NOW)).result()
+            approval = store.write(partial(api_access.approve, email, now=NOW)).result()
             assert (approval.request.id, approval.user.id, approval.made) == (request, account, False)
 
 

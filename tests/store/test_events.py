@@ -6,10 +6,11 @@ from typing import get_args
 import pytest
 
 from musicsvc.errors import Conflict, Failure
-from musicsvc.store import access, events, fixtures, tokens, users
+from musicsvc.store.accounts import api_access, security_events, tokens, users
+from musicsvc.store.accounts.security_events import Event, Filter, Kind
 from musicsvc.store.engine.store import Store
-from musicsvc.store.events import Event, Filter, Kind
 from musicsvc.store.models import SecurityEvent
+from musicsvc.store.seeding import fixtures
 
 EMAIL = "ada@example.test"
 
@@ -28,7 +29,7 @@ def token_id(store: Store) -> int:
 
 
 def told(store: Store) -> list[Event]:
-    return store.read(lambda: events.find(limit=100)).result()
+    return store.read(lambda: security_events.find(limit=100)).result()
 
 
 def act(store: Store, unit: Callable[[], object]) -> None:
@@ -41,11 +42,11 @@ ACTS: list[tuple[str, str | None, Callable[[int], object]]] = [
     ("token.revoked", "leaked", lambda token: tokens.revoke(token, "leaked", now=7, by="api")),
     ("account.suspended", "scraping", lambda _: users.suspend(users.get(1), reason="scraping", now=7, by="api")),
     ("password.set", None, lambda _: users.set_password(users.get(1), "$argon2id$made-up", now=7, by="api")),
-    ("access.revoked", None, lambda _: access.revoke(users.get(1), now=7, by="api")),
+    ("access.revoked", None, lambda _: api_access.revoke(users.get(1), now=7, by="api")),
     (
         "access.granted",
         "with plays of other listeners",
-        lambda _: access.grant(users.get(1), plays=True, now=7, by="api"),
+        lambda _: api_access.grant(users.get(1), plays=True, now=7, by="api"),
     ),
 ]
 
@@ -67,16 +68,16 @@ def test_an_act_of_nobody_else_is_the_command_lines(store: Store, token_id: int)
         users.set_password(user, "$argon2id$made-up", now=2)
         users.suspend(user, now=2)
         users.reinstate(user, now=2)
-        access.grant(user, now=2)
-        access.revoke(user, now=2)
+        api_access.grant(user, now=2)
+        api_access.revoke(user, now=2)
         tokens.revoke(token_id, "leaked", now=2)
         tokens.reinstate(token_id, now=2)
         tokens.regenerate(token_id, now=2)
         tokens.create(users.get(1), "phone", now=2)
         for email in ("ivo@example.test", "uma@example.test"):
-            access.request(email, "to see it work", "small", "Label", now=2)
-        access.approve("ivo@example.test", now=2)
-        access.deny("uma@example.test", "no reason", now=2)
+            api_access.request(email, "to see it work", "small", "Label", now=2)
+        api_access.approve("ivo@example.test", now=2)
+        api_access.deny("uma@example.test", "no reason", now=2)
 
     act(store, unit)
 
@@ -103,9 +104,9 @@ def test_what_is_taken_back_is_told_too_and_repeats_are_not(store: Store, token_
     for _ in range(2):
         act(store, lambda: tokens.revoke(token_id, "leaked", now=2))
         act(store, lambda: users.suspend(users.get(1), now=3))
-        act(store, lambda: access.revoke(users.get(1), now=4))
+        act(store, lambda: api_access.revoke(users.get(1), now=4))
     for _ in range(2):
-        act(store, lambda: access.grant(users.get(1), now=5))
+        act(store, lambda: api_access.grant(users.get(1), now=5))
         act(store, lambda: users.reinstate(users.get(1), now=6))
         act(store, lambda: tokens.reinstate(token_id, now=7))
 
@@ -120,12 +121,12 @@ def test_what_is_taken_back_is_told_too_and_repeats_are_not(store: Store, token_
 
 
 def test_a_request_leaves_its_course(store: Store) -> None:
-    act(store, lambda: access.request(EMAIL, "A player", "100 a day", "Engines Ltd", now=1))
-    act(store, lambda: access.deny(EMAIL, "too vague", now=2))
-    act(store, lambda: access.request(EMAIL, "A player", "100 a day", "Engines Ltd", now=3))
+    act(store, lambda: api_access.request(EMAIL, "A player", "100 a day", "Engines Ltd", now=1))
+    act(store, lambda: api_access.deny(EMAIL, "too vague", now=2))
+    act(store, lambda: api_access.request(EMAIL, "A player", "100 a day", "Engines Ltd", now=3))
     with pytest.raises(Conflict):
-        act(store, lambda: access.request(EMAIL, "A player", "100 a day", "Engines Ltd", now=4))
-    act(store, lambda: access.approve(EMAIL, now=5))
+        act(store, lambda: api_access.request(EMAIL, "A player", "100 a day", "Engines Ltd", now=4))
+    act(store, lambda: api_access.approve(EMAIL, now=5))
 
     assert [event[:3] + event[4:] for event in told(store)] == [
         (1, "access.requested", None, "cli", "request 1"),
@@ -152,15 +153,17 @@ def test_the_events_of_an_account_a_token_and_a_time_are_found(store: Store, tok
     act(store, lambda: users.suspend(users.get(1), now=4))
 
     def kinds(limit: int = 9, **wanted: int) -> list[str]:
-        return [event.kind for event in store.read(lambda: events.find(Filter(**wanted), limit=limit)).result()]
+        return [
+            event.kind for event in store.read(lambda: security_events.find(Filter(**wanted), limit=limit)).result()
+        ]
 
     assert kinds() == ["account.created", "token.regenerated", "account.suspended"]
     assert kinds(limit=1) == ["account.suspended"]
     assert kinds(account_id=1) == ["token.regenerated", "account.suspended"]
     assert kinds(token_id=token_id) == ["token.regenerated"]
     assert kinds(since=3, until=4) == ["token.regenerated"]
-    last = store.read(events.last_id).result()
-    assert [event.at for _, event in store.read(lambda: events.written_after(last - 2)).result()] == [3, 4]
+    last = store.read(security_events.last_id).result()
+    assert [event.at for _, event in store.read(lambda: security_events.written_after(last - 2)).result()] == [3, 4]
 
 
 def test_the_fixtures_say_who_made_them(store: Store) -> None:

@@ -10,11 +10,12 @@ import pytest
 
 from musicsvc.clock import DAY, MovableClock
 from musicsvc.errors import NotFound
-from musicsvc.store import blocks, charts, exports, insights
-from musicsvc.store.audience import Subject
-from musicsvc.store.exports import KINDS, Row
-from musicsvc.store.scopes import Scope
-from musicsvc.store.windows import Window, to_date, window
+from musicsvc.store.insights import charts, export_rows, figures
+from musicsvc.store.insights.export_rows import KINDS, Row
+from musicsvc.store.insights.scopes import Scope
+from musicsvc.store.plays.periods import Window, to_date, window
+from musicsvc.store.plays.rollups import monthly
+from musicsvc.store.plays.rollups.reader import Subject
 from tests.counting import queries
 from tests.listening import SLOT, Catalog, catalog
 
@@ -35,7 +36,7 @@ def made(store: Store, clock: MovableClock) -> Catalog:
         for _ in range(2):
             for each in (made, other):
                 each.hear(_heard(each, chance, now))
-            while blocks.fold(100):
+            while monthly.fold(100):
                 pass
         given = [[(made.tracks[chance.randrange(4)], now - chance.randrange(90) * DAY) for _ in range(9)] for _ in "lr"]
         made.give(*given)
@@ -61,7 +62,7 @@ def test_every_row_holds_the_figures_of_its_endpoint(
         rows = store.read(partial(_rows, kind, Scope(made.manager.user_id), days)).result()
         assert [row.id for row in rows] == {1: made.tracks, 2: made.albums, 3: made.artists}[kind]
         for row in rows:
-            found = store.read(partial(insights.figures, Subject(kind, row.id), days)).result()
+            found = store.read(partial(figures.figures, Subject(kind, row.id), days)).result()
             assert row.figures == found
 
 
@@ -73,25 +74,25 @@ def test_figures_are_the_same_whether_ids_lie_close_or_far_apart(
     def read() -> list[tuple[object, ...]]:
         scope = Scope(made.manager.user_id)
         found: list[tuple[object, ...]] = []
-        for type_ in exports.COLUMNS:
-            with exports.cells(type_, scope, days) as rows:
+        for type_ in export_rows.COLUMNS:
+            with export_rows.cells(type_, scope, days) as rows:
                 found += rows
         return found
 
     close = store.read(read).result()
-    monkeypatch.setattr("musicsvc.store.scopes.CLOSE", 0)
-    monkeypatch.setattr("musicsvc.store.exports.SUBJECTS_A_PIECE", 2)
-    monkeypatch.setattr("musicsvc.store.exports.TRACKS_A_PIECE", 2)
+    monkeypatch.setattr("musicsvc.store.engine.bulk.DENSE", 0)
+    monkeypatch.setattr("musicsvc.store.insights.export_rows.SUBJECTS_A_PIECE", 2)
+    monkeypatch.setattr("musicsvc.store.insights.export_rows.TRACKS_A_PIECE", 2)
     assert store.read(read).result() == close
 
 
 def _rows(kind: int, scope: Scope, days: Window) -> list[Row]:
-    return list(exports.rows(kind, scope, days))
+    return list(export_rows.rows(kind, scope, days))
 
 
 def test_daily_rows_are_the_points_of_the_charts(store: Store, clock: MovableClock, made: Catalog) -> None:
     days = window("30-days", clock.now())
-    rows = store.read(lambda: list(exports.daily(Scope(made.manager.user_id), days))).result()
+    rows = store.read(lambda: list(export_rows.daily(Scope(made.manager.user_id), days))).result()
     expected = []
     for number, track in enumerate(made.tracks):
         points = store.read(partial(charts.of, Subject(1, track), days)).result().points
@@ -127,7 +128,7 @@ def test_the_number_of_queries_does_not_grow_with_the_rows(store: Store, clock: 
     days = window("30-days", clock.now())
 
     def read(scope: Scope) -> None:
-        with exports.cells("tracks", scope, days) as rows:
+        with export_rows.cells("tracks", scope, days) as rows:
             assert list(rows)
 
     def asked(scope: Scope) -> int:

@@ -3,7 +3,7 @@
 import pytest
 
 from musicsvc.errors import Conflict, NotFound
-from musicsvc.store import fingerprints
+from musicsvc.store.catalog import fingerprints
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Track
 

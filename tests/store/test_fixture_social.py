@@ -5,9 +5,7 @@ from typing import Any
 import pytest
 
 from musicsvc.clock import DAY, MovableClock
-from musicsvc.store import fixtures
 from musicsvc.store.engine.store import Store
-from musicsvc.store.invites import LIFETIME
 from musicsvc.store.models import (
     Conversation,
     Follow,
@@ -21,6 +19,8 @@ from musicsvc.store.models import (
     TrackRepost,
     User,
 )
+from musicsvc.store.playlists.invites import LIFETIME
+from musicsvc.store.seeding import fixtures
 
 pytestmark = pytest.mark.usefixtures("world")
 

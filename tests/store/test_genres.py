@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from musicsvc.errors import Invalid
-from musicsvc.store import genres, tags
+from musicsvc.store.catalog import genres, tags
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Genre
 

@@ -13,12 +13,13 @@ import peewee
 import pytest
 
 from musicsvc.errors import Failure, Unavailable
-from musicsvc.store import opening, schema
+from musicsvc.store import opening
 from musicsvc.store.engine.binding import current, savepoint
+from musicsvc.store.engine.sqlite.files import Roomless
+from musicsvc.store.engine.sqlite.store import SqliteStore
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Tag
-from musicsvc.store.sqlite import SqliteStore
-from musicsvc.store.sqlite_files import Roomless
+from musicsvc.store.schema import schema
 from tests.faults.locking import locked
 
 pytestmark = pytest.mark.only_on("sqlite")

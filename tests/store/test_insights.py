@@ -13,10 +13,13 @@ from musicsvc.clock import DAY, MINUTE
 from musicsvc.errors import Forbidden, NotFound
 from musicsvc.server.handlers import insights as handlers
 from musicsvc.server.schemas.insights import PeriodName, PeriodQuery, TimeframeName, TimeframeQuery
-from musicsvc.store import audience, blocks, charts, collaborations, insights, windows
-from musicsvc.store.audience import Subject
+from musicsvc.store.insights import charts, collaborations
+from musicsvc.store.insights import figures as insight_figures
 from musicsvc.store.models import Artist, Track
-from musicsvc.store.rollups import ALBUM, ARTIST, KINDS, TRACK
+from musicsvc.store.plays import periods
+from musicsvc.store.plays.rollups import monthly, reader
+from musicsvc.store.plays.rollups.reader import Subject
+from musicsvc.store.plays.rollups.subjects import ALBUM, ARTIST, KINDS, TRACK
 from tests.conftest import NOW
 from tests.listening import SLOT, TRACKS, Catalog, catalog
 
@@ -51,7 +54,7 @@ def filled(store: Store, heard: list[list[tuple[int, int, str]]], folded: int = 
 
 def fold(store: Store) -> None:
     """Make all blocks that are due."""
-    while store.write(partial(blocks.fold, 1000)).result():
+    while store.write(partial(monthly.fold, 1000)).result():
         pass
 
 
@@ -75,7 +78,7 @@ def test_every_figure_equals_the_one_counted_anew_from_single_plays(
     store.write(partial(made.give, liked, reposted)).result()
     past = made.past
 
-    for period in windows.DAYS:
+    for period in periods.DAYS:
         for track in made.tracks:
             found = data(store, handlers.show_track, Subject(TRACK, track), period=period)
             assert found == past.figures("track", track, period, NOW)
@@ -85,7 +88,7 @@ def test_every_figure_equals_the_one_counted_anew_from_single_plays(
         for artist in made.artists:
             found = data(store, handlers.show_artist, Subject(ARTIST, artist), period=period)
             assert found == past.artist(artist, period, NOW, followers=0)
-    for timeframe in windows.TIMEFRAMES:
+    for timeframe in periods.TIMEFRAMES:
         for noun, handler, subject in (
             ("track", handlers.chart_track, Subject(TRACK, made.tracks[1])),
             ("album", handlers.chart_album, Subject(ALBUM, made.albums[0])),
@@ -103,19 +106,19 @@ def test_an_audience_is_no_less_than_its_largest_part_and_no_more_than_all_parts
     made = filled(store, heard, folded)
 
     for subject in (Subject(ARTIST, made.artists[0]), Subject(ALBUM, made.albums[0]), Subject(TRACK, made.tracks[0])):
-        for period in windows.DAYS:
-            window = windows.window(period, NOW)
+        for period in periods.DAYS:
+            window = periods.window(period, NOW)
             chart = store.read(partial(charts.of, subject, window)).result()
-            figures = store.read(partial(insights.figures, subject, window)).result()
+            figures = store.read(partial(insight_figures.figures, subject, window)).result()
             parts = [point.listeners for point in chart.points]
             assert max(parts) <= chart.totals.listeners <= sum(parts)
             assert figures.listeners == chart.totals.listeners
             assert figures.plays == chart.totals.plays == sum(point.plays for point in chart.points)
             assert figures.listeners <= figures.listeners_total
             assert len(chart.points) == window.days
-    window = windows.window("1-year", NOW)
+    window = periods.window("1-year", NOW)
     tracks, album = (
-        [store.read(partial(insights.figures, subject, window)).result().listeners for subject in subjects]
+        [store.read(partial(insight_figures.figures, subject, window)).result().listeners for subject in subjects]
         for subjects in ([Subject(TRACK, made.tracks[each]) for each in (0, 1)], [Subject(ALBUM, made.albums[0])])
     )
     assert max(tracks) <= album[0] <= sum(tracks)
@@ -127,10 +130,10 @@ def test_what_a_window_leaves_at_midnight_is_in_the_window_before(store: Store, 
     made = filled(store, heard)
     later = NOW + shift
 
-    for period in windows.DAYS:
-        window = windows.window(period, later)
+    for period in periods.DAYS:
+        window = periods.window(period, later)
         within, before, ever = store.read(
-            partial(audience.over, Subject(ARTIST, made.artists[1]), window, window.before)
+            partial(reader.over, Subject(ARTIST, made.artists[1]), window, window.before)
         ).result()
         expected = made.past.figures("artist", made.artists[1], period, later)
         assert (within.plays, len(within.listeners)) == tuple(
@@ -160,24 +163,28 @@ def test_collaborations_are_those_counted_by_hand(store: Store, heard: list[Any]
 def test_growth_is_in_percent_with_one_decimal_and_null_from_nothing(
     now: int, before: int, percent: float | None
 ) -> None:
-    assert insights.change(now, before) == percent
+    assert insight_figures.change(now, before) == percent
 
 
 def test_no_growth_is_never_minus_nought() -> None:
-    assert str(insights.change(99_999, 100_000)) == "0.0"
+    assert str(insight_figures.change(99_999, 100_000)) == "0.0"
 
 
 def test_the_names_of_periods_are_the_same_everywhere() -> None:
-    assert set(get_args(PeriodName)) == set(windows.DAYS)
-    assert set(get_args(TimeframeName)) == set(windows.TIMEFRAMES)
-    assert PeriodQuery().period == windows.DEFAULT == windows.TIMEFRAMES[TimeframeQuery().timeframe]
+    assert set(get_args(PeriodName)) == set(periods.DAYS)
+    assert set(get_args(TimeframeName)) == set(periods.TIMEFRAMES)
+    assert PeriodQuery().period == periods.DEFAULT == periods.TIMEFRAMES[TimeframeQuery().timeframe]
 
 
 def test_who_does_not_manage_it_is_refused_and_what_is_not_there_is_not_found(store: Store) -> None:
     mine, theirs = (store.write(partial(catalog, NOW)).result() for _ in range(2))
     nobodys = store.write(lambda: int(Artist.create(name="Nobody's", created_at=NOW).id)).result()
     uncredited = store.write(lambda: int(Track.create(name="Uncredited", duration=1, created_at=NOW).id)).result()
-    finds: Any = {"track": insights.track_of, "album": insights.album_of, "artist": insights.artist_of}
+    finds: Any = {
+        "track": insight_figures.track_of,
+        "album": insight_figures.album_of,
+        "artist": insight_figures.artist_of,
+    }
 
     for noun, find in finds.items():
         own, other = (getattr(each, f"{noun}s")[0] for each in (mine, theirs))
@@ -186,7 +193,7 @@ def test_who_does_not_manage_it_is_refused_and_what_is_not_there_is_not_found(st
             store.read(partial(find, other, by=mine.manager)).result()
         with pytest.raises(NotFound, match=f"no such {noun}"):
             store.read(partial(find, 2**53 - 1, by=mine.manager)).result()
-    for find, number in ((insights.artist_of, nobodys), (insights.track_of, uncredited)):
+    for find, number in ((insight_figures.artist_of, nobodys), (insight_figures.track_of, uncredited)):
         with pytest.raises(Forbidden):
             store.read(partial(find, number, by=mine.manager)).result()
 
@@ -197,6 +204,6 @@ def test_one_of_several_artists_is_enough_to_see_a_tracks_figures(store: Store) 
         lambda: Artist.update(manager=other.manager.user_id).where(Artist.id == made.artists[1]).execute()
     ).result()
 
-    assert store.read(partial(insights.track_of, made.tracks[1], by=other.manager)).result().id == made.tracks[1]
+    assert store.read(partial(insight_figures.track_of, made.tracks[1], by=other.manager)).result().id == made.tracks[1]
     with pytest.raises(Forbidden):
-        store.read(partial(insights.track_of, made.tracks[0], by=other.manager)).result()
+        store.read(partial(insight_figures.track_of, made.tracks[0], by=other.manager)).result()

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from musicsvc.store import opening, schema
+from musicsvc.store import opening
 from musicsvc.store.engine.binding import current
+from musicsvc.store.schema import schema
 from tests import upgrading
 
 if TYPE_CHECKING:

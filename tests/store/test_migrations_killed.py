@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from musicsvc.errors import Failure
-from musicsvc.store import schema, sqlite_files
+from musicsvc.store.engine.sqlite import files
+from musicsvc.store.schema import schema
 from tests import old
 
 pytestmark = pytest.mark.only_on("sqlite")
@@ -48,7 +49,7 @@ def test_nothing_is_changed_where_no_backup_can_be_made(tmp_path: Path) -> None:
 
 def test_an_empty_database_needs_no_backup(tmp_path: Path) -> None:
     file = tmp_path / "data" / "musicsvc.db"
-    sqlite_files.create(file)
+    files.create(file)
     saved: list[str] = []
     assert schema.upgrade(f"sqlite:///{file}", saved.append) == schema.known()
     assert saved == []

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from musicsvc.errors import Failure
-from musicsvc.store import occupancy, opening, schema
+from musicsvc.store import opening
+from musicsvc.store.engine.sqlite import file_locks
 from musicsvc.store.engine.store import Store
+from musicsvc.store.schema import schema
 from tests.program import until
 
 pytestmark = pytest.mark.only_on("sqlite")
@@ -26,14 +28,14 @@ def file(store_url: str) -> Path:
 
 def _is_free(file: Path) -> bool:
     try:
-        with occupancy.alone(file, patience=0):
+        with file_locks.alone(file, patience=0):
             return True
     except Failure:
         return False
 
 
 def test_users_stand_beside_each_other_and_keep_out_who_wants_it_alone(file: Path) -> None:
-    first, second = occupancy.enter(file), occupancy.enter(file)
+    first, second = file_locks.enter(file), file_locks.enter(file)
     assert not _is_free(file)
     first.release()
     first.release()
@@ -49,10 +51,10 @@ def test_a_store_is_a_user_until_it_is_closed(store_url: str, file: Path) -> Non
 
 
 def test_a_user_waits_for_who_has_it_alone_and_is_then_told(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(occupancy, "PATIENCE_SECONDS", 0.1)
-    with occupancy.alone(file), pytest.raises(Failure, match=r"is being restored or migrated\. Try again"):
+    monkeypatch.setattr(file_locks, "PATIENCE_SECONDS", 0.1)
+    with file_locks.alone(file), pytest.raises(Failure, match=r"is being restored or migrated\. Try again"):
         opening.connect(f"sqlite:///{file}")
-    occupancy.enter(file).release()
+    file_locks.enter(file).release()
 
 
 def test_the_lock_goes_with_a_killed_process(store_url: str, file: Path) -> None:
@@ -67,7 +69,7 @@ def test_the_lock_goes_with_a_killed_process(store_url: str, file: Path) -> None
 
 
 def test_a_child_that_ends_its_copy_does_not_open_the_door_for_its_parent(file: Path) -> None:
-    held = occupancy.enter(file)
+    held = file_locks.enter(file)
     held._process = os.getpid() + 1  # as it is in a child
     descriptor = held._descriptor
     assert descriptor is not None
@@ -79,7 +81,7 @@ def test_a_child_that_ends_its_copy_does_not_open_the_door_for_its_parent(file: 
 
 
 def test_a_store_opens_where_no_lock_can_be_made(store_url: str, file: Path) -> None:
-    occupancy.lock_file(file).mkdir()
+    file_locks.lock_file(file).mkdir()
     with opening.connect(store_url) as store:
         assert store.read(schema.applied).result() == schema.known()
 

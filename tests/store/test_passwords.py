@@ -2,7 +2,7 @@
 
 import pytest
 
-from musicsvc.store import passwords
+from musicsvc.store.accounts import passwords
 
 EMAIL = "Ada.Lovelace@example.test"
 

@@ -2,10 +2,11 @@
 
 from musicsvc.clock import MovableClock
 from musicsvc.errors import NotFound
-from musicsvc.store import playlists, tokens
+from musicsvc.store.accounts import tokens
+from musicsvc.store.engine.pagination import Page
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Playlist, PlaylistInvite, PlaylistTrack
-from musicsvc.store.pagination import Page
+from musicsvc.store.playlists import playlists
 from tests.playlisting import make_tracks
 from tests.serving import person
 

@@ -13,12 +13,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 from musicsvc.clock import DAY, MINUTE, SECOND
-from musicsvc.store import blocks, counts, plays, recount, tokens, users
+from musicsvc.store.accounts import tokens, users
+from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Album, Artist, Listener, PlayDay, Track, TrackArtist, TrackPlays
-from musicsvc.store.plays import Heard
-from musicsvc.store.rollups import ALBUM, ARTIST, TRACK
-from musicsvc.store.tokens import Identity
+from musicsvc.store.plays import ingest, verify
+from musicsvc.store.plays.ingest import Heard
+from musicsvc.store.plays.rollups import days_reader, monthly
+from musicsvc.store.plays.rollups.subjects import ALBUM, ARTIST, TRACK
 from tests.conftest import NOW
 
 TODAY = NOW // DAY
@@ -35,7 +37,7 @@ PLAYED = (0, 1, 2, 31, 40, 70)  # days ago
 SPANS = [
     *((TODAY - back, TODAY + 1 - back) for back in PLAYED),
     (TODAY - 79, TODAY + 1),
-    (0, counts.ALL_TIME),
+    (0, days_reader.ALL_TIME),
 ]
 
 
@@ -66,8 +68,8 @@ def reporter(store: Store) -> Identity:
     return store.write(lambda: account(reports_plays=True)).result()
 
 
-def report(store: Store, heard: Sequence[Heard], by: Identity, now: int = NOW) -> plays.Outcome:
-    return store.write(lambda: plays.report(heard, now=now, by=by)).result()
+def report(store: Store, heard: Sequence[Heard], by: Identity, now: int = NOW) -> ingest.Outcome:
+    return store.write(lambda: ingest.report(heard, now=now, by=by)).result()
 
 
 def read_figures() -> dict[Any, tuple[int, list[int]]]:
@@ -75,7 +77,7 @@ def read_figures() -> dict[Any, tuple[int, list[int]]]:
     found = {}
     for kind, subject, _ in SUBJECTS:
         for first, end in SPANS:
-            heard = counts.over(kind, subject, first, end)
+            heard = days_reader.over(kind, subject, first, end)
             found[kind, subject, first, end] = (heard.plays, sorted(heard.listeners))
     return found
 
@@ -86,8 +88,8 @@ def figures(store: Store) -> dict[Any, tuple[int, list[int]]]:
 
 def test_plays_count_for_the_track_its_album_and_each_of_its_artists(store: Store, reporter: Identity) -> None:
     heard = [Heard(1, NOW, "a"), Heard(2, NOW, "a"), Heard(2, NOW - DAY, "b"), Heard(3, NOW, "a"), Heard(3, NOW, None)]
-    assert report(store, heard, reporter) == plays.Outcome(accepted=5)
-    today, ever = (TODAY, TODAY + 1), (0, counts.ALL_TIME)
+    assert report(store, heard, reporter) == ingest.Outcome(accepted=5)
+    today, ever = (TODAY, TODAY + 1), (0, days_reader.ALL_TIME)
     found = {key: (count, len(people)) for key, (count, people) in figures(store).items() if key[2:] in {today, ever}}
     assert found == {
         (TRACK, 1, *today): (1, 1),
@@ -119,7 +121,12 @@ def test_each_refusal_has_its_reason_and_the_rest_goes_in(store: Store, reporter
     ]
     outcome = report(store, heard, alone)
     assert (outcome.accepted, outcome.repeated) == (2, 0)
-    assert outcome.refused == [(0, plays.UNKNOWN_TRACK), (1, plays.FOR_OTHERS), (3, plays.FUTURE), (5, plays.TOO_OLD)]
+    assert outcome.refused == [
+        (0, ingest.UNKNOWN_TRACK),
+        (1, ingest.FOR_OTHERS),
+        (3, ingest.FUTURE),
+        (5, ingest.TOO_OLD),
+    ]
     assert report(store, heard[1:2], reporter).accepted == 1
 
 
@@ -136,7 +143,7 @@ def test_a_day_ends_at_midnight_utc(store: Store, reporter: Identity) -> None:
     report(store, [Heard(1, midnight - 1, "a"), Heard(1, midnight, "a")], reporter)
     found = figures(store)
     assert (found[TRACK, 1, TODAY - 1, TODAY][0], found[TRACK, 1, TODAY, TODAY + 1][0]) == (1, 1)
-    assert found[TRACK, 1, 0, counts.ALL_TIME] == (2, [1])
+    assert found[TRACK, 1, 0, days_reader.ALL_TIME] == (2, [1])
 
 
 @pytest.mark.parametrize("name", ["a", None])
@@ -188,8 +195,8 @@ def after(store: Store, batches: Sequence[Sequence[Heard]], by: Identity, folds:
         nonlocal found
         accepted = 0
         for batch, most in zip_longest(batches, folds):
-            accepted += plays.report(batch or [], now=NOW, by=by).accepted
-            blocks.fold(most or 0)
+            accepted += ingest.report(batch or [], now=NOW, by=by).accepted
+            monthly.fold(most or 0)
         found = (read_figures(), accepted)
         raise UndoError
 
@@ -252,11 +259,11 @@ def test_blocks_change_nothing_and_late_plays_reach_them(store: Store, reporter:
     old = [Heard(track, NOW - back * DAY, f"l{back % 7}") for track in (1, 2, 3) for back in range(80)]
     report(store, old[:100], reporter)
     before = figures(store)
-    while store.write(lambda: blocks.fold(2)).result():
+    while store.write(lambda: monthly.fold(2)).result():
         pass
     assert figures(store) == before
-    mark = store.read(blocks.mark).result()
-    assert mark[:3] == (TODAY // blocks.DAYS, 1, 0)
+    mark = store.read(monthly.mark).result()
+    assert mark[:3] == (TODAY // monthly.DAYS, 1, 0)
     report(store, old, reporter)
     expected, _ = recounted(old)
     assert {key: (count, len(people)) for key, (count, people) in figures(store).items()} == {
@@ -277,11 +284,11 @@ def test_reports_blocks_and_repeats_at_once_count_each_play_once(store: Store, r
     heard = [Heard(1 + at % 3, NOW - at * 7 * DAY // 60, f"l{at % 11}") for at in range(600)]
 
     def unit(start: int) -> int:
-        accepted = plays.report(heard[start : start + 120], now=NOW, by=reporter).accepted
-        blocks.fold(2)
+        accepted = ingest.report(heard[start : start + 120], now=NOW, by=reporter).accepted
+        monthly.fold(2)
         return accepted
 
     waiting = [store.write(partial(unit, start)) for start in [*range(0, 600, 40)] * 2]
     assert sum(each.result() for each in waiting) == len(heard)
-    report = recount.run(store, check=True, told=lambda _done, _total: None)
+    report = verify.run(store, check=True, told=lambda _done, _total: None)
     assert (report.differing, report.plays) == (0, len(heard))

@@ -12,10 +12,11 @@ import peewee
 import pytest
 
 from musicsvc.errors import Failure, Unavailable
-from musicsvc.store import opening, schema
+from musicsvc.store import opening
 from musicsvc.store.engine.binding import current, locked
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Tag
+from musicsvc.store.schema import schema
 
 psycopg = pytest.importorskip("psycopg")
 pytestmark = pytest.mark.only_on("postgres")

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from musicsvc.store.quotas import AHEAD, GRACE, Demand, Limit, MemoryQuotas, Quotas, Standing
-from musicsvc.store.quotas_file import FileQuotas
+from musicsvc.store.rate_limits.sqlite import FileQuotas
+from musicsvc.store.rate_limits.window import AHEAD, GRACE, Demand, Limit, MemoryQuotas, Quotas, Standing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,7 +47,7 @@ def quotas(request: pytest.FixtureRequest, time: Time, tmp_path: Path) -> Iterat
         yield shared
         shared.close()
         return
-    from musicsvc.store.quotas_postgres import PostgresQuotas  # noqa: PLC0415 - the run on SQLite does without
+    from musicsvc.store.rate_limits.postgres import PostgresQuotas  # noqa: PLC0415 - the run on SQLite does without
 
     table = PostgresQuotas(request.getfixturevalue("store_url"), time)
     table.open()

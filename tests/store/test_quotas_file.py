@@ -16,9 +16,9 @@ import pytest
 
 from musicsvc.clock import Clock
 from musicsvc.errors import Unavailable
-from musicsvc.store import quotas_file
-from musicsvc.store.quotas import Busy, Demand, Limit
-from musicsvc.store.quotas_file import FileQuotas
+from musicsvc.store.rate_limits import sqlite
+from musicsvc.store.rate_limits.sqlite import FileQuotas
+from musicsvc.store.rate_limits.window import Busy, Demand, Limit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -116,7 +116,7 @@ def test_a_damaged_file_is_put_aside(path: Path, damage: bytes | None) -> None:
 
 
 def test_a_file_of_another_version_is_put_aside_and_one_of_another_program_left_alone(path: Path) -> None:
-    for version, program, refused in ((99, quotas_file.APPLICATION_ID, False), (1, 7, True)):
+    for version, program, refused in ((99, sqlite.APPLICATION_ID, False), (1, 7, True)):
         path.unlink(missing_ok=True)
         connection = apsw.Connection(str(path))
         connection.pragma("user_version", version)
@@ -191,7 +191,7 @@ def test_a_file_that_was_moved_away_is_noticed(path: Path) -> None:
 def test_a_flood_of_addresses_takes_no_more_than_its_share_of_the_disk(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(quotas_file, "MOST_ROWS", 150)
+    monkeypatch.setattr(sqlite, "MOST_ROWS", 150)
     with opened(path) as quotas:
         for number in range(500):
             quotas.take([Demand(LIMIT, str(number))])
@@ -203,5 +203,5 @@ def test_a_flood_of_addresses_takes_no_more_than_its_share_of_the_disk(
 
 
 def test_the_file_stands_beside_its_database_under_a_name_of_its_own(tmp_path: Path) -> None:
-    assert quotas_file.place(tmp_path / "musicsvc.db") == tmp_path / "limits.db"
-    assert quotas_file.place(tmp_path / "other.db") == tmp_path / "other-limits.db"
+    assert sqlite.place(tmp_path / "musicsvc.db") == tmp_path / "limits.db"
+    assert sqlite.place(tmp_path / "other.db") == tmp_path / "other-limits.db"

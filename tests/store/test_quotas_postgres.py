@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from musicsvc.errors import Unavailable
-from musicsvc.store.quotas import Demand, Limit
+from musicsvc.store.rate_limits.window import Demand, Limit
 
 psycopg = pytest.importorskip("psycopg")
 
 if TYPE_CHECKING:
-    from musicsvc.store.quotas_postgres import PostgresQuotas
+    from musicsvc.store.rate_limits.postgres import PostgresQuotas
     from tests import databases
 
 pytestmark = pytest.mark.only_on("postgres")
@@ -25,7 +25,7 @@ DEMAND = Demand(LIMIT, "1")
 
 @contextmanager
 def opened(url: str) -> Iterator[PostgresQuotas]:
-    from musicsvc.store.quotas_postgres import PostgresQuotas  # noqa: PLC0415 - the run on SQLite does without
+    from musicsvc.store.rate_limits.postgres import PostgresQuotas  # noqa: PLC0415 - the run on SQLite does without
 
     quotas = PostgresQuotas(url)
     quotas.open()
@@ -83,7 +83,7 @@ def test_a_server_that_is_gone_is_told(store_url: str, template: databases.Templ
 
 def test_the_table_is_not_logged_and_its_rows_go(store_url: str, admin: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert admin.execute("SELECT relpersistence FROM pg_class WHERE relname = 'quota'").fetchone() == ("u",)
-    monkeypatch.setattr("musicsvc.store.quotas_postgres.MOST_ROWS", 5)
+    monkeypatch.setattr("musicsvc.store.rate_limits.postgres.MOST_ROWS", 5)
     with opened(store_url) as quotas:
         for number in range(20):
             quotas.take([Demand(LIMIT, str(number))])

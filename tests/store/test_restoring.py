@@ -13,8 +13,12 @@ import apsw
 import pytest
 
 from musicsvc.errors import Failure
-from musicsvc.store import backups, backups_proof, occupancy, opening, restoring, schema
+from musicsvc.store import opening
+from musicsvc.store.backups import create, verify
+from musicsvc.store.backups import restore as restore_backup
+from musicsvc.store.engine.sqlite import file_locks
 from musicsvc.store.models import Tag
+from musicsvc.store.schema import schema
 from tests.faults import small_disk
 from tests.store.killed_restoring import NOW, contents, names
 
@@ -34,7 +38,7 @@ def backup(new_database: Callable[..., str], tmp_path: Path) -> Path:
     """A backup of another database."""
     url = new_database()
     add(url, "new")
-    return backups.make(Path(url.removeprefix("sqlite:///")), tmp_path / "new.db").file
+    return create.make(Path(url.removeprefix("sqlite:///")), tmp_path / "new.db").file
 
 
 def add(url: str, name: str) -> None:
@@ -52,8 +56,8 @@ def killed_beside_its_wal(path: Path, folder: Path) -> None:
     connection.close()
 
 
-def restore(backup: Path, path: Path) -> restoring.Restored:
-    return restoring.restore(backup, path, now=NOW)
+def restore(backup: Path, path: Path) -> restore_backup.Restored:
+    return restore_backup.restore(backup, path, now=NOW)
 
 
 def test_the_backup_stands_in_its_place_and_the_old_database_beside_it(path: Path, backup: Path) -> None:
@@ -61,7 +65,7 @@ def test_the_backup_stands_in_its_place_and_the_old_database_beside_it(path: Pat
     done = restore(backup, path)
     assert done.kept == path.with_name("musicsvc-before-restore-20260301T120000Z.db")
     assert (names(path), names(done.kept)) == ({"new"}, {"old"})
-    assert done.facts == backups_proof.prove(done.kept.with_name(path.name))
+    assert done.facts == verify.prove(done.kept.with_name(path.name))
     assert backup.read_bytes() == before
     modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
     assert set(modes.values()) == {0o600}
@@ -90,7 +94,7 @@ def test_a_damaged_database_is_set_aside_with_all_its_parts(path: Path, backup: 
     place = tmp_path / "killed" / "musicsvc.db"
     wal = place.with_name("musicsvc.db-wal").read_bytes()
     place.write_bytes(b"noise " * 10_000)
-    kept = restoring.restore(backup, place, now=NOW, keep=False).kept
+    kept = restore_backup.restore(backup, place, now=NOW, keep=False).kept
     assert names(place) == {"new"}
     assert kept is not None
     assert kept.read_bytes() == b"noise " * 10_000
@@ -98,7 +102,7 @@ def test_a_damaged_database_is_set_aside_with_all_its_parts(path: Path, backup: 
 
 
 def test_an_old_database_is_not_kept_where_nobody_wants_it(path: Path, backup: Path) -> None:
-    assert restoring.restore(backup, path, now=NOW, keep=False).kept is None
+    assert restore_backup.restore(backup, path, now=NOW, keep=False).kept is None
     assert names(path) == {"new"}
     assert not list(path.parent.glob("*before*"))
 
@@ -207,15 +211,15 @@ def test_a_store_that_is_opened_during_a_restore_waits_for_it_or_is_refused(
     def told(_done: float, _total: float) -> None:
         if not waiting:
             with monkeypatch.context() as patch:
-                patch.setattr(occupancy, "PATIENCE_SECONDS", 0)
+                patch.setattr(file_locks, "PATIENCE_SECONDS", 0)
                 with pytest.raises(Failure, match=r"is being restored or migrated\. Try again when that is done\."):
                     opening.connect(url)
         waiting.append(threading.Thread(target=open_and_read))
         waiting[-1].start()
-        time.sleep(2 * occupancy.POLL_SECONDS)
+        time.sleep(2 * file_locks.POLL_SECONDS)
         assert not found
 
-    restoring.restore(backup, path, now=NOW, told=told)
+    restore_backup.restore(backup, path, now=NOW, told=told)
     for thread in waiting:
         thread.join()
     assert found == [{"new"}] * len(waiting)
@@ -250,7 +254,7 @@ def test_an_older_backup_is_restored_and_then_upgraded(path: Path, backup: Path)
 
 
 def test_a_database_that_was_left_for_good_opens_as_before(path: Path) -> None:
-    restoring._leave(path)
+    restore_backup._leave(path)
     with opening.connect(f"sqlite:///{path}") as store:
         assert store.read(lambda: [tag.name for tag in Tag.select()]).result() == ["old"]
         store.write(lambda: Tag.create(name="next")).result()
@@ -261,7 +265,7 @@ def test_a_database_that_was_left_for_good_opens_as_before(path: Path) -> None:
 
 def test_progress_reaches_the_whole_and_never_exceeds_it(path: Path, backup: Path) -> None:
     steps: list[tuple[float, float]] = []
-    restoring.restore(backup, path, now=NOW, told=lambda done, total: steps.append((done, total)))
+    restore_backup.restore(backup, path, now=NOW, told=lambda done, total: steps.append((done, total)))
     size = backup.stat().st_size
     assert (size, size) in steps
     assert all(0 <= done <= total for done, total in steps)
@@ -282,7 +286,7 @@ def test_a_full_disk_is_told_and_the_old_database_stands(
         if moment == 0:
             small.fill()
         with pytest.raises(Failure, match=r"There is no room in|No space left|cannot be (opened|closed)"):
-            restoring.restore(backup, place, now=NOW, told=told)
+            restore_backup.restore(backup, place, now=NOW, told=told)
         small.empty()
         assert names(place) == {"old"}
         assert not list(small.folder.glob(".*"))

@@ -13,9 +13,11 @@ import peewee
 import pytest
 
 from musicsvc.errors import Failure
-from musicsvc.store import models, opening, schema, sqlite_files
+from musicsvc.store import models, opening
 from musicsvc.store.engine.binding import current
+from musicsvc.store.engine.sqlite import files
 from musicsvc.store.engine.store import Store
+from musicsvc.store.schema import schema
 from tests import upgrading
 
 sqlite = pytest.mark.only_on("sqlite")
@@ -178,7 +180,7 @@ def test_every_table_is_strict_and_no_id_is_given_twice(store: Store) -> None:
 @sqlite
 def test_the_data_folder_and_its_files_are_for_their_owner_alone(tmp_path: Path) -> None:
     file = tmp_path / "new" / "musicsvc.db"
-    sqlite_files.create(file)
+    files.create(file)
     url = f"sqlite:///{file}"
     schema.upgrade(url)
 
@@ -194,10 +196,10 @@ def test_the_data_folder_and_its_files_are_for_their_owner_alone(tmp_path: Path)
 @sqlite
 def test_a_database_is_made_once_and_never_replaced(tmp_path: Path) -> None:
     file = tmp_path / "new" / "musicsvc.db"
-    sqlite_files.create(file)
+    files.create(file)
     before = file.read_bytes()
 
-    sqlite_files.create(file)
+    files.create(file)
 
     assert file.read_bytes() == before
     assert [path.name for path in file.parent.iterdir()] == ["musicsvc.db"]

@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 
 from musicsvc.clock import Clock
 from musicsvc.errors import Failure
-from musicsvc.store import opening, schema, search, users
+from musicsvc.store import opening
+from musicsvc.store.accounts import user_search, users
 from musicsvc.store.engine.binding import current
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import User
+from musicsvc.store.schema import schema
 
 
 class UndoError(Failure):
@@ -26,7 +28,7 @@ def _people(*names: str) -> dict[int, str]:
         number = len(made)
         values = {"email": f"{number}@x.test", "email_key": f"{number}@x.test", "display_name": name, "created_at": 0}
         made[User.insert(**values).execute()] = name
-    search.add(made.items())
+    user_search.add(made.items())
     return made
 
 
@@ -35,7 +37,7 @@ def _found(store: Store, names: list[str], query: str, limit: int = 10) -> list[
 
     def unit() -> None:
         _people(*names)
-        raise UndoError("\n".join(person.display_name for person in search.find(query, limit)))
+        raise UndoError("\n".join(person.display_name for person in user_search.find(query, limit)))
 
     error = store.write(unit).exception()
     assert isinstance(error, UndoError), error
@@ -44,7 +46,7 @@ def _found(store: Store, names: list[str], query: str, limit: int = 10) -> list[
 
 def _tier(name: str, query: str) -> int | None:
     """How well the name matches, by the rule and not by an index."""
-    name, query = search.fold(name), search.fold(query)
+    name, query = user_search.fold(name), user_search.fold(query)
     if not query:
         return None
     if name.startswith(query):
@@ -71,9 +73,9 @@ def test_a_search_finds_what_the_rule_says_and_in_its_order(
     for text in (query, name[start : start + part.draw(st.integers(1, 4))]):
 
         def unit(text: str = text) -> None:
-            tiers = [(_tier(name, text), len(search.fold(name)), key) for key, name in _people(*names).items()]
+            tiers = [(_tier(name, text), len(user_search.fold(name)), key) for key, name in _people(*names).items()]
             expected = [key for tier, _, key in sorted(row for row in tiers if row[0] is not None)]
-            assert [person.id for person in search.find(text, limit)] == expected[:limit]
+            assert [person.id for person in user_search.find(text, limit)] == expected[:limit]
             raise UndoError("")
 
         error = store.write(unit).exception()
@@ -82,9 +84,9 @@ def test_a_search_finds_what_the_rule_says_and_in_its_order(
 
 @given(st.text(max_size=20))
 def test_a_folded_text_is_its_own_folding_and_holds_no_mark(text: str) -> None:
-    folded = search.fold(text)
-    assert search.fold(folded) == folded
-    assert not set(folded) & set(search.NAME_BEGINS + search.WORD_BEGINS)
+    folded = user_search.fold(text)
+    assert user_search.fold(folded) == folded
+    assert not set(folded) & set(user_search.NAME_BEGINS + user_search.WORD_BEGINS)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +138,7 @@ def test_one_or_two_characters_match_at_the_start_of_a_word(store: Store, query:
 def test_signs_that_searches_know_stand_for_themselves(store: Store, query: str) -> None:
     names = ["1000", "aXb", "annals", "NEAR", "a", "-- '' --", "anything"]
     assert _found(store, names, query) == []
-    if search.fold(query) == query.lower():
+    if user_search.fold(query) == query.lower():
         assert _found(store, [*names, f"x {query} y"], f"x {query}") == [f"x {query} y"]
 
 
@@ -147,7 +149,7 @@ def test_what_nobody_has_or_nobody_can_see_finds_nobody(store: Store, query: str
 
 def test_an_account_is_found_as_soon_as_it_is_made_and_not_while_it_is_suspended(store: Store, clock: Clock) -> None:
     def found() -> list[int]:
-        return store.read(lambda: [person.id for person in search.find("ada", 10)]).result()
+        return store.read(lambda: [person.id for person in user_search.find("ada", 10)]).result()
 
     made = store.write(lambda: users.create("ada.l@example.test", now=clock.now())).result()
     assert found() == [made.id]
@@ -167,15 +169,15 @@ def test_an_account_that_was_not_made_after_all_is_not_found(store: Store, clock
 
     with pytest.raises(UndoError):
         store.write(unit).result()
-    assert store.read(lambda: search.find("ada", 10)).result() == []
+    assert store.read(lambda: user_search.find("ada", 10)).result() == []
 
 
 def test_the_index_can_be_made_anew(store: Store, clock: Clock) -> None:
     made = store.write(lambda: users.create("ada@example.test", now=clock.now())).result()
     store.write(lambda: User.update(display_name="Grace").where(User.id == made.id).execute()).result()
-    store.write(search.rebuild).result()
-    assert store.read(lambda: search.find("ada", 10)).result() == []
-    assert store.read(lambda: search.find("grace", 10)).result() == [(made.id, "Grace", None)]
+    store.write(user_search.rebuild).result()
+    assert store.read(lambda: user_search.find("ada", 10)).result() == []
+    assert store.read(lambda: user_search.find("grace", 10)).result() == [(made.id, "Grace", None)]
 
 
 def test_accounts_of_an_older_database_are_found_after_its_upgrade(
@@ -204,7 +206,7 @@ def test_accounts_of_an_older_database_are_found_after_its_upgrade(
     assert schema.upgrade(url) == newer
 
     with opening.connect(url) as store:
-        assert store.read(lambda: search.find("ada", 10)).result() == [(1, "Ada Lovelace", None)]
+        assert store.read(lambda: user_search.find("ada", 10)).result() == [(1, "Ada Lovelace", None)]
         assert store.read(schema.problems).result() == []
 
 

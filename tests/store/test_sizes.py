@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from musicsvc.server.shapes import catalog
-from musicsvc.store import albums, bulk, genres, sizes, tags, tracks
+from musicsvc.store.catalog import albums, genres, sizes, tags, tracks
+from musicsvc.store.engine import bulk
+from musicsvc.store.engine.pagination import Page
 from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist, TrackGenre, TrackTag
-from musicsvc.store.pagination import Page
 
 if TYPE_CHECKING:
     from musicsvc.store.engine.store import Store

@@ -8,9 +8,12 @@ import apsw
 import pytest
 
 from musicsvc.errors import Failure
-from musicsvc.store import address, opening, schema, sqlite_files
+from musicsvc.store import opening
 from musicsvc.store.engine import binding
+from musicsvc.store.engine import url as database_url
+from musicsvc.store.engine.sqlite import files
 from musicsvc.store.models import Genre, Tag
+from musicsvc.store.schema import schema
 
 LOCKS = (".migrating", ".in-use")
 sqlite = pytest.mark.only_on("sqlite")
@@ -83,7 +86,7 @@ def test_a_spoilt_file_is_refused_and_left_as_it_is(file: Path, spoil: Callable[
         assert str(file) in message
         assert re.search(r"musicsvc init|elsewhere", message)
         assert "\n" not in message
-    sqlite_files.create(file)
+    files.create(file)
     assert _content(file) == before
 
 
@@ -135,14 +138,14 @@ def test_a_database_of_a_newer_program_is_refused(store_url: str) -> None:
 
     for message in _refusals(store_url):
         fault, _, way_out = message.partition("musicsvc. ")
-        assert fault == f"{address.named(store_url)} was made by a newer "
+        assert fault == f"{database_url.named(store_url)} was made by a newer "
         assert way_out == "Install that version, or restore an older backup."
         assert "\n" not in message
 
 
 def test_a_database_is_named_by_its_file_or_its_address_without_the_password() -> None:
-    assert address.named("sqlite:////var/lib/musicsvc.db") == "The database /var/lib/musicsvc.db"
-    assert address.named("postgresql://ada:s3cret@db/x") == "The database postgresql://ada:***@db/x"
+    assert database_url.named("sqlite:////var/lib/musicsvc.db") == "The database /var/lib/musicsvc.db"
+    assert database_url.named("postgresql://ada:s3cret@db/x") == "The database postgresql://ada:***@db/x"
 
 
 def test_a_database_of_an_older_program_is_refused_with_the_command_to_run(
@@ -155,14 +158,16 @@ def test_a_database_of_an_older_program_is_refused_with_the_command_to_run(
 
     with pytest.raises(
         Failure,
-        match=rf"^{re.escape(address.named(store_url))} is of an older schema \(.*\)\. Run: musicsvc db upgrade$",
+        match=rf"^{re.escape(database_url.named(store_url))} is of an older schema \(.*\)\. Run: musicsvc db upgrade$",
     ):
         opening.connect(store_url)
 
 
 def test_a_database_without_tables_is_refused_with_the_command_to_run(new_database: Callable[..., str]) -> None:
     url = new_database(migrated=False)
-    with pytest.raises(Failure, match=rf"^{re.escape(address.named(url))} has no tables yet\. Run: musicsvc init$"):
+    with pytest.raises(
+        Failure, match=rf"^{re.escape(database_url.named(url))} has no tables yet\. Run: musicsvc init$"
+    ):
         opening.connect(url)
 
 

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from musicsvc.clock import DAY
-from musicsvc.store import audience, blocks, counts, regrouping, stretches
-from musicsvc.store.audience import Subject
 from musicsvc.store.models import PlayStretch, Track
-from musicsvc.store.rollups import ALBUM, ARTIST, TRACK
-from musicsvc.store.windows import Window
+from musicsvc.store.plays import reattribution
+from musicsvc.store.plays.periods import Window
+from musicsvc.store.plays.rollups import days_reader, monthly, reader, weekly
+from musicsvc.store.plays.rollups.reader import Subject
+from musicsvc.store.plays.rollups.subjects import ALBUM, ARTIST, TRACK
 from tests.conftest import NOW
 from tests.listening import SLOT, Catalog, catalog
 from tests.recounting import PlayOf
@@ -40,7 +41,7 @@ def plays(made: Catalog, chance: random.Random, count: int, days: range) -> list
 
 
 def fold(store: Store) -> None:
-    while store.write(partial(blocks.fold, 100)).result():
+    while store.write(partial(monthly.fold, 100)).result():
         pass
 
 
@@ -79,13 +80,13 @@ def agrees(store: Store, made: Catalog, first: int, length: int) -> None:
         played = past[noun, subject.id]
         expected = [heard_by(played, each.first, each.end) for each in (later, later.before)]
         expected.append(heard_by(played, 0, TODAY + 2))
-        found = store.read(partial(audience.over, subject, later, later.before)).result()
+        found = store.read(partial(reader.over, subject, later, later.before)).result()
         assert [(each.plays, len(each.listeners)) for each in found] == expected
-        whole = store.read(partial(counts.over, *subject, later.first, later.end)).result()
+        whole = store.read(partial(days_reader.over, *subject, later.first, later.end)).result()
         assert (whole.plays, len(whole.listeners)) == expected[0]
     tracks = made.tracks
-    some = store.read(partial(counts.plays_of, TRACK, tracks, later.first, later.end)).result()
-    unique = store.read(partial(counts.listeners_of, TRACK, tracks, later.first, later.end)).result()
+    some = store.read(partial(days_reader.plays_of, TRACK, tracks, later.first, later.end)).result()
+    unique = store.read(partial(days_reader.listeners_of, TRACK, tracks, later.first, later.end)).result()
     for track in tracks:
         assert (some.get(track, 0), unique.get(track, 0)) == heard_by(past["track", track], later.first, later.end)
 
@@ -102,8 +103,8 @@ def made_of(store: Store, subject: Subject) -> list[int]:
 
 
 def test_any_window_says_what_the_single_plays_say(store: Store, made: Catalog) -> None:
-    last = (TODAY - 1) // stretches.DAYS
-    assert made_of(store, Subject(TRACK, made.tracks[0])) == [*range(last - stretches.KEPT, last)]
+    last = (TODAY - 1) // weekly.DAYS
+    assert made_of(store, Subject(TRACK, made.tracks[0])) == [*range(last - weekly.KEPT, last)]
     assert made_of(store, Subject(TRACK, made.tracks[4])) == []
     chance = random.Random(5)
 
@@ -120,7 +121,7 @@ def test_what_comes_in_late_is_in_the_stretches_too(store: Store, made: Catalog)
 
     after = store.read(lambda: stretch_plays(subject)).result()
     assert {number: after[number] - before[number] for number in after if after[number] != before[number]} == {
-        (TODAY - 20) // stretches.DAYS: 50
+        (TODAY - 20) // weekly.DAYS: 50
     }
     agrees(store, made, TODAY + 1 - 60, 30)
 
@@ -134,7 +135,7 @@ def test_a_track_that_moves_takes_its_plays_out_of_the_stretches(store: Store, m
     track, old, new = made.tracks[0], made.albums[0], made.albums[1]
 
     def move() -> None:
-        with regrouping.following([track]):
+        with reattribution.following([track]):
             Track.update(album=new).where(Track.id == track).execute()
 
     store.write(move).result()
@@ -149,11 +150,11 @@ def test_stretches_of_long_ago_are_let_go(store: Store, made: Catalog) -> None:
     store.write(partial(made.hear, plays(made, chance, 2500, range(-40, 1)))).result()
     fold(store)
 
-    last = (TODAY + 40) // stretches.DAYS
+    last = (TODAY + 40) // weekly.DAYS
     kept = made_of(store, Subject(TRACK, made.tracks[0]))
 
     assert kept
-    assert min(kept) == last - stretches.KEPT
+    assert min(kept) == last - weekly.KEPT
 
 
 @pytest.mark.parametrize(
@@ -161,9 +162,9 @@ def test_stretches_of_long_ago_are_let_go(store: Store, made: Catalog) -> None:
     [(set(), []), ({*range(8)}, [0]), ({*range(1, 16)}, [1]), ({*range(24)} - {9}, [0, 2]), ({*range(7)}, [])],
 )
 def test_a_stretch_lies_in_days_or_does_not(days: set[int], whole: list[int]) -> None:
-    assert stretches.within(days) == whole
+    assert weekly.within(days) == whole
 
 
 def test_nothing_is_made_where_nothing_was_played(store: Store) -> None:
-    make: Callable[[], bool] = stretches.fold
+    make: Callable[[], bool] = weekly.fold
     assert store.write(make).result() is False

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from musicsvc.clock import DAY, SECOND, MovableClock
 from musicsvc.errors import Conflict, Forbidden, Invalid, NotFound
-from musicsvc.store import access, tokens, users
+from musicsvc.store.accounts import api_access, tokens, users
+from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Token, User
-from musicsvc.store.tokens import Identity
 
 BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase
 
@@ -22,7 +22,7 @@ BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase
 def ada(store: Store, clock: MovableClock) -> User:
     def unit() -> User:
         user = users.create("ada@example.test", display_name="Ada", now=clock.now())
-        access.grant(user, now=1)
+        api_access.grant(user, now=1)
         return user
 
     return store.write(unit).result()
@@ -91,7 +91,7 @@ def test_a_request_learns_all_of_its_caller_from_one_digest(
 def test_an_identity_holds_what_was_granted_and_suspended_since(
     store: Store, ada: User, made: tuple[Token, str]
 ) -> None:
-    store.write(lambda: access.grant(users.get(ada.id), plays=True, now=1)).result()
+    store.write(lambda: api_access.grant(users.get(ada.id), plays=True, now=1)).result()
     store.write(lambda: users.suspend(users.get(ada.id), now=1)).result()
     identity = identify(store, made[1])
     assert identity
@@ -117,7 +117,7 @@ def test_only_the_digest_of_a_value_is_stored(store: Store, made: tuple[Token, s
 
 
 def test_an_account_without_access_or_suspended_gets_no_token(store: Store, clock: MovableClock, ada: User) -> None:
-    store.write(lambda: access.revoke(users.get(ada.id), now=1)).result()
+    store.write(lambda: api_access.revoke(users.get(ada.id), now=1)).result()
     with pytest.raises(Forbidden, match=r"The account has no API access\."):
         store.write(lambda: tokens.create(users.get(ada.id), "laptop", now=clock.now())).result()
     token, _ = store.write(

@@ -6,7 +6,7 @@ import pytest
 
 from musicsvc.clock import Clock
 from musicsvc.errors import Invalid, NotFound
-from musicsvc.store import users
+from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from musicsvc.errors import Forbidden
 from musicsvc.server.shapes import users as shapes
 from musicsvc.server.shapes.envelope import JSON, Site, ok
-from musicsvc.store import passwords, tokens, users
+from musicsvc.store.accounts import passwords, tokens, users
 
 if TYPE_CHECKING:
     from musicsvc.config import Settings

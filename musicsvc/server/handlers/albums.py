@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from musicsvc.server.shapes import catalog as shapes
 from musicsvc.server.shapes.envelope import JSON, ok, paginator
-from musicsvc.store import albums
+from musicsvc.store.catalog import albums
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from musicsvc.server.large_answers import Builder
     from musicsvc.server.schemas.catalog import AlbumIn, AlbumParts
     from musicsvc.server.schemas.fields import Pages
-    from musicsvc.store.albums import AlbumRow
-    from musicsvc.store.tokens import Identity
+    from musicsvc.store.accounts.tokens import Identity
+    from musicsvc.store.catalog.albums import AlbumRow
 
 
 def index(query: Pages, caller: Identity | None, answer: Builder) -> JSON:

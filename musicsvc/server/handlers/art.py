@@ -11,7 +11,7 @@ from musicsvc.reports import avatars, covers
 from musicsvc.server import signing
 from musicsvc.server.schemas.fields import parse_id
 from musicsvc.server.shapes.envelope import JSON, Download, Site, ok
-from musicsvc.store import installation, users
+from musicsvc.store.accounts import secrets, users
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,7 +52,7 @@ def list_templates(site: Site) -> JSON:
 def preview(body: PreviewIn, site: Site, now: int) -> JSON:
     """Preview a cover: the answer names a picture that can be fetched for 24 hours."""
     value = [body.template_id, body.title, body.artist, (now + DAY) // SECOND]
-    signed = signing.sign(installation.key(PURPOSE), value)
+    signed = signing.sign(secrets.key(PURPOSE), value)
     return ok(preview_url=f"{site.root}/cover-art/previews/{signed}{SUFFIX}")
 
 
@@ -60,7 +60,7 @@ def show_preview(name: str, now: int, pictures: Pictures) -> Picture | Download:
     """Show a cover, drawn from its signed address."""
     signed, dot, kind = name.rpartition(".")
     try:
-        template_id, title, artist, until = signing.verify(installation.key(PURPOSE), signed)
+        template_id, title, artist, until = signing.verify(secrets.key(PURPOSE), signed)
     except ValueError:
         raise NotFound(GONE) from None
     if dot + kind != SUFFIX:

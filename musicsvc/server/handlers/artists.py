@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from musicsvc.server.shapes import catalog as shapes
 from musicsvc.server.shapes.envelope import JSON, ok, paginator
-from musicsvc.store import albums, artists, tracks
+from musicsvc.store.catalog import albums, artists, tracks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from musicsvc.server.large_answers import Builder
     from musicsvc.server.schemas.catalog import ArtistIn
     from musicsvc.server.schemas.fields import Pages
-    from musicsvc.store.albums import AlbumRow
-    from musicsvc.store.artists import ArtistRow
-    from musicsvc.store.tokens import Identity
-    from musicsvc.store.tracks import TrackRow
+    from musicsvc.store.accounts.tokens import Identity
+    from musicsvc.store.catalog.albums import AlbumRow
+    from musicsvc.store.catalog.artists import ArtistRow
+    from musicsvc.store.catalog.tracks import TrackRow
 
 
 def index(query: Pages, caller: Identity | None) -> JSON:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from musicsvc.server.shapes import catalog
 from musicsvc.server.shapes import messaging as shapes
 from musicsvc.server.shapes.envelope import JSON, Site, ok, paginator
-from musicsvc.store import collections, tracks
+from musicsvc.store.catalog import tracks
+from musicsvc.store.playlists import collections
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
     from musicsvc.server.large_answers import Builder
     from musicsvc.server.schemas.collections import CollectionIn
     from musicsvc.server.schemas.fields import Pages
-    from musicsvc.store.collections import CollectionRow
-    from musicsvc.store.tokens import Identity
+    from musicsvc.store.accounts.tokens import Identity
+    from musicsvc.store.playlists.collections import CollectionRow
 
 
 def create(body: CollectionIn, caller: Identity, site: Site, now: int, answer: Builder) -> JSON:

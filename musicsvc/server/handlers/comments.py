@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from musicsvc.server.shapes import catalog as shapes
 from musicsvc.server.shapes.envelope import JSON, Site, ok, paginator
-from musicsvc.store import comments
+from musicsvc.store.catalog import comments
 
 if TYPE_CHECKING:
     from musicsvc.server.schemas.comments import CommentIn
     from musicsvc.server.schemas.fields import Pages
+    from musicsvc.store.accounts.tokens import Identity
     from musicsvc.store.models import Comment
-    from musicsvc.store.tokens import Identity
 
 
 def index(subject: int, query: Pages, site: Site) -> JSON:

@@ -9,13 +9,13 @@ from musicsvc.server.representation import JSON_TYPE
 from musicsvc.server.shapes import exports as shapes
 from musicsvc.server.shapes.envelope import JSON, Download, success
 from musicsvc.server.shapes.spooled import Spooled, spool
-from musicsvc.store import exports, overviews
-from musicsvc.store.scopes import Scope
-from musicsvc.store.windows import TIMEFRAMES, window
+from musicsvc.store.insights import export_rows, overview
+from musicsvc.store.insights.scopes import Scope
+from musicsvc.store.plays.periods import TIMEFRAMES, window
 
 if TYPE_CHECKING:
     from musicsvc.server.schemas.exports import ExportIn, PeriodIn, ReportIn
-    from musicsvc.store.tokens import Identity
+    from musicsvc.store.accounts.tokens import Identity
 
 TIMEFRAME_OF = {period: timeframe for timeframe, period in TIMEFRAMES.items()}
 
@@ -36,21 +36,21 @@ def export_csv(body: ExportIn, caller: Identity, now: int) -> Spooled:
     """Export the figures of tracks, albums or artists, or daily plays, as CSV."""
     days = window(body.period, now)
     headers = _attachment(shapes.file_name(body.type, days, "csv"))
-    with exports.cells(body.type, Scope(caller.user_id), days) as rows:
-        return spool(tables.csv(exports.COLUMNS[body.type], rows), tables.CSV_TYPE, headers)
+    with export_rows.cells(body.type, Scope(caller.user_id), days) as rows:
+        return spool(tables.csv(export_rows.COLUMNS[body.type], rows), tables.CSV_TYPE, headers)
 
 
 def export_json(body: ExportIn, caller: Identity, now: int) -> Spooled:
     """Export the figures of tracks, albums or artists, or daily plays, as JSON."""
     days = window(body.period, now)
     head = shapes.head(body.type, days, now)
-    with exports.cells(body.type, Scope(caller.user_id), days) as rows:
-        return spool(tables.json(head, exports.COLUMNS[body.type], rows), JSON_TYPE)
+    with export_rows.cells(body.type, Scope(caller.user_id), days) as rows:
+        return spool(tables.json(head, export_rows.COLUMNS[body.type], rows), JSON_TYPE)
 
 
 def export_report(body: ReportIn, caller: Identity, now: int) -> JSON:
     """Report on everything that the caller manages."""
-    found = overviews.of(Scope(caller.user_id), window(body.period, now))
+    found = overview.of(Scope(caller.user_id), window(body.period, now))
     charts = TIMEFRAME_OF[body.period] if body.include_charts else None
     return success(shapes.report(found, now, charts=charts))
 
@@ -58,7 +58,7 @@ def export_report(body: ReportIn, caller: Identity, now: int) -> JSON:
 def export_pdf(body: PeriodIn, caller: Identity, now: int) -> Drawing:
     """Export the report as a PDF document."""
     days = window(body.period, now)
-    found = overviews.of(Scope(caller.user_id), days, albums_and_artists=True)
+    found = overview.of(Scope(caller.user_id), days, albums_and_artists=True)
     return Drawing(shapes.file_name("report", days, "pdf"), shapes.printed(found, now))
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from musicsvc.server.shapes import catalog as shapes
 from musicsvc.server.shapes.envelope import JSON, ok, paginator
-from musicsvc.store import genres
+from musicsvc.store.catalog import genres
 
 if TYPE_CHECKING:
     from musicsvc.server.schemas.fields import Pages

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from musicsvc.errors import Unavailable
-from musicsvc.store import schema
+from musicsvc.store.schema import schema
 
 if TYPE_CHECKING:
     from musicsvc.server.shapes.envelope import JSON

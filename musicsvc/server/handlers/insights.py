@@ -7,33 +7,34 @@ from typing import TYPE_CHECKING
 from musicsvc.server.shapes import catalog
 from musicsvc.server.shapes import insights as shapes
 from musicsvc.server.shapes.envelope import JSON, success
-from musicsvc.store import charts, collaborations, insights, rankings, realtime, tracks
-from musicsvc.store.windows import TIMEFRAMES, window
+from musicsvc.store.catalog import tracks
+from musicsvc.store.insights import charts, collaborations, figures, rankings, realtime
+from musicsvc.store.plays.periods import TIMEFRAMES, window
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from musicsvc.server.large_answers import Builder
     from musicsvc.server.schemas.insights import PeriodQuery, TimeframeQuery
-    from musicsvc.store.audience import Subject
+    from musicsvc.store.plays.rollups.reader import Subject
 
 
 def show_track(subject: Subject, query: PeriodQuery, now: int) -> JSON:
     """Read a track's figures."""
-    return success(shapes.figures(insights.figures(subject, window(query.period, now))))
+    return success(shapes.figures(figures.figures(subject, window(query.period, now))))
 
 
 def show_album(subject: Subject, query: PeriodQuery, now: int) -> JSON:
     """Read an album's figures and those of its tracks."""
     days = window(query.period, now)
-    return success(shapes.album(insights.figures(subject, days), rankings.tracks_of_album(subject.id, days)))
+    return success(shapes.album(figures.figures(subject, days), rankings.tracks_of_album(subject.id, days)))
 
 
 def show_artist(subject: Subject, query: PeriodQuery, now: int) -> JSON:
     """Read an artist's figures and what was played most."""
     days = window(query.period, now)
     most_played = rankings.tracks_of_artist(subject.id, days), rankings.albums_of_artist(subject.id, days)
-    return success(shapes.artist(insights.figures(subject, days), insights.standing(subject.id), *most_played))
+    return success(shapes.artist(figures.figures(subject, days), figures.standing(subject.id), *most_played))
 
 
 def chart_track(subject: Subject, query: TimeframeQuery, now: int) -> JSON:

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from musicsvc.server.shapes import messaging as shapes
 from musicsvc.server.shapes.envelope import JSON, Site, ok, paginator
-from musicsvc.store import messages
+from musicsvc.store.messaging import messages
 
 if TYPE_CHECKING:
     from musicsvc.server.schemas.fields import Pages
     from musicsvc.server.schemas.messaging import ConversationIn, MessageIn
-    from musicsvc.store.messages import ConversationRow
-    from musicsvc.store.tokens import Identity
+    from musicsvc.store.accounts.tokens import Identity
+    from musicsvc.store.messaging.messages import ConversationRow
 
 
 def send(body: MessageIn, caller: Identity, site: Site, now: int) -> JSON:

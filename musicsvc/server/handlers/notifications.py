@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from musicsvc.server.shapes.envelope import JSON, ok
-from musicsvc.store import devices, notifications
+from musicsvc.store.messaging import devices, notifications
 
 if TYPE_CHECKING:
     from musicsvc.server.schemas.notifications import DeviceIn, DeviceOut, SubscriptionsIn
-    from musicsvc.store.tokens import Identity
+    from musicsvc.store.accounts.tokens import Identity
 
 
 def register_device(body: DeviceIn, caller: Identity, now: int) -> JSON:

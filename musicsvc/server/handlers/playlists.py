@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from musicsvc.server.shapes import catalog
 from musicsvc.server.shapes import playlists as shapes
 from musicsvc.server.shapes.envelope import JSON, Site, ok, paginator
-from musicsvc.store import playlists, tracks
+from musicsvc.store.catalog import tracks
+from musicsvc.store.playlists import playlists
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,9 +16,9 @@ if TYPE_CHECKING:
     from musicsvc.server.large_answers import Builder
     from musicsvc.server.schemas.fields import Pages
     from musicsvc.server.schemas.playlists import PlaylistIn, PlaylistPut, TracksIn, TracksOut
-    from musicsvc.store.playlists import PlaylistRow
-    from musicsvc.store.tokens import Identity
-    from musicsvc.store.tracks import TrackRow
+    from musicsvc.store.accounts.tokens import Identity
+    from musicsvc.store.catalog.tracks import TrackRow
+    from musicsvc.store.playlists.playlists import PlaylistRow
 
 
 def index(query: Pages, caller: Identity, site: Site) -> JSON:

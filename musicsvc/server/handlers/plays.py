@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from musicsvc.server.shapes.envelope import JSON, ok
-from musicsvc.store import plays
-from musicsvc.store.plays import Heard
+from musicsvc.store.plays import ingest
+from musicsvc.store.plays.ingest import Heard
 
 if TYPE_CHECKING:
     from musicsvc.server.schemas.plays import PlaysIn
-    from musicsvc.store.tokens import Identity
+    from musicsvc.store.accounts.tokens import Identity
 
 
 def report(body: PlaysIn, caller: Identity, now: int) -> JSON:
     """Report plays, the caller's own or, with the permission, those of others; each is taken or refused by itself."""
     heard = [Heard(p.track_id, p.played_at, p.listener, p.duration_ms, p.client_id) for p in body.plays]
-    outcome = plays.report(heard, now=now, by=caller)
+    outcome = ingest.report(heard, now=now, by=caller)
     refused = [{"index": index, "reason": reason} for index, reason in outcome.refused]
     return ok(accepted=outcome.accepted, repeated=outcome.repeated, refused=refused)

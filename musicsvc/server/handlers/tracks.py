@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from musicsvc.server.shapes import catalog as shapes
 from musicsvc.server.shapes.envelope import JSON, ok
-from musicsvc.store import albums, tracks
+from musicsvc.store.catalog import albums, tracks
 
 if TYPE_CHECKING:
     from musicsvc.server.schemas.catalog import TrackIn
-    from musicsvc.store.tokens import Identity
-    from musicsvc.store.tracks import TrackRow
+    from musicsvc.store.accounts.tokens import Identity
+    from musicsvc.store.catalog.tracks import TrackRow
 
 LINKS = {"artists", "genre", "tags"}
 

@@ -7,10 +7,10 @@ from musicsvc.server.schemas import answers
 from musicsvc.server.schemas.catalog import AlbumIn, AlbumPages, AlbumParts, ArtistIn, TrackIn
 from musicsvc.server.schemas.comments import CommentIn, OneComment
 from musicsvc.server.schemas.fields import Pages
-from musicsvc.store import albums as album_store
-from musicsvc.store import artists as artist_store
-from musicsvc.store import comments as comment_store
-from musicsvc.store import tracks as track_store
+from musicsvc.store.catalog import albums as album_store
+from musicsvc.store.catalog import artists as artist_store
+from musicsvc.store.catalog import comments as comment_store
+from musicsvc.store.catalog import tracks as track_store
 
 PUBLIC = Access.PUBLIC
 

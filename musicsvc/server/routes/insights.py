@@ -16,7 +16,7 @@ from musicsvc.server.schemas.insights import (
     Realtime,
     TimeframeQuery,
 )
-from musicsvc.store import insights as insights_store
+from musicsvc.store.insights import figures as insights_store
 
 TRACK = f"{INSIGHTS}/tracks/{{trackId}}"
 ALBUM = f"{INSIGHTS}/albums/{{albumId}}"

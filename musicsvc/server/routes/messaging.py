@@ -17,9 +17,9 @@ from musicsvc.server.schemas.messaging import (
     OneMessage,
 )
 from musicsvc.server.schemas.notifications import DeviceIn, DeviceOut, DeviceStored, Subscriptions, SubscriptionsIn
-from musicsvc.store import collections as collection_store
-from musicsvc.store import messages as message_store
-from musicsvc.store import notifications as notification_store
+from musicsvc.store.messaging import messages as message_store
+from musicsvc.store.messaging import notifications as notification_store
+from musicsvc.store.playlists import collections as collection_store
 
 TALK = f"{V1}/messaging"
 Private = partial(Route, private=True)

@@ -7,7 +7,7 @@ from musicsvc.server.schemas.accounts import RegisterIn
 from musicsvc.server.schemas.answers import Paged, Registered, Success, UserSummary
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.schemas.users import FoundUsers, OneUser, SearchQuery
-from musicsvc.store import users as user_store
+from musicsvc.store.accounts import users as user_store
 
 # fmt: off
 ROUTES: tuple[Route, ...] = (

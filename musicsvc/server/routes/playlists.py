@@ -17,8 +17,8 @@ from musicsvc.server.schemas.playlists import (
     TracksIn,
     TracksOut,
 )
-from musicsvc.store.invites import addressed
-from musicsvc.store.playlists import editable, owned, readable
+from musicsvc.store.playlists.invites import addressed
+from musicsvc.store.playlists.playlists import editable, owned, readable
 
 ALL = f"{V1}/playlists"
 ONE = f"{ALL}/{{id}}"

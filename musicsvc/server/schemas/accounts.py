@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import Field, ValidationInfo, field_validator
 
 from musicsvc.server.schemas.fields import Body, Secret, text
-from musicsvc.store import email_addresses, passwords, users
+from musicsvc.store.accounts import email_addresses, passwords, users
 
 
 class RegisterIn(Body):

@@ -20,7 +20,7 @@ from musicsvc.server.schemas.fields import (
     Url,
     unrepeated,
 )
-from musicsvc.store import albums, artists, genres
+from musicsvc.store.catalog import albums, artists, genres
 
 MAX_DURATION = 86_400_000
 MAX_PRICE = 1_000_000_000

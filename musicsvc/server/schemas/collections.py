@@ -8,7 +8,7 @@ from pydantic import Field
 
 from musicsvc.server.schemas.answers import Answer, Success, Timestamp, TrackNested, UserSummary
 from musicsvc.server.schemas.fields import Body, Id, Name, text
-from musicsvc.store import tracks
+from musicsvc.store.catalog import tracks
 
 MAX_TRACKS = 500
 

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from musicsvc.server.schemas.answers import Comment, Success
 from musicsvc.server.schemas.fields import Body, Id, text
-from musicsvc.store import comments
+from musicsvc.store.catalog import comments
 
 
 class CommentIn(Body):

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, WithJsonSchema
 
-from musicsvc.store.pagination import Page
+from musicsvc.store.engine.pagination import Page
 
 MAX_ID = 2**53 - 1
 MAX_PAGE = 2**31 - 1

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field, ValidationInfo
 
 from musicsvc.server.schemas.answers import Answer, Success, Timestamp, UserSummary
 from musicsvc.server.schemas.fields import Body, Id, text, unrepeated
-from musicsvc.store import users
+from musicsvc.store.accounts import users
 
 MAX_OTHERS = 9
 

@@ -8,7 +8,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, Wit
 
 from musicsvc.server.schemas.answers import Answer, Success, Timestamp, Uri, UserSummary
 from musicsvc.server.schemas.fields import Body, Id, Url, text
-from musicsvc.store import tracks, users
+from musicsvc.store.accounts import users
+from musicsvc.store.catalog import tracks
 
 MAX_IDS = 500
 SPELLINGS = {"true": True, "1": True, "false": False, "0": False, "": False}

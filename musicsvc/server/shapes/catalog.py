@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from musicsvc.server.shapes.envelope import JSON, Site
-    from musicsvc.store.albums import AlbumRow
-    from musicsvc.store.artists import ArtistRow
-    from musicsvc.store.comments import CommentRow
-    from musicsvc.store.genres import GenreRow
-    from musicsvc.store.tracks import TrackRow
+    from musicsvc.store.catalog.albums import AlbumRow
+    from musicsvc.store.catalog.artists import ArtistRow
+    from musicsvc.store.catalog.comments import CommentRow
+    from musicsvc.store.catalog.genres import GenreRow
+    from musicsvc.store.catalog.tracks import TrackRow
 
 
 def duration_text(milliseconds: int) -> str:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from musicsvc.server.representation import Representation
-    from musicsvc.store.pagination import Listing
+    from musicsvc.store.engine.pagination import Listing
 
 JSON = dict[str, Any]
 

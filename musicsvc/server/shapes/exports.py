@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from musicsvc.clock import isoformat
 from musicsvc.server.shapes import insights
-from musicsvc.store.windows import to_date
+from musicsvc.store.plays.periods import to_date
 
 if TYPE_CHECKING:
     from musicsvc.server.shapes.envelope import JSON
-    from musicsvc.store.exports import Row
-    from musicsvc.store.overviews import Overview
-    from musicsvc.store.windows import Window
+    from musicsvc.store.insights.export_rows import Row
+    from musicsvc.store.insights.overview import Overview
+    from musicsvc.store.plays.periods import Window
 
 FORMATS = (
     ("csv", "CSV", "A table for spreadsheets: UTF-8, a header row, a row for each track, album, artist or day."),

@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from musicsvc.clock import isoformat
-from musicsvc.store.windows import to_date
+from musicsvc.store.plays.periods import to_date
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from musicsvc.server.shapes.envelope import JSON, Members
-    from musicsvc.store.charts import Chart, Point
-    from musicsvc.store.collaborations import Collaborations, Collaborator
-    from musicsvc.store.insights import Figures, Standing
-    from musicsvc.store.rankings import Ranked
-    from musicsvc.store.realtime import Realtime
-    from musicsvc.store.windows import Window
+    from musicsvc.store.insights.charts import Chart, Point
+    from musicsvc.store.insights.collaborations import Collaborations, Collaborator
+    from musicsvc.store.insights.figures import Figures, Standing
+    from musicsvc.store.insights.rankings import Ranked
+    from musicsvc.store.insights.realtime import Realtime
+    from musicsvc.store.plays.periods import Window
 
 
 def figures(found: Figures) -> JSON:

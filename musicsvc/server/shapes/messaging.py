@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from musicsvc.server.shapes.envelope import JSON, Members, Site
-    from musicsvc.store.collections import CollectionRow
-    from musicsvc.store.messages import ConversationRow, MessageRow
+    from musicsvc.store.messaging.messages import ConversationRow, MessageRow
+    from musicsvc.store.playlists.collections import CollectionRow
 
 
 def message(row: MessageRow, site: Site) -> JSON:

@@ -9,7 +9,7 @@ from musicsvc.server.shapes import users
 
 if TYPE_CHECKING:
     from musicsvc.server.shapes.envelope import JSON, Site
-    from musicsvc.store.playlists import PlaylistRow
+    from musicsvc.store.playlists.playlists import PlaylistRow
 
 
 def playlist(row: PlaylistRow, site: Site) -> JSON:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
     from typing import Self
 
-    from musicsvc.store.workload import Workload
+    from musicsvc.store.engine.workload import Workload
 
 T = TypeVar("T")
 

@@ -7,9 +7,10 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from musicsvc.store import bulk, email_addresses, users
+from musicsvc.store.accounts import email_addresses, users
+from musicsvc.store.accounts.users import NewUser
+from musicsvc.store.engine import bulk
 from musicsvc.store.models import User
-from musicsvc.store.users import NewUser
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping

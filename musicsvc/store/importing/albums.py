@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from musicsvc.store import bulk, sizes
+from musicsvc.store.catalog import sizes
+from musicsvc.store.catalog.sizes import AlbumSize
+from musicsvc.store.engine import bulk
 from musicsvc.store.importing.batch import Batch, Key, State
 from musicsvc.store.models import Album, AlbumArtist
-from musicsvc.store.sizes import AlbumSize
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

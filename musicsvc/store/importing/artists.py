@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from musicsvc.store import bulk
+from musicsvc.store.engine import bulk
 from musicsvc.store.models import Artist
 
 if TYPE_CHECKING:

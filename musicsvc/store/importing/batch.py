@@ -6,14 +6,14 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from musicsvc.store import sizes
+from musicsvc.store.catalog import sizes
 from musicsvc.store.importing.bounds import Bounds
 from musicsvc.store.importing.summary import KINDS, Counts, Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from musicsvc.store.sizes import AlbumSize
+    from musicsvc.store.catalog.sizes import AlbumSize
 
 COUNTED = 1 << 30
 Key = tuple[Any, ...]

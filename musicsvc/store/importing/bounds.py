@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from musicsvc.store import sizes
+from musicsvc.store.catalog import sizes
+from musicsvc.store.catalog.sizes import EMPTY, AlbumSize
 from musicsvc.store.importing.summary import Refusal
-from musicsvc.store.sizes import EMPTY, AlbumSize
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

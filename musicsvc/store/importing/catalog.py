@@ -7,13 +7,13 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from musicsvc.errors import Failure
-from musicsvc.store import users
+from musicsvc.store.accounts import users
 from musicsvc.store.engine.binding import savepoint
 from musicsvc.store.importing import albums, artists, rows, tracks
 from musicsvc.store.importing.batch import Batch, Memory, Scope
+from musicsvc.store.importing.batches import cells, left_off, pieces, take_turn
 from musicsvc.store.importing.bounds import ExceededError
 from musicsvc.store.importing.columns import Columns
-from musicsvc.store.importing.pieces import cells, left_off, pieces, take_turn
 from musicsvc.store.importing.summary import Refusal, Summary
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from musicsvc.errors import Failure
-from musicsvc.store import bulk
+from musicsvc.store.engine import bulk
 from musicsvc.store.importing import accounts, values
+from musicsvc.store.importing.batches import cells, left_off, pieces, take_turn
 from musicsvc.store.importing.columns import Columns
-from musicsvc.store.importing.pieces import cells, left_off, pieces, take_turn
 from musicsvc.store.importing.summary import Counts, Refusal, Summary
 from musicsvc.store.models import Follow
 

@@ -7,13 +7,13 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from musicsvc.store import bulk
+from musicsvc.store.engine import bulk
 from musicsvc.store.engine.binding import current
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from musicsvc.store.importing.listens import Listen
+    from musicsvc.store.importing.listen_rows import Listen
 
 TRACKS = "SELECT id FROM track WHERE id {among}"
 EXTERNAL = "SELECT external_id, id, imported_for FROM track WHERE external_id {among}"

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from musicsvc.errors import Failure
-from musicsvc.store import users
-from musicsvc.store.importing import entries, known, rows
+from musicsvc.store.accounts import users
+from musicsvc.store.importing import lookup, playlist_rows, rows
+from musicsvc.store.importing.batches import cells, left_off, pieces, take_turn
 from musicsvc.store.importing.columns import Columns
-from musicsvc.store.importing.entries import Memory, Named, Pair, Scope
-from musicsvc.store.importing.known import Mention
-from musicsvc.store.importing.pieces import cells, left_off, pieces, take_turn
+from musicsvc.store.importing.lookup import Mention
+from musicsvc.store.importing.playlist_rows import Memory, Named, Pair, Scope
 from musicsvc.store.importing.summary import Counts, Refusal, Summary
 
 if TYPE_CHECKING:
@@ -119,12 +119,12 @@ def _put(store: Store, piece: list[Row], scope: Scope, memory: Memory) -> Outcom
     def unit() -> Outcome:
         if not scope.dry_run:
             take_turn()
-        tracks = known.find([row.mention for row in piece], manager=scope.owner)
+        tracks = lookup.find([row.mention for row in piece], manager=scope.owner)
         found = [(row, track) for row, track in zip(piece, tracks, strict=True) if track is not None]
         refused = [_unknown(row) for row, track in zip(piece, tracks, strict=True) if track is None]
-        ids, made = entries.place([(row.external_id, row.name) for row, _ in found], scope, memory)
+        ids, made = playlist_rows.place([(row.external_id, row.name) for row, _ in found], scope, memory)
         pairs = [(playlist, track) for playlist, (_, track) in zip(ids, found, strict=True)]
-        return Outcome(refused, pairs, made, entries.append(pairs, scope, memory))
+        return Outcome(refused, pairs, made, playlist_rows.append(pairs, scope, memory))
 
     outcome = (store.read(unit) if scope.dry_run else store.write(unit)).result()
     if scope.dry_run:

@@ -8,20 +8,21 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from musicsvc.errors import Failure
-from musicsvc.store import blocks, users
-from musicsvc.store.importing import listens, matching
+from musicsvc.store.accounts import users
+from musicsvc.store.importing import listen_rows, matching
+from musicsvc.store.importing.batches import cells, left_off
 from musicsvc.store.importing.columns import Columns
-from musicsvc.store.importing.making import Scope, dry_ids
-from musicsvc.store.importing.pieces import cells, left_off
-from musicsvc.store.importing.seen import Seen
+from musicsvc.store.importing.create_missing import Scope, dry_ids
+from musicsvc.store.importing.ingest import Batches, refusal
+from musicsvc.store.importing.seen_keys import Seen
 from musicsvc.store.importing.summary import Counts, Refusal, Summary
-from musicsvc.store.importing.taking import Batches, refusal
+from musicsvc.store.plays.rollups import monthly
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from musicsvc.store.engine.store import Store
-    from musicsvc.store.importing.listens import Listen
+    from musicsvc.store.importing.listen_rows import Listen
     from musicsvc.store.importing.readers import Reader
 
 ROWS_A_UNIT = 2000  # some 50 ms, so that a running server hardly waits
@@ -53,11 +54,11 @@ def run(store: Store, reader: Reader, options: Options, *, now: int, told: Calla
 
     Raises Failure where the file breaks off; whole batches before that stay, and a second run goes on from there.
     """
-    columns = Columns(listens.FIELDS, options.pairs, listens.SEVERAL)
+    columns = Columns(listen_rows.FIELDS, options.pairs, listen_rows.SEVERAL)
     if reader.columns is not None:
         _check(columns, reader.columns, options)
-    if options.listener is not None and not 1 <= len(options.listener.strip()) <= listens.LISTENER_LENGTH:
-        raise Failure(f"The listener's name must have 1 to {listens.LISTENER_LENGTH} characters.")
+    if options.listener is not None and not 1 <= len(options.listener.strip()) <= listen_rows.LISTENER_LENGTH:
+        raise Failure(f"The listener's name must have 1 to {listen_rows.LISTENER_LENGTH} characters.")
     summary = Summary(options.dry_run, columns.unused(reader.columns or []), counts={kind: Counts() for kind in KINDS})
     manager = None if options.manager is None else store.read(partial(_manager, options.manager)).result()
     catalog = store.read(partial(matching.read, manager)).result()
@@ -70,7 +71,7 @@ def run(store: Store, reader: Reader, options: Options, *, now: int, told: Calla
         except Failure as failure:
             through = summary.rows - summary.rows % ROWS_A_UNIT
             raise Failure(failure.here + left_off(through, dry_run=options.dry_run)) from None
-    while not options.dry_run and store.write(partial(blocks.fold, SUBJECTS_A_FOLD)).result():
+    while not options.dry_run and store.write(partial(monthly.fold, SUBJECTS_A_FOLD)).result():
         pass
     return summary
 
@@ -101,8 +102,8 @@ def _parsed(reader: Reader, columns: Columns, options: Options, summary: Summary
             yield refusal(record, record.fault)
         else:
             try:
-                yield listens.parse(record, cells(record, columns, options.blanks), listener)
-            except listens.RefusedError as refused:
+                yield listen_rows.parse(record, cells(record, columns, options.blanks), listener)
+            except listen_rows.RefusedError as refused:
                 yield refusal(record, str(refused))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from musicsvc.store import genres
+from musicsvc.store.catalog import genres
 from musicsvc.store.importing import values
 
 if TYPE_CHECKING:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from musicsvc.store import bulk, genres, regrouping, tags
+from musicsvc.store.catalog import genres, tags
+from musicsvc.store.engine import bulk
 from musicsvc.store.importing.batch import Batch, Key, State
 from musicsvc.store.importing.bounds import ExceededError, Placed
 from musicsvc.store.importing.rows import MOST_TAGS
 from musicsvc.store.models import Genre, Tag, Track, TrackArtist, TrackGenre, TrackTag
+from musicsvc.store.plays import reattribution
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -156,7 +158,7 @@ def _save(states: Sequence[State], batch: Batch) -> None:
         state.id = track_id
     fields = ("id", "external_id", "imported_for", "created_at", *FIELDS)
     bulk.insert(Track, fields, [_columns(state, batch) for state in new])
-    with regrouping.following([s.id for s in states if not s.new and s.changed & {"album", "artists"}]):
+    with reattribution.following([s.id for s in states if not s.new and s.changed & {"album", "artists"}]):
         _update(states)
     genre_ids = genres.ensure(name for s in states for name in s.added["genres"].values())
     bulk.insert(TrackGenre, ("track", "genre"), [(s.id, genre_ids[slug]) for s in states for slug in s.added["genres"]])

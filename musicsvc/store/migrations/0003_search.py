@@ -2,7 +2,7 @@
 
 from peewee import *
 
-from musicsvc.store import search
+from musicsvc.store.accounts import user_search
 
 
 def up(migrator, db):
@@ -16,7 +16,7 @@ def up(migrator, db):
         for signs in (3, 4, 5):  # the mark of two, and one to three characters
             db.execute_sql(f"CREATE INDEX account_search_{signs} ON account_search (left(name, {signs}), key)")
     # What the index holds is derived: should its rules change, a later migration makes it anew.
-    search.rebuild()
+    user_search.rebuild()
     if not isinstance(db, SqliteDatabase):
         _index_trigrams(db)
 

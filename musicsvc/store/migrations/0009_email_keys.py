@@ -2,7 +2,7 @@
 
 from peewee import *
 
-from musicsvc.store import email_addresses
+from musicsvc.store.accounts import email_addresses
 
 # A request is unique among the pending ones alone.
 OLDEST_FIRST = {

@@ -9,11 +9,13 @@ import orjson
 import pytest
 
 from musicsvc.server.shapes import catalog as shapes
-from musicsvc.store import albums, sizes, users
-from musicsvc.store.importing import catalog, pieces, readers
+from musicsvc.store.accounts import users
+from musicsvc.store.catalog import albums, sizes
+from musicsvc.store.engine.pagination import Page
+from musicsvc.store.importing import batches as pieces
+from musicsvc.store.importing import catalog, readers
 from musicsvc.store.importing.batch import Batch
 from musicsvc.store.models import Album, Artist, Track
-from musicsvc.store.pagination import Page
 from tests import heavy
 
 if TYPE_CHECKING:

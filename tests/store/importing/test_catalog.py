@@ -10,9 +10,10 @@ import orjson
 import pytest
 
 from musicsvc.errors import Failure, Invalid, NotFound
-from musicsvc.store import opening, users
+from musicsvc.store import opening
+from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import catalog, pieces, readers
+from musicsvc.store.importing import batches, catalog, readers
 from musicsvc.store.importing.summary import Summary
 from musicsvc.store.models import (
     Album,
@@ -319,7 +320,7 @@ def test_texts_that_stand_for_blank_are_told(imported: Import) -> None:
 
 
 def test_a_dry_run_says_the_same_and_writes_nothing(store: Store, imported: Import, monkeypatch: Any) -> None:
-    monkeypatch.setattr(pieces, "ROWS_A_UNIT", 2)
+    monkeypatch.setattr(batches, "ROWS_A_UNIT", 2)
     imported([{"external_id": "t1", "track": "Old", "artist": "A", "album": "X"}])
     rows = [
         {"external_id": "t1", "track": "New", "artist": "A", "album": "X", "genre": "Pop"},
@@ -344,7 +345,7 @@ def test_a_dry_run_says_the_same_and_writes_nothing(store: Store, imported: Impo
 
 
 def test_a_file_that_breaks_off_leaves_whole_batches(store: Store, tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(pieces, "ROWS_A_UNIT", 2)
+    monkeypatch.setattr(batches, "ROWS_A_UNIT", 2)
     file = tmp_path / "broken.csv"
     file.write_bytes(b"track,artist\n" + b"".join(b"t%d,a\n" % n for n in range(5)) + b"\xff,a\n")
     with readers.open_file(file) as reader, pytest.raises(Failure) as failed:
@@ -367,7 +368,7 @@ def test_columns_that_are_missing_are_told_before_anything_is_written(store: Sto
 
 
 def test_two_imports_at_once_make_nothing_twice(store: Store, store_url: str, tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(pieces, "ROWS_A_UNIT", 10)
+    monkeypatch.setattr(batches, "ROWS_A_UNIT", 10)
     file = tmp_path / "both.csv"
     file.write_text("track,artist,genre\n" + "".join(f"t{n},a{n % 7},g{n % 5}\n" for n in range(100)))
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
-from musicsvc.store.importing import pieces
+from musicsvc.store.importing import batches
 from musicsvc.store.models import Album, AlbumArtist, Artist, Genre, Tag, Track, TrackArtist
 from tests.store.importing.test_catalog import counts, dump, import_rows
 
@@ -72,7 +72,7 @@ def test_whatever_the_rows_and_the_batches_a_dry_run_is_right_and_a_second_run_c
     clear(store)
     import_rows(store, file, earlier)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pieces, "ROWS_A_UNIT", size)
+        patch.setattr(batches, "ROWS_A_UNIT", size)
         dry = import_rows(store, file, rows, dry_run=True)
         first = import_rows(store, file, rows)
         before = dump(store)
@@ -113,7 +113,7 @@ def test_the_same_rows_in_another_order_change_nothing(
 ) -> None:
     clear(store)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pieces, "ROWS_A_UNIT", size)
+        patch.setattr(batches, "ROWS_A_UNIT", size)
         import_rows(store, tmp_path / "rows.jsonl", rows)
         before = dump(store)
         again = import_rows(store, tmp_path / "rows.jsonl", data.draw(some.permutations(rows)))

@@ -10,13 +10,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 from musicsvc.clock import DAY, SECOND
-from musicsvc.store import audience, counts, recount, windows
-from musicsvc.store.audience import Subject
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import histories
 from musicsvc.store.importing import plays as importing
 from musicsvc.store.models import Artist, Track, TrackArtist
-from musicsvc.store.rollups import ARTIST, TRACK
+from musicsvc.store.plays import periods, verify
+from musicsvc.store.plays.rollups import days_reader
+from musicsvc.store.plays.rollups import reader as plays_reader
+from musicsvc.store.plays.rollups.reader import Subject
+from musicsvc.store.plays.rollups.subjects import ARTIST, TRACK
 from tests.conftest import NOW
 
 PAIRS = ("song=track", "callsign=listener", "time=played_at", "unique_id=client_id")
@@ -57,8 +59,8 @@ def test_plays_and_listeners_are_those_that_were_published(store: Store, shared_
         stations[row["song"].strip(), row["artist"].strip()].add(row["callsign"])
     tracks = songs(store)
 
-    def heard() -> dict[Song, counts.Heard]:
-        return {song: counts.all_time(TRACK, track) for song, track in tracks.items()}
+    def heard() -> dict[Song, days_reader.Heard]:
+        return {song: days_reader.all_time(TRACK, track) for song, track in tracks.items()}
 
     found = store.read(heard).result()
     assert {song: (each.plays, len(each.listeners)) for song, each in found.items()} == {
@@ -74,18 +76,18 @@ def test_plays_and_listeners_are_those_that_were_published(store: Store, shared_
     for row in agreeing:
         assert sum(found[song].plays for song in spelled[row["COMBINED"]]) == int(row["PlayCount"])
     _artists_are_unions(store, rows)
-    assert recount.run(store, check=True, told=lambda _done, _total: None).differing == 0
+    assert verify.run(store, check=True, told=lambda _done, _total: None).differing == 0
 
 
 def _artists_are_unions(store: Store, rows: list[dict[str, str]]) -> None:
     """The ten most played artists, over the week as a window: plays of the days, listeners as a union."""
     most = Counter(row["artist"].strip() for row in rows).most_common(10)
     now = max(int(row["time"]) for row in rows) * SECOND
-    window = windows.window("7-days", now)
+    window = periods.window("7-days", now)
 
     def read() -> dict[str, tuple[int, int]]:
         ids = dict(Artist.select(Artist.name, Artist.id).tuples().iterator())
-        heard = {name: audience.over(Subject(ARTIST, ids[name]), window)[0] for name, _ in most}
+        heard = {name: plays_reader.over(Subject(ARTIST, ids[name]), window)[0] for name, _ in most}
         return {name: (each.plays, len(each.listeners)) for name, each in heard.items()}
 
     within = [row for row in rows if window.holds(int(row["time"]) * SECOND // DAY)]

@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 from musicsvc.errors import Failure, Invalid
-from musicsvc.store import email_addresses, search, users
+from musicsvc.store.accounts import email_addresses, user_search, users
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import follows, pieces, readers
+from musicsvc.store.importing import batches, follows, readers
 from musicsvc.store.importing.summary import Summary
 from musicsvc.store.models import Follow, User
 from tests.refusals import reasons
@@ -89,7 +89,7 @@ def test_missing_accounts_are_made_where_that_is_asked_for(store: Store, importe
     assert all(email_addresses.problem(user.email) is None for user in made.values())
     assert not any(user.api_access or user.password_hash or user.admin for user in made.values())
     assert pairs(store) == [("0", "747"), ("Ann", "x Y/é"), ("747", "Ann")]
-    assert store.read(lambda: [row.display_name for row in search.find("x y", 5)]).result() == ["x Y/é"]
+    assert store.read(lambda: [row.display_name for row in user_search.find("x y", 5)]).result() == ["x Y/é"]
 
 
 def test_a_second_run_changes_nothing_and_needs_no_account_made(store: Store, imported: Import) -> None:
@@ -171,10 +171,10 @@ def test_a_dry_run_tells_what_comes_and_a_second_run_finds_nothing_to_do(
     store: Store, imported: Import, earlier: Rows, rows: Rows, size: int, create: bool
 ) -> None:
     store.write(lambda: User.delete().execute() and None).result()
-    store.write(search.rebuild).result()
+    store.write(user_search.rebuild).result()
     with pytest.MonkeyPatch.context() as patch:
         imported(earlier, create_missing=True)
-        patch.setattr(pieces, "ROWS_A_UNIT", size)
+        patch.setattr(batches, "ROWS_A_UNIT", size)
         before = pairs(store)
         told = imported(rows, create_missing=create, dry_run=True)
         assert pairs(store) == before

@@ -15,16 +15,16 @@ import pytest
 from musicsvc.clock import isoformat
 from musicsvc.errors import Failure
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import histories, listens
+from musicsvc.store.importing import histories, listen_rows
 from musicsvc.store.importing import plays as importing
+from musicsvc.store.importing.batches import cells
 from musicsvc.store.importing.columns import Columns
 from musicsvc.store.importing.histories import archives, detection, documents
-from musicsvc.store.importing.pieces import cells
 from musicsvc.store.importing.summary import NOTES, Summary
 from tests.conftest import NOW
 from tests.refusals import reasons
 
-COLUMNS = Columns(listens.FIELDS, (), listens.SEVERAL)
+COLUMNS = Columns(listen_rows.FIELDS, (), listen_rows.SEVERAL)
 Listed = list[tuple[Any, ...]]
 
 
@@ -38,8 +38,8 @@ def read(path: Path, form: str | None = None) -> Listed:
                 found.append((record.line, record.note or record.fault))
                 continue
             try:
-                row = listens.parse(record, cells(record, COLUMNS, ()), "me")
-            except listens.RefusedError as refused:
+                row = listen_rows.parse(record, cells(record, COLUMNS, ()), "me")
+            except listen_rows.RefusedError as refused:
                 found.append((record.line, str(refused)))
                 continue
             when = isoformat(row.played_at).removesuffix(".000000Z")
@@ -270,7 +270,7 @@ def test_ids_of_other_services_are_what_tracks_are_looked_up_by(tmp_path: Path) 
     def ids(content: object) -> tuple[str, ...]:
         with histories.open_file(write(tmp_path / "a.json", content)) as reader:
             (record,) = reader
-            return listens.parse(record, cells(record, COLUMNS, ()), "me").external_ids
+            return listen_rows.parse(record, cells(record, COLUMNS, ()), "me").external_ids
 
     assert ids([stream()]) == ("abc",)
     assert ids([stream(spotify_track_uri=None)]) == ()

@@ -10,12 +10,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 from musicsvc.errors import Failure, Invalid, NotFound
-from musicsvc.store import playlists as store_playlists
-from musicsvc.store import users
+from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import pieces, playlists, readers
+from musicsvc.store.importing import batches, playlists, readers
 from musicsvc.store.importing.summary import Summary
 from musicsvc.store.models import Album, Artist, Playlist, PlaylistTrack, Track, TrackArtist
+from musicsvc.store.playlists import playlists as store_playlists
 from tests.refusals import reasons
 
 Rows = Sequence[Mapping[str, object]]
@@ -228,7 +228,7 @@ def test_a_dry_run_tells_what_comes_and_a_second_run_finds_nothing_to_do(
     track(store, "T"), track(store, "U")
     with pytest.MonkeyPatch.context() as patch:
         imported(earlier)
-        patch.setattr(pieces, "ROWS_A_UNIT", size)
+        patch.setattr(batches, "ROWS_A_UNIT", size)
         before = kept(store)
         told = imported(rows, dry_run=True)
         assert kept(store) == before

@@ -14,15 +14,17 @@ from hypothesis import strategies as some
 
 from musicsvc.clock import DAY, MINUTE, SECOND, isoformat
 from musicsvc.errors import Failure
-from musicsvc.store import counts, plays, pruning, recount, users
+from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import histories, listens
+from musicsvc.store.importing import histories, listen_rows
 from musicsvc.store.importing import plays as importing
-from musicsvc.store.importing.seen import Seen
+from musicsvc.store.importing.ingest import SEVERAL
+from musicsvc.store.importing.seen_keys import Seen
 from musicsvc.store.importing.summary import Summary
-from musicsvc.store.importing.taking import SEVERAL
 from musicsvc.store.models import Album, Artist, Listener, Play, Track, TrackArtist
-from musicsvc.store.rollups import ARTIST, TRACK
+from musicsvc.store.plays import ingest, retention, verify
+from musicsvc.store.plays.rollups import days_reader
+from musicsvc.store.plays.rollups.subjects import ARTIST, TRACK
 from tests.conftest import NOW
 from tests.refusals import reasons
 
@@ -117,7 +119,7 @@ def test_every_field_goes_where_it_belongs(store: Store, imported: Import) -> No
     ],
 )
 def test_a_time_is_iso_8601_or_unix_seconds_of_any_age(text: object, instant: int) -> None:
-    assert listens.instant(text) == instant
+    assert listen_rows.instant(text) == instant
 
 
 @pytest.mark.parametrize(
@@ -152,17 +154,17 @@ def test_plays_of_any_age_are_counted_on_the_day_they_were_played(store: Store, 
     day = (NOW - old) // DAY
 
     def read() -> list[int]:
-        spans = ((day, day + 1), (0, 1), (NOW // DAY, NOW // DAY + 1), (0, counts.ALL_TIME))
-        return [counts.over(TRACK, 1, *span).plays for span in spans]
+        spans = ((day, day + 1), (0, 1), (NOW // DAY, NOW // DAY + 1), (0, days_reader.ALL_TIME))
+        return [days_reader.over(TRACK, 1, *span).plays for span in spans]
 
     assert store.read(read).result() == [1, 1, 1, 3]
 
 
 def test_plays_before_what_is_kept_are_refused(store: Store, imported: Import) -> None:
-    pruning.prune(store, 10, now=NOW, told=lambda _done, _total: None)
+    retention.prune(store, 10, now=NOW, told=lambda _done, _total: None)
     kept = (NOW // DAY - 10) * 86400
     summary = imported([row(played_at=kept - 20 * 86400), row(played_at=kept - 1), row(played_at=kept), row()])
-    assert reasons(summary) == [(1, plays.PRUNED), (2, plays.PRUNED)]
+    assert reasons(summary) == [(1, ingest.PRUNED), (2, ingest.PRUNED)]
     assert tally(summary) == (2, 0, 2)
 
 
@@ -198,7 +200,7 @@ def test_a_clients_id_counts_across_the_batches_of_a_file(imported: Import) -> N
 
 
 def test_keys_are_remembered_on_disk_once_they_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("musicsvc.store.importing.seen.FEW", 10)
+    monkeypatch.setattr("musicsvc.store.importing.seen_keys.FEW", 10)
     with Seen() as seen:
         for number in range(25):
             assert not seen.has(("client", number))
@@ -387,8 +389,8 @@ def test_whatever_is_imported_a_recount_finds_it_all(store: Store, imported: Imp
     done = imported(rows)
     assert foretold.counts == done.counts
     assert tally(imported(rows))[0] == 0
-    report = recount.run(store, check=True, told=lambda _done, _total: None)
+    report = verify.run(store, check=True, told=lambda _done, _total: None)
     assert (report.differing, report.plays) == (0, len(kept(store)))
-    assert store.read(lambda: counts.all_time(ARTIST, 3).plays).result() == sum(
+    assert store.read(lambda: days_reader.all_time(ARTIST, 3).plays).result() == sum(
         track in {2, 3, 4} for track, _, _ in kept(store)
     )

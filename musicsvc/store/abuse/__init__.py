@@ -1,0 +1,1 @@
+"""Rules against abuse of the API, and their enforcement."""

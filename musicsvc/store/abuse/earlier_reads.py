@@ -1,0 +1,68 @@
+"""Denials that do not count: the account had read the resource before, and its owner has hidden or deleted it since."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import orjson
+
+from musicsvc.clock import DAY
+from musicsvc.store.abuse.probing_rule import FIRST_FAILURE, denies
+from musicsvc.store.engine.binding import current, is_sqlite
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+
+    from musicsvc.store.activity.calls import Entry
+
+SQLITE = "SELECT value->>0 AS account, value->>1 AS resource, value->>2 AS at FROM json_each(?)"
+POSTGRES = "SELECT * FROM unnest(%s::int8[], %s::text[], %s::int8[]) d (account, resource, at)"
+# Repeats the condition of the index activity_read, so that each denial costs one search in it. PostgreSQL could turn an
+# EXISTS into a join that reads the whole log.
+READ_BEFORE = (
+    "SELECT d.account, d.resource, d.at FROM ({denials}) d WHERE 1 = (SELECT 1 FROM activity r"  # noqa: S608
+    " WHERE r.account_id = d.account AND r.resource = d.resource AND r.at >= d.at - {keep} AND r.at < d.at"
+    f" AND r.private AND r.status < {FIRST_FAILURE} LIMIT 1)"
+)
+
+
+class Denial(NamedTuple):
+    """A call that was denied a resource."""
+
+    account_id: int | None
+    resource: str | None
+    at: int
+
+
+def read_before(calls: Iterable[Entry], keep_days: int) -> set[Denial]:
+    """Return the denials of what the account had read with success in the days before; on the log's store."""
+    found = _denials(calls)
+    if not found:
+        return set()
+    columns = [list(column) for column in zip(*found, strict=True)]
+    values = [orjson.dumps([list(each) for each in found]).decode()] if is_sqlite() else columns
+    query = READ_BEFORE.format(denials=SQLITE if is_sqlite() else POSTGRES, keep=keep_days * DAY)
+    return {Denial._make(row) for row in current().execute_sql(query, values).fetchall()}
+
+
+def read_before_in(entries: Iterable[Entry], calls: Iterable[Entry]) -> set[Denial]:
+    """Return the denials among the calls of what the account had read by these entries, which may be unwritten."""
+    reads: dict[tuple[int | None, str | None], int] = {}
+    for entry in entries:
+        if entry.private and entry.status < FIRST_FAILURE:
+            key = entry.account_id, entry.resource
+            reads[key] = min(entry.at, reads.get(key, entry.at))
+    return {denial for denial in _denials(calls) if reads.get(denial[:2], denial.at) < denial.at}
+
+
+def without(calls: Iterable[Entry], known: Collection[Denial]) -> Iterator[Entry]:
+    """Yield the calls but for these denials."""
+    return (call for call in calls if not (denies(call) and _denial(call) in known))
+
+
+def _denials(calls: Iterable[Entry]) -> list[Denial]:
+    return [_denial(call) for call in calls if denies(call)]
+
+
+def _denial(call: Entry) -> Denial:
+    return Denial(call.account_id, call.resource, call.at)

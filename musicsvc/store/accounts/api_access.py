@@ -1,0 +1,188 @@
+"""API access: who has it, who asked for it, and what was decided."""
+
+from __future__ import annotations
+
+from shlex import quote
+from typing import TYPE_CHECKING, NamedTuple
+
+from peewee import IntegrityError
+
+from musicsvc.errors import Conflict, Invalid, NotFound
+from musicsvc.store.accounts import email_addresses, security_events, users
+from musicsvc.store.engine.binding import locked, savepoint
+from musicsvc.store.engine.newest import newest
+from musicsvc.store.models import AccessRequest, User
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from musicsvc.store.accounts.security_events import Actor, Kind
+
+LONGEST = {"use_case": 2_000, "volume": 255, "organization": 255, "reason": 1_000}
+
+
+class Entry(NamedTuple):
+    """One line of the list of access: a request, an account, or both."""
+
+    request: AccessRequest | None
+    user: User | None
+
+
+class Approval(NamedTuple):
+    """A request granted, its account, and whether that was made for it."""
+
+    request: AccessRequest
+    user: User
+    made: bool
+
+
+def grant(user: User, *, plays: bool = False, now: int, by: Actor = "cli") -> None:
+    """Give the account API access, and with `plays` the right to report plays of others; takes nothing away."""
+    had = user.api_access, user.reports_plays
+    user.api_access = True
+    user.reports_plays = user.reports_plays or plays
+    _save(user)
+    if had != (user.api_access, user.reports_plays):
+        also = "with plays of other listeners" if user.reports_plays else None
+        security_events.add("access.granted", account_id=user.id, reason=also, now=now, by=by)
+
+
+def revoke(user: User, *, now: int, by: Actor = "cli") -> None:
+    """Take API access and the right to report plays away; tokens stay, and answer 403 until it is granted again."""
+    had = user.api_access or user.reports_plays
+    user.api_access = user.reports_plays = False
+    _save(user)
+    if had:
+        security_events.add("access.revoked", account_id=user.id, now=now, by=by)
+
+
+def _save(user: User) -> None:
+    rights = {User.api_access: user.api_access, User.reports_plays: user.reports_plays}
+    User.update(rights).where(User.id == user.id).execute()
+
+
+def list(*, limit: int | None = None, text: str | None = None) -> Sequence[Entry]:  # noqa: A001 - the module is the namespace
+    """Return every request with the account of its address, then the accounts with access that never asked.
+
+    Both oldest first. With `text` only entries that contain it, with `limit` the newest requests, then accounts.
+    """
+    requests = tuple(AccessRequest.select().order_by(AccessRequest.id.desc()))
+    asked = AccessRequest.select(AccessRequest.email_key)
+    concerned = User.select().where(User.api_access | User.email_key.is_null() | User.email_key.in_(asked))
+    accounts = tuple(concerned.order_by(User.id.desc()))
+    exact = {user.email: user for user in accounts if user.email_key is None}
+    keyed = {user.email_key: user for user in accounts}
+    entries = [
+        Entry(request, exact.get(request.email) or keyed.get(email_addresses.normalize(request.email)))
+        for request in requests
+    ]
+    listed = {entry.user.id for entry in entries if entry.user}
+    found = newest(entries, limit, text, _texts)
+    others = (Entry(None, user) for user in accounts if user.api_access and user.id not in listed)
+    return (*found, *newest(others, None if limit is None else limit - len(found), text, _texts))
+
+
+def _texts(entry: Entry) -> tuple[str | None, ...]:
+    """The texts of an entry that a search looks through."""
+    asked, user = entry
+    of_user = (user.email, user.display_name) if user else ()
+    return (asked.email, asked.use_case, asked.organization, *of_user) if asked else of_user
+
+
+def request(email: str, use_case: str, volume: str, organization: str, *, now: int, by: Actor = "cli") -> AccessRequest:
+    """A request that waits for a decision; the address needs no account yet.
+
+    Raises Conflict where one waits already or the account has access.
+    """
+    texts = {"use_case": use_case.strip(), "volume": volume.strip(), "organization": organization.strip()}
+    _check({"email": email_addresses.problem(email), **_problems(texts)})
+    user = users.find_by_email(email)
+    if user is not None and user.api_access:
+        raise Conflict(f"{email} has API access already.")
+    try:
+        with savepoint():
+            made: AccessRequest = AccessRequest.create(
+                email=email.strip(),
+                email_key=email_addresses.normalize(email),
+                state="pending",
+                created_at=now,
+                **texts,
+            )
+    except IntegrityError:
+        raise Conflict(f"A request by {email} is pending already.") from None
+    _note("access.requested", made, now, by)
+    return made
+
+
+def approve(asked: int | str, *, now: int, by: Actor = "cli") -> Approval:
+    """Grant what was asked for by this request id or e-mail.
+
+    Where the address has no account, one without a password is made, so that nobody else can register it and take the
+    access; `user password` gives it one.
+    """
+    found = _find(asked)
+    decided = _decide(found, "approved", None, now, hint=_regrant(found))
+    user = users.find_by_email(decided.email)
+    made = user is None
+    user = user or users.create(decided.email, now=now, by=by)
+    _note("access.approved", decided, now, by)
+    grant(user, now=now, by=by)
+    return Approval(decided, user, made)
+
+
+def deny(asked: int | str, reason: str, *, now: int, by: Actor = "cli") -> AccessRequest:
+    """Refuse what was asked for by this request id or e-mail; the reason is kept."""
+    _check(_problems({"reason": reason.strip()}))
+    denied = _decide(_find(asked), "denied", reason.strip(), now)
+    _note("access.denied", denied, now, by)
+    return denied
+
+
+def _note(kind: Kind, asked: AccessRequest, now: int, by: Actor) -> None:
+    """The event of a request; its address may have no account."""
+    user = users.find_by_email(asked.email)
+    said = f"request {asked.id}: {asked.reason}" if asked.reason else f"request {asked.id}"
+    security_events.add(kind, account_id=user.id if user else None, reason=said, now=now, by=by)
+
+
+def _find(asked: int | str) -> AccessRequest:
+    """Return the request of this id, or the pending or last one of this mailbox; NotFound where there is none."""
+    by_id = isinstance(asked, int)
+    wanted = AccessRequest.id == asked if by_id else email_addresses.matches(AccessRequest, str(asked))
+    # The pending one first, else the last that was decided.
+    exact = email_addresses.exact_first(AccessRequest)
+    order = (AccessRequest.state == "pending").desc(), exact, AccessRequest.id.desc()
+    found: AccessRequest | None = locked(AccessRequest.select().where(wanted).order_by(*order)).first()
+    if found is None:
+        raise NotFound(f"There is no request {asked}." if by_id else f"There is no request by {asked}.")
+    return found
+
+
+def _regrant(found: AccessRequest) -> str:
+    """Return how to give access back that was approved once and revoked since, else nothing."""
+    user = users.find_by_email(found.email)
+    if found.state != "approved" or user is None or user.api_access:
+        return ""
+    return f" Access was revoked since. Run: musicsvc access grant {quote(user.email)}"
+
+
+def _decide(found: AccessRequest, state: str, reason: str | None, now: int, *, hint: str = "") -> AccessRequest:
+    """Record the decision; raise Conflict, with the hint, where the request is decided already."""
+    if found.state != "pending":
+        raise Conflict(f"Request {found.id} by {found.email} is {found.state} already.{hint}")
+    found.state, found.reason, found.decided_at = state, reason, now
+    found.save(only=[AccessRequest.state, AccessRequest.reason, AccessRequest.decided_at])
+    return found
+
+
+def _problems(texts: dict[str, str]) -> dict[str, str | None]:
+    return {
+        field: None if 1 <= len(text) <= LONGEST[field] else f"Must have 1 to {LONGEST[field]} characters."
+        for field, text in texts.items()
+    }
+
+
+def _check(problems: dict[str, str | None]) -> None:
+    errors = {field: problem for field, problem in problems.items() if problem}
+    if errors:
+        raise Invalid(errors)

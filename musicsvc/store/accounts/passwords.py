@@ -1,0 +1,43 @@
+"""Passwords: the rule they keep, and the argon2id hash that is all we keep of them (OWASP's parameters)."""
+
+from __future__ import annotations
+
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError
+
+from musicsvc.store.accounts import email_addresses
+
+SHORTEST = 8
+LONGEST = 128
+COMMONEST = 3_000
+HASHER = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)  # memory in KiB
+
+
+def hash_password(password: str) -> str:
+    """The argon2id hash with its salt and parameters; takes some 20 ms and 19 MiB."""
+    return HASHER.hash(password)
+
+
+def verify(hashed: str, password: str) -> bool:
+    """Whether the password is the one that was hashed."""
+    try:
+        return HASHER.verify(hashed, password)
+    except (VerificationError, InvalidHashError):
+        return False
+
+
+def check(password: str, *, email: str, hosted: bool) -> str | None:
+    """What is wrong with the password, None where nothing is; the commonest are refused on a hosted service alone."""
+    if not SHORTEST <= len(password) <= LONGEST:
+        return f"The password must have {SHORTEST} to {LONGEST} characters."
+    if email_addresses.normalize(password) == email_addresses.normalize(email):
+        return "The password must not be the email."
+    if hosted and password.casefold() in _commonest():
+        return "The password is among the commonest; choose another."
+    return None
+
+
+def _commonest() -> list[str]:
+    from zxcvbn.frequency_lists import FREQUENCY_LISTS  # noqa: PLC0415 - a long list, for hosted services alone
+
+    return FREQUENCY_LISTS["passwords"][:COMMONEST]

@@ -1,0 +1,210 @@
+"""Personal access tokens: their form, their lives, and whom they stand for. Only their SHA-256 is kept."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import string
+import zlib
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from musicsvc.clock import DAY
+from musicsvc.errors import Conflict, Forbidden, Invalid, NotFound
+from musicsvc.store.accounts import security_events
+from musicsvc.store.engine.binding import current, locked
+from musicsvc.store.engine.newest import newest
+from musicsvc.store.models import Token, User
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from musicsvc.store.accounts.security_events import Actor
+
+PREFIX = "msvc_"
+ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase
+RANDOM_LENGTH = 40  # 238 bits
+CHECKSUM_LENGTH = 6
+LENGTH = len(PREFIX) + RANDOM_LENGTH + CHECKSUM_LENGTH
+LIFETIME = 90 * DAY
+SHORTEST_NAME, LONGEST_NAME = 3, 50
+IDENTIFY = """
+    SELECT a.id, a.display_name, a.avatar, a.admin, a.api_access, a.reports_plays, a.suspended_at IS NOT NULL,
+           t.id, t.name, t.expires_at, t.revoked_at IS NOT NULL
+    FROM token t JOIN account a ON a.id = t.user_id
+    WHERE t.digest = {sign}
+"""
+
+State = Literal["valid", "expired", "revoked"]
+
+
+class Identity(NamedTuple):
+    """The caller of a request: the account and its token, which is expired from `expires_at` on."""
+
+    user_id: int
+    display_name: str
+    avatar: str | None
+    admin: bool
+    api_access: bool
+    reports_plays: bool
+    suspended: bool
+    token_id: int
+    token_name: str
+    expires_at: int
+    revoked: bool = False
+
+
+def generate() -> str:
+    """A new value: the prefix, 40 random characters of base62, and 6 of the CRC-32 over what precedes."""
+    body = PREFIX + "".join(secrets.choice(ALPHABET) for _ in range(RANDOM_LENGTH))
+    return body + _checksum(body)
+
+
+def well_formed(value: str) -> bool:
+    """Whether the value can be a token at all; nothing is looked up."""
+    if len(value) != LENGTH or not value.startswith(PREFIX):
+        return False
+    body, checksum = value[:-CHECKSUM_LENGTH], value[-CHECKSUM_LENGTH:]
+    return set(body[len(PREFIX) :]) <= set(ALPHABET) and checksum == _checksum(body)
+
+
+def digest(value: str) -> bytes:
+    """The SHA-256 of the value, which is all that is stored of it."""
+    return hashlib.sha256(value.encode()).digest()
+
+
+def _checksum(text: str) -> str:
+    number, signs = zlib.crc32(text.encode()), ""
+    for _ in range(CHECKSUM_LENGTH):
+        number, rest = divmod(number, len(ALPHABET))
+        signs = ALPHABET[rest] + signs
+    return signs
+
+
+def identify(digest: bytes) -> Identity | None:
+    """Return the identity behind the token of this digest, None for an unknown one.
+
+    The caller checks whether the token is revoked or expired.
+    """
+    # Every request asks this, hence SQL as it stands: building the query anew takes 200 µs, running it 20.
+    row = current().execute_sql(IDENTIFY.format(sign=current().param), (digest,)).fetchone()
+    if row is None:
+        return None
+    return Identity._make((*row[:3], *map(bool, row[3:7]), *row[7:10], bool(row[10])))
+
+
+def state(token: Token, now: int) -> State:
+    """The state of the token at this instant."""
+    if token.revoked_at is not None:
+        return "revoked"
+    return "expired" if now >= token.expires_at else "valid"
+
+
+def create(user: User, name: str, *, now: int, without_access: bool = False, by: Actor = "cli") -> tuple[Token, str]:
+    """A token for 90 days, and its value, which is shown this once.
+
+    Raises Forbidden for an account that is suspended, or has no API access unless `without_access`.
+    """
+    name = name.strip()
+    if not SHORTEST_NAME <= len(name) <= LONGEST_NAME:
+        raise Invalid({"name": f"The name must have {SHORTEST_NAME} to {LONGEST_NAME} characters."})
+    if user.suspended_at is not None:
+        raise Forbidden("The account is suspended.")
+    if not (user.api_access or without_access):
+        raise Forbidden("The account has no API access.")
+    value = generate()
+    token: Token = Token.create(user=user, name=name, **_secret(value, now))
+    security_events.add("token.created", account_id=user.id, token_id=token.id, now=now, by=by)
+    return token, value
+
+
+def _secret(value: str, now: int) -> dict[str, bytes | str | int | None]:
+    """The columns that a new value fills."""
+    return {
+        "digest": digest(value),
+        "last_four": value[-4:],
+        "created_at": now,
+        "expires_at": now + LIFETIME,
+        "last_used_at": None,
+    }
+
+
+def get(token_id: int) -> Token:
+    """The token with this id and its account, or NotFound."""
+    token: Token | None = _with_accounts().where(Token.id == token_id).first()
+    if token is None:
+        raise NotFound(f"There is no token {token_id}.")
+    return token
+
+
+def list(  # noqa: A001 - the module is the namespace
+    user: User | None = None, *, limit: int | None = None, text: str | None = None
+) -> Sequence[Token]:
+    """Return the tokens with their accounts, revoked and expired ones too, of everybody or of one account.
+
+    With `limit` or `text` the newest that have the text in their name or e-mail; oldest first.
+    """
+    query = _with_accounts().order_by(Token.id.desc()).limit(None if text else limit)
+    if user is not None:
+        query = query.where(Token.user == user.id)
+    return newest(query.iterator(), limit, text, lambda token: (token.name, token.user.email))
+
+
+def find_by_value(value: str) -> Token | None:
+    """The token of this value with its account, in whatever state; None where there is none."""
+    token: Token | None = _with_accounts().where(Token.digest == digest(value)).first()
+    return token
+
+
+def revoke(token_id: int, reason: str, *, now: int, by: Actor = "cli") -> Token:
+    """End the token from the next request on. One that is revoked already keeps its moment and its reason."""
+    ended = Token.update(revoked_at=now, revoked_reason=reason).where(Token.id == token_id, Token.revoked_at.is_null())
+    changed, token = ended.execute(), get(token_id)
+    if changed:
+        security_events.add("token.revoked", account_id=token.user.id, token_id=token_id, reason=reason, now=now, by=by)
+    return token
+
+
+def reinstate(token_id: int, *, now: int, by: Actor = "cli") -> Token:
+    """Take a revocation back; the token is valid again, or expired where its time has run out."""
+    revived = Token.update(revoked_at=None, revoked_reason=None)
+    changed = revived.where(Token.id == token_id, Token.revoked_at.is_null(is_null=False)).execute()
+    token = get(token_id)
+    if changed:
+        security_events.add("token.reinstated", account_id=token.user.id, token_id=token_id, now=now, by=by)
+    return token
+
+
+def regenerate(token_id: int, *, now: int, by: Actor = "cli") -> tuple[Token, str]:
+    """A new value for 90 days under the same id, of an expired token too; the old value ends at once.
+
+    Raises Conflict for a revoked token.
+    """
+    locked(Token.select(Token.id).where(Token.id == token_id)).first()
+    if get(token_id).revoked_at is not None:
+        raise Conflict(f"Token {token_id} is revoked and cannot be regenerated. Create a new one.")
+    value = generate()
+    Token.update(**_secret(value, now)).where(Token.id == token_id).execute()
+    token = get(token_id)
+    security_events.add("token.regenerated", account_id=token.user.id, token_id=token_id, now=now, by=by)
+    return token, value
+
+
+def latest_use() -> tuple[int, int]:
+    """The token that was used last, and when; zeros where none was. A revoked one is no witness."""
+    used = Token.select(Token.id, Token.last_used_at).where(Token.revoked_at.is_null(), ~Token.last_used_at.is_null())
+    token: Token | None = used.order_by(Token.last_used_at.desc()).first()
+    return (0, 0) if token is None else (token.id, token.last_used_at or 0)
+
+
+def touch(last_used: Mapping[int, int]) -> None:
+    """Note when tokens were last used: instants by token id, in one batch; an older one never replaces a newer."""
+    sign = current().param
+    statement = f"UPDATE token SET last_used_at = {sign} WHERE id = {sign} AND coalesce(last_used_at, 0) < {sign}"  # noqa: S608
+    # In the order of the ids, so that two processes that touch the same tokens wait instead of locking up.
+    rows = [(moment, token_id, moment) for token_id, moment in sorted(last_used.items())]
+    if rows:
+        current().cursor().executemany(statement, rows)
+
+
+def _with_accounts() -> Any:
+    return Token.select(Token, User).join(User)

@@ -1,0 +1,150 @@
+"""Finding accounts by their display names: how names are compared, which is the best match, and the index behind it.
+
+The index holds the name of every account that is not suspended, marked where the name and each further word begin.
+Its key is the length of the name above the id, so that the first rows of a match are the best ones.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import TYPE_CHECKING, Any
+
+from musicsvc.store.accounts.user_summary import COLUMNS, UserSummary
+from musicsvc.store.engine.binding import current, is_sqlite
+from musicsvc.store.models import User
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+# Two signs each, so that one letter after them makes a trigram. Folding turns both into a and o, so no name has them.
+NAME_BEGINS, WORD_BEGINS = "ªª", "ºº"
+TRIGRAM = 3
+ID_BITS, LONGEST = 53, 1023
+BATCH = 10_000
+SHORTEST = 3000  # names looked through on PostgreSQL before its trigrams are
+LONGEST_START = 5  # the start of a name for which PostgreSQL has an index in the order of the keys, the mark included
+IGNORED = {"Cc", "Cf", "Me"}
+PLAIN = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ħ": "h", "ŧ": "t", "\u0131": "i", "æ": "ae", "œ": "oe"})
+
+
+def fold(text: str) -> str:
+    """What spellings of one name share: neither case, accents, invisible signs nor kinds of white space."""
+    text = " ".join(text.split())
+    if text.isascii() and text.isprintable():
+        return text.lower()
+    for _ in range(2):  # case folding brings back what is to be decomposed
+        text = "".join(sign for sign in unicodedata.normalize("NFKD", text) if not _ignored(sign)).casefold()
+    return " ".join(unicodedata.normalize("NFC", text.translate(PLAIN)).split())
+
+
+def _ignored(sign: str) -> bool:
+    """Accents and what cannot be seen; vowel signs of Indic scripts are neither."""
+    variant = "\ufe00" <= sign <= "\ufe0f"
+    return variant or bool(unicodedata.combining(sign)) or unicodedata.category(sign) in IGNORED
+
+
+def find(query: str, limit: int) -> list[UserSummary]:
+    """The accounts that have the text in their display names, best first.
+
+    First those whose name begins with it, then those with a word that does, then, for a text of three characters or
+    more, those with it anywhere; among these the shorter name, so that a name that is all the text leads, then the id.
+    """
+    ids: dict[int, None] = {}
+    for pattern in _patterns(fold(query)):
+        if len(ids) < limit:
+            # What matched better matches again: so many more are asked for.
+            ids |= dict.fromkeys(key & ((1 << ID_BITS) - 1) for key in _keys(pattern, limit + len(ids)))
+    chosen = list(ids)[:limit]
+    rows = User.select(*COLUMNS).where(User.id.in_(chosen), User.suspended_at.is_null()).tuples()
+    found = {row[0]: UserSummary(*row) for row in rows.iterator()} if chosen else {}
+    return [found[user_id] for user_id in chosen if user_id in found]
+
+
+def _patterns(folded: str) -> list[str]:
+    """What to look for in the marked names, best first."""
+    if not folded:
+        return []
+    marked = _marked(folded)
+    anywhere = [marked] if len(folded) >= TRIGRAM else []
+    return [NAME_BEGINS + marked, WORD_BEGINS + marked, *anywhere]
+
+
+def _marked(folded: str) -> str:
+    """The text with a mark where a word begins after its first character."""
+    before = [True, *(sign.isalnum() for sign in folded)]
+    return "".join(
+        WORD_BEGINS + sign if sign.isalnum() and not within else sign
+        for sign, within in zip(folded, before, strict=False)
+    )
+
+
+def _keys(pattern: str, limit: int) -> Sequence[int]:
+    """The first keys in whose names the pattern stands."""
+    if is_sqlite():
+        phrase = '"' + pattern.replace('"', '""') + '"'
+        sql = "SELECT rowid FROM account_search WHERE account_search MATCH ? ORDER BY rowid LIMIT ?"
+        return _first_column(sql, (phrase, limit))
+    if pattern.startswith(NAME_BEGINS) and len(pattern) <= LONGEST_START:
+        sql = f"SELECT key FROM account_search WHERE left(name, {len(pattern)}) = %s ORDER BY key LIMIT %s"  # noqa: S608
+        return _first_column(sql, (pattern, limit))
+    return _keys_by_trigrams(pattern, limit)
+
+
+def _keys_by_trigrams(pattern: str, limit: int) -> Sequence[int]:
+    """The same on PostgreSQL, whose trigrams give names in no order.
+
+    What many names have is among the shortest of them; only for the rest the trigrams are asked. The planner cannot
+    tell the two apart, and takes a second for a text that nobody has: hence both by hand.
+    """
+    like = "%" + pattern.replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_") + "%"
+    sql = (
+        "WITH shortest AS MATERIALIZED (SELECT key, name FROM account_search ORDER BY key LIMIT %s)"
+        " SELECT key FROM shortest WHERE name LIKE %s ORDER BY key LIMIT %s"
+    )
+    found = _first_column(sql, (SHORTEST, like, limit))
+    if len(found) < limit:
+        sql = "SELECT key FROM account_search WHERE name LIKE %s ORDER BY key + 0 LIMIT %s"
+        found = _first_column(sql, (like, limit))
+    return found
+
+
+def _first_column(sql: str, values: tuple[Any, ...]) -> Sequence[int]:
+    return [row[0] for row in current().execute_sql(sql, values).fetchall()]
+
+
+def add(people: Iterable[tuple[int, str]]) -> None:
+    """Let these accounts be found, none of which may be in the index: pairs of id and display name."""
+    folded = [(user_id, fold(name)) for user_id, name in people]
+    rows = [(_key(user_id, name), NAME_BEGINS + _marked(name)) for user_id, name in folded if name]
+    connection: Any = current().connection()
+    if is_sqlite():
+        connection.executemany("INSERT INTO account_search (rowid, name) VALUES (?, ?)", rows)
+        return
+    with connection.cursor() as cursor, cursor.copy("COPY account_search (key, name) FROM STDIN") as copy:
+        for row in rows:
+            copy.write_row(row)
+
+
+def remove(user_id: int, display_name: str) -> None:
+    """Let the account no longer be found by this display name; harmless where it is not."""
+    key = "rowid" if is_sqlite() else "key"
+    sql = f"DELETE FROM account_search WHERE {key} = {current().param}"  # noqa: S608 - two words of ours
+    current().execute_sql(sql, (_key(user_id, fold(display_name)),))
+
+
+def rebuild() -> None:
+    """Make the index anew from the accounts."""
+    current().execute_sql("DELETE FROM account_search")
+    last = 0
+    while people := _after(last):
+        add(people)
+        last = people[-1][0]
+
+
+def _after(last: int) -> list[tuple[int, str]]:
+    query = User.select(User.id, User.display_name).where(User.id > last, User.suspended_at.is_null())
+    return list(query.order_by(User.id).limit(BATCH).tuples().iterator())
+
+
+def _key(user_id: int, folded: str) -> int:
+    return min(len(folded), LONGEST) << ID_BITS | user_id

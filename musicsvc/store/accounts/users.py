@@ -1,0 +1,178 @@
+"""Accounts: who there is, and what each may do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from peewee import IntegrityError
+
+from musicsvc.errors import Invalid, NotFound
+from musicsvc.store.accounts import email_addresses, security_events, user_search
+from musicsvc.store.engine import bulk
+from musicsvc.store.engine.binding import savepoint
+from musicsvc.store.engine.newest import newest
+from musicsvc.store.models import User
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from musicsvc.store.accounts.security_events import Actor
+
+NAME_LENGTH = 100
+TAKEN = "The email has already been taken."
+
+
+def create(
+    email: str,
+    *,
+    display_name: str | None = None,
+    password_hash: str | None = None,
+    admin: bool = False,
+    api_access: bool = False,
+    now: int,
+    by: Actor = "cli",
+) -> User:
+    """A new account, named after the part before the @ unless told otherwise; Invalid where the e-mail is taken."""
+    email = email.strip()
+    name = email.rpartition("@")[0] if display_name is None else display_name.strip()
+    problems = {
+        "email": email_addresses.problem(email),
+        "display_name": None if display_name is None else _name_problem(name),
+    }
+    if found := {field: problem for field, problem in problems.items() if problem}:
+        raise Invalid(found)
+    try:
+        with savepoint():
+            user: User = User.create(
+                email=email,
+                email_key=email_addresses.normalize(email),
+                display_name=name,
+                password_hash=password_hash,
+                admin=admin,
+                api_access=api_access,
+                created_at=now,
+            )
+    except IntegrityError:
+        raise Invalid({"email": TAKEN}) from None
+    user_search.add([(user.id, name)])
+    security_events.add(
+        "account.created", account_id=user.id, reason="administrator" if admin else None, now=now, by=by
+    )
+    if api_access:
+        security_events.add("access.granted", account_id=user.id, now=now, by=by)
+    return user
+
+
+class NewUser(NamedTuple):
+    """An account to be made; `external_id` is what another service knows it by."""
+
+    email: str
+    display_name: str
+    external_id: str | None = None
+
+    @property
+    def email_key(self) -> str:
+        """The normal form of the e-mail."""
+        return email_addresses.normalize(self.email)
+
+
+def create_many(people: Sequence[NewUser], *, now: int) -> Sequence[int]:
+    """The ids of new accounts, in the same order, without password and API access; for imports and made worlds.
+
+    The caller knows that e-mails and external ids are sound and free: else the database refuses them all.
+    """
+    ids = bulk.ids(User, len(people))
+    rows = [
+        (user_id, new.email, new.email_key, new.display_name, new.external_id, now)
+        for user_id, new in zip(ids, people, strict=True)
+    ]
+    bulk.insert(User, ("id", "email", "email_key", "display_name", "external_id", "created_at"), rows)
+    user_search.add((user_id, new.display_name) for user_id, new in zip(ids, people, strict=True))
+    return ids
+
+
+def get(user_id: int) -> User:
+    """The account with this id, or NotFound."""
+    user: User | None = User.get_or_none(User.id == user_id)
+    if user is None:
+        raise NotFound(f"There is no account {user_id}.")
+    return user
+
+
+def find_by_email(email: str) -> User | None:
+    """Return the account of this mailbox, in any spelling, or None; an account without a normal form comes first."""
+    found = User.select().where(email_addresses.matches(User, email))
+    user: User | None = found.order_by(email_addresses.exact_first(User)).first()
+    return user
+
+
+def by_email(email: str) -> User:
+    """Return the account of this mailbox, in any spelling, or raise NotFound."""
+    user = find_by_email(email)
+    if user is None:
+        raise NotFound(f"There is no account {email}.")
+    return user
+
+
+def without_key() -> dict[int, str]:
+    """Return the e-mails, by id, of the accounts whose normal form belongs to an older account."""
+    rows: Any = User.select(User.id, User.email).where(User.email_key.is_null()).order_by(User.id).tuples()
+    return dict(rows)
+
+
+def emails(ids: Collection[int]) -> dict[int, str]:
+    """The e-mails of these accounts, by id; those that are no account's are left out."""
+    rows: Any = User.select(User.id, User.email).where(User.id.in_(ids)).tuples()
+    return dict(rows)
+
+
+def list(*, limit: int | None = None, text: str | None = None) -> Sequence[User]:  # noqa: A001 - the module is the namespace
+    """Return every account, or the newest that have the text in their e-mail or display name; oldest first."""
+    query: Any = User.select().order_by(User.id.desc()).limit(None if text else limit)
+    return newest(query.iterator(), limit, text, lambda user: (user.email, user.display_name))
+
+
+def missing(ids: Collection[int]) -> set[int]:
+    """Those of the ids that are no account's."""
+    found = {row[0] for row in User.select(User.id).where(User.id.in_(ids)).tuples().iterator()} if ids else set()
+    return set(ids) - found
+
+
+def set_password(user: User, password_hash: str, *, now: int, by: Actor = "cli") -> None:
+    """Give the account another password; tokens stay."""
+    user.password_hash = password_hash
+    User.update(password_hash=password_hash).where(User.id == user.id).execute()
+    security_events.add("password.set", account_id=user.id, now=now, by=by)
+
+
+def suspend(user: User, *, now: int, reason: str | None = None, by: Actor = "cli") -> None:
+    """Close the account: its tokens answer 403 until it is reinstated. Harmless when repeated."""
+    if user.suspended_at is None:
+        user.suspended_at, user.suspended_reason = now, reason
+        _save_suspension(user)
+        security_events.add("account.suspended", account_id=user.id, reason=reason, now=now, by=by)
+
+
+def reinstate(user: User, *, now: int, by: Actor = "cli") -> None:
+    """Open a suspended account again; its tokens, where neither expired nor revoked, work at once."""
+    if user.suspended_at is not None:
+        user.suspended_at = user.suspended_reason = None
+        _save_suspension(user)
+        security_events.add("account.reinstated", account_id=user.id, now=now, by=by)
+
+
+def _save_suspension(user: User) -> None:
+    changed = {User.suspended_at: user.suspended_at, User.suspended_reason: user.suspended_reason}
+    User.update(changed).where(User.id == user.id).execute()
+    user_search.remove(user.id, user.display_name)
+    if user.suspended_at is None:
+        user_search.add([(user.id, user.display_name)])
+
+
+def _name_problem(name: str) -> str | None:
+    return None if 1 <= len(name) <= NAME_LENGTH else f"The display name must have 1 to {NAME_LENGTH} characters."
+
+
+def is_taken(email: str) -> bool:
+    """Return whether the mailbox has an account already, in any spelling."""
+    return find_by_email(email) is not None

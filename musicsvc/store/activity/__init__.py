@@ -1,0 +1,1 @@
+"""The activity log: API calls and security events."""

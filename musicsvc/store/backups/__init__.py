@@ -1,0 +1,1 @@
+"""Backups of a SQLite database: create, verify, keep and restore."""

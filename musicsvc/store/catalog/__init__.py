@@ -1,0 +1,1 @@
+"""Artists, albums, tracks, and what belongs to them."""

@@ -1,0 +1,113 @@
+"""Albums: their rows with artists and tracks, and who may make them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from musicsvc.errors import Forbidden, NotFound
+from musicsvc.store.catalog import artists, sizes, tags, tracks
+from musicsvc.store.engine.pagination import Listing, Page, paginate
+from musicsvc.store.models import Album, AlbumArtist, AlbumTag, Artist, Tag, Track, TrackGenre, TrackTag
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from musicsvc.store.accounts.tokens import Identity
+    from musicsvc.store.catalog.artists import ArtistRow
+    from musicsvc.store.catalog.tracks import TrackRow
+
+
+@dataclass(slots=True)
+class AlbumRow:
+    """An album; artists and tracks are filled in by `with_contents`, genres and tags by `with_words`."""
+
+    id: int
+    name: str
+    image: str | None
+    release_date: str | None
+    description: str | None
+    created_at: int
+    artists: Iterable[ArtistRow] = ()
+    tracks: Sequence[TrackRow] = ()
+    genres: list[tuple[int, str, str]] = field(default_factory=list)
+    tags: list[tuple[int, str]] = field(default_factory=list)
+
+    @property
+    def plays(self) -> int:
+        """The plays of its tracks together, of all time."""
+        return sum(track.plays for track in self.tracks)
+
+
+COLUMNS = (Album.id, Album.name, Album.image, Album.release_date, Album.description, Album.created_at)
+
+
+def get(album_id: int) -> AlbumRow:
+    """The album itself; raises NotFound."""
+    for values in Album.select(*COLUMNS).where(Album.id == album_id).tuples().iterator():
+        return AlbumRow(*values)
+    raise NotFound("There is no such album.")
+
+
+def listing(page: Page) -> Listing[AlbumRow]:
+    """All albums, newest first."""
+    return paginate(Album.select(Album.id), Album.select(*COLUMNS), [Album.id.desc()], page, AlbumRow)
+
+
+def of_artist(artist_id: int, page: Page) -> Listing[AlbumRow]:
+    """The artist's albums, newest release first, those without a date last."""
+    keys = Album.select(Album.id).join(AlbumArtist).where(AlbumArtist.artist == artist_id)
+    order = (Album.release_date.desc(nulls="LAST"), Album.id.desc())
+    total = AlbumArtist.select().where(AlbumArtist.artist == artist_id).count()
+    return paginate(keys, Album.select(*COLUMNS), order, page, AlbumRow, total)
+
+
+def with_contents(rows: Sequence[AlbumRow]) -> Sequence[AlbumRow]:
+    """The same rows with artists and tracks; those given stay without, so that these can be let go."""
+    if not rows:
+        return rows
+    ids = [row.id for row in rows]
+    credit = artists.credits_of(AlbumArtist, AlbumArtist.album, AlbumArtist.album.in_(ids))
+    contents = tracks.of_albums(ids)
+    return [replace(row, artists=credit.get(row.id, ()), tracks=contents.get(row.id, ())) for row in rows]
+
+
+def measure(rows: Sequence[AlbumRow]) -> list[int]:
+    """The bytes of each album with its artists and tracks as JSON, at most."""
+    found = sizes.of_albums([row.id for row in rows])
+    return [found[row.id].total for row in rows]
+
+
+def with_words(row: AlbumRow, parts: Collection[str]) -> AlbumRow:
+    """The same row with genres and tags filled in, its own and its tracks' united, as far as `parts` asks."""
+    ids = Track.select(Track.id).where(Track.album == row.id)
+    if "genres" in parts:
+        row.genres = sorted({tuple(genre) for _, *genre in tracks.genre_links(TrackGenre.track.in_(ids))})
+    if "tags" in parts:
+        own = Tag.select(Tag.id, Tag.name).join(AlbumTag).where(AlbumTag.album == row.id).tuples()
+        row.tags = sorted({*own, *(tuple(tag) for _, *tag in tracks.tag_links(TrackTag.track.in_(ids)))})
+    return row
+
+
+def require_managed(album_id: int, *, by: Identity) -> None:
+    """Raises Forbidden where the caller manages none of the album's artists."""
+    query = AlbumArtist.select().join(Artist).where(AlbumArtist.album == album_id, Artist.manager == by.user_id)
+    if not query.exists():
+        raise Forbidden("You do not manage this album.")
+
+
+def missing(ids: Collection[int]) -> set[int]:
+    """Those of the ids that are no album's."""
+    found = {row[0] for row in Album.select(Album.id).where(Album.id.in_(ids)).tuples().iterator()} if ids else set()
+    return set(ids) - found
+
+
+def create(values: Mapping[str, Any], artist_id: int, words: Iterable[str], *, now: int, by: Identity) -> AlbumRow:
+    """A new album of the artist; `values` are columns of the table. Forbidden where the caller does not manage it."""
+    if not artists.managed([artist_id], by=by):
+        raise Forbidden("You do not manage this artist.")
+    album_id = Album.create(**values, created_at=now).id
+    AlbumArtist.create(album=album_id, artist=artist_id, position=0)
+    if tag_ids := tags.ensure(words).values():
+        AlbumTag.insert_many([{"album": album_id, "tag": tag_id} for tag_id in tag_ids]).execute()
+    return with_contents([get(album_id)])[0]

@@ -1,0 +1,97 @@
+"""Artists: who they are and who manages them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from peewee import fn
+
+from musicsvc.errors import NotFound
+from musicsvc.store.engine.pagination import Listing, Page, paginate
+from musicsvc.store.models import AlbumArtist, Artist, TrackArtist
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from musicsvc.store.accounts.tokens import Identity
+    from musicsvc.store.models import User
+
+
+@dataclass(slots=True)
+class ArtistRow:
+    """An artist with its counts."""
+
+    id: int
+    name: str
+    image_small: str | None
+    verified: bool
+    manager_id: int | None
+    created_at: int
+    albums_count: int = 0
+    tracks_count: int = 0
+
+
+COLUMNS = (Artist.id, Artist.name, Artist.image_small, Artist.verified, Artist.manager, Artist.created_at)
+
+
+def _counts() -> tuple[Any, Any]:
+    albums = AlbumArtist.select(fn.COUNT(AlbumArtist.album)).where(AlbumArtist.artist == Artist.id)
+    tracks = TrackArtist.select(fn.COUNT(TrackArtist.track)).where(TrackArtist.artist == Artist.id)
+    return albums, tracks
+
+
+def get(artist_id: int) -> ArtistRow:
+    """The artist; raises NotFound."""
+    for values in Artist.select(*COLUMNS, *_counts()).where(Artist.id == artist_id).tuples().iterator():
+        return ArtistRow(*values)
+    raise NotFound("There is no such artist.")
+
+
+def listing(page: Page) -> Listing[ArtistRow]:
+    """All artists, newest first."""
+    rows = Artist.select(*COLUMNS, *_counts())
+    return paginate(Artist.select(Artist.id), rows, [Artist.id.desc()], page, ArtistRow)
+
+
+def missing(ids: Collection[int]) -> set[int]:
+    """Those of the ids that are no artist's."""
+    found = {row[0] for row in Artist.select(Artist.id).where(Artist.id.in_(ids)).tuples().iterator()} if ids else set()
+    return set(ids) - found
+
+
+def managed(ids: Collection[int], *, by: Identity) -> set[int]:
+    """Those of the artists that the caller manages."""
+    query = Artist.select(Artist.id).where(Artist.id.in_(ids), Artist.manager == by.user_id)
+    return {row[0] for row in query.tuples().iterator()}
+
+
+def create(name: str, description: str | None, image_small: str | None, *, now: int, by: Identity) -> ArtistRow:
+    """A new artist, managed by the caller, not verified."""
+    artist = Artist.create(
+        name=name, description=description, image_small=image_small, manager=by.user_id, created_at=now
+    )
+    return get(artist.id)
+
+
+def assign(artist_id: int, user: User) -> ArtistRow:
+    """Give the artist to another manager."""
+    Artist.update(manager=user.id).where(Artist.id == artist_id).execute()
+    return get(artist_id)
+
+
+def verify(artist_id: int, *, verified: bool = True) -> ArtistRow:
+    """Mark the artist as verified, or take the mark back."""
+    Artist.update(verified=verified).where(Artist.id == artist_id).execute()
+    return get(artist_id)
+
+
+def credits_of(link: type[AlbumArtist | TrackArtist], owner: Any, condition: Any) -> dict[int, Iterable[ArtistRow]]:
+    """The artists of each album or track that meets the condition, in order: its id to its artists."""
+    query = link.select(owner, *COLUMNS).join(Artist, on=(link.artist == Artist.id)).where(condition)
+    known: dict[int, ArtistRow] = {}
+    found: dict[int, Any] = {}
+    for owner_id, *values in query.order_by(owner, link.position, link.artist).tuples().iterator():
+        artist = known.get(values[0]) or known.setdefault(values[0], ArtistRow(*values))
+        found.setdefault(owner_id, []).append(artist)
+    return found

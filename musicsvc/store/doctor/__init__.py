@@ -1,0 +1,1 @@
+"""Doctor checks of the database and of the files of an installation."""

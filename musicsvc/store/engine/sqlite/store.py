@@ -1,0 +1,196 @@
+"""SQLite through apsw: a pool of reader connections and one writer thread with group commit."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import apsw
+from playhouse.apsw_ext import APSWDatabase
+
+from musicsvc.errors import Failure, Unavailable
+from musicsvc.store.engine.binding import bind, perform
+from musicsvc.store.engine.sqlite import file_locks, files
+from musicsvc.store.engine.sqlite.group_commit import GroupWriter
+from musicsvc.store.engine.sqlite.reserved_space import Ballast
+from musicsvc.store.engine.store import Store, enqueue, queued
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T")
+READERS = 4
+BUSY_SECONDS = 5.0
+PRAGMAS: dict[str, object] = {"foreign_keys": "ON", "synchronous": "FULL", "mmap_size": 268_435_456}
+# What a savepoint would need to be undone is kept in memory, and pages that change again and again are taken over from
+# the WAL every 16 MB only: together a quarter of the CPU time of a batch of plays.
+WRITING: dict[str, object] = {
+    "journal_mode": "WAL",
+    "cache_size": -16000,
+    "temp_store": "MEMORY",
+    "wal_autocheckpoint": 4000,
+}
+
+
+class SqliteDatabase(APSWDatabase):
+    """Peewee over apsw; knows the connections of all its threads, so that they can be closed together."""
+
+    def __init__(self, path: Path, pragmas: dict[str, object]) -> None:
+        flags = apsw.SQLITE_OPEN_READWRITE
+        # IMMEDIATE for migrations: a transaction that turns from reading to writing would fail at once, not wait.
+        super().__init__(
+            str(path), pragmas={**PRAGMAS, **pragmas}, timeout=BUSY_SECONDS, lock_type="IMMEDIATE", flags=flags
+        )
+        self._opened: list[apsw.Connection] = []
+        self._file = files.identity(path)
+
+    def require_in_place(self) -> None:
+        """Raises Unavailable where the file is no longer the one at its path: what is written would be lost."""
+        if files.identity(self.database) != self._file:
+            raise Unavailable(here=f"{self.database} was moved, replaced or deleted. Put it back and restart.")
+
+    def _connect(self) -> apsw.Connection:
+        connection: apsw.Connection = super()._connect()
+        connection.convert_binding = _convert
+        self._opened.append(connection)
+        return connection
+
+    def execute_sql(self, sql: str, params: object = None) -> apsw.Cursor:
+        """Run a statement; Unavailable in a unit that went on after SQLite had undone its transaction."""
+        if self.in_transaction() and not self.connection().in_transaction:
+            raise Unavailable
+        cursor: apsw.Cursor = super().execute_sql(sql, params)
+        return cursor
+
+    def close_all(self) -> None:
+        """Close the connections of every thread; none may be in use."""
+        while self._opened:
+            close(self._opened.pop())
+
+
+def close(connection: apsw.Connection) -> None:
+    """Close a connection; where the last one cannot take the WAL over, the next start does."""
+    with suppress(apsw.Error):
+        connection.close()
+
+
+def _convert(_cursor: apsw.Cursor, _index: int, value: object) -> str:
+    """What apsw binds for a value that it does not know: the migration history holds a datetime, nothing else may."""
+    if isinstance(value, datetime):
+        return str(value)
+    raise TypeError(f"a {type(value).__name__} is no value for the database")
+
+
+class SqliteStore(Store):
+    """One SQLite file in WAL mode."""
+
+    def __init__(self, url: str, *, log: bool = False) -> None:
+        """Open the file of `sqlite:///PATH`; raises Failure where it is missing, empty, foreign or damaged.
+
+        `log`: it is the log of calls, which may lose its last moment when the power goes.
+        """
+        self.url = url
+        self.path = Path(url.removeprefix("sqlite:///"))
+        self._ballast = Ballast(self.path)
+        self._examine(log=log)
+        # The log is never restored, and is replaced while it is open.
+        self._occupancy = file_locks.Occupancy(None) if log else file_locks.enter(self.path)
+        # Opened here and not at the first question, which the event loop asks.
+        self._watch: apsw.Connection | None = self._opened_watch()
+        self._watch_lock = threading.Lock()
+        self._identity = files.identity(self.path)
+        self._readers = SqliteDatabase(self.path, {"query_only": "ON", "cache_size": -8000})
+        self._pool = ThreadPoolExecutor(READERS, "store-read", initializer=bind, initargs=(self._readers,))
+        database = SqliteDatabase(self.path, WRITING | ({"synchronous": "NORMAL"} if log else {}))
+        self._writer = GroupWriter(database, BUSY_SECONDS, self._ballast)
+        self.workload = self._writer.workload
+
+    def _examine(self, *, log: bool) -> None:
+        """Refuse a file that is not sound; on a full disk the ballast makes room for what SQLite makes beside it."""
+        while True:
+            try:
+                return files.examine(self.path, files.LOG_ID if log else files.APPLICATION_ID)
+            except files.Unopened:
+                if log or not self._ballast.release():
+                    raise
+
+    def _opened_watch(self) -> apsw.Connection:
+        try:
+            with files.opening(self.path):
+                watch = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READWRITE)
+        except Failure:
+            self._occupancy.release()
+            raise
+        watch.set_busy_timeout(1000)
+        return watch
+
+    def in_place(self) -> bool:
+        """Whether the file at the path is still the one that was opened."""
+        return files.identity(self.path) == self._identity
+
+    def read(self, unit: Callable[[], T]) -> Future[T]:
+        """Run the unit on one of the reader threads."""
+        return enqueue(self._pool, self._read, unit)
+
+    def _read(self, unit: Callable[[], T]) -> T:
+        self._readers.require_in_place()
+        try:
+            self._readers.connect(reuse_if_open=True)
+            self._readers.execute_sql("BEGIN")
+            return perform(self._readers, unit)
+        except files.ERRORS as error:
+            failure = files.translate(error, self.path)
+            if failure is error or files.refused_by_query_only(error):
+                raise
+            raise failure from error
+        finally:
+            self._end_read()
+
+    def _end_read(self) -> None:
+        """Let the snapshot go; a connection that cannot is closed, and the next unit opens another."""
+        try:
+            self._readers.rollback()
+        except files.ERRORS:
+            self._readers.close()
+
+    def write(self, unit: Callable[[], T]) -> Future[T]:
+        """Hand the unit to the writer thread."""
+        return self._writer.submit(unit)
+
+    def write_urgently(self, unit: Callable[[], T]) -> Future[T]:
+        """The same; on a full disk the ballast makes room for it."""
+        return self._writer.submit(unit, urgent=True)
+
+    def keep_room(self) -> str:
+        """Make the ballast, where there is room to spare."""
+        return self._ballast.keep()
+
+    def changes(self) -> int:
+        """SQLite's data version, read on a connection that never writes, so that every commit moves it."""
+        with self._watch_lock:
+            if self._watch is None:
+                raise Unavailable("The service is shutting down.")
+            try:
+                version: int = self._watch.pragma("data_version")
+            except apsw.Error as error:
+                raise files.translate(error, self.path) from error
+            return version
+
+    def waiting(self) -> tuple[int, int]:
+        """How many units wait to read, and how many to write."""
+        return queued(self._pool), self._writer.waiting()
+
+    def close(self) -> None:
+        """Finish the units under way and close the connections, the writer's last, which empties the WAL."""
+        self._pool.shutdown(wait=True)
+        self._readers.close_all()
+        with self._watch_lock:
+            if self._watch is not None:
+                close(self._watch)
+                self._watch = None
+        self._writer.close()
+        self._occupancy.release()

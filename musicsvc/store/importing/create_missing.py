@@ -1,0 +1,102 @@
+"""Artists and tracks that a listening history names and that are not there, made with what it says of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import count
+from typing import TYPE_CHECKING, NamedTuple
+
+from musicsvc.store.engine import bulk
+from musicsvc.store.importing.matching import Artist, Catalog, Lookup, Track
+from musicsvc.store.models import Artist as ArtistTable
+from musicsvc.store.models import Track as TrackTable
+from musicsvc.store.models import TrackArtist
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from musicsvc.store.importing.listen_rows import Listen
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Whom what is made is for (None for nobody), and when; `ids` are those of a dry run, which writes nothing."""
+
+    manager: int | None
+    now: int
+    ids: Iterator[int] | None = None
+
+
+class Made(NamedTuple):
+    """A track that was made, with its artists' ids."""
+
+    track: Track
+    artists: tuple[int, ...]
+    external_id: str | None
+
+
+class Maker:
+    """Makes what the rows of one piece name, row after row, so that the next row finds it; inside a unit."""
+
+    def __init__(self, lookup: Lookup, scope: Scope, listens: Sequence[Listen]) -> None:
+        self.artists: list[Artist] = []
+        self.tracks: list[Made] = []
+        self._lookup = lookup
+        self._scope = scope
+        self._most: dict[type[ArtistTable | TrackTable], int] = {
+            TrackTable: len(listens),
+            ArtistTable: sum(len(listen.artists) for listen in listens),
+        }
+        self._ids: dict[type[ArtistTable | TrackTable], Iterator[int]] = {}
+
+    def make(self, listen: Listen) -> int:
+        """Make the row's track, and those of its artists that are missing; its id."""
+        credit = tuple(dict.fromkeys(self._artist(name) for name in listen.artists))
+        external_id = next(iter(listen.external_ids), None)
+        track = Track(self._id(TrackTable), listen.track or "", None, len(credit))
+        self.tracks.append(Made(track, credit, external_id))
+        self._lookup.made.add_track(track, credit)
+        if external_id is not None:
+            self._lookup.made.external[external_id] = track.id
+        return track.id
+
+    def _artist(self, name: str) -> int:
+        known = self._lookup.managed(name)
+        if known is not None:
+            return known.id
+        artist = Artist(self._id(ArtistTable), name, self._scope.manager)
+        self.artists.append(artist)
+        self._lookup.made.add([artist])
+        return artist.id
+
+    def _id(self, table: type[ArtistTable | TrackTable]) -> int:
+        if self._scope.ids is not None:
+            return next(self._scope.ids)
+        if table not in self._ids:
+            self._ids[table] = iter(bulk.ids(table, self._most[table]))
+        return next(self._ids[table])
+
+    def write(self) -> None:
+        """Write what was made, unless this is a dry run."""
+        if self._scope.ids is not None:
+            return
+        manager, now = self._scope.manager, self._scope.now
+        artists = [(artist.id, artist.name, manager, now) for artist in self.artists]
+        bulk.insert(ArtistTable, ("id", "name", "manager", "created_at"), artists)
+        tracks = [(track.id, track.name, 0, external_id, manager or 0, now) for track, _, external_id in self.tracks]
+        bulk.insert(TrackTable, ("id", "name", "duration", "external_id", "imported_for", "created_at"), tracks)
+        links = [(track.id, artist, at) for track, by, _ in self.tracks for at, artist in enumerate(by)]
+        bulk.insert(TrackArtist, ("track", "artist", "position"), links)
+
+    def keep(self, catalog: Catalog) -> None:
+        """Let later pieces find what was made."""
+        catalog.add(self.artists)
+        for track, artists, external_id in self.tracks:
+            catalog.add_track(track, artists)
+            if external_id is not None and self._scope.ids is not None:
+                catalog.external[external_id] = track.id
+
+
+def dry_ids() -> Iterator[int]:
+    """Ids of what a dry run does not write."""
+    return count(-1, -1)

@@ -1,0 +1,93 @@
+"""Tracks that rows name and that are here already: by external id, else by their artists and their name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from musicsvc.store.engine import bulk
+from musicsvc.store.models import Album, Artist, Track, TrackArtist
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+Name = tuple[frozenset[str], str]  # who a track is by, and what it is called
+
+
+class Mention(NamedTuple):
+    """How a row names a track; `album` only tells tracks apart that are alike else."""
+
+    external_id: str | None
+    artists: tuple[str, ...] = ()
+    track: str | None = None
+    album: str | None = None
+
+    @property
+    def name(self) -> Name:
+        """What the track is found by where the row has no external id."""
+        return frozenset(self.artists), self.track or ""
+
+
+def find(mentions: Sequence[Mention], *, manager: int) -> list[int | None]:
+    """The id of each mentioned track, None where there is none.
+
+    Of several, those of the row's album come first, then what was imported for the manager or is by the manager's
+    artists, then what was imported for nobody, then the oldest.
+    """
+    by_id = _by_external_id({each.external_id for each in mentions if each.external_id}, manager)
+    by_name = _by_name([each for each in mentions if not each.external_id], manager)
+    return [
+        by_id.get(each.external_id) if each.external_id else _best(by_name.get(each.name, ()), each.album)
+        for each in mentions
+    ]
+
+
+def _by_external_id(external_ids: Iterable[str], manager: int) -> dict[str, int]:
+    found: dict[str, tuple[tuple[bool, bool, int], int]] = {}
+    for some in bulk.pieces(list(external_ids)):
+        query = Track.select(Track.external_id, Track.imported_for, Track.id).where(Track.external_id.in_(some))
+        for external_id, imported_for, track_id in query.tuples().iterator():
+            rank = ((imported_for != manager, imported_for != 0, track_id), track_id)
+            found[external_id] = min(rank, found.get(external_id, rank))
+    return {external_id: track_id for external_id, (_, track_id) in found.items()}
+
+
+def _by_name(mentions: Iterable[Mention], manager: int) -> dict[Name, list[tuple[int, str | None]]]:
+    """The tracks of each name with their albums, the better match first."""
+    wanted = {each.name for each in mentions}
+    artists = {artist_id for artist_id, _ in _artists({name for names, _ in wanted for name in names})}
+    rows: dict[int, tuple[str, str | None]] = {}
+    for some in bulk.pieces(sorted({name for _, name in wanted})):
+        rows |= {track_id: (name, album) for track_id, name, album in _tracks(some, artists)}
+    credit: dict[int, tuple[set[str], set[int | None]]] = {}
+    for track_id, name, managed_by in _credits(list(rows)):
+        names, managers = credit.setdefault(track_id, (set(), set()))
+        names.add(name)
+        managers.add(managed_by)
+    found: dict[Name, list[tuple[int, str | None]]] = {}
+    for track_id in sorted(rows, key=lambda each: (manager not in credit[each][1], each)):
+        found.setdefault((frozenset(credit[track_id][0]), rows[track_id][0]), []).append((track_id, rows[track_id][1]))
+    return found
+
+
+def _artists(names: Iterable[str]) -> Iterator[Any]:
+    for some in bulk.pieces(list(names)):
+        yield from Artist.select(Artist.id, Artist.name).where(Artist.name.in_(some)).tuples().iterator()
+
+
+def _tracks(names: Sequence[str], artist_ids: Iterable[int]) -> Iterator[Any]:
+    """(id, name, album's name) of the tracks of these names that are by one of the artists."""
+    for some in bulk.pieces(list(artist_ids)):
+        query = Track.select(Track.id, Track.name, Album.name).join(Album, "LEFT JOIN")
+        by = TrackArtist.select(TrackArtist.track).where(TrackArtist.artist.in_(some))
+        yield from query.where(Track.name.in_(names), Track.id.in_(by)).tuples().iterator()
+
+
+def _credits(track_ids: Sequence[int]) -> Iterator[Any]:
+    for some in bulk.pieces(track_ids):
+        query = TrackArtist.select(TrackArtist.track, Artist.name, Artist.manager).join(Artist)
+        yield from query.where(TrackArtist.track.in_(some)).tuples().iterator()
+
+
+def _best(found: Sequence[tuple[int, str | None]], album: str | None) -> int | None:
+    """The first that stands on the album, else the first."""
+    return next((track_id for track_id, on in found if album and on == album), found[0][0] if found else None)

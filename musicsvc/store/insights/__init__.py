@@ -1,0 +1,1 @@
+"""Figures of tracks, albums and artists, and their exports."""

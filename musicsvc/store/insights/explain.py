@@ -1,0 +1,121 @@
+"""How a subject's figures came about: counted anew from the single plays alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from musicsvc.clock import DAY
+from musicsvc.store.engine.sql import fetch
+from musicsvc.store.insights import charts, figures
+from musicsvc.store.insights.figures import OF_TRACKS
+from musicsvc.store.plays.periods import to_date
+from musicsvc.store.plays.rollups.subjects import ALBUM, ARTIST, SLOTS_A_DAY, TRACK
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from musicsvc.store.insights.figures import Figures
+    from musicsvc.store.plays.periods import Window
+    from musicsvc.store.plays.rollups.reader import Subject
+
+KEPT_FROM = "SELECT kept_from FROM play_mark"
+TRACKS = {
+    TRACK: "SELECT COUNT(*) FROM track WHERE id = ?",
+    ALBUM: "SELECT COUNT(*) FROM track WHERE album_id = ?",
+    ARTIST: "SELECT COUNT(*) FROM track_artist WHERE artist_id = ?",
+}
+# A play's day is that of its time; its half minute, which the table is ordered by, says what need not be read.
+HEARD = "FROM play WHERE {those} AND slot >= ? AND slot < ? AND played_at >= ? AND played_at < ?"
+COUNTED = f"SELECT COUNT(*), COUNT(DISTINCT listener_id) {HEARD}"
+BY_DAY = f"""
+    SELECT played_at / {DAY}, COUNT(*), COUNT(DISTINCT listener_id) {HEARD} GROUP BY played_at / {DAY} ORDER BY 1
+"""
+EVER = "SELECT COUNT(*), COUNT(DISTINCT listener_id) FROM play WHERE {those}"
+
+
+class Counted(NamedTuple):
+    """Plays, and how many different listeners they are by."""
+
+    plays: int
+    listeners: int
+
+
+class Difference(NamedTuple):
+    """A figure that is served otherwise than it was counted."""
+
+    figure: str
+    served: float | None
+    counted: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The figures as they are served, and what the single plays say.
+
+    `days` maps those with plays to what was counted. Single plays are kept from the day `kept_from` on, 0 for all; what
+    reaches further back was counted in part, and is not compared.
+    """
+
+    window: Window
+    tracks: int
+    kept_from: int
+    days: dict[int, Counted]
+    within: Counted
+    before: Counted
+    ever: Counted
+    served: Figures
+    differences: list[Difference]
+
+
+def of(subject: Subject, window: Window) -> Explanation:
+    """Count the plays of a window, of the one before and of all time, and compare; it may read every play there is."""
+    ((kept_from,),) = fetch(KEPT_FROM)
+    ((tracks,),) = fetch(TRACKS[subject.kind], subject.id)
+    within, before = (Counted._make(_heard(COUNTED, subject, each)[0]) for each in (window, window.before))
+    ever = Counted._make(fetch(EVER.format(those=OF_TRACKS[subject.kind]), subject.id)[0])
+    days = {day: Counted(*counted) for day, *counted in _heard(BY_DAY, subject, window)}
+    served = figures.figures(subject, window)
+    differences: list[Difference] = []
+    if kept_from <= window.first:
+        differences += _of_window(served, within)
+        differences += _of_days(subject, window, days)
+    if kept_from <= window.before.first:
+        differences += _of_growth(served, within, before)
+    if kept_from == 0:
+        differences += _of_all_time(served, ever)
+    return Explanation(window, tracks, kept_from, days, within, before, ever, served, differences)
+
+
+def _heard(statement: str, subject: Subject, window: Window) -> list[Any]:
+    slots = window.first * SLOTS_A_DAY, window.end * SLOTS_A_DAY
+    return fetch(statement.format(those=OF_TRACKS[subject.kind]), subject.id, *slots, window.starts, window.ends)
+
+
+def _of_window(served: Figures, counted: Counted) -> Iterator[Difference]:
+    yield from _compare("plays in the window", served.plays, counted.plays)
+    yield from _compare("listeners in the window", served.listeners, counted.listeners)
+
+
+def _of_growth(served: Figures, within: Counted, before: Counted) -> Iterator[Difference]:
+    plays, listeners = (figures.change(*pair) for pair in zip(within, before, strict=True))
+    yield from _compare("growth of plays", served.plays_change, plays)
+    yield from _compare("growth of listeners", served.listeners_change, listeners)
+
+
+def _of_all_time(served: Figures, counted: Counted) -> Iterator[Difference]:
+    yield from _compare("plays of all time", served.plays_total, counted.plays)
+    yield from _compare("listeners of all time", served.listeners_total, counted.listeners)
+
+
+def _of_days(subject: Subject, window: Window, days: dict[int, Counted]) -> Iterator[Difference]:
+    """What the chart shows against what was counted, day by day."""
+    for day, point in enumerate(charts.of(subject, window).points, window.first):
+        counted = days.get(day, Counted(0, 0))
+        yield from _compare(f"plays on {to_date(day)}", point.plays, counted.plays)
+        yield from _compare(f"listeners on {to_date(day)}", point.listeners, counted.listeners)
+
+
+def _compare(figure: str, served: float | None, counted: float | None) -> Iterator[Difference]:
+    if served != counted:
+        yield Difference(figure, served, counted)

@@ -1,0 +1,187 @@
+"""The figures of everything that is covered, row by row, in memory that does not grow with the rows.
+
+Each figure is the one of insights.py, read for some hundreds of subjects at once.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from musicsvc.store.engine import bulk, streams
+from musicsvc.store.engine.binding import current
+from musicsvc.store.engine.sql import fetch
+from musicsvc.store.insights import scopes
+from musicsvc.store.insights.figures import Figures, change
+from musicsvc.store.insights.rankings import Ranked
+from musicsvc.store.plays.periods import to_date
+from musicsvc.store.plays.rollups.bulk_reader import NOBODY, Reader
+from musicsvc.store.plays.rollups.listeners import count
+from musicsvc.store.plays.rollups.subjects import ALBUM, ARTIST, TRACK
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator, Sequence
+
+    from musicsvc.store.insights.scopes import Scope
+    from musicsvc.store.plays.periods import Window
+
+KINDS = {"tracks": TRACK, "albums": ALBUM, "artists": ARTIST}
+PLAYS = "plays"
+FIGURES = (
+    "plays_total",
+    "plays_period",
+    "listeners_total",
+    "listeners_period",
+    "likes",
+    "reposts",
+    "plays_change",
+    "listeners_change",
+)
+COLUMNS: dict[str, tuple[str, ...]] = {
+    "tracks": ("track_id", "track", "artists", *FIGURES),
+    "albums": ("album_id", "album", "artists", *FIGURES),
+    "artists": ("artist_id", "artist", *FIGURES),
+    PLAYS: ("date", "track_id", "track", "plays", "listeners"),
+}
+BETWEEN_ARTISTS = "; "
+SUBJECTS_A_PIECE = 256
+TRACKS_A_PIECE = 10_000
+NAMES = {kind: f"SELECT id, name FROM {noun[:-1]} WHERE id {{among}}" for noun, kind in KINDS.items()}  # noqa: S608
+CREDITS = {
+    kind: f"""
+        SELECT l.{noun}_id, a.name FROM {noun}_artist l JOIN artist a ON a.id = l.artist_id
+        WHERE l.{noun}_id {{among}} ORDER BY l.{noun}_id, l.position
+    """  # noqa: S608 - our own nouns
+    for noun, kind in (("track", TRACK), ("album", ALBUM))
+}
+GIVEN = {
+    TRACK: "SELECT g.track_id, COUNT(*) FROM {table} g WHERE g.track_id {among} AND {when} GROUP BY g.track_id",
+    ALBUM: """
+        SELECT t.album_id, COUNT(*) FROM track t JOIN {table} g ON g.track_id = t.id
+        WHERE t.album_id {among} AND {when} GROUP BY t.album_id
+    """,
+    ARTIST: """
+        SELECT l.artist_id, COUNT(*) FROM track_artist l JOIN {table} g ON g.track_id = l.track_id
+        WHERE l.artist_id {among} AND {when} GROUP BY l.artist_id
+    """,
+}
+ANY = "SELECT 1 FROM play_day WHERE day = ? LIMIT 1"
+HEARD = """
+    SELECT d.subject, t.name, d.plays, d.listeners FROM play_day d JOIN track t ON t.id = d.subject
+    WHERE d.day = {sign} AND d.kind = {sign} AND d.subject {subjects} ORDER BY d.subject
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A track, album or artist with its figures; `artists` are the names of who it is by."""
+
+    id: int
+    name: str
+    artists: tuple[str, ...]
+    figures: Figures
+
+    @property
+    def ranked(self) -> Ranked:
+        """The row as rankings.py has it."""
+        of = self.figures
+        return Ranked(self.id, self.name, of.plays_total, of.plays, of.listeners)
+
+
+@contextmanager
+def cells(type_: str, scope: Scope, window: Window) -> Iterator[Iterator[tuple[Any, ...]]]:
+    """Yield the rows of an export (columns: COLUMNS[type_]) by id or by day; within a unit.
+
+    The end of the block closes the rows, so that none of their cursors outlives the unit when writing fails half way.
+    """
+    kind = KINDS.get(type_)
+    found = daily(scope, window) if kind is None else (_cells(kind, row) for row in rows(kind, scope, window))
+    with streams.unmapped(), closing(found):
+        yield found
+
+
+def expected(type_: str, scope: Scope) -> int:
+    """How many rows there will be; 0 where only counting them would tell."""
+    return 0 if type_ == PLAYS else len(scope.ids(KINDS[type_]))
+
+
+def rows(kind: int, scope: Scope, window: Window) -> Iterator[Row]:
+    """The tracks, albums or artists that are covered, by id."""
+    reader = Reader(window, window.before)
+    for ids in scopes.pieces(scope.ids(kind), SUBJECTS_A_PIECE):
+        yield from piece(kind, ids, window, reader)
+
+
+def piece(kind: int, ids: Sequence[int], window: Window, reader: Reader) -> Iterator[Row]:
+    """These subjects, whose ids ascend."""
+    condition, value = bulk.among(ids)
+    names = dict(current().execute_sql(NAMES[kind].format(among=condition), (value,)).fetchall())
+    authors = _authors(kind, ids)
+    heard = reader.read(kind, ids)
+    likes, reposts = (_given(table, kind, ids, window) for table in ("track_like", "track_repost"))
+    for each in ids:
+        within, before, ever = heard.get(each, (NOBODY, NOBODY, NOBODY))
+        unique = len(within.listeners)
+        figures = Figures(
+            window=window,
+            plays_total=ever.plays,
+            plays=within.plays,
+            listeners_total=len(ever.listeners),
+            listeners=unique,
+            likes=likes.get(each, 0),
+            reposts=reposts.get(each, 0),
+            plays_change=change(within.plays, before.plays),
+            listeners_change=change(unique, len(before.listeners)),
+        )
+        yield Row(each, names[each], tuple(authors.get(each, ())), figures)
+
+
+def _authors(kind: int, ids: Sequence[int]) -> dict[int, list[str]]:
+    found: dict[int, list[str]] = defaultdict(list)
+    if kind in CREDITS:
+        condition, value = bulk.among(ids)
+        for subject, name in current().execute_sql(CREDITS[kind].format(among=condition), (value,)).fetchall():
+            found[subject].append(name)
+    return found
+
+
+def _given(table: str, kind: int, ids: Sequence[int], window: Window) -> dict[int, int]:
+    """How many were given in the window to each that has any."""
+    condition, value = bulk.among(ids)
+    when = f"g.created_at >= {current().param} AND g.created_at < {current().param}"
+    query = GIVEN[kind].format(table=table, among=condition, when=when)
+    return dict(current().execute_sql(query, (value, window.starts, window.ends)).fetchall())
+
+
+def _cells(kind: int, row: Row) -> tuple[Any, ...]:
+    figures = row.figures
+    return (
+        row.id,
+        row.name,
+        *(() if kind == ARTIST else (BETWEEN_ARTISTS.join(row.artists),)),
+        figures.plays_total,
+        figures.plays,
+        figures.listeners_total,
+        figures.listeners,
+        figures.likes,
+        figures.reposts,
+        figures.plays_change,
+        figures.listeners_change,
+    )
+
+
+def daily(scope: Scope, window: Window) -> Generator[tuple[Any, ...]]:
+    """(date, track id, name, plays, listeners) of each day and track that has any, in this order."""
+    tracks = scope.ids(TRACK)
+    for day in range(window.first, window.end):
+        if not fetch(ANY, day):
+            continue
+        date = to_date(day).isoformat()
+        for ids in scopes.pieces(tracks, TRACKS_A_PIECE):
+            condition, values = bulk.among_ascending(ids)
+            query = HEARD.format(sign=current().param, subjects=condition)
+            for track, name, plays, packed in streams.rows(query, [day, TRACK, *values]):
+                if track in tracks:
+                    yield date, track, name, plays, count(packed)

@@ -1,0 +1,54 @@
+"""What was played most within an album or of an artist."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from musicsvc.store.engine.sql import fetch
+from musicsvc.store.plays.rollups import days_reader
+from musicsvc.store.plays.rollups.subjects import ALBUM, TRACK
+
+if TYPE_CHECKING:
+    from musicsvc.store.plays.periods import Window
+
+TOP = 10
+TRACKS_OF_ALBUM = "SELECT id, name FROM track WHERE album_id = ?"
+TRACKS_OF_ARTIST = "SELECT t.id, t.name FROM track_artist l JOIN track t ON t.id = l.track_id WHERE l.artist_id = ?"
+ALBUMS_OF_ARTIST = "SELECT t.id, t.name FROM album_artist l JOIN album t ON t.id = l.album_id WHERE l.artist_id = ?"
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A track or album within another subject's figures; `plays` and `listeners` are those of the window."""
+
+    id: int
+    name: str
+    plays_total: int
+    plays: int
+    listeners: int
+
+
+def tracks_of_album(album_id: int, window: Window) -> list[Ranked]:
+    """Every track of the album, most played in the window first."""
+    return _ranked(TRACK, TRACKS_OF_ALBUM, album_id, window)
+
+
+def tracks_of_artist(artist_id: int, window: Window) -> list[Ranked]:
+    """The ten tracks of the artist that were played most in the window."""
+    return _ranked(TRACK, TRACKS_OF_ARTIST, artist_id, window, TOP)
+
+
+def albums_of_artist(artist_id: int, window: Window) -> list[Ranked]:
+    """The ten albums of the artist that were played most in the window."""
+    return _ranked(ALBUM, ALBUMS_OF_ARTIST, artist_id, window, TOP)
+
+
+def _ranked(kind: int, members: str, owner: int, window: Window, top: int | None = None) -> list[Ranked]:
+    names = dict(fetch(members, owner))
+    ever = days_reader.plays_ever(kind, names)
+    plays = days_reader.plays_of(kind, ever, window.first, window.end)
+    order = sorted(names, key=lambda each: (-plays.get(each, 0), -ever.get(each, 0), -each))[:top]
+    # Listeners of those alone that are shown: their sets are what costs.
+    unique = days_reader.listeners_of(kind, [each for each in order if each in plays], window.first, window.end)
+    return [Ranked(each, names[each], ever.get(each, 0), plays.get(each, 0), unique.get(each, 0)) for each in order]

@@ -1,0 +1,50 @@
+"""What happens to a track just now, read from the plays themselves: every process sees what was acknowledged."""
+
+from __future__ import annotations
+
+import hmac
+from typing import TYPE_CHECKING, NamedTuple
+
+from musicsvc.clock import MINUTE
+from musicsvc.store.accounts import secrets
+from musicsvc.store.plays import log as play_log
+from musicsvc.store.plays.ingest import AHEAD, SLOT
+
+if TYPE_CHECKING:
+    from musicsvc.store.plays.rollups.reader import Subject
+
+ACTIVE = 5 * MINUTE
+HOUR = 60 * MINUTE
+RECENT = 20
+HASH_LENGTH = 32  # hexadecimal digits of the 64
+
+
+class Recent(NamedTuple):
+    """A play; the hash stands for its listener, the same for each play of that listener."""
+
+    played_at: int
+    listener_hash: str
+
+
+class Realtime(NamedTuple):
+    """A track at an instant."""
+
+    active_listeners: int
+    plays_last_hour: int
+    recent: list[Recent]
+
+
+def of(track: Subject, now: int) -> Realtime:
+    """The track at this instant; a play whose clock runs ahead, by five minutes at most, counts as of now."""
+    plays = play_log.between(track.id, (now - HOUR) // SLOT, (now + AHEAD) // SLOT + 1)
+    last_hour = [play for play in plays if play.played_at > now - HOUR]
+    active = {play.listener for play in last_hour if play.played_at > now - ACTIVE}
+    newest = last_hour[:RECENT] if len(last_hour) >= RECENT else play_log.newest(track.id, RECENT)
+    secret = secrets.key("listener")
+    return Realtime(
+        len(active), len(last_hour), [Recent(play.played_at, _hash(secret, play.listener)) for play in newest]
+    )
+
+
+def _hash(secret: bytes, listener: str) -> str:
+    return hmac.new(secret, listener.encode(), "sha256").hexdigest()[:HASH_LENGTH]

@@ -1,0 +1,68 @@
+"""What an export covers: everything that an account manages, that an artist is on, or all there is."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
+
+from pyroaring import BitMap64
+
+from musicsvc.store.accounts import users
+from musicsvc.store.catalog import artists
+from musicsvc.store.engine import streams
+from musicsvc.store.engine.binding import current
+from musicsvc.store.plays.rollups.subjects import ALBUM, ARTIST, TRACK
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+EVERY = {TRACK: "SELECT id FROM track", ALBUM: "SELECT id FROM album", ARTIST: "SELECT id FROM artist"}
+SOME = {
+    TRACK: "SELECT l.track_id FROM track_artist l JOIN artist a ON a.id = l.artist_id WHERE {which}",
+    ALBUM: "SELECT l.album_id FROM album_artist l JOIN artist a ON a.id = l.artist_id WHERE {which}",
+    ARTIST: "SELECT a.id FROM artist a WHERE {which}",
+}
+IDS_AT_ONCE = 10_000
+
+
+class Scope(NamedTuple):
+    """What is covered; `manager` is an account, `artist` an artist, None sets no bound."""
+
+    manager: int | None = None
+    artist: int | None = None
+
+    def ids(self, kind: int) -> BitMap64:
+        """The ids of the tracks, albums or artists that are covered, in their order."""
+        if self.artist is not None:
+            artists.get(self.artist)
+        sign = current().param
+        bounds = {f"a.manager_id = {sign}": self.manager, f"a.id = {sign}": self.artist}
+        given = {condition: value for condition, value in bounds.items() if value is not None}
+        query = SOME[kind].format(which=" AND ".join(given)) if given else EVERY[kind]
+        rows = streams.rows(query, list(given.values()))
+        found = BitMap64()
+        # By itself it would make a list of all of them first.
+        while some := [row[0] for row in islice(rows, IDS_AT_ONCE)]:
+            found.update(some)
+        return found
+
+
+def name(scope: Scope) -> str | None:
+    """What a reader knows the scope by: the artist or the account; None for everything."""
+    if scope.artist is not None:
+        return artists.get(scope.artist).name
+    if scope.manager is None:
+        return None
+    return users.get(scope.manager).display_name
+
+
+def pieces(ids: BitMap64, size: int) -> Iterator[list[int]]:
+    """The ids in runs of so many."""
+    piece: list[int] = []
+    for each in ids:
+        piece.append(each)
+        if len(piece) == size:
+            yield piece
+            piece = []
+    if piece:
+        yield piece

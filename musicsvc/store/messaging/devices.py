@@ -1,0 +1,25 @@
+"""Push tokens of devices: one row per value, held by who registered it last."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from musicsvc.store.models import Device
+
+if TYPE_CHECKING:
+    from musicsvc.store.accounts.tokens import Identity
+
+PLATFORMS = ("web", "android", "ios")
+
+
+def register(token: str, platform: str, device_name: str | None, *, now: int, by: Identity) -> None:
+    """Store the token, or refresh it and move it to the caller."""
+    values = {"user": by.user_id, "platform": platform, "device_name": device_name, "updated_at": now}
+    Device.insert(token=token, created_at=now, **values).on_conflict(
+        conflict_target=[Device.token], update=values
+    ).execute()
+
+
+def delete(token: str, *, by: Identity) -> None:
+    """Forget the token where it is the caller's; harmless where it is not."""
+    Device.delete().where(Device.token == token, Device.user == by.user_id).execute()

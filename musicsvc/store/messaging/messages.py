@@ -1,0 +1,114 @@
+"""Conversations and their messages; only who takes part sees them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from peewee import fn
+
+from musicsvc.errors import NotFound
+from musicsvc.store.accounts.user_summary import COLUMNS as USER
+from musicsvc.store.accounts.user_summary import UserSummary
+from musicsvc.store.engine.binding import locked
+from musicsvc.store.engine.pagination import Listing, Page, paginate
+from musicsvc.store.models import Conversation, Message, Participant, User
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from musicsvc.store.accounts.tokens import Identity
+
+
+@dataclass(slots=True)
+class MessageRow:
+    """A message with its author."""
+
+    id: int
+    conversation_id: int
+    message_text: str
+    created_at: int
+    user: UserSummary
+
+
+@dataclass(slots=True)
+class ConversationRow:
+    """A conversation with those who take part and its newest message."""
+
+    id: int
+    created_at: int
+    users: list[UserSummary] = field(default_factory=list)
+    last_message: MessageRow | None = None
+
+
+MESSAGE = (Message.id, Message.conversation, Message.message_text, Message.created_at)
+
+
+def _message(message_id: int, conversation_id: int, text: str, created_at: int, *user: Any) -> MessageRow:
+    return MessageRow(message_id, conversation_id, text, created_at, UserSummary(*user))
+
+
+def _messages() -> Any:
+    return Message.select(*MESSAGE, *USER).join(User, on=(Message.user == User.id))
+
+
+def get(conversation_id: int, *, by: Identity) -> ConversationRow:
+    """The conversation, for those who take part; NotFound for anybody else."""
+    mine = (Participant.conversation == Conversation.id) & (Participant.user == by.user_id)
+    query = Conversation.select(Conversation.id, Conversation.created_at).join(Participant, on=mine)
+    for values in query.where(Conversation.id == conversation_id).tuples().iterator():
+        return _filled([ConversationRow(*values)])[0]
+    raise NotFound("There is no such conversation.")
+
+
+def listing(page: Page, *, by: Identity) -> Listing[ConversationRow]:
+    """The caller's conversations, the one with the newest message first."""
+    mine = (Participant.conversation == Conversation.id) & (Participant.user == by.user_id)
+    keys = Conversation.select(Conversation.id).join(Participant, on=mine)
+    rows = Conversation.select(Conversation.id, Conversation.created_at)
+    total = Participant.select().where(Participant.user == by.user_id).count()
+    order = (Conversation.last_at.desc(), Conversation.id.desc())
+    found = paginate(keys, rows, order, page, ConversationRow, total)
+    _filled(found.rows)
+    return found
+
+
+def create(user_ids: Iterable[int], *, now: int, by: Identity) -> ConversationRow:
+    """A new conversation of the caller with these accounts."""
+    conversation = Conversation.create(created_at=now, last_at=now)
+    everybody = dict.fromkeys([by.user_id, *user_ids])
+    Participant.insert_many([{"conversation": conversation.id, "user": user_id} for user_id in everybody]).execute()
+    return get(conversation.id, by=by)
+
+
+def send(conversation_id: int, text: str, *, now: int, by: Identity) -> MessageRow:
+    """A new message; NotFound where the caller does not take part."""
+    # The lock keeps last_at and the ids of a conversation in one order.
+    locked(Conversation.select(Conversation.id).where(Conversation.id == conversation_id)).first()
+    get(conversation_id, by=by)
+    message = Message.create(conversation=conversation_id, user=by.user_id, message_text=text, created_at=now)
+    Conversation.update(last_at=now).where(Conversation.id == conversation_id).execute()
+    author = UserSummary(by.user_id, by.display_name, by.avatar)
+    return MessageRow(message.id, conversation_id, text, now, author)
+
+
+def of_conversation(conversation_id: int, page: Page) -> Listing[MessageRow]:
+    """The messages of a conversation, newest first."""
+    keys = Message.select(Message.id).where(Message.conversation == conversation_id)
+    return paginate(keys, _messages(), [Message.id.desc()], page, _message)
+
+
+def _filled(rows: Sequence[ConversationRow]) -> Sequence[ConversationRow]:
+    """The same rows with those who take part, in the order of their ids, and the newest message."""
+    if not rows:
+        return rows
+    by_id = {row.id: row for row in rows}
+    people = (
+        Participant.select(Participant.conversation, *USER).join(User).where(Participant.conversation.in_([*by_id]))
+    )
+    for conversation_id, *values in people.order_by(Participant.conversation, User.id).tuples().iterator():
+        by_id[conversation_id].users.append(UserSummary(*values))
+    newest = Message.select(fn.MAX(Message.id)).where(Message.conversation.in_([*by_id])).group_by(Message.conversation)
+    for values in _messages().where(Message.id.in_(newest)).tuples().iterator():
+        by_id[values[1]].last_message = _message(*values)
+    return rows

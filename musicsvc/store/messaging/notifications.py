@@ -1,0 +1,63 @@
+"""By which channels an account wants to be told; a channel that was never chosen is on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from musicsvc.errors import Forbidden, NotFound
+from musicsvc.store.engine.binding import bytewise, locked
+from musicsvc.store.models import NotificationChoice, User
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from musicsvc.store.accounts.tokens import Identity
+
+DIGITS = 16  # of the largest id
+
+
+class Choice(NamedTuple):
+    """The channels of one kind of notification."""
+
+    notif_id: str
+    email: bool
+    in_app: bool
+    mobile: bool
+
+
+def owner(user: str, *, by: Identity) -> int:
+    """The caller's id, spelled `me` or in digits. Forbidden for another's, NotFound for what is no id."""
+    if user == "me" or user == str(by.user_id):
+        return by.user_id
+    # Lengths first: what is longer than any id is not worth reading as a number.
+    if user.isascii() and user.isdigit() and user[0] != "0" and len(user) <= DIGITS and int(user) < 1 << 53:
+        raise Forbidden("These are another account's notifications.")
+    raise NotFound("There is no such account.")
+
+
+def listing(user_id: int) -> Sequence[Choice]:
+    """What the account has chosen, by notif_id."""
+    fields = (
+        NotificationChoice.notif_id,
+        NotificationChoice.email,
+        NotificationChoice.in_app,
+        NotificationChoice.mobile,
+    )
+    query = NotificationChoice.select(*fields).where(NotificationChoice.user == user_id)
+    rows = query.order_by(bytewise(NotificationChoice.notif_id)).tuples().iterator()
+    return [Choice(name, *map(bool, channels)) for name, *channels in rows]
+
+
+def choose(user_id: int, selections: Iterable[tuple[str, Mapping[str, bool]]]) -> None:
+    """Merge the selections into what the account has chosen; a channel that is absent keeps its value."""
+    locked(User.select(User.id).where(User.id == user_id)).first()
+    merged: dict[str, dict[str, bool]] = {}
+    for notif_id, channels in selections:
+        merged.setdefault(notif_id, {}).update(channels)
+    for notif_id, channels in merged.items():
+        insert = NotificationChoice.insert(user=user_id, notif_id=notif_id, **channels)
+        target = [NotificationChoice.user, NotificationChoice.notif_id]
+        if channels:
+            insert.on_conflict(conflict_target=target, update=channels).execute()
+        else:
+            insert.on_conflict(conflict_target=target, action="IGNORE").execute()

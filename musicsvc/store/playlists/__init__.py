@@ -1,0 +1,1 @@
+"""Playlists, collections, and invitations to collaborate."""

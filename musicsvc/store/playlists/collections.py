@@ -1,0 +1,81 @@
+"""Collections: named sets of tracks that an account made for itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from peewee import fn
+
+from musicsvc.errors import NotFound
+from musicsvc.store.accounts.user_summary import COLUMNS as USER
+from musicsvc.store.accounts.user_summary import UserSummary
+from musicsvc.store.engine.pagination import Listing, Page, paginate
+from musicsvc.store.models import Collection, CollectionTrack, User
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from musicsvc.store.accounts.tokens import Identity
+
+
+@dataclass(slots=True)
+class CollectionRow:
+    """A collection with its maker; `get` fills in the ids of its tracks, in order."""
+
+    id: int
+    name: str
+    description: str | None
+    created_at: int
+    user: UserSummary
+    tracks_count: int = 0
+    track_ids: Sequence[int] = ()
+
+
+COLUMNS = (Collection.id, Collection.name, Collection.description, Collection.created_at)
+
+
+def _row(collection_id: int, name: str, description: str | None, created_at: int, *user: Any) -> CollectionRow:
+    return CollectionRow(collection_id, name, description, created_at, UserSummary(*user))
+
+
+def get(collection_id: int, *, by: Identity) -> CollectionRow:
+    """The caller's collection; NotFound for another's."""
+    query = Collection.select(*COLUMNS, *USER).join(User)
+    mine = (Collection.id == collection_id) & (Collection.user == by.user_id)
+    for values in query.where(mine).tuples().iterator():
+        return _with_track_ids(_row(*values))
+    raise NotFound("There is no such collection.")
+
+
+def listing(page: Page, *, by: Identity) -> Listing[CollectionRow]:
+    """The caller's collections, newest first."""
+    keys = Collection.select(Collection.id).where(Collection.user == by.user_id)
+    rows = Collection.select(*COLUMNS, *USER).join(User)
+    found = paginate(keys, rows, [Collection.id.desc()], page, _row)
+    counts = _tracks_counts([row.id for row in found.rows])
+    for row in found.rows:
+        row.tracks_count = counts.get(row.id, 0)
+    return found
+
+
+def create(name: str, description: str | None, track_ids: Sequence[int], *, now: int, by: Identity) -> CollectionRow:
+    """A new collection of the caller; the tracks exist."""
+    made = Collection.create(user=by.user_id, name=name, description=description, created_at=now)
+    if track_ids:
+        links = [{"collection": made.id, "position": at, "track": each} for at, each in enumerate(track_ids)]
+        CollectionTrack.insert_many(links).execute()
+    return get(made.id, by=by)
+
+
+def _tracks_counts(ids: Sequence[int]) -> dict[int, int]:
+    query = CollectionTrack.select(CollectionTrack.collection, fn.COUNT(CollectionTrack.track))
+    inside = CollectionTrack.collection.in_(ids)
+    return dict(query.where(inside).group_by(CollectionTrack.collection).tuples().iterator())
+
+
+def _with_track_ids(row: CollectionRow) -> CollectionRow:
+    links = CollectionTrack.select(CollectionTrack.track).where(CollectionTrack.collection == row.id)
+    row.track_ids = [track_id for (track_id,) in links.order_by(CollectionTrack.position).tuples().iterator()]
+    row.tracks_count = len(row.track_ids)
+    return row

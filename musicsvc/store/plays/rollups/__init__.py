@@ -1,0 +1,1 @@
+"""Play and listener counts that are kept up with each play."""

@@ -1,0 +1,1 @@
+"""Rate limits: the sliding window and the counters behind it."""

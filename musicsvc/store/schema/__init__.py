@@ -1,0 +1,1 @@
+"""The schema of a database and its migrations."""

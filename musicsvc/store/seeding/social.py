@@ -1,0 +1,163 @@
+"""What people do in the small world of `fixtures/social.toml`: playlists, follows, reactions, talks, choices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from musicsvc.clock import DAY
+from musicsvc.store.accounts import follows
+from musicsvc.store.accounts.tokens import Identity
+from musicsvc.store.catalog import likes
+from musicsvc.store.messaging import devices, messages, notifications
+from musicsvc.store.models import (
+    Collection,
+    Device,
+    Follow,
+    NotificationChoice,
+    Participant,
+    Playlist,
+    PlaylistInvite,
+    TrackLike,
+    TrackRepost,
+)
+from musicsvc.store.playlists import collections, playlists
+from musicsvc.store.playlists.invites import LIFETIME
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from musicsvc.store.seeding.fixtures import World
+
+PREFIX = "fixture:"
+PLAYLIST_COLUMNS = ("name", "description", "image", "public", "collaborative")
+
+Entry = dict[str, Any]
+
+
+def load(entries: Mapping[str, Sequence[Entry]], world: World) -> None:
+    """Put it all into the store; `world` knows the accounts and tracks by their keys, and counts what is made."""
+    for kind, put in (
+        ("playlist", _playlist),
+        ("follow", _follow),
+        ("like", _like),
+        ("repost", _repost),
+        ("collection", _collection),
+        ("conversation", _conversation),
+        ("device", _device),
+        ("choice", _choice),
+    ):
+        for entry in entries[kind]:
+            put(entry, world)
+
+
+def _at(entry: Entry, world: World, name: str = "days_ago") -> int:
+    return world.now - int(entry[name] * DAY)
+
+
+def _caller(key: str, world: World) -> Identity:
+    """The account as a request would know it; no token stands behind it."""
+    user = world.accounts[key]
+    rights = (user.admin, user.api_access, user.reports_plays, user.suspended_at is not None)
+    return Identity(user.id, user.display_name, user.avatar, *rights, token_id=0, token_name="", expires_at=0)
+
+
+def _tracks(keys: Sequence[str], world: World) -> list[int]:
+    return [world.tracks[key] for key in keys]
+
+
+def _playlist(entry: Entry, world: World) -> None:
+    identity = {"external_id": PREFIX + entry["key"], "owner": world.accounts[entry["owner"]].id}
+    if Playlist.get_or_none(**identity) is not None:
+        return
+    world.made.playlists += 1
+    columns = {name: entry[name] for name in PLAYLIST_COLUMNS if name in entry}
+    playlist_id = Playlist.create(**columns, **identity, created_at=_at(entry, world)).id
+    for added in entry.get("tracks", []):
+        by = world.accounts[added["by"]].id
+        playlists.append(playlist_id, _tracks(added["keys"], world), by=by, now=_at(added, world))
+    for invitation in entry.get("invitations", []):
+        _invitation(playlist_id, invitation, world)
+
+
+def _invitation(playlist_id: int, entry: Entry, world: World) -> None:
+    world.made.invitations += 1
+    sent = _at(entry, world)
+    PlaylistInvite.create(
+        playlist=playlist_id,
+        user=world.accounts[entry["user"]].id,
+        state=entry["state"],
+        created_at=sent,
+        expires_at=sent + LIFETIME,
+        answered_at=_at(entry, world, "answered_days_ago") if "answered_days_ago" in entry else None,
+    )
+
+
+def _follow(entry: Entry, world: World) -> None:
+    by = _caller(entry["by"], world)
+    for key in entry["accounts"]:
+        user_id = world.accounts[key].id
+        if Follow.get_or_none(follower=by.user_id, followed=user_id) is None:
+            world.made.follows += 1
+            follows.follow(user_id, now=_at(entry, world), by=by)
+
+
+def _like(entry: Entry, world: World) -> None:
+    world.made.likes += _react(TrackLike, entry, world)
+
+
+def _repost(entry: Entry, world: World) -> None:
+    world.made.reposts += _react(TrackRepost, entry, world)
+
+
+def _react(kind: likes.Kind, entry: Entry, world: World) -> int:
+    """How many likes or reposts are new."""
+    by = _caller(entry["by"], world)
+    new = [each for each in _tracks(entry["tracks"], world) if kind.get_or_none(track=each, user=by.user_id) is None]
+    for track_id in new:
+        likes.give(kind, track_id, now=_at(entry, world), by=by)
+    return len(new)
+
+
+def _collection(entry: Entry, world: World) -> None:
+    by = _caller(entry["by"], world)
+    if Collection.select().where(Collection.user == by.user_id, Collection.name == entry["name"]).exists():
+        return
+    world.made.collections += 1
+    track_ids = _tracks(entry.get("tracks", []), world)
+    collections.create(entry["name"], entry.get("description"), track_ids, now=_at(entry, world), by=by)
+
+
+def _conversation(entry: Entry, world: World) -> None:
+    people = {world.accounts[key].id for key in entry["between"]}
+    if _talks(people):
+        return
+    world.made.conversations += 1
+    made = messages.create(people, now=_at(entry, world), by=_caller(entry["between"][0], world))
+    for message in entry.get("messages", []):
+        world.made.messages += 1
+        messages.send(made.id, message["text"], now=_at(message, world), by=_caller(message["by"], world))
+
+
+def _talks(people: set[int]) -> bool:
+    """Whether just these accounts have a conversation already."""
+    theirs = Participant.select(Participant.conversation).where(Participant.user.in_(people))
+    found: dict[int, set[int]] = {}
+    query = Participant.select(Participant.conversation, Participant.user).where(Participant.conversation.in_(theirs))
+    for conversation_id, user_id in query.tuples().iterator():
+        found.setdefault(conversation_id, set()).add(user_id)
+    return people in found.values()
+
+
+def _device(entry: Entry, world: World) -> None:
+    if Device.get_or_none(token=entry["token"]) is None:
+        world.made.devices += 1
+        by = _caller(entry["by"], world)
+        name = entry.get("device_name")
+        devices.register(entry["token"], entry["platform"], name, now=_at(entry, world), by=by)
+
+
+def _choice(entry: Entry, world: World) -> None:
+    user_id = world.accounts[entry["by"]].id
+    if NotificationChoice.get_or_none(user=user_id, notif_id=entry["notif_id"]) is None:
+        world.made.choices += 1
+        notifications.choose(user_id, [(entry["notif_id"], entry["channels"])])
