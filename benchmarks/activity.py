@@ -25,8 +25,8 @@ import uvloop
 from musicsvc.clock import DAY, SECOND, Clock
 from musicsvc.config import Settings
 from musicsvc.server import serving
-from musicsvc.server.activity import BATCH
 from musicsvc.server.app import App
+from musicsvc.server.jobs.activity_writer import BATCH
 from musicsvc.store import opening
 from musicsvc.store.abuse import earlier_reads
 from musicsvc.store.accounts import tokens, users

@@ -25,7 +25,7 @@ import plays_world
 
 from musicsvc import config
 from musicsvc.clock import Clock
-from musicsvc.server.backups import Schedule
+from musicsvc.server.jobs.backup_scheduler import Schedule
 from musicsvc.store import opening
 from musicsvc.store.backups import folder as backup_folder
 from musicsvc.store.backups import restore, verify

@@ -20,7 +20,7 @@ from collections import deque
 from contextlib import suppress
 from pathlib import Path
 
-from musicsvc.server import descriptors
+from musicsvc.server.process import open_files
 
 sys.path.insert(0, str(Path(__file__).parent))
 from network_server import MEBIBYTE, Server, Watch, percentiles, running, told
@@ -68,7 +68,7 @@ def measure(server: Server, seconds: float, rate: int) -> int:
 
 def flood(port: int, rate: int) -> None:
     """Open connections until standard input ends; the oldest are dropped where they would be too many."""
-    descriptors.raise_limit()
+    open_files.raise_limit()
     held: deque[socket.socket] = deque()
     opened, began = 0, time.perf_counter()
     while not select.select([sys.stdin], [], [], 0)[0] or os.read(0, 1):

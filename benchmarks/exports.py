@@ -17,7 +17,7 @@ import threading
 import time
 from pathlib import Path
 
-from musicsvc.server.routes import INSIGHTS
+from musicsvc.server.routes.paths import INSIGHTS
 from musicsvc.store import opening
 from musicsvc.store.accounts import tokens, users
 

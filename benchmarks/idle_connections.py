@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from musicsvc.server import descriptors
+from musicsvc.server.process import open_files
 
 sys.path.insert(0, str(Path(__file__).parent))
 from network_server import (
@@ -40,9 +40,9 @@ def main() -> None:
     options.add_argument("--transport", choices=TRANSPORTS, default="both")
     options.add_argument("--late", type=float, default=MOST_SECONDS, help="seconds that the honest p99 may take")
     given = options.parse_args()
-    descriptors.raise_limit()
-    if descriptors.for_connections() < given.connections:
-        sys.exit(f"the descriptor limit (ulimit -Hn) leaves room for {descriptors.for_connections()} connections only")
+    open_files.raise_limit()
+    if open_files.for_connections() < given.connections:
+        sys.exit(f"the descriptor limit (ulimit -Hn) leaves room for {open_files.for_connections()} connections only")
     broken = []
     with tempfile.TemporaryDirectory() as folder:
         for tls in TRANSPORTS[given.transport]:

@@ -12,7 +12,7 @@ import socket
 import ssl
 import sys
 
-from musicsvc.server import descriptors
+from musicsvc.server.process import open_files
 
 REQUEST = "GET /api/v1/albums?perPage=1 HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {}\r\n\r\n"
 
@@ -43,7 +43,7 @@ def main() -> None:
     """Connect, and stay."""
     token = sys.stdin.readline().strip()
     port, trusted, clients = sys.argv[1:]
-    descriptors.raise_limit()
+    open_files.raise_limit()
     tls = None if trusted == "-" else ssl.create_default_context(cafile=trusted)
     request = REQUEST.format(token).encode()
     lines = [connect(int(port), request, tls) for _ in range(int(clients))]

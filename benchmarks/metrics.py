@@ -24,12 +24,14 @@ from typing import TYPE_CHECKING
 
 from musicsvc.clock import Clock
 from musicsvc.config import Log, Settings
-from musicsvc.server import logs, request_lines, serving
+from musicsvc.server import serving
 from musicsvc.server.app import App
-from musicsvc.server.calls import Call
-from musicsvc.server.metrics import Metrics
-from musicsvc.server.metrics_share import Share
-from musicsvc.server.routes import ROUTES
+from musicsvc.server.logs import access_log
+from musicsvc.server.logs import setup as log_setup
+from musicsvc.server.metrics.multiprocess import Share
+from musicsvc.server.metrics.registry import Metrics
+from musicsvc.server.request.context import Call
+from musicsvc.server.routes.table import ROUTES
 from musicsvc.store import opening
 from musicsvc.store.engine.sqlite import files
 from musicsvc.store.schema import schema
@@ -131,10 +133,10 @@ def _line(call: Call) -> float:
     """What a line costs where the request is answered, in batches that the writing thread keeps up with."""
     before = sys.stderr
     best = float("inf")
-    with Path(os.devnull).open("w", encoding="utf-8") as sys.stderr, logs.started(LINES, Clock(), threaded=True):
+    with Path(os.devnull).open("w", encoding="utf-8") as sys.stderr, log_setup.started(LINES, Clock(), threaded=True):
         for _ in range(30):
             time.sleep(0.02)
-            best = min(best, _microseconds(lambda: request_lines.write(call), 20, 1))
+            best = min(best, _microseconds(lambda: access_log.write(call), 20, 1))
     sys.stderr = before
     return best
 
@@ -152,7 +154,7 @@ def _microseconds(work: Callable[[], object], times: int = CALLS, tries: int = 5
 
 async def _serve(variant: str, port: int, url: str) -> None:
     settings = Settings(database_url=url, log=Log(requests=variant == VARIANTS[2]))
-    with opening.connect(url) as store, logs.started(settings.log, Clock(), threaded=True):
+    with opening.connect(url) as store, log_setup.started(settings.log, Clock(), threaded=True):
         app = App(settings, store, Clock(), f"http://127.0.0.1:{port}")
         if variant == "off":
             dispatcher = app._dispatcher  # noqa: SLF001 - the one thing that is measured

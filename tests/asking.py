@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from musicsvc.server.route import Family
-from musicsvc.server.routes import ROUTES
+from musicsvc.server.routes.route import Family
+from musicsvc.server.routes.table import ROUTES
 from tests.rights.table import BODIES, RIGHTS, endpoint, key
 from tests.rights.world import OWNER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from musicsvc.server.route import Route
+    from musicsvc.server.routes.route import Route
     from tests.rights.table import Right
     from tests.rights.world import World
     from tests.serving import Answer

@@ -12,8 +12,9 @@ import jsonschema_rs
 from musicsvc.errors import MethodNotAllowed, NotFound
 from musicsvc.server import openapi
 from musicsvc.server.openapi import headers
-from musicsvc.server.route import JSON_MEDIA, Router
-from musicsvc.server.routes import INSIGHTS, ROUTES, V1
+from musicsvc.server.routes.paths import INSIGHTS, V1
+from musicsvc.server.routes.route import JSON_MEDIA, Router
+from musicsvc.server.routes.table import ROUTES
 
 if TYPE_CHECKING:
     from tests.serving import Answer

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from musicsvc.server.routes import INSIGHTS, V1
+from musicsvc.server.routes.paths import INSIGHTS, V1
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

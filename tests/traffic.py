@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from musicsvc.clock import SECOND, parse
-from musicsvc.server.routes import ROUTES
+from musicsvc.server.routes.table import ROUTES
 from musicsvc.store.activity.calls import Entry
 from musicsvc.store.rate_limits import window as rate_limit_window
 from musicsvc.store.rate_limits.window import Demand, MemoryQuotas

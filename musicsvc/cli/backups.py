@@ -33,7 +33,7 @@ def backup(context: typer.Context, place: Place = None, json: Json = False) -> N
 
     The backup is opened and compared with the database before it gets its name.
     """
-    from musicsvc.server.executors import stand_back
+    from musicsvc.server.request.executors import stand_back
     from musicsvc.store.backups import create
     from musicsvc.store.engine.sqlite import file_locks, files
 

@@ -45,7 +45,7 @@ def doctor(context: typer.Context, json: Json = False) -> None:
 
 
 def _findings(session: Session) -> Iterator[Finding]:
-    from musicsvc.server import exposure
+    from musicsvc.server import doctor as exposure
     from musicsvc.store.doctor import database, files
     from musicsvc.store.engine.sqlite.files import path_of
 

@@ -8,18 +8,20 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
 from musicsvc.errors import Failure
-from musicsvc.server import descriptors, figures, request_lines
-from musicsvc.server.abuse import Judge
-from musicsvc.server.activity import ActivityLog
-from musicsvc.server.connections import Places
-from musicsvc.server.counting import Counter
-from musicsvc.server.dispatch import Dispatcher
-from musicsvc.server.door import Door
-from musicsvc.server.executors import Executors
-from musicsvc.server.http_server import JsonServer
-from musicsvc.server.identity import Gatekeeper
-from musicsvc.server.limits import Limiter
-from musicsvc.server.metrics import Metrics
+from musicsvc.server.access.authentication import Gatekeeper
+from musicsvc.server.access.rate_limit_counter import Counter
+from musicsvc.server.access.rate_limits import Limiter
+from musicsvc.server.jobs.abuse_monitor import Judge
+from musicsvc.server.jobs.activity_writer import ActivityLog
+from musicsvc.server.logs import access_log
+from musicsvc.server.metrics import collectors
+from musicsvc.server.metrics.registry import Metrics
+from musicsvc.server.network.acceptor import Door
+from musicsvc.server.network.connection_limits import Places
+from musicsvc.server.network.http_server import JsonServer
+from musicsvc.server.process import open_files
+from musicsvc.server.request.dispatch import Dispatcher
+from musicsvc.server.request.executors import Executors
 from musicsvc.server.shapes.envelope import Site
 from musicsvc.store.activity import log as activity_log
 
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 
     from musicsvc.clock import Clock
     from musicsvc.config import Settings
-    from musicsvc.server.calls import Observer
+    from musicsvc.server.request.context import Observer
     from musicsvc.store.engine.store import Store
 
 log = logging.getLogger("musicsvc")
@@ -62,7 +64,7 @@ class App:
         self._judge = Judge(settings, store, self._calls, self._activity, self._gatekeeper, clock)
         observers: list[Observer] = [self._metrics, self._activity, self._judge]
         if settings.log.requests:
-            observers.append(request_lines.write)
+            observers.append(access_log.write)
         self._dispatcher = Dispatcher(
             settings, store, clock, Site(root), self._gatekeeper, self._executors, observers, metrics=self._metrics
         )
@@ -75,10 +77,10 @@ class App:
         ]
         self._server: JsonServer | None = None
         self._door: Door | None = None
-        figures.of_connections(self._metrics, lambda: self._server, lambda: self._door)
-        figures.of_store(self._metrics, store)
-        figures.of_answers(self._metrics, self._dispatcher.answer_memory)
-        figures.of_calls(self._metrics, self._activity, self._judge)
+        collectors.of_connections(self._metrics, lambda: self._server, lambda: self._door)
+        collectors.of_store(self._metrics, store)
+        collectors.of_answers(self._metrics, self._dispatcher.answer_memory)
+        collectors.of_calls(self._metrics, self._activity, self._judge)
         self._batches: asyncio.Task[None] | None = None
         self._failing: set[str] = set()
 
@@ -89,7 +91,7 @@ class App:
     async def start(self, listener: socket.socket, tls: ssl.SSLContext | None = None) -> None:
         """Answer on a socket that listens."""
         server = self._settings.server
-        most = min(-(-server.max_connections // server.workers), descriptors.for_connections())
+        most = min(-(-server.max_connections // server.workers), open_files.for_connections())
         places = Places(most, server.max_connections_per_address, server.trusted_proxies)
         self._server = JsonServer(self._dispatcher, server, places)
         self._door = Door(listener, self._server, places, tls, server.handshake_timeout)

@@ -16,12 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 from musicsvc.config import Server
 from musicsvc.errors import Failure
-from musicsvc.server import backups, descriptors, figures, logs, memory
 from musicsvc.server.app import App
-from musicsvc.server.metrics import Metrics
-from musicsvc.server.metrics_share import Share
-from musicsvc.server.signals import Early
-from musicsvc.server.supervisor import Supervisor
+from musicsvc.server.jobs import backup_scheduler
+from musicsvc.server.logs import setup as log_setup
+from musicsvc.server.metrics import collectors
+from musicsvc.server.metrics.multiprocess import Share
+from musicsvc.server.metrics.registry import Metrics
+from musicsvc.server.process import malloc, open_files
+from musicsvc.server.process.signals import Early
+from musicsvc.server.process.supervisor import Supervisor
 from musicsvc.store import opening
 
 if TYPE_CHECKING:
@@ -42,8 +45,8 @@ def serve(settings: Settings, clock: Clock, ready: Callable[[str], None]) -> Non
 
     Raises Failure where the address cannot be used, or would carry tokens over plain HTTP.
     """
-    descriptors.raise_limit()
-    memory.give_back_large()
+    open_files.raise_limit()
+    malloc.give_back_large()
     tls = tls_of(settings.server)
     _resolved(settings.server.host, settings.server.port)
     refuse_plain(settings.server, tls=tls is not None)
@@ -54,14 +57,14 @@ def serve(settings: Settings, clock: Clock, ready: Callable[[str], None]) -> Non
     ready(root)
 
     def work(metrics: Metrics, lifeline: int | None = None) -> None:
-        with logs.started(settings.log, clock, threaded=True) as outlet:
-            figures.of_logs(metrics, outlet)
+        with log_setup.started(settings.log, clock, threaded=True) as outlet:
+            collectors.of_logs(metrics, outlet)
             _run(_work(settings, clock, root, listener, tls, early if lifeline is None else lifeline, metrics))
 
     if settings.server.workers == 1:
         work(Metrics())
         return
-    with logs.started(settings.log, clock, threaded=False):
+    with log_setup.started(settings.log, clock, threaded=False):
         _supervise(work, settings.server.workers, listener, early)
 
 
@@ -165,13 +168,13 @@ async def _work(
 ) -> None:
     """Serve until a signal, or in a worker until the supervisor's end of the lifeline `end` is closed."""
     store = opening.connect(settings.store_url)
-    figures.of_backups(metrics, settings, clock)
+    collectors.of_backups(metrics, settings, clock)
     app = App(settings, store, clock, root, metrics)
-    if scheduled := backups.schedule(settings, clock):
+    if scheduled := backup_scheduler.schedule(settings, clock):
         app.add_chore("making a backup", scheduled)
     stopped = _until_told(end)
     await app.start(listener, tls)
-    memory.keep_what_stands()
+    malloc.keep_what_stands()
     await stopped.wait()
     await app.stop()
     store.close()

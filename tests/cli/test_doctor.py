@@ -23,7 +23,8 @@ from musicsvc.cli import doctor as doctor_command
 from musicsvc.clock import DAY, SECOND, Clock, isoformat, parse
 from musicsvc.config import Server
 from musicsvc.errors import Failure
-from musicsvc.server import certificates, exposure
+from musicsvc.server import doctor as exposure
+from musicsvc.server.network import tls
 from musicsvc.store import opening
 from musicsvc.store.accounts import users
 from musicsvc.store.activity import log as activity_log
@@ -373,7 +374,7 @@ def test_the_dates_of_a_certificate_are_told(
 ) -> None:
     server = _pem(tmp_path, begins=begins, ends=ends)
     assert server.tls_cert is not None
-    first, *_ = certificates.validities(server.tls_cert)
+    first, *_ = tls.validities(server.tls_cert)
     assert (first.begins, first.ends) == (
         NOW + int(begins.total_seconds()) * SECOND,
         NOW + int(ends.total_seconds()) * SECOND,
@@ -403,7 +404,7 @@ def test_bytes_that_are_no_certificate_are_a_problem(
     for content in (noise, framed, *(ssl.DER_cert_to_PEM_cert(each).encode() for each in (noise, undated))):
         file.write_bytes(content)
         with pytest.raises(Failure, match=rf"^{file} is no certificate in PEM\.$"):
-            certificates.validities(file)
+            tls.validities(file)
     file.write_text(ssl.DER_cert_to_PEM_cert(der[: cut % len(der)]))
     (finding,) = exposure.of_tls(Server(tls_cert=file, tls_key=server.tls_key), now=NOW)
     assert finding.level == "problem"

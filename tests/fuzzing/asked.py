@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from musicsvc.server.openapi import document
-from musicsvc.server.routes import ROUTES
+from musicsvc.server.routes.table import ROUTES
 from tests.fuzzing import values
 
 if TYPE_CHECKING:
     from random import Random
 
-    from musicsvc.server.route import Route
+    from musicsvc.server.routes.route import Route
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
 HEAVY = ("/export/pdf", "/cover-art/preview", "/auth/register")  # takes its time by design, so it is asked less often

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from musicsvc.clock import isoformat
-from musicsvc.server.routes import V1
+from musicsvc.server.routes.paths import V1
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from musicsvc.server.route import Access
-from musicsvc.server.routes import INSIGHTS, V1
+from musicsvc.server.routes.paths import INSIGHTS, V1
+from musicsvc.server.routes.route import Access
 from musicsvc.store.accounts import users
 from musicsvc.store.catalog import albums, artists, comments, tracks
 from musicsvc.store.insights import figures
@@ -22,7 +22,7 @@ from tests.rights.world import OTHERS, OWNER, REFUSED, WHO
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from musicsvc.server.route import Route
+    from musicsvc.server.routes.route import Route
     from tests.rights.world import World
 
 SERVED = 0  # the status that stands on the endpoint's row

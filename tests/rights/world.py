@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from musicsvc.clock import DAY, SECOND
-from musicsvc.server import signing
+from musicsvc.server.access import signed_urls
 from musicsvc.server.handlers import art
 from musicsvc.store.accounts import secrets, tokens, users
 from musicsvc.store.models import (
@@ -123,7 +123,7 @@ def somebody(world: World, who: str) -> int:  # noqa: ARG001 - the same for all
 def preview(world: World, who: str) -> str:  # noqa: ARG001 - the same for all
     """The name of a cover's picture, as its address says it."""
     until = (world.now + DAY) // SECOND
-    return signing.sign(secrets.key(art.PURPOSE), [1, "Rags", "Scott Joplin", until]) + art.SUFFIX
+    return signed_urls.sign(secrets.key(art.PURPOSE), [1, "Rags", "Scott Joplin", until]) + art.SUFFIX
 
 
 def conversation(world: World, who: str) -> int:

@@ -182,7 +182,7 @@ async def test_where_nothing_can_be_written_a_token_ends_in_memory_first_and_rea
 async def test_where_successes_may_be_lost_nobody_is_judged_by_them(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("musicsvc.server.activity.MOST_WAITING", 12)
+    monkeypatch.setattr("musicsvc.server.jobs.activity_writer.MOST_WAITING", 12)
     log = tmp_path / "calls.db"
     _, value = person(store, Clock(), "ann@label.test")
     async with running(store, Clock(), LOOSE.model_copy(update={"activity": Activity(file=log)})) as client:

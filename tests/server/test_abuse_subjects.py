@@ -2,8 +2,8 @@
 
 import pytest
 
-from musicsvc.server.route import Family, Route
-from musicsvc.server.routes import ROUTES
+from musicsvc.server.routes.route import Family, Route
+from musicsvc.server.routes.table import ROUTES
 from musicsvc.server.schemas.catalog import AlbumIn, TrackIn
 from musicsvc.server.schemas.fields import Body
 from musicsvc.server.schemas.messaging import MessageIn

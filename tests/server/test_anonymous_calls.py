@@ -11,9 +11,9 @@ import pytest
 
 from musicsvc.clock import MINUTE, SECOND, MovableClock
 from musicsvc.config import Server, Settings
-from musicsvc.server import anonymous_calls
-from musicsvc.server.anonymous_calls import FULL_CALLS, OTHERS, AnonymousCalls
-from musicsvc.server.calls import Call
+from musicsvc.server.jobs import anonymous_calls
+from musicsvc.server.jobs.anonymous_calls import FULL_CALLS, OTHERS, AnonymousCalls
+from musicsvc.server.request.context import Call
 from musicsvc.store.activity import calls as activity_calls
 from musicsvc.store.activity import log as activity_log
 from tests.scraping import scraped, total
@@ -148,7 +148,7 @@ async def test_counts_are_written_once_the_minute_is_over(
     store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(anonymous_calls, "FULL_CALLS", 1)
-    monkeypatch.setattr("musicsvc.server.activity.WRITE_SECONDS", 0.02)
+    monkeypatch.setattr("musicsvc.server.jobs.activity_writer.WRITE_SECONDS", 0.02)
     async with running(store, clock) as anonymous:
         for _ in range(4):
             await anonymous.get("genres")

@@ -14,10 +14,10 @@ import pytest
 
 from musicsvc.config import Settings
 from musicsvc.errors import Overloaded
-from musicsvc.server import large_answers
-from musicsvc.server.answer_memory import AnswerMemory, Reservation
-from musicsvc.server.calls import Call
-from musicsvc.server.routes import ROUTES
+from musicsvc.server.request.context import Call
+from musicsvc.server.responses import large as large_answers
+from musicsvc.server.responses.memory_budget import AnswerMemory, Reservation
+from musicsvc.server.routes.table import ROUTES
 from musicsvc.store.catalog import tracks
 from musicsvc.store.engine.pagination import Page
 from tests import heavy

@@ -15,10 +15,10 @@ from musicsvc import config
 from musicsvc.cli.demo import DEMO
 from musicsvc.clock import DAY, MovableClock
 from musicsvc.errors import Failure
-from musicsvc.server import backups as schedules
 from musicsvc.server.app import App
-from musicsvc.server.backups import Schedule
-from musicsvc.server.figures import of_backups
+from musicsvc.server.jobs import backup_scheduler as schedules
+from musicsvc.server.jobs.backup_scheduler import Schedule
+from musicsvc.server.metrics.collectors import of_backups
 from musicsvc.store.backups import create, verify
 from musicsvc.store.backups import folder as backup_folder
 from musicsvc.store.engine.store import Store

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from musicsvc.server.bodies import MAX_BODY, SMALL
+from musicsvc.server.request.bodies import MAX_BODY, SMALL
 from tests import worst_bodies
 from tests.asking import ASKED, Question
 from tests.beside import LOOP_SECONDS, TRIES, Connection, server_beside
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from musicsvc.clock import MovableClock
-    from musicsvc.server.route import Route
+    from musicsvc.server.routes.route import Route
     from musicsvc.store.engine.store import Store
     from tests.beside import Cost
 

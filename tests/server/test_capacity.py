@@ -11,8 +11,8 @@ import pytest
 
 from musicsvc.config import Limits, Settings
 from musicsvc.reports import typesetting
-from musicsvc.server.executors import Work
-from musicsvc.server.routes import INSIGHTS
+from musicsvc.server.request.executors import Work
+from musicsvc.server.routes.paths import INSIGHTS
 from musicsvc.store.accounts import passwords, users
 from musicsvc.store.activity import calls
 from musicsvc.store.activity import log as activity_log
@@ -177,7 +177,7 @@ async def test_registrations_that_find_no_capacity_count_to_no_limit(
 async def test_a_body_that_finds_no_memory_costs_its_token_nothing(
     store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("musicsvc.server.bodies.MAX_HELD", 0)
+    monkeypatch.setattr("musicsvc.server.request.bodies.MAX_HELD", 0)
     _, token = person(store, clock, "ann@label.test")
     limits = Limits.model_validate({"local": True, "token": "2/minute"})
     async with running(store, clock, Settings(limits=limits)) as anonymous, connected(anonymous.root) as wire:

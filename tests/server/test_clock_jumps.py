@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from musicsvc.clock import DAY, SECOND, parse
-from musicsvc.server.routes import INSIGHTS
+from musicsvc.server.routes.paths import INSIGHTS
 from musicsvc.store.accounts import tokens, users
 from musicsvc.store.plays import verify
 from tests import listening

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from musicsvc.config import Settings
-from musicsvc.server import descriptors
-from musicsvc.server.connections import Place, Places
+from musicsvc.server.network.connection_limits import Place, Places
+from musicsvc.server.process import open_files
 from tests.bad_input import ALBUMS, ARTISTS, JSON, SOUND, check_sound
 from tests.program import Program, until
 from tests.scraping import scraped, total
@@ -173,13 +173,13 @@ def test_the_process_takes_the_descriptors_that_it_may_have(monkeypatch: pytest.
     limits = [(1024, 4096)]
     monkeypatch.setattr(resource, "getrlimit", lambda _: limits[-1])
     monkeypatch.setattr(resource, "setrlimit", lambda _, limit: limits.append(limit))
-    assert descriptors.for_connections() == 768
-    descriptors.raise_limit()
-    assert (limits[-1], descriptors.for_connections()) == ((4096, 4096), 3840)
+    assert open_files.for_connections() == 768
+    open_files.raise_limit()
+    assert (limits[-1], open_files.for_connections()) == ((4096, 4096), 3840)
     for hard in (resource.RLIM_INFINITY, 1 << 20):
         limits.append((256, hard))
-        assert descriptors.for_connections() == 128
-        descriptors.raise_limit()
+        assert open_files.for_connections() == 128
+        open_files.raise_limit()
         assert limits[-1] == (65_536, hard)
 
 
@@ -284,4 +284,4 @@ async def test_serve_takes_the_descriptors_that_the_system_allows(start: Start) 
     async with connected(program.root) as wire:
         assert await ask(wire) == 200
     soft, hard = resource.prlimit(program.process.pid, resource.RLIMIT_NOFILE)
-    assert soft == min(hard, descriptors.PLENTY)
+    assert soft == min(hard, open_files.PLENTY)

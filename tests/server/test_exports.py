@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from musicsvc.clock import DAY, MovableClock, isoformat
-from musicsvc.server.routes import INSIGHTS
+from musicsvc.server.routes.paths import INSIGHTS
 from musicsvc.store.engine import bulk
 from musicsvc.store.models import Artist, Track, TrackArtist
 from tests.listening import ALBUMS, SLOT, TRACKS, Catalog, catalog

@@ -15,7 +15,7 @@ import apsw
 import pytest
 from blockbuster import blockbuster_ctx
 
-from musicsvc.server.routes import V1
+from musicsvc.server.routes.paths import V1
 from tests.asking import ASKED, Question, is_error
 from tests.faults import system
 from tests.faults.locking import locked
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
     from musicsvc.clock import MovableClock
-    from musicsvc.server.route import Route
+    from musicsvc.server.routes.route import Route
     from musicsvc.store.engine.store import Store
 
 pytestmark = [

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from musicsvc.server.routes import ROUTES, V1
+from musicsvc.server.routes.paths import V1
+from musicsvc.server.routes.table import ROUTES
 from musicsvc.store.accounts import users
 from musicsvc.store.models import Album, AlbumArtist, Artist, Track
 from tests.asking import Question, is_error
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from musicsvc.clock import MovableClock
-    from musicsvc.server.route import Route
+    from musicsvc.server.routes.route import Route
     from musicsvc.store.engine.store import Store
     from tests.field_rules import Rule
     from tests.serving import Answer, Client

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from musicsvc.clock import DAY, MINUTE, SECOND, isoformat
-from musicsvc.server.routes import V1
+from musicsvc.server.routes.paths import V1
 from musicsvc.store import opening
 from musicsvc.store.accounts import api_access, tokens, users
 from musicsvc.store.models import Artist

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from musicsvc.clock import DAY, MINUTE, SECOND, MovableClock, isoformat
-from musicsvc.server.routes import INSIGHTS
+from musicsvc.server.routes.paths import INSIGHTS
 from musicsvc.store import opening
 from musicsvc.store.models import Album, AlbumArtist, Artist, Follow, Secret, Track, TrackArtist, TrackLike
 from musicsvc.store.plays.rollups import monthly

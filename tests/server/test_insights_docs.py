@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from musicsvc.clock import MovableClock, parse
-from musicsvc.server.routes import INSIGHTS
+from musicsvc.server.routes.paths import INSIGHTS
 from musicsvc.store.accounts import tokens, users
 from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist
 from musicsvc.store.plays import ingest

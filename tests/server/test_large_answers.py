@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 from aiohttp.test_utils import make_mocked_request
 
-from musicsvc.server.replies import Reply, answer
-from musicsvc.server.representation import MIN_COMPRESSED
-from musicsvc.server.sending import PIECE
+from musicsvc.server.responses.representation import MIN_COMPRESSED
+from musicsvc.server.responses.responses import Reply, answer
+from musicsvc.server.responses.streaming import PIECE
 from musicsvc.server.shapes.envelope import Download
 from tests.wire import connected, request
 

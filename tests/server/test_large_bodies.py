@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from musicsvc.server import bodies
-from musicsvc.server.bodies import MAX_CHUNKS
+from musicsvc.server.request import bodies
+from musicsvc.server.request.bodies import MAX_CHUNKS
 from musicsvc.server.schemas.json_size import MAX_VALUES
 from tests.bad_input import ALBUMS, ARTISTS, JSON, check_sound
 from tests.beside import LOOP_SECONDS, TRIES, Connection, server_beside

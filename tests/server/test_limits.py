@@ -11,8 +11,8 @@ import pytest
 
 from musicsvc.clock import DAY
 from musicsvc.config import Limits, Settings
-from musicsvc.server.limits import HEADERS
-from musicsvc.server.routes import INSIGHTS
+from musicsvc.server.access.rate_limits import HEADERS
+from musicsvc.server.routes.paths import INSIGHTS
 from musicsvc.store import opening
 from musicsvc.store.accounts import tokens, users
 from tests.contract import conforms

@@ -14,7 +14,7 @@ from urllib.request import Request, urlopen
 import pytest
 
 from musicsvc.config import Limits, Settings
-from musicsvc.server.routes import INSIGHTS
+from musicsvc.server.routes.paths import INSIGHTS
 from tests.program import Program
 from tests.serving import Answer, person, running
 from tests.timing import StoppedClock

@@ -21,10 +21,10 @@ from structlog.typing import EventDict
 
 from musicsvc.clock import MovableClock, isoformat
 from musicsvc.config import Log
-from musicsvc.server import logs
-from musicsvc.server.calls import request_id
-from musicsvc.server.log_lines import LONGEST, Lines
-from musicsvc.server.log_writer import MOST_WAITING, Outlet, Queued
+from musicsvc.server.logs import setup as log_setup
+from musicsvc.server.logs.formatting import LONGEST, Lines
+from musicsvc.server.logs.writer import MOST_WAITING, Outlet, Queued
+from musicsvc.server.request.context import request_id
 from tests.conftest import NOW
 from tests.program import until
 
@@ -72,7 +72,7 @@ class Kept(list[EventDict]):
 def written(found: logging.LogRecord, *, people: bool) -> bytes:
     """What becomes of the record on its whole way."""
     kept = Kept()
-    logs.Handler(kept, MovableClock(NOW, speed=0)).emit(found)
+    log_setup.Handler(kept, MovableClock(NOW, speed=0)).emit(found)
     return Lines(people=people).of(kept[0])
 
 
@@ -163,7 +163,7 @@ def logging_to(lines: list[dict[str, Any]], settings: Log, clock: MovableClock) 
     before = sys.stderr
     sys.stderr = os.fdopen(writing, "w")
     try:
-        with logs.started(settings, clock, threaded=True):
+        with log_setup.started(settings, clock, threaded=True):
             yield
     finally:
         sys.stderr.close()
@@ -221,7 +221,7 @@ def test_a_server_writes_its_log_on_a_thread_and_a_process_that_forks_has_none(
     before = threading.active_count()
     with open(os.devnull, "w") as sink, pytest.MonkeyPatch.context() as patch:  # noqa: PTH123 - a device
         patch.setattr(sys, "stderr", sink)
-        with logs.started(Log(), clock, threaded=threaded):
+        with log_setup.started(Log(), clock, threaded=threaded):
             assert threading.active_count() - before == int(threaded)
     assert threading.active_count() == before
 

@@ -11,11 +11,11 @@ import pytest
 from musicsvc import __version__
 from musicsvc.clock import MINUTE
 from musicsvc.config import Backups, Limits, Metrics, Server, Settings
-from musicsvc.server import figures
-from musicsvc.server.calls import Call
-from musicsvc.server.metrics import METHODS, OTHER, UNKNOWN
-from musicsvc.server.metrics import Metrics as Counting
-from musicsvc.server.routes import ROUTES
+from musicsvc.server.metrics import collectors
+from musicsvc.server.metrics.registry import METHODS, OTHER, UNKNOWN
+from musicsvc.server.metrics.registry import Metrics as Counting
+from musicsvc.server.request.context import Call
+from musicsvc.server.routes.table import ROUTES
 from musicsvc.store.backups import create, folder
 from tests.scraping import read, scraped, series, total
 from tests.serving import person, running
@@ -211,7 +211,7 @@ async def test_what_became_of_the_activity_log_is_shown(client: Client) -> None:
 def test_the_age_of_the_last_good_backup_is_shown(store: Store, clock: MovableClock, tmp_path: Path) -> None:
     settings = Settings(database_url=store.url, backups=Backups(folder=tmp_path))
     metrics = Counting()
-    figures.of_backups(metrics, settings, clock)
+    collectors.of_backups(metrics, settings, clock)
     assert not series(read(metrics.text().decode()), "musicsvc_backup_age_seconds")
     made = create.make(Path(store.url.removeprefix("sqlite:///")), folder.new_name(tmp_path, clock.now()))
     (tmp_path / "musicsvc-20260301T115900Z.db").write_bytes(b"cut short")

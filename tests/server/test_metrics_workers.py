@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 import aiohttp
 import pytest
 
-from musicsvc.server import metrics_share
-from musicsvc.server.calls import Call
-from musicsvc.server.failures import STATUSES
-from musicsvc.server.metrics import METHODS, Metrics
-from musicsvc.server.metrics_share import SIZES, Share
-from musicsvc.server.routes import ROUTES
+from musicsvc.server.metrics import multiprocess
+from musicsvc.server.metrics.multiprocess import SIZES, Share
+from musicsvc.server.metrics.registry import METHODS, Metrics
+from musicsvc.server.request.context import Call
+from musicsvc.server.request.errors import STATUSES
+from musicsvc.server.routes.table import ROUTES
 from tests.program import Program, until
 from tests.scraping import Figures, read, scraped, series, total
 from tests.serving import Client
@@ -66,7 +66,7 @@ async def answered_by_both(client: Client, pids: list[int], path: str, count: in
 
 def folders_of(pids: set[str]) -> list[Path]:
     """Where these processes count."""
-    every = metrics_share.MEMORY.glob(f"{metrics_share.PREFIX}*")
+    every = multiprocess.MEMORY.glob(f"{multiprocess.PREFIX}*")
     return [folder for folder in every if {file.read_text() for file in folder.glob("*.pid")} == pids]
 
 
@@ -112,20 +112,20 @@ def test_the_folder_is_gone_in_the_end(program: Program, end: int) -> None:
     assert mine.stat().st_mode & 0o777 == 0o700
     program.end(end)
     until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers))
-    metrics_share.clear(metrics_share.MEMORY)  # as the next server does
+    multiprocess.clear(multiprocess.MEMORY)  # as the next server does
     assert not mine.exists()
 
 
 def test_a_folder_that_is_in_use_is_left_alone() -> None:
     with Share.made(1) as share:
         assert share is not None
-        metrics_share.clear(share.folder.parent)
+        multiprocess.clear(share.folder.parent)
         assert share.folder.exists()
     assert not share.folder.exists()
 
 
 def test_without_room_each_worker_counts_by_itself(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(metrics_share, "MEMORY", tmp_path / "missing")
+    monkeypatch.setattr(multiprocess, "MEMORY", tmp_path / "missing")
     monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path / "missing"))
     with Share.made(1) as share:
         assert share is None

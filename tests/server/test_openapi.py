@@ -10,9 +10,10 @@ import openapi_spec_validator
 import pytest
 
 from musicsvc.server import openapi
-from musicsvc.server.limits import HEADERS
-from musicsvc.server.route import JSON_MEDIA, Access, Route
-from musicsvc.server.routes import ROUTES, V1
+from musicsvc.server.access.rate_limits import HEADERS
+from musicsvc.server.routes.paths import V1
+from musicsvc.server.routes.route import JSON_MEDIA, Access, Route
+from musicsvc.server.routes.table import ROUTES
 from tests import contract
 from tests.contract import conforms
 

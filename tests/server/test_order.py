@@ -14,8 +14,9 @@ import pytest_asyncio
 
 from musicsvc.config import Access as AccessSettings
 from musicsvc.config import Limits, Metrics, Server, Settings
-from musicsvc.server.route import Access, Family, Quota, Route
-from musicsvc.server.routes import INSIGHTS, ROUTES
+from musicsvc.server.routes.paths import INSIGHTS
+from musicsvc.server.routes.route import Access, Family, Quota, Route
+from musicsvc.server.routes.table import ROUTES
 from musicsvc.store.accounts import api_access, users
 from tests.asking import UNAUTHENTICATED, Question, each, is_error, takes_id
 from tests.rights.table import RIGHTS, endpoint, key

@@ -6,8 +6,8 @@ import json
 from functools import partial
 from typing import TYPE_CHECKING
 
-from musicsvc.server.route import Access
-from musicsvc.server.routes import ROUTES
+from musicsvc.server.routes.route import Access
+from musicsvc.server.routes.table import ROUTES
 from musicsvc.server.schemas.fields import Pages
 from tests.paging import world as worlds
 from tests.paging.lists import LISTS, View
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from musicsvc.clock import MovableClock
-    from musicsvc.server.route import Route
+    from musicsvc.server.routes.route import Route
     from musicsvc.store.engine.store import Store
     from tests.paging.world import Row
     from tests.serving import Answer, Client

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from musicsvc.server.route import Access, Family, Route
+from musicsvc.server.routes.route import Access, Family, Route
 from musicsvc.server.schemas.fields import Pages
 from tests.asking import ASKED, Question, is_error, takes_id
 from tests.rights.table import endpoint

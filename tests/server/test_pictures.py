@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from musicsvc.reports import avatars
-from musicsvc.server import representation
-from musicsvc.server.pictures import Pictures
+from musicsvc.server.responses import representation
+from musicsvc.server.responses.pictures import Pictures
 from tests.serving import person, running
 from tests.wire import connected, request
 
@@ -86,7 +86,7 @@ async def test_files_are_packed_once(anonymous: Client, monkeypatch: pytest.Monk
         raise AssertionError(f"{len(content)} bytes packed again")
 
     monkeypatch.setattr(representation, "pack", pack)
-    monkeypatch.setattr("musicsvc.server.replies.pack", pack)
+    monkeypatch.setattr("musicsvc.server.responses.responses.pack", pack)
     for path in FILES:
         plain, packed = await fetch(anonymous, path), await fetch(anonymous, path, "Accept-Encoding: gzip")
         small = len(plain.body) < representation.MIN_COMPRESSED

@@ -8,8 +8,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from musicsvc.clock import MINUTE
-from musicsvc.server.route import Access, Family, Route, Router
-from musicsvc.server.routes import INSIGHTS, ROUTES, V1
+from musicsvc.server.routes.paths import INSIGHTS, V1
+from musicsvc.server.routes.route import Access, Family, Route, Router
+from musicsvc.server.routes.table import ROUTES
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.store.catalog import albums, artists, tracks
 from musicsvc.store.messaging import notifications

@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 
 from musicsvc.clock import SECOND, Clock
-from musicsvc.server.routes import INSIGHTS
+from musicsvc.server.routes.paths import INSIGHTS
 from musicsvc.store import opening
 from tests.listening import Catalog, catalog
 from tests.program import Program

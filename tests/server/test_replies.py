@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from musicsvc.server import dispatch
+from musicsvc.server.request import dispatch
 from tests.serving import Answer, Client
 from tests.wire import connected, request
 

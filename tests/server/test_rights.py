@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from musicsvc.server.route import Route
-from musicsvc.server.routes import ROUTES
+from musicsvc.server.routes.route import Route
+from musicsvc.server.routes.table import ROUTES
 from tests.rights.table import BODIES, RIGHTS, Right, endpoint, expected, key
 from tests.rights.world import WHO, World
 from tests.serving import Client

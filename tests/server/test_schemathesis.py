@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from musicsvc.server.route import Access
-from musicsvc.server.routes import ROUTES
+from musicsvc.server.routes.route import Access
+from musicsvc.server.routes.table import ROUTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable

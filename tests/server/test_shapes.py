@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
-from musicsvc.server.route import JSON_MEDIA, Access
+from musicsvc.server.routes.route import JSON_MEDIA, Access
 from tests.asking import ASKED, Question
 from tests.paging import world as worlds
 from tests.rights.world import OWNER, World

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import trustme
 
     from musicsvc.clock import Clock
-    from musicsvc.server.calls import Call
+    from musicsvc.server.request.context import Call
     from musicsvc.store.engine.store import Store
 
 GET = request("GET", ALBUMS)
@@ -250,7 +250,7 @@ async def test_requests_sent_in_advance_are_all_answered_and_one_too_large_ends_
 async def test_large_bodies_on_their_way_share_their_room(
     store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("musicsvc.server.bodies.MAX_HELD", 2_500_000)
+    monkeypatch.setattr("musicsvc.server.request.bodies.MAX_HELD", 2_500_000)
     _, token = person(store, clock, "ann@label.test")
     body = json.dumps({"name": "x", "more": "y" * 1_000_000}).encode()
     whole = request("POST", ARTISTS, f"Authorization: Bearer {token}", JSON, body=body)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from musicsvc.server.routes import INSIGHTS
+from musicsvc.server.routes.paths import INSIGHTS
 from musicsvc.store import opening
 from musicsvc.store.engine import bulk
 from musicsvc.store.models import Artist, Track, TrackArtist

@@ -17,7 +17,7 @@ from musicsvc.config import Server, Settings, load
 from musicsvc.errors import Failure
 from musicsvc.server import serving
 from musicsvc.server.app import App
-from musicsvc.server.transport import Peer, Transport
+from musicsvc.server.request.peer import Peer, Transport
 from tests.bad_input import ALBUMS
 from tests.serving import running
 from tests.wire import connected, request

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import strategies as st
 
 from musicsvc.config import Settings
-from musicsvc.server import bodies
+from musicsvc.server.request import bodies
 from tests import bad_input
 from tests.bad_input import ALBUMS, ARTISTS, JSON, SOUND, check_sound
 from tests.serving import Client, person, running

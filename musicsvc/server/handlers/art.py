@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from musicsvc.clock import DAY, SECOND
 from musicsvc.errors import NotFound
 from musicsvc.reports import avatars, covers
-from musicsvc.server import signing
+from musicsvc.server.access import signed_urls
 from musicsvc.server.schemas.fields import parse_id
 from musicsvc.server.shapes.envelope import JSON, Download, Site, ok
 from musicsvc.store.accounts import secrets, users
@@ -16,8 +16,8 @@ from musicsvc.store.accounts import secrets, users
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from musicsvc.server.pictures import Pictures
-    from musicsvc.server.representation import Representation
+    from musicsvc.server.responses.pictures import Pictures
+    from musicsvc.server.responses.representation import Representation
     from musicsvc.server.schemas.art import PreviewIn
 
 PURPOSE = "cover-art preview"
@@ -52,7 +52,7 @@ def list_templates(site: Site) -> JSON:
 def preview(body: PreviewIn, site: Site, now: int) -> JSON:
     """Preview a cover: the answer names a picture that can be fetched for 24 hours."""
     value = [body.template_id, body.title, body.artist, (now + DAY) // SECOND]
-    signed = signing.sign(secrets.key(PURPOSE), value)
+    signed = signed_urls.sign(secrets.key(PURPOSE), value)
     return ok(preview_url=f"{site.root}/cover-art/previews/{signed}{SUFFIX}")
 
 
@@ -60,7 +60,7 @@ def show_preview(name: str, now: int, pictures: Pictures) -> Picture | Download:
     """Show a cover, drawn from its signed address."""
     signed, dot, kind = name.rpartition(".")
     try:
-        template_id, title, artist, until = signing.verify(secrets.key(PURPOSE), signed)
+        template_id, title, artist, until = signed_urls.verify(secrets.key(PURPOSE), signed)
     except ValueError:
         raise NotFound(GONE) from None
     if dot + kind != SUFFIX:

@@ -11,7 +11,7 @@ from musicsvc.store.catalog import albums, artists, tracks
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from musicsvc.server.large_answers import Builder
+    from musicsvc.server.responses.large import Builder
     from musicsvc.server.schemas.catalog import ArtistIn
     from musicsvc.server.schemas.fields import Pages
     from musicsvc.store.accounts.tokens import Identity

@@ -13,7 +13,7 @@ from musicsvc.store.playlists import collections
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from musicsvc.server.large_answers import Builder
+    from musicsvc.server.responses.large import Builder
     from musicsvc.server.schemas.collections import CollectionIn
     from musicsvc.server.schemas.fields import Pages
     from musicsvc.store.accounts.tokens import Identity

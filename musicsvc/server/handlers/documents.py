@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 from musicsvc.errors import NotFound
-from musicsvc.server.representation import JSON_TYPE, Representation, represent
+from musicsvc.server.responses.representation import JSON_TYPE, Representation, represent
 from musicsvc.server.shapes.envelope import Download
 
 if TYPE_CHECKING:

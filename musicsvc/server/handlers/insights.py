@@ -14,7 +14,7 @@ from musicsvc.store.plays.periods import TIMEFRAMES, window
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from musicsvc.server.large_answers import Builder
+    from musicsvc.server.responses.large import Builder
     from musicsvc.server.schemas.insights import PeriodQuery, TimeframeQuery
     from musicsvc.store.plays.rollups.reader import Subject
 

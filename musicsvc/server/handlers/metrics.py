@@ -10,8 +10,8 @@ from musicsvc.server.shapes.envelope import Download
 
 if TYPE_CHECKING:
     from musicsvc.config import Settings
-    from musicsvc.server.metrics import Metrics
-    from musicsvc.server.transport import Peer
+    from musicsvc.server.metrics.registry import Metrics
+    from musicsvc.server.request.peer import Peer
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 

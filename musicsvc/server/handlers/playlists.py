@@ -13,7 +13,7 @@ from musicsvc.store.playlists import playlists
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from musicsvc.server.large_answers import Builder
+    from musicsvc.server.responses.large import Builder
     from musicsvc.server.schemas.fields import Pages
     from musicsvc.server.schemas.playlists import PlaylistIn, PlaylistPut, TracksIn, TracksOut
     from musicsvc.store.accounts.tokens import Identity

@@ -9,7 +9,7 @@ from musicsvc.config import Server
 from musicsvc.server.openapi import about, headers, responses
 from musicsvc.server.openapi.models import Models
 from musicsvc.server.openapi.operations import operation, tags
-from musicsvc.server.routes import ROUTES
+from musicsvc.server.routes.table import ROUTES
 
 if TYPE_CHECKING:
     from musicsvc.server.shapes.envelope import JSON

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from musicsvc.server import limits
-from musicsvc.server.identity import EXPIRY_HEADER
+from musicsvc.server.access import rate_limits
+from musicsvc.server.access.authentication import EXPIRY_HEADER
 
 if TYPE_CHECKING:
     from musicsvc.server.shapes.envelope import JSON
 
 CACHING = ("ETag", "Cache-Control", "Vary")
-LIMITS = limits.HEADERS  # on answers to requests that are held to a limit; those of the same machine are not
+LIMITS = rate_limits.HEADERS  # on answers to requests that are held to a limit; those of the same machine are not
 COMMON = ("X-Request-Id", EXPIRY_HEADER, *LIMITS)  # any answer may carry them: described once, for all
 OPTIONAL = {EXPIRY_HEADER, *LIMITS}
 MEMBER = r'"[a-z_]+"(;[a-z]=[0-9]+)+'

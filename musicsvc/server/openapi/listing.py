@@ -4,8 +4,8 @@ import sys
 from collections.abc import Iterable, Iterator
 
 from musicsvc.server.openapi.operations import noun, summary
-from musicsvc.server.route import Access, Route
-from musicsvc.server.routes import ROUTES
+from musicsvc.server.routes.route import Access, Route
+from musicsvc.server.routes.table import ROUTES
 
 HEAD = """# Endpoints
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
     from pydantic_core import core_schema
 
-    from musicsvc.server.route import Route
+    from musicsvc.server.routes.route import Route
     from musicsvc.server.shapes.envelope import JSON
 
 REF = "#/components/schemas/{model}"

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from musicsvc.server.openapi.parameters import parameters
 from musicsvc.server.openapi.responses import responses
-from musicsvc.server.route import JSON_MEDIA, Access
+from musicsvc.server.routes.route import JSON_MEDIA, Access
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from musicsvc.server.openapi.models import Models
-    from musicsvc.server.route import Route
+    from musicsvc.server.routes.route import Route
     from musicsvc.server.shapes.envelope import JSON
 
 BEARER: JSON = {"bearer": []}

@@ -11,7 +11,7 @@ from musicsvc.server.schemas.fields import MAX_ID, Pages
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from musicsvc.server.route import Route
+    from musicsvc.server.routes.route import Route
     from musicsvc.server.schemas.fields import Query
     from musicsvc.server.shapes.envelope import JSON
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from musicsvc import errors as words
-from musicsvc.server.failures import CODES, body_of, headers_of, status_of
 from musicsvc.server.openapi import headers
 from musicsvc.server.openapi.models import answers
-from musicsvc.server.route import JSON_MEDIA, Access, Family
+from musicsvc.server.request.errors import CODES, body_of, headers_of, status_of
+from musicsvc.server.routes.route import JSON_MEDIA, Access, Family
 from musicsvc.server.schemas import errors
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from musicsvc.errors import Failure
     from musicsvc.server.openapi.models import Models
-    from musicsvc.server.route import Route
+    from musicsvc.server.routes.route import Route
     from musicsvc.server.shapes.envelope import JSON
 
 TEXTS = ("text/html", "text/plain")

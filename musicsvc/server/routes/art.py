@@ -1,8 +1,8 @@
 """Cover art and avatars."""
 
 from musicsvc.server.handlers import art
-from musicsvc.server.route import Access, Family, Quota, Route
 from musicsvc.server.routes.paths import V1
+from musicsvc.server.routes.route import Access, Family, Quota, Route
 from musicsvc.server.schemas.art import Preview, PreviewIn, Templates
 
 OPEN, PLAIN = Access.OPEN, Family.PLAIN

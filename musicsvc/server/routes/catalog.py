@@ -1,8 +1,8 @@
 """Albums, tracks with their comments, likes and reposts, artists, genres."""
 
 from musicsvc.server.handlers import albums, artists, comments, genres, reactions, tracks
-from musicsvc.server.route import Access, Route
 from musicsvc.server.routes.paths import V1
+from musicsvc.server.routes.route import Access, Route
 from musicsvc.server.schemas import answers
 from musicsvc.server.schemas.catalog import AlbumIn, AlbumPages, AlbumParts, ArtistIn, TrackIn
 from musicsvc.server.schemas.comments import CommentIn, OneComment

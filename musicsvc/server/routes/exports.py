@@ -3,8 +3,8 @@
 from functools import partial
 
 from musicsvc.server.handlers import exports
-from musicsvc.server.route import Family, Quota, Route
 from musicsvc.server.routes.paths import INSIGHTS
+from musicsvc.server.routes.route import Family, Quota, Route
 from musicsvc.server.schemas.exports import Export, ExportIn, Formats, PeriodIn, Report, ReportIn
 from musicsvc.server.schemas.insights import Found
 

@@ -3,8 +3,8 @@
 from functools import partial
 
 from musicsvc.server.handlers import insights
-from musicsvc.server.route import Family, Route
 from musicsvc.server.routes.paths import INSIGHTS
+from musicsvc.server.routes.route import Family, Route
 from musicsvc.server.schemas.insights import (
     AlbumFigures,
     ArtistFigures,

@@ -3,8 +3,8 @@
 from functools import partial
 
 from musicsvc.server.handlers import collections, messages, notifications
-from musicsvc.server.route import Route
 from musicsvc.server.routes.paths import V1
+from musicsvc.server.routes.route import Route
 from musicsvc.server.schemas.answers import Paged, Success
 from musicsvc.server.schemas.collections import CollectionIn, CollectionListed, OneCollection
 from musicsvc.server.schemas.fields import Pages

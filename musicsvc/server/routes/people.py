@@ -1,8 +1,8 @@
 """Accounts and what they do to each other."""
 
 from musicsvc.server.handlers import accounts, users
-from musicsvc.server.route import Access, Quota, Route
 from musicsvc.server.routes.paths import V1
+from musicsvc.server.routes.route import Access, Quota, Route
 from musicsvc.server.schemas.accounts import RegisterIn
 from musicsvc.server.schemas.answers import Paged, Registered, Success, UserSummary
 from musicsvc.server.schemas.fields import Pages

@@ -1,8 +1,8 @@
 """Plays as they are reported."""
 
 from musicsvc.server.handlers import plays
-from musicsvc.server.route import Route
 from musicsvc.server.routes.paths import V1
+from musicsvc.server.routes.route import Route
 from musicsvc.server.schemas.plays import PlaysIn, Reported
 
 # fmt: off

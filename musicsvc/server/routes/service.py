@@ -1,8 +1,8 @@
 """The service itself: its description, its health."""
 
 from musicsvc.server.handlers import documents, health, metrics
-from musicsvc.server.route import Access, Family, Route
 from musicsvc.server.routes.paths import V1
+from musicsvc.server.routes.route import Access, Family, Route
 from musicsvc.server.schemas import answers
 
 OPEN, PLAIN = Access.OPEN, Family.PLAIN

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from musicsvc.server.failures import CODES
+from musicsvc.server.request.errors import CODES
 from musicsvc.server.schemas.answers import Answer
 
 

@@ -1,0 +1,124 @@
+"""Which limits a request is held to, and what its answer tells of them (contract.md, section 6).
+
+RateLimit-Policy and RateLimit are those of draft-ietf-httpapi-ratelimit-headers; X-RateLimit-* tell of the tightest.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from musicsvc.config import PERIODS, rate
+from musicsvc.errors import TooMany
+from musicsvc.networks import client_network
+from musicsvc.server.routes.route import Family, Quota
+from musicsvc.store.rate_limits.window import SECOND, Demand, Limit
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from musicsvc.config import Limits
+    from musicsvc.server.access.rate_limit_counter import Counter
+    from musicsvc.server.request.context import Call
+    from musicsvc.server.routes.route import Route
+    from musicsvc.store.rate_limits.window import Standing
+
+WHAT = {
+    "token": "{} request{s} {} for this token",
+    "address": "{} request{s} {} without a valid token, for your address,",
+    "register": "{} registration{s} {} for your address",
+    "exports": "{} export{s} {} for this token",
+    "cover_art": "{} cover-art preview{s} {} for this token",
+}
+PER = {seconds: f"{'an' if name == 'hour' else 'a'} {name}" for name, seconds in PERIODS.items()}
+UNITS = ((3600, "hour"), (60, "minute"))
+HEADERS = ("RateLimit-Policy", "RateLimit", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
+
+
+class Limiter:
+    """Holds requests to the limits of the settings."""
+
+    def __init__(self, settings: Limits, counter: Counter) -> None:
+        self._counter = counter
+        self._token = _limit("token", settings.token)
+        self._address = _limit("address", settings.address)
+        self._beside = {
+            Quota.REGISTER: _limit("register", settings.registrations),
+            Quota.EXPORTS: _limit("exports", settings.exports),
+            Quota.COVER_ART: _limit("cover_art", settings.cover_art),
+        }
+
+    def holds(self, route: Route, call: Call) -> bool:
+        """Whether any limit is for this request: pages, pictures and health have none."""
+        return call.judged and route.family is not Family.PLAIN
+
+    async def count_address(self, route: Route, call: Call) -> None:
+        """Count a request without a valid token; raises TooMany once its address has spent a limit."""
+        if self.holds(route, call):
+            await self._count(call, [Demand(self._address, client_network(call.address)), *self._more(route, call)])
+
+    async def count_token(self, route: Route, call: Call) -> None:
+        """Count a request with a valid token; raises TooMany once the token, or an address, has spent a limit."""
+        if self.holds(route, call):
+            await self._count(call, [Demand(self._token, str(call.token_id)), *self._more(route, call)])
+
+    async def give_back(self, call: Call) -> None:
+        """Uncount a request that could not be served for want of capacity."""
+        if call.counted:
+            await self._counter.give_back(call.counted)
+
+    def _more(self, route: Route, call: Call) -> list[Demand]:
+        """What the endpoint is held to beside that."""
+        if route.limit is Quota.REGISTER:
+            return [Demand(self._beside[route.limit], client_network(call.address))]
+        if route.limit is not None and call.token_id is not None:
+            return [Demand(self._beside[route.limit], str(call.token_id))]
+        return []
+
+    async def _count(self, call: Call, demands: Sequence[Demand]) -> None:
+        standings = await self._counter.take(demands)
+        call.headers.update(headers(standings))
+        refused = [standing for standing in standings if not standing.let_in]
+        if refused:
+            longest = max(refused, key=lambda standing: standing.wait)
+            call.refused_by = longest.limit.name
+            raise TooMany(_message(longest), _seconds(longest))
+        call.counted = demands
+
+
+def headers(standings: Sequence[Standing]) -> dict[str, str]:
+    """What every limited answer tells of its limits."""
+    tightest = min(standings, key=lambda standing: (standing.remaining, -standing.wait))
+    policies = (f'"{each.limit.name}";q={each.limit.amount};w={each.limit.window // SECOND}' for each in standings)
+    left = (f'"{each.limit.name}";r={each.remaining};t={_seconds(each)}' for each in standings)
+    values = (
+        ", ".join(policies),
+        ", ".join(left),
+        str(tightest.limit.amount),
+        str(tightest.remaining),
+        str(_seconds(tightest)),
+    )
+    return dict(zip(HEADERS, values, strict=True))
+
+
+def _limit(name: str, written: str) -> Limit:
+    amount, seconds = rate(written)
+    return Limit(name, amount, seconds * SECOND)
+
+
+def _seconds(standing: Standing) -> int:
+    """The wait in whole seconds, after which it is over for certain."""
+    return max(1, -(-standing.wait // SECOND))
+
+
+def _message(standing: Standing) -> str:
+    limit = standing.limit
+    plural = "" if limit.amount == 1 else "s"
+    what = WHAT[limit.name].format(f"{limit.amount:,}", PER[limit.window // SECOND], s=plural)
+    return f"The limit of {what} is spent. Try again in {_spoken(_seconds(standing))}."
+
+
+def _spoken(seconds: int) -> str:
+    """So many seconds, in the unit that people would choose; rounded up."""
+    size, unit = next((found for found in UNITS if seconds > 2 * found[0]), (1, "second"))
+    count = -(-seconds // size)
+    return f"{count} {unit}{'' if count == 1 else 's'}"

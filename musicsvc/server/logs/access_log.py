@@ -1,0 +1,33 @@
+"""A line for each request, where `log.requests` asks for it."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from musicsvc.server.logs.setup import REQUESTS
+
+if TYPE_CHECKING:
+    from musicsvc.server.request.context import Call
+
+log = logging.getLogger(REQUESTS)
+LONGEST_METHOD = 16
+
+
+def write(call: Call) -> None:
+    """Tell of the call what the activity log holds of it: no query, no token, no body."""
+    log.info(
+        "request",
+        extra={
+            "at": call.at,
+            "request_id": call.request_id,
+            "account": call.account_id,
+            "token": call.token_id,
+            "address": call.address,
+            "method": call.method[:LONGEST_METHOD],
+            "route": call.route.path if call.route is not None else None,
+            "status": call.status,
+            "milliseconds": round(call.milliseconds, 3),
+            "bytes": call.size,
+        },
+    )

@@ -1,0 +1,1 @@
+"""Connections: accepting, TLS, the protocol and its time limits."""

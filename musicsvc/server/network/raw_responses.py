@@ -1,0 +1,61 @@
+"""Answers below all that knows of paths: to what is no HTTP, comes too late, or finds no place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import orjson
+from aiohttp import HttpVersion10, HttpVersion11, hdrs
+
+from musicsvc.server.request.peer import STRICT
+from musicsvc.server.responses.representation import JSON_TYPE
+from musicsvc.server.responses.responses import SERVER, new_request_id
+
+if TYPE_CHECKING:
+    from aiohttp.http import RawRequestMessage
+
+VERSIONS = (HttpVersion10, HttpVersion11)
+MAX_HEAD = 32 * 1024
+INTERNAL = 500
+TEXTS = {
+    400: "The request is not valid HTTP.",
+    408: "The request did not arrive in time.",
+    431: f"The head of the request is larger than {MAX_HEAD // 1024} KiB.",
+    INTERNAL: "Something went wrong here.",
+}
+BUSY = "Too many connections are open. Try again in a second."
+
+
+def fault_of(message: RawRequestMessage, size: int) -> int:
+    """The status that a request is refused with whatever it asks for, 0 for none; it came with so many bytes."""
+    if message.version not in VERSIONS:
+        return 400
+    if size <= MAX_HEAD:
+        return 0
+    head = len(message.path) + sum(len(name) + len(value) for name, value in message.raw_headers)
+    return 431 if head > MAX_HEAD else 0
+
+
+def refusal(status: int, *, strict: bool) -> tuple[bytes, dict[str, str]]:
+    """Body and headers of an answer with this status; `strict`: it carries Strict-Transport-Security."""
+    return _told(TEXTS.get(status, TEXTS[INTERNAL]), strict=strict)
+
+
+def busy(*, strict: bool) -> bytes:
+    """A whole answer for a connection that finds no place."""
+    body, headers = _told(BUSY, strict=strict)
+    headers |= {hdrs.CONTENT_LENGTH: str(len(body)), hdrs.RETRY_AFTER: "1", hdrs.CONNECTION: "close"}
+    lines = [f"{name}: {value}" for name, value in headers.items()]
+    return "\r\n".join(["HTTP/1.1 503 Service Unavailable", *lines, "", ""]).encode("ascii") + body
+
+
+def _told(text: str, *, strict: bool) -> tuple[bytes, dict[str, str]]:
+    """The general error body and its headers."""
+    headers: dict[str, str] = {
+        hdrs.SERVER: SERVER,
+        hdrs.CONTENT_TYPE: JSON_TYPE,
+        hdrs.CACHE_CONTROL: "no-store",
+        "X-Request-Id": new_request_id(),
+        **(STRICT if strict else {}),
+    }
+    return orjson.dumps({"status": "error", "message": text, "errors": {}}), headers

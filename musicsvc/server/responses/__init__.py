@@ -1,0 +1,1 @@
+"""Responses: encoding, streaming, and the memory that they may take."""

@@ -1,0 +1,141 @@
+"""From a handler's result to a response: JSON, ETag and 304, compression, the headers that every answer has."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from aiohttp import hdrs
+from aiohttp.web import Response
+from multidict import CIMultiDict
+
+from musicsvc.server.responses.large import LARGE, Encoded, encode
+from musicsvc.server.responses.representation import JSON_TYPE, compressible, pack, tag_of
+from musicsvc.server.responses.streaming import PIECE, send_bytes, send_file
+from musicsvc.server.shapes.envelope import Download
+from musicsvc.server.shapes.spooled import Spooled
+from musicsvc.store.accounts import tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from aiohttp.web import BaseRequest, StreamResponse
+
+    from musicsvc.server.responses.representation import Representation
+
+SERVER = "musicsvc"
+PACKED_ASIDE = 64 * 1024  # bytes from which on compressing would hold the event loop up
+VARY = "Authorization, Accept-Encoding"
+REQUEST_ID = re.compile(r"[A-Za-z0-9._~-]{1,128}")
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What is to be answered; `caching` is the Cache-Control of what may be kept and asked for again."""
+
+    result: Any
+    status: int
+    headers: Mapping[str, str] = field(default_factory=dict)
+    caching: str | None = None
+
+
+async def answer(request: BaseRequest, reply: Reply, request_id: str) -> StreamResponse:
+    """The response to send."""
+    headers: CIMultiDict[str] = CIMultiDict(reply.headers)
+    headers[hdrs.SERVER] = SERVER
+    headers["X-Request-Id"] = request_id
+    headers["X-Content-Type-Options"] = "nosniff"
+    caching, kept = reply.caching, None
+    if isinstance(reply.result, Spooled):
+        headers.update(reply.result.headers)
+        headers[hdrs.CONTENT_TYPE] = reply.result.content_type
+        headers[hdrs.CACHE_CONTROL] = "no-store"
+        return await send_file(request, reply.result, reply.status, headers)
+    if isinstance(reply.result, Download):
+        headers.update(reply.result.headers)
+        headers[hdrs.CONTENT_TYPE] = reply.result.content_type
+        body, kept = [reply.result.content], reply.result.kept
+        caching = caching and headers.get(hdrs.CACHE_CONTROL)  # a file says itself that it may be kept
+    else:
+        headers[hdrs.CONTENT_TYPE] = JSON_TYPE
+        encoded = reply.result if isinstance(reply.result, Encoded) else encode(reply.result)
+        body = encoded.pieces
+    if caching is None or reply.status != 200:  # noqa: PLR2004 - OK
+        headers.setdefault(hdrs.CACHE_CONTROL, "no-store")
+        return await _send(request, reply.status, body, headers)
+    return await _cacheable(request, body, headers, caching, kept)
+
+
+def sane_request_id(given: str | None) -> str:
+    """The client's request id where it is a sane token, else one of our own."""
+    sane = given is not None and REQUEST_ID.fullmatch(given) and tokens.PREFIX not in given  # a token is kept nowhere
+    return given if given is not None and sane else new_request_id()
+
+
+def new_request_id() -> str:
+    """A request id that nobody has had."""
+    return os.urandom(12).hex()
+
+
+async def _cacheable(
+    request: BaseRequest, body: list[bytes], headers: CIMultiDict[str], caching: str, kept: Representation | None
+) -> StreamResponse:
+    """A 200 with a strong ETag, one per encoding, or the 304 that it allows (RFC 9110, section 13)."""
+    size = sum(map(len, body))
+    worth = kept.packed is not None if kept is not None else compressible(size, headers[hdrs.CONTENT_TYPE])
+    compress = worth and _takes_gzip(request.headers.getall(hdrs.ACCEPT_ENCODING, ()))
+    tag = f'"{await _tag(body, size, kept)}{"-gzip" if compress else ""}"'
+    headers[hdrs.ETAG] = tag
+    headers[hdrs.CACHE_CONTROL] = caching
+    headers[hdrs.VARY] = VARY
+    if _matches(request.headers.getall(hdrs.IF_NONE_MATCH, ()), tag):
+        del headers[hdrs.CONTENT_TYPE]
+        return Response(status=304, headers=headers)
+    if compress:
+        headers[hdrs.CONTENT_ENCODING] = "gzip"
+        body = await _packed(body, size, kept)
+    return await _send(request, 200, body, headers)
+
+
+async def _send(request: BaseRequest, status: int, body: list[bytes], headers: CIMultiDict[str]) -> StreamResponse:
+    if sum(map(len, body)) > PIECE and request.method != hdrs.METH_HEAD:
+        return await send_bytes(request, body, status, headers)
+    return Response(status=status, body=b"".join(body), headers=headers)
+
+
+async def _tag(body: list[bytes], size: int, kept: Representation | None) -> str:
+    if kept is not None:
+        return kept.tag
+    return tag_of(body) if size < LARGE else await asyncio.to_thread(tag_of, body)
+
+
+async def _packed(body: list[bytes], size: int, kept: Representation | None) -> list[bytes]:
+    if kept is not None and kept.packed is not None:
+        return [kept.packed]
+    return pack(body) if size < PACKED_ASIDE else await asyncio.to_thread(pack, body)
+
+
+def _matches(given: Sequence[str], tag: str) -> bool:
+    """Whether the If-None-Match of a request names the tag, by the weak comparison."""
+    parts = {part.strip().removeprefix("W/") for line in given for part in line.split(",")}
+    return tag in parts or "*" in parts
+
+
+def _takes_gzip(given: Sequence[str]) -> bool:
+    """Whether the Accept-Encoding of a request allows gzip, by its own name before the star's."""
+    weights: dict[str, float] = {}
+    for part in ",".join(given).lower().split(","):
+        coding, _, parameter = part.partition(";")
+        weights[coding.strip()] = _weight(parameter)
+    return weights.get("gzip", weights.get("*", 0.0)) > 0
+
+
+def _weight(parameter: str) -> float:
+    name, _, value = parameter.partition("=")
+    try:
+        return float(value) if name.strip() == "q" else 1.0
+    except ValueError:
+        return 0.0
