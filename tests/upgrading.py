@@ -10,7 +10,7 @@ from musicsvc.store.schema import schema
 
 UPGRADE = """
 import os, signal, sys, peewee
-from musicsvc.store import schema
+from musicsvc.store.schema import schema
 url, statements = sys.argv[1], int(sys.argv[2])
 execute = peewee.Database.execute_sql
 def counting(database, sql, params=None):

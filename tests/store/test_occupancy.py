@@ -17,7 +17,7 @@ from tests.program import until
 
 pytestmark = pytest.mark.only_on("sqlite")
 HOLD = (
-    "import sys; from musicsvc.store import database; s = opening.connect(sys.argv[1]); print(1, flush=True); input()"
+    "import sys; from musicsvc.store import opening; s = opening.connect(sys.argv[1]); print(1, flush=True); input()"
 )
 
 

@@ -30,8 +30,8 @@ DEMAND = Demand(LIMIT, "1")
 COUNT = """
 import sys, time
 from pathlib import Path
-from musicsvc.store.quotas import Demand, Limit
-from musicsvc.store.quotas_file import FileQuotas
+from musicsvc.store.rate_limits.window import Demand, Limit
+from musicsvc.store.rate_limits.sqlite import FileQuotas
 quotas = FileQuotas(Path(sys.argv[1]), lambda: int(time.monotonic() * 1000), patience=5)
 limit = Limit("token", 1000, 3_600_000)
 print("ready", flush=True)
