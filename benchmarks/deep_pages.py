@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from network_server import Server, percentiles, running, told
 
 from musicsvc.store.engine.binding import current, is_sqlite
-from tests import postgres
+from tests.support import postgres
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

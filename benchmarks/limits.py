@@ -31,7 +31,7 @@ from musicsvc.store.engine.sqlite import files
 from musicsvc.store.rate_limits import shared
 from musicsvc.store.rate_limits.window import Busy, Demand, Limit
 from musicsvc.store.schema import schema
-from tests import postgres
+from tests.support import postgres
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

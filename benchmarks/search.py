@@ -20,7 +20,7 @@ from musicsvc.store.accounts import user_search, users
 from musicsvc.store.engine.sqlite import files
 from musicsvc.store.engine.store import Store
 from musicsvc.store.schema import schema
-from tests import postgres
+from tests.support import postgres
 
 ROUNDS = 51
 BATCH = 10_000

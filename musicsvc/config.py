@@ -182,7 +182,7 @@ class Settings(BaseSettings):
     backups: Backups = Backups()
 
     @classmethod
-    def settings_customise_sources(  # noqa: D102 - the library's own hook
+    def settings_customise_sources(
         cls,
         settings_cls: type[BaseSettings],  # noqa: ARG003 - the library's signature
         init_settings: PydanticBaseSettingsSource,

@@ -12,8 +12,8 @@ from musicsvc.clock import MovableClock, parse
 from musicsvc.store import opening
 from musicsvc.store.engine.store import Store
 from musicsvc.store.seeding import fixtures
-from tests import databases, postgres
-from tests.serving import Client, person, running
+from tests.support import databases, postgres
+from tests.support.serving import Client, person, running
 
 NOW = parse("2026-03-01T12:00:00Z")
 SERVER = pytest.StashKey[postgres.Server]()

@@ -8,8 +8,8 @@ from urllib.request import urlopen
 
 import pytest
 
-from tests.command import run_in_process
-from tests.program import Program
+from tests.support.command import run_in_process
+from tests.support.program import Program
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text("utf-8")

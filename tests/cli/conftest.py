@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.command import run_in_process
+from tests.support.command import run_in_process
 
 Run = Callable[..., CompletedProcess[str]]
 Json = Callable[..., Any]

@@ -15,7 +15,7 @@ from musicsvc.store.accounts import security_events, tokens, users
 from musicsvc.store.activity import calls
 from musicsvc.store.activity import log as activity_log
 from musicsvc.store.models import Token
-from tests.traffic import BEGAN, SlidingWindow, profiles
+from tests.support.traffic import BEGAN, SlidingWindow, profiles
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -18,7 +18,7 @@ from musicsvc.store.activity import log as activity_log
 from musicsvc.store.activity.calls import Entry
 from musicsvc.store.engine.store import Store
 from tests.cli.conftest import Json, Run
-from tests.program import Program, until
+from tests.support.program import Program, until
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "activity.md"
 CALL = Entry(

@@ -18,10 +18,10 @@ from musicsvc.store.backups import verify
 from musicsvc.store.engine.sqlite import file_locks
 from musicsvc.store.models import User
 from musicsvc.store.schema import schema
-from tests import old
 from tests.cli.conftest import Json, Run
 from tests.cli.test_terminal import Terminal
-from tests.program import Program
+from tests.support import old_databases
+from tests.support.program import Program
 
 sqlite = pytest.mark.only_on("sqlite")
 EMAIL = "ann@label.test"
@@ -166,7 +166,7 @@ def test_a_database_that_is_lost_or_damaged_gives_no_backup_but_takes_one(run: R
 def outdated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A database of the first version."""
     file = tmp_path / "old" / "musicsvc.db"
-    old.make(file, 1)
+    old_databases.make(file, 1)
     monkeypatch.setenv("MUSICSVC_DATABASE_URL", f"sqlite:///{file}")
     return file
 
@@ -174,21 +174,21 @@ def outdated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @sqlite
 @pytest.mark.parametrize("command", [("db", "upgrade"), ("init",)])
 def test_an_upgrade_makes_a_backup_first(bare: Run, outdated: Path, command: tuple[str, ...]) -> None:
-    columns = old.columns(outdated)
-    before = old.rows(outdated, columns)
+    columns = old_databases.columns(outdated)
+    before = old_databases.rows(outdated, columns)
     done = bare(*command, "--json")
     (entry,) = backup_folder.entries(outdated.parent / "backups")
     assert json.loads(done.stdout)["backup"] == str(entry.file)
     assert str(entry.file) in done.stderr
     assert entry.kind == f"before-{schema.known()[1]}"
-    assert old.rows(entry.file, columns) == before
+    assert old_databases.rows(entry.file, columns) == before
     if command == ("init",):
         return
     assert "It is of an older schema (0001_catalog). Run: musicsvc db upgrade" in (
         bare("db", "restore", str(entry.file), "--yes").stderr
     )
     assert json.loads(bare("db", "upgrade", "--no-backup", "--json").stdout)["backup"] is None
-    assert old.rows(outdated, columns) == before
+    assert old_databases.rows(outdated, columns) == before
 
 
 @pytest.fixture

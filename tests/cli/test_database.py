@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests import upgrading
 from tests.cli.conftest import Json, Run
-from tests.command import run_in_process
+from tests.support import upgrades
+from tests.support.command import run_in_process
 
 
 @pytest.mark.only_on("sqlite")
@@ -56,7 +56,7 @@ def test_an_upgrade_lists_accounts_that_share_a_mailbox(
         " (4, 'eva@exämple.test', 'eva@exämple.test', 'Eva', 1), (5, 'ann@label.test', 'ann@label.test', 'Ann', 2),"
         " (6, 'eva@xn--exmple-cua.test', 'eva@xn--exmple-cua.test', 'Eva', 3)"
     )
-    upgrading.migrate_to(url, "0008_collaborations", accounts)
+    upgrades.migrate_to(url, "0008_collaborations", accounts)
     monkeypatch.setenv("MUSICSVC_DATABASE_URL", url)
     done = bare("db", "upgrade", "--json")
     finding = (

@@ -34,9 +34,9 @@ from musicsvc.store.doctor import database, files
 from musicsvc.store.doctor.database import Finding
 from musicsvc.store.engine.sqlite import files as sqlite_files
 from musicsvc.store.engine.sqlite import reserved_space
-from tests import old
 from tests.cli.conftest import Run
-from tests.program import Program, until
+from tests.support import old_databases
+from tests.support.program import Program, until
 
 sqlite = pytest.mark.only_on("sqlite")
 NOW = parse("2026-12-01T12:00:00Z")
@@ -152,7 +152,7 @@ def by_check(found: list[Finding]) -> dict[str, Finding]:
 @sqlite
 def test_another_schema_is_a_problem(tmp_path: Path) -> None:
     path = tmp_path / "data" / "musicsvc.db"
-    old.make(path, 1)
+    old_databases.make(path, 1)
     found = by_check(database.of_database(f"sqlite:///{path}", now=NOW))
     assert found["schema"] == database.problem(
         "schema", "The database is of an older schema (0001_catalog).", "Run: musicsvc db upgrade"

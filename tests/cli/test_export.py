@@ -20,7 +20,7 @@ from musicsvc.clock import DAY, Clock
 from musicsvc.errors import Failure, NotFound
 from musicsvc.store.accounts import users
 from musicsvc.store.models import Artist, Track
-from tests.listening import Catalog, catalog
+from tests.support.listening_world import Catalog, catalog
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def made(store: Store) -> Catalog:
-    """The catalog of tests/listening.py, played in the last days, and another that nobody plays."""
+    """The catalog of tests/support/listening_world.py, played in the last days, and another that nobody plays."""
     now = Clock().now()
 
     def fill() -> Catalog:

@@ -12,8 +12,8 @@ from musicsvc.store.accounts import tokens, users
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Follow, User
 from tests.cli.conftest import Json, Run
-from tests.command import run_in_process
-from tests.serving import Client
+from tests.support.command import run_in_process
+from tests.support.serving import Client
 
 EDGES = "follower,followed\n1,2\n2,1\n1,1\n2,\n"
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from musicsvc.store.models import Track
-from tests.program import Program, until
+from tests.support.program import Program, until
 
 if TYPE_CHECKING:
     from pathlib import Path

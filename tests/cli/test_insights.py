@@ -11,7 +11,7 @@ import pytest
 from musicsvc.cli import sparkline
 from musicsvc.clock import DAY, Clock
 from musicsvc.store.models import Play, PlayDay, PlayMark
-from tests.listening import SLOT, Catalog, catalog
+from tests.support.listening_world import SLOT, Catalog, catalog
 
 if TYPE_CHECKING:
     from musicsvc.store.engine.store import Store

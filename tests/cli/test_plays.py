@@ -12,7 +12,7 @@ from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import histories, readers
 from musicsvc.store.models import Artist, Play, PlayDay, Track, TrackArtist
 from tests.cli.conftest import Json, Run
-from tests.command import run_in_process
+from tests.support.command import run_in_process
 
 TABLE = """when,song,by,station
 2014-06-16T12:00:00Z,Rag,Ann,KQXX

@@ -13,7 +13,7 @@ import pytest
 from musicsvc.cli import refusals
 from musicsvc.store.importing.summary import Refusal
 from musicsvc.store.models import Artist, Track, TrackArtist
-from tests.command import run_in_process
+from tests.support.command import run_in_process
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from musicsvc.cli.table import GAP, Column, fit, headings, lines, width
 from musicsvc.store.accounts import api_access, tokens, users
-from tests.command import run_in_process
+from tests.support.command import run_in_process
 
 if TYPE_CHECKING:
     from musicsvc.store.engine.store import Store

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from musicsvc.cli import stdio
-from tests.command import run_in_process
+from tests.support.command import run_in_process
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from multidict import CIMultiDict
 
-from tests.contract import conforms
-from tests.serving import Answer
+from tests.support.response_checks import conforms
+from tests.support.serving import Answer
 
 if TYPE_CHECKING:
     from tests.fuzzing.asked import Asked

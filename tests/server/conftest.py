@@ -9,14 +9,14 @@ import pytest
 import pytest_asyncio
 import trustme
 
-from tests.program import Program
-from tests.shared import Shared, shared_server
+from tests.support.program import Program
+from tests.support.shared_server import Shared, shared_server
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
 
-    from tests import databases
+    from tests.support import databases
 
 
 class Start(Protocol):

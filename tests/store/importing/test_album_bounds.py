@@ -16,7 +16,7 @@ from musicsvc.store.importing import batches as pieces
 from musicsvc.store.importing import catalog, readers
 from musicsvc.store.importing.batch import Batch
 from musicsvc.store.models import Album, Artist, Track
-from tests import heavy
+from tests.support import large_albums
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -58,7 +58,7 @@ def reasons(summary: Summary) -> dict[int, str]:
 
 
 def of_satie(name: str, **more: object) -> dict[str, object]:
-    """A row for album 1 of tests/heavy.py."""
+    """A row for album 1 of tests/support/large_albums.py."""
     return {"track": name, "artist": "Erik Satie", "album": "Album 1"} | more
 
 
@@ -90,27 +90,27 @@ def test_rows_beyond_1000_tracks_are_refused_by_line_each_time(store: Store, imp
 
 
 def test_rows_that_would_make_an_album_too_large_are_refused(store: Store, imported: Import) -> None:
-    heavy.fill(store, albums=2, tracks=heavy.NEARLY_FULL)
+    large_albums.fill(store, albums=2, tracks=large_albums.NEARLY_FULL)
     summary = imported(
         [
             of_satie("Small"),
-            of_satie("Large", description=heavy.LONGEST),
+            of_satie("Large", description=large_albums.LONGEST),
             of_satie("Small too", image=f"https://images.example.test/{'x' * 100}.jpg"),
-            {"track": "Elsewhere", "artist": "Erik Satie", "album": "Other", "description": heavy.LONGEST},
+            {"track": "Elsewhere", "artist": "Erik Satie", "album": "Other", "description": large_albums.LONGEST},
             of_satie("By others", artist=";".join(["Erik Satie", *(f"{number}{'é' * 100}" for number in range(20))])),
             of_satie("Small as well", description="quietly"),
         ]
     )
     # An image of the album itself is shown by all its tracks: each of the 15 counts it.
     assert reasons(summary) == {2: LARGE, 5: LARGE}
-    assert in_album(store, "Album 1") == heavy.NEARLY_FULL + 3
+    assert in_album(store, "Album 1") == large_albums.NEARLY_FULL + 3
 
 
 def test_an_album_is_kept_from_growing_by_its_own_fields_too(
     store: Store, imported: Import, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An image of the album is shown by each of its tracks that has none."""
-    heavy.fill(store, albums=1, tracks=900, description="x" * 650)
+    large_albums.fill(store, albums=1, tracks=900, description="x" * 650)
     rows = [of_satie(f"Track {number}") for number in range(1, 31)]
     assert reasons(imported(rows)) == {}
     image = {"image": f"https://images.example.test/{'y' * 60}.jpg"}
@@ -133,11 +133,11 @@ def test_an_album_is_kept_from_growing_by_its_own_fields_too(
 
 
 def test_an_album_that_is_too_large_already_is_left_as_it_is(store: Store, imported: Import) -> None:
-    heavy.fill(store, albums=1, tracks=heavy.NEARLY_FULL + 7)
+    large_albums.fill(store, albums=1, tracks=large_albums.NEARLY_FULL + 7)
     kept = of_satie("Track 1")
     summary = imported([kept, of_satie("New"), kept | {"bpm": 90}])
     assert reasons(summary) == {2: LARGE}
-    assert in_album(store, "Album 1") == heavy.NEARLY_FULL + 7
+    assert in_album(store, "Album 1") == large_albums.NEARLY_FULL + 7
 
 
 @pytest.mark.parametrize("number", range(4))

@@ -26,7 +26,7 @@ from musicsvc.store.models import (
     TrackGenre,
     TrackTag,
 )
-from tests.refusals import reasons
+from tests.support.refused_rows import reasons
 
 Rows = Sequence[Mapping[str, object]]
 Import = Callable[..., Summary]

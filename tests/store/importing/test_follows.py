@@ -15,7 +15,7 @@ from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import batches, follows, readers
 from musicsvc.store.importing.summary import Summary
 from musicsvc.store.models import Follow, User
-from tests.refusals import reasons
+from tests.support.refused_rows import reasons
 
 Rows = Sequence[Mapping[str, object] | tuple[object, object]]
 Import = Callable[..., Summary]

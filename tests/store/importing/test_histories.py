@@ -22,7 +22,7 @@ from musicsvc.store.importing.columns import Columns
 from musicsvc.store.importing.histories import archives, detection, documents
 from musicsvc.store.importing.summary import NOTES, Summary
 from tests.conftest import NOW
-from tests.refusals import reasons
+from tests.support.refused_rows import reasons
 
 COLUMNS = Columns(listen_rows.FIELDS, (), listen_rows.SEVERAL)
 Listed = list[tuple[Any, ...]]

@@ -16,7 +16,7 @@ from musicsvc.store.importing import batches, playlists, readers
 from musicsvc.store.importing.summary import Summary
 from musicsvc.store.models import Album, Artist, Playlist, PlaylistTrack, Track, TrackArtist
 from musicsvc.store.playlists import playlists as store_playlists
-from tests.refusals import reasons
+from tests.support.refused_rows import reasons
 
 Rows = Sequence[Mapping[str, object]]
 Import = Callable[..., Summary]

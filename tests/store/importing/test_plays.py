@@ -26,7 +26,7 @@ from musicsvc.store.plays import ingest, retention, verify
 from musicsvc.store.plays.rollups import days_reader
 from musicsvc.store.plays.rollups.subjects import ARTIST, TRACK
 from tests.conftest import NOW
-from tests.refusals import reasons
+from tests.support.refused_rows import reasons
 
 Rows = Sequence[Mapping[str, object]]
 Import = Callable[..., Summary]

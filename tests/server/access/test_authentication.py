@@ -1,0 +1,226 @@
+"""Whom a token stands for, and from when on it does no longer."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from musicsvc.clock import DAY, MINUTE, SECOND, isoformat
+from musicsvc.server.routes.paths import V1
+from musicsvc.store import opening
+from musicsvc.store.accounts import api_access, tokens, users
+from musicsvc.store.models import Artist
+from tests.support.query_count import queries
+from tests.support.raw_connection import connected, request
+from tests.support.serving import Client, person, running
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from musicsvc.clock import MovableClock
+    from musicsvc.store.engine.store import Store
+
+PRIVATE, PUBLIC = f"{V1}/users/me", f"{V1}/albums"
+
+
+async def statuses(client: Client) -> list[int]:
+    """Of a request that needs a token and of one that does not."""
+    return [(await client.get(path)).status for path in (PRIVATE, PUBLIC)]
+
+
+def change(store: Store, unit: Callable[[], Any]) -> None:
+    """Change something in the way of another process: over a store of its own."""
+    with opening.connect(store.url) as other:
+        other.write(unit).result()
+
+
+async def test_a_token_lives_90_days_to_the_second(client: Client, clock: MovableClock) -> None:
+    clock.advance(90 * 86_400 * SECOND - SECOND)
+    assert await statuses(client) == [200, 200]
+    clock.advance(SECOND - 1)
+    assert await statuses(client) == [200, 200]
+    clock.advance(1)
+    assert await statuses(client) == [401, 401]
+
+
+async def test_answers_to_a_token_in_its_last_14_days_say_when_it_expires(client: Client, clock: MovableClock) -> None:
+    expires = isoformat(clock.now() + tokens.LIFETIME)
+    paths = (PRIVATE, PUBLIC, f"{V1}/tracks/9", f"{V1}/albums?page=0")
+
+    async def told() -> list[str | None]:
+        return [(await client.get(path)).headers.get("Token-Expires-At") for path in paths]
+
+    clock.advance(76 * DAY - 1)
+    assert await told() == [None] * 4
+    clock.advance(1)
+    assert await told() == [expires] * 4
+    assert "Token-Expires-At" not in (await client.holding(None).get(PUBLIC)).headers
+    clock.advance(14 * DAY)
+    assert await told() == [None] * 4  # it is no token any more
+
+
+async def test_a_clock_set_back_revives_nothing(client: Client, store: Store, clock: MovableClock) -> None:
+    _, other = person(store, clock, "bob@label.test")
+    change(store, lambda: tokens.revoke(2, "a test", now=clock.now()))
+    clock.advance(tokens.LIFETIME)
+    assert await statuses(client) == [401, 401]
+    clock.advance(-10 * MINUTE)
+    assert await statuses(client) == [401, 401]
+    assert await statuses(client.holding(other)) == [401, 401]
+
+
+decided = pytest.mark.parametrize(
+    ("unit", "status"),
+    [
+        (lambda now: tokens.revoke(1, "a test", now=now), 401),
+        (lambda now: tokens.regenerate(1, now=now), 401),
+        (lambda _: api_access.revoke(users.get(1), now=1), 403),
+        (lambda now: users.suspend(users.get(1), now=now), 403),
+    ],
+    ids=["revoked", "regenerated", "access taken away", "suspended"],
+)
+everywhere = pytest.mark.parametrize("where", ["this process", "another"])
+
+
+@decided
+@everywhere
+async def test_what_is_decided_holds_from_the_next_request_on(
+    client: Client, store: Store, clock: MovableClock, unit: Callable[[int], Any], status: int, where: str
+) -> None:
+    async with connected(client.root) as wire:
+        raw = request("GET", PRIVATE, f"Authorization: Bearer {client.token}")
+        for _ in range(3):
+            await wire.send(raw)
+            assert (await wire.answer()).status == 200
+        if where == "another":
+            change(store, lambda: unit(clock.now()))
+        else:
+            store.write(lambda: unit(clock.now())).result()
+        await wire.send(raw)
+        assert (await wire.answer()).status == status
+    assert await statuses(client) == [status, status]
+
+
+@decided
+@everywhere
+async def test_a_decision_between_head_and_body_stops_the_write(
+    client: Client, store: Store, clock: MovableClock, unit: Callable[[int], Any], status: int, where: str
+) -> None:
+    body = b'{"name": "Barbara Strozzi"}'
+    head = ["Content-Type: application/json", "Expect: 100-continue", f"Content-Length: {len(body)}"]
+    async with connected(client.root) as wire:
+        raw = request("POST", f"{V1}/artists", f"Authorization: Bearer {client.token}", *head)
+        for number, expected in enumerate((201, status)):
+            await wire.send(raw)
+            assert (await wire.answer()).status == 100  # the token has been accepted
+            if number and where == "another":
+                change(store, lambda: unit(clock.now()))
+            elif number:
+                store.write(lambda: unit(clock.now())).result()
+            await wire.send(body)
+            assert (await wire.answer()).status == expected
+    assert store.read(lambda: Artist.select().count()).result() == 1
+
+
+async def test_what_is_taken_back_holds_from_the_next_request_on(
+    client: Client, store: Store, clock: MovableClock
+) -> None:
+    change(store, lambda: tokens.revoke(1, "a test", now=clock.now()))
+    assert await statuses(client) == [401, 401]
+    change(store, lambda: tokens.reinstate(1, now=1))
+    assert await statuses(client) == [200, 200]
+    change(store, lambda: users.suspend(users.get(1), now=clock.now()))
+    assert await statuses(client) == [403, 403]
+    change(store, lambda: users.reinstate(users.get(1), now=1))
+    assert await statuses(client) == [200, 200]
+
+
+async def test_revoking_while_requests_pour_in_lets_none_through_afterwards(
+    client: Client, store: Store, clock: MovableClock
+) -> None:
+    """Many at once keep what was checked warm; what begins after the revocation was acknowledged is refused."""
+    revoked = asyncio.Event()
+    after: list[int] = []
+
+    async def pour() -> None:
+        while len(after) < 200:
+            began_after = revoked.is_set()
+            status = (await client.get(PRIVATE)).status
+            if began_after:
+                after.append(status)
+
+    async def revoke() -> None:
+        await asyncio.sleep(0.1)
+        unit = store.write(lambda: tokens.revoke(1, "a test", now=clock.now()))
+        await asyncio.wrap_future(unit)
+        revoked.set()
+
+    async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+        for _ in range(16):
+            group.create_task(pour())
+        group.create_task(revoke())
+    assert set(after) == {401}
+
+
+@pytest.mark.only_on("sqlite")
+async def test_a_token_that_was_checked_is_not_looked_up_again_until_something_changes(
+    client: Client, store: Store
+) -> None:
+    assert (await client.get(PRIVATE)).status == 200
+    await until(lambda: store.read(lambda: tokens.get(1).last_used_at).result() is not None)  # which is a change too
+    assert (await client.get(PRIVATE)).status == 200
+    with queries(store) as asked:
+        for _ in range(3):
+            assert (await client.get(PRIVATE)).status == 200
+        assert [event.sql for event in asked if "digest" in event.sql] == []
+        change(store, lambda: users.create("new@label.test", now=1))
+        assert (await client.get(PRIVATE)).status == 200
+        assert len([event.sql for event in asked if "digest" in event.sql]) == 1
+
+
+async def test_the_scheme_is_read_in_any_case_and_blanks_around_are_no_part_of_a_token(client: Client) -> None:
+    async with connected(client.root) as wire:
+        for value in ("Bearer {}", "bearer {}", "BEARER {}", "Bearer {}  ", "  Bearer {}\t"):
+            await wire.send(request("GET", PRIVATE, f"authorization:{value.format(client.token)}"))
+            assert (await wire.answer()).status == 200, value
+
+
+@asynccontextmanager
+async def used(store: Store, clock: MovableClock) -> AsyncIterator[tuple[Client, Callable[[], Any]]]:
+    """A client, and what tells when its token was last used, as the database has it."""
+    async with running(store, clock) as client:
+        holder = client.holding(person(store, clock, "ann@label.test")[1])
+        yield holder, lambda: store.read(lambda: tokens.get(1).last_used_at).result()
+
+
+async def test_last_use_is_written_off_the_path_and_at_most_once_a_minute(store: Store, clock: MovableClock) -> None:
+    first = clock.now()
+    async with used(store, clock) as (client, last_used):
+        assert (await client.get(PRIVATE)).status == 200
+        assert last_used() is None
+        await until(lambda: last_used() == first)
+        clock.advance(59 * SECOND)
+        assert (await client.get(PRIVATE)).status == 200
+        await asyncio.sleep(1.2)
+        assert last_used() == first
+        clock.advance(SECOND)
+        await until(lambda: last_used() == first + 59 * SECOND)
+        clock.advance(SECOND)
+        assert (await client.get(PRIVATE)).status == 200
+    assert store.read(lambda: tokens.get(1).last_used_at).result() == first + 61 * SECOND  # at the end, whatever it is
+
+
+async def test_requests_that_are_refused_are_no_use_of_a_token(store: Store, clock: MovableClock) -> None:
+    async with used(store, clock) as (client, _):
+        store.write(lambda: api_access.revoke(users.get(1), now=1)).result()
+        assert (await client.get(PRIVATE)).status == 403
+    assert store.read(lambda: tokens.get(1).last_used_at).result() is None
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(5):
+        while not holds():  # noqa: ASYNC110 - what is waited for is in the database
+            await asyncio.sleep(0.05)

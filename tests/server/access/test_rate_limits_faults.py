@@ -1,0 +1,188 @@
+"""Limits where counting together fails: requests are answered and held to limits, and the log says it once."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import time
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import apsw
+import pytest
+from blockbuster import blockbuster_ctx
+
+from musicsvc.config import Limits, Settings
+from musicsvc.store.rate_limits import sqlite as sqlite_counter
+from tests.support.serving import Client, person, running
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator
+
+    from musicsvc.clock import Clock
+    from musicsvc.store.engine.store import Store
+    from tests.support import databases
+
+sqlite = pytest.mark.only_on("sqlite")
+ALONE = "Limits are counted by each process alone for now"
+
+
+@pytest.fixture(autouse=True)
+def quick_chores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("musicsvc.server.app.BATCH_SECONDS", 0.05)
+
+
+@pytest.fixture
+def file(store: Store) -> Path:
+    return sqlite_counter.place(Path(store.url.removeprefix("sqlite:///")))
+
+
+@asynccontextmanager
+async def limited(store: Store, clock: Clock, address: str = "3/hour") -> AsyncIterator[Client]:
+    settings = Settings(limits=Limits.model_validate({"local": True, "address": address}))
+    async with running(store, clock, settings) as client:
+        yield client
+
+
+async def statuses(client: Client, count: int) -> list[int]:
+    return [(await client.get("openapi.json")).status for _ in range(count)]
+
+
+def told(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if record.getMessage().startswith(ALONE)]
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(5):
+        while not holds():  # noqa: ASYNC110 - what is waited for is outside
+            await asyncio.sleep(0.02)
+
+
+def rows(file: Path) -> int:
+    """How many keys are counted in the file."""
+    try:
+        connection = apsw.Connection(str(file), flags=apsw.SQLITE_OPEN_READONLY)
+        try:
+            return int(connection.execute("SELECT count(*) FROM quota").get)
+        finally:
+            connection.close()
+    except apsw.Error:
+        return 0
+
+
+@sqlite
+async def test_a_file_that_cannot_be_made_leaves_the_limits_in_force(
+    store: Store, clock: Clock, file: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file.mkdir()  # noqa: ASYNC240 - here and below: done at once
+    async with limited(store, clock) as client:
+        assert await statuses(client, 2) == [200, 200]
+        await asyncio.sleep(0.2)  # several times it was tried again
+        assert await statuses(client, 2) == [200, 429]
+        assert told(caplog) == [f"{ALONE}: {file} cannot be used."]
+        file.rmdir()  # noqa: ASYNC240
+        await until(file.is_file)
+        await asyncio.sleep(0.1)
+        assert await statuses(client, 4) == [200, 200, 200, 429]
+        assert rows(file) == 1
+
+
+@sqlite
+async def test_a_lock_of_another_program_holds_nobody_up_for_long(
+    store: Store, clock: Clock, file: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with limited(store, clock, "100/hour") as client:
+        assert await statuses(client, 1) == [200]
+        other = apsw.Connection(str(file))
+        other.execute("BEGIN IMMEDIATE")
+        slowest = 0.0
+        assert await asyncio.gather(*(statuses(client, 1) for _ in range(20))) == [[200]] * 20
+        for _ in range(20):
+            began = time.monotonic()
+            assert (await client.get("/healthz")).status == 200
+            slowest = max(slowest, time.monotonic() - began)
+            began = time.monotonic()
+            assert await statuses(client, 1) == [200]
+            assert time.monotonic() - began < 2
+        assert slowest < 0.5
+        assert told(caplog) == [f"{ALONE}: {file} is locked by another program."]
+        other.execute("COMMIT")
+        other.close()
+        before = await client.get("openapi.json")
+        async with asyncio.timeout(5):
+            while before.headers["X-RateLimit-Remaining"] != "97":  # the third that the file counts
+                await asyncio.sleep(0.05)
+                before = await client.get("openapi.json")
+
+
+@contextmanager
+def full_disk() -> Iterator[None]:
+    """No file can grow."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@sqlite
+async def test_a_full_disk_fails_no_request(
+    store: Store, clock: Clock, file: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    _, token = person(store, clock, "ann@label.test")
+    async with limited(store, clock) as client:
+        assert await statuses(client, 1) == [200]
+        with full_disk():
+            assert await statuses(client, 4) == [200, 200, 200, 429]
+            assert (await client.holding(token).get("albums")).status == 200
+            await asyncio.sleep(0.2)
+        assert len(told(caplog)) == 1
+        await asyncio.sleep(0.2)
+        assert await statuses(client, 3) == [200, 200, 429]  # the file had counted one
+        assert rows(file) == 1
+
+
+@sqlite
+@pytest.mark.parametrize("how", ["deleted", "damaged"])
+async def test_a_file_that_is_lost_is_made_anew(store: Store, clock: Clock, file: Path, how: str) -> None:
+    async with limited(store, clock) as client:
+        assert await statuses(client, 1) == [200]
+        if how == "deleted":
+            file.unlink()  # noqa: ASYNC240
+        else:
+            other = apsw.Connection(str(file))
+            assert other.pragma("user_version") == sqlite_counter.VERSION
+            other.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+            file.write_bytes(file.read_bytes()[:1024] + b"\xff" * 1024)  # noqa: ASYNC240
+            other.pragma("user_version", sqlite_counter.VERSION)
+            other.close()
+            assert await statuses(client, 1) == [200]
+        await until(lambda: file.exists() and rows(file) == 0)
+        await asyncio.sleep(0.2)
+        assert await statuses(client, 4) == [200, 200, 200, 429]
+        assert rows(file) == 1
+
+
+@pytest.mark.only_on("postgres")
+async def test_a_server_that_is_gone_leaves_the_limits_in_force(
+    store: Store, clock: Clock, template: databases.Template, caplog: pytest.LogCaptureFixture
+) -> None:
+    _, token = person(store, clock, "ann@label.test")
+    async with limited(store, clock) as client:
+        assert await statuses(client, 1) == [200]
+        template.remove(store.url)
+        assert await statuses(client.holding(token), 1) == [200]  # nobody can tell whether the token is valid
+        assert await statuses(client, 3) == [200, 200, 429]
+        assert len(told(caplog)) == 1
+
+
+async def test_counting_does_not_block_the_event_loop(store: Store, clock: Clock) -> None:
+    _, token = person(store, clock, "ann@label.test")
+    async with limited(store, clock) as client:
+        with blockbuster_ctx("musicsvc"):
+            assert await statuses(client, 4) == [200, 200, 200, 429]
+            body = {"template_id": 1, "title": "Rags", "artist": "Joplin"}
+            assert (await client.holding(token).post("cover-art/preview", body)).status == 200
+            await asyncio.sleep(0.2)

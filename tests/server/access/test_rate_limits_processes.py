@@ -1,0 +1,53 @@
+"""The limits hold over all processes of a server, to the request."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from typing import TYPE_CHECKING
+
+import aiohttp
+
+from musicsvc.clock import Clock
+from musicsvc.store import opening
+from tests.support.program import Program, until
+from tests.support.serving import Client, person
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+WORKERS = 3
+AMOUNT = 50
+
+
+async def test_of_many_at_once_exactly_as_many_get_through_as_there_are(
+    store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opening.connect(store_url) as store:
+        _, token = person(store, Clock(), "ann@label.test")
+    for name, value in {
+        "DATABASE_URL": store_url,
+        "DATA_DIR": str(tmp_path / "folder"),
+        "LIMITS__LOCAL": "true",
+        "LIMITS__TOKEN": f"{AMOUNT}/hour",
+        "LIMITS__ADDRESS": f"{AMOUNT}/hour",
+    }.items():
+        monkeypatch.setenv(f"MUSICSVC_{name}", value)
+    with Program(tmp_path, "serve", "--port", "0", "--workers", str(WORKERS)) as program:
+        connector = aiohttp.TCPConnector(force_close=True, limit=30)
+        async with aiohttp.ClientSession(connector=connector) as session:
+            anonymous = Client(session, program.root)
+            for client in (anonymous, anonymous.holding(token)):
+                answers = await asyncio.gather(*(client.get("albums") for _ in range(3 * AMOUNT)))
+                left = [answer.headers["X-RateLimit-Remaining"] for answer in answers if answer.status == 200]
+                assert sorted(map(int, left)) == list(range(AMOUNT))
+                assert {answer.status for answer in answers} == {200, 429}
+            # A worker that takes the place of a dead one knows what was spent.
+            old = program.workers
+            for worker in old:
+                os.kill(worker, signal.SIGKILL)
+            until(lambda: len(program.workers) == WORKERS and not set(program.workers) & set(old))
+            assert (await anonymous.get("albums")).status == 429

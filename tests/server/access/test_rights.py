@@ -1,0 +1,51 @@
+"""The rights matrix: every endpoint of the table, asked by every kind of caller."""
+
+import re
+from typing import Any
+
+import pytest
+
+from musicsvc.server.routes.route import Route
+from musicsvc.server.routes.table import ROUTES
+from tests.rights.table import BODIES, RIGHTS, Right, endpoint, expected, key
+from tests.rights.world import WHO, World
+from tests.support.serving import Client
+from tests.support.shared_server import Shared, on_shared_loop
+
+CELLS = [(route, case, right) for route in ROUTES for case, right in RIGHTS.get(key(route), {}).items()]
+
+
+@pytest.mark.parametrize(
+    ("route", "right"),
+    [pytest.param(route, right, id=f"{endpoint(route)} {case}".strip()) for route, case, right in CELLS],
+)
+@on_shared_loop
+async def test_each_kind_of_caller_is_answered_as_the_matrix_says(shared: Shared, route: Route, right: Right) -> None:
+    world = shared.world()
+
+    told = {who: await ask(shared.client, world, who, route, right) for who in WHO}
+
+    assert told == expected(route, right)
+
+
+async def ask(client: Client, world: World, who: str, route: Route, right: Right) -> int:
+    """The status of the answer to this caller, who asks for a subject of its own that nobody has touched."""
+    subject = world.do(lambda: right.make(world, who))
+    body: Any = None
+    if route.body is not None:
+        body = (right.body or BODIES[endpoint(route)])(world, who, subject)
+    path = re.sub(r"\{\w+\}", str(subject), route.path) + right.query
+    return (await client.holding(world.tokens[who])(route.method, path, body)).status
+
+
+def test_the_matrix_is_complete() -> None:
+    without = [endpoint(route) for route in ROUTES if key(route) not in RIGHTS]
+    bodiless = [endpoint(route) for route in ROUTES if route.body is not None and endpoint(route) not in BODIES]
+
+    assert without == [], "say in tests/rights/table.py who may use these"
+    assert bodiless == [], "say in tests/rights/table.py what is sent to these"
+
+
+def test_the_matrix_holds_nothing_that_is_gone() -> None:
+    assert RIGHTS.keys() - {key(route) for route in ROUTES} == set()
+    assert BODIES.keys() - {endpoint(route) for route in ROUTES} == set()

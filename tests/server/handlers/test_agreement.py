@@ -1,0 +1,251 @@
+"""The same figure asked seven ways is the same: endpoint, chart totals, JSON, CSV, report, PDF, command line."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import io
+import json
+import os
+import random
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pypdf
+import pytest
+
+from musicsvc.cli import main
+from musicsvc.cli.session import Session
+from musicsvc.clock import DAY, MovableClock
+from musicsvc.server.routes.paths import INSIGHTS
+from musicsvc.server.shapes import exports as shapes
+from musicsvc.store.accounts import users
+from musicsvc.store.insights import export_rows, overview
+from musicsvc.store.insights.scopes import Scope
+from musicsvc.store.plays.periods import window
+from musicsvc.store.plays.rollups import monthly
+from tests.support.listening_world import SLOT, Catalog, catalog
+from tests.support.serving import Client, running
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from musicsvc.store.engine.store import Store
+
+TIMEFRAMES = {"7-days": "7d", "30-days": "30d", "90-days": "90d", "1-year": "1y"}
+NOUNS = ("track", "album", "artist")
+
+
+class Figures(NamedTuple):
+    """Every figure that there is of a track, album or artist."""
+
+    plays_total: int
+    plays_period: int
+    listeners_total: int
+    listeners_period: int
+    likes: int
+    reposts: int
+    plays_change: float | None
+    listeners_change: float | None
+
+    @classmethod
+    def of(cls, blocks: Any) -> Figures:
+        """The figures of the four blocks."""
+        return cls(
+            blocks["plays"]["total"],
+            blocks["plays"]["period"],
+            blocks["listeners"]["total"],
+            blocks["listeners"]["unique"],
+            *blocks["engagement"].values(),
+            *blocks["growth"].values(),
+        )
+
+
+@pytest.fixture
+def made(store: Store, clock: MovableClock) -> Catalog:
+    """The catalog of listening_world with two years of plays, some of them in rollups, beside another account's."""
+    chance = random.Random(11)
+    now = clock.now()
+
+    def some(made: Catalog) -> list[tuple[int, int, str]]:
+        days = [min(int(chance.expovariate(1 / 70)), 780) for _ in range(700)]
+        return [
+            (
+                made.tracks[chance.choice((0, 0, 0, 1, 2, 3))],
+                now - day * DAY - chance.randrange(2000) * SLOT,
+                str(chance.randrange(50)),
+            )
+            for day in days
+        ]
+
+    def fill() -> Catalog:
+        other, made = catalog(now), catalog(now)
+        made.hear(some(made))
+        other.hear(some(other))
+        while monthly.fold(100):
+            pass
+        made.hear(some(made))
+        made.give(
+            *([(made.tracks[chance.randrange(4)], now - chance.randrange(300) * DAY) for _ in range(30)] for _ in "lr")
+        )
+        made.live_on_edges(now)
+        return made
+
+    return store.write(fill).result()
+
+
+@pytest.fixture
+async def ask(store: Store, clock: MovableClock, made: Catalog) -> AsyncIterator[Client]:
+    async with running(store, clock) as client:
+        yield client.holding(made.token)
+
+
+async def data(client: Client, path: str) -> Any:
+    answer = await client.get(f"{INSIGHTS}/{path}")
+    assert answer.status == 200
+    return answer.json["data"]
+
+
+async def body(client: Client, name: str, **sent: Any) -> bytes:
+    answer = await client.post(f"{INSIGHTS}/export/{name}", sent)
+    assert answer.status == 200
+    return answer.body
+
+
+@pytest.mark.parametrize("period", TIMEFRAMES)
+async def test_every_figure_of_tracks_albums_and_artists_is_the_same_however_it_is_asked(
+    ask: Client, made: Catalog, clock: MovableClock, period: str
+) -> None:
+    numbers = dict(zip(NOUNS, (made.tracks, made.albums, made.artists), strict=True))
+    for noun in NOUNS:
+        asked = {each: await data(ask, f"{noun}s/{each}?period={period}") for each in numbers[noun]}
+        figures = {each: Figures.of(found) for each, found in asked.items()}
+        assert figures == {
+            each: Figures.of(made.past.figures(noun, each, period, clock.now())) for each in numbers[noun]
+        }
+
+        rows = json.loads(await body(ask, "json", type=f"{noun}s", period=period))["data"]["rows"]
+        assert {row[f"{noun}_id"]: Figures(*(row[name] for name in Figures._fields)) for row in rows} == figures
+
+        text = (await body(ask, "csv", type=f"{noun}s", period=period)).decode()
+        lines = csv.DictReader(io.StringIO(text, newline=""))
+        shown = {int(line[f"{noun}_id"]): tuple(line[name] for name in Figures._fields) for line in lines}
+        assert shown == {each: tuple("" if part is None else str(part) for part in of) for each, of in figures.items()}
+
+        for each, of in figures.items():
+            totals = (await data(ask, f"{noun}s/{each}/charts?timeframe={TIMEFRAMES[period]}"))["totals"]
+            assert tuple(totals.values()) == (of.plays_period, of.listeners_period, of.likes, of.reposts)
+
+
+@pytest.mark.parametrize("period", TIMEFRAMES)
+async def test_daily_rows_are_the_days_of_the_charts(ask: Client, made: Catalog, period: str) -> None:
+    rows = json.loads(await body(ask, "json", type="plays", period=period))["data"]["rows"]
+    text = (await body(ask, "csv", type="plays", period=period)).decode()
+    lines = list(csv.DictReader(io.StringIO(text, newline="")))
+    assert [{name: str(part) for name, part in row.items()} for row in rows] == lines
+    assert rows == sorted(rows, key=lambda row: (row["date"], row["track_id"]))
+    for track in made.tracks:
+        points = (await data(ask, f"tracks/{track}/charts?timeframe={TIMEFRAMES[period]}"))["points"]
+        charted = [(point["date"], point["plays"], point["listeners"]) for point in points if point["plays"]]
+        assert charted == [(row["date"], row["plays"], row["listeners"]) for row in rows if row["track_id"] == track]
+
+
+@pytest.mark.parametrize("period", TIMEFRAMES)
+async def test_the_report_and_its_pdf_tell_the_same_figures(
+    ask: Client, made: Catalog, clock: MovableClock, period: str
+) -> None:
+    report = json.loads(await body(ask, "report", period=period, include_charts=True))["data"]
+    past, now = made.past, clock.now()
+    past.by_artist[0] = made.tracks  # nobody's id: everything as one
+    everything = past.figures("artist", 0, period, now)
+    assert report["period"] == everything.pop("period")
+    assert {name: report["summary"][name] for name in everything} == everything
+    assert report["charts"] == past.chart("artist", 0, TIMEFRAMES[period], now)
+    played = [row for row in past.artist(0, period, now, 0)["top_tracks"] if row["plays"]["period"]]
+    assert report["top_tracks"] == played != []
+    for row in report["top_tracks"]:
+        figures = await data(ask, f"tracks/{row['id']}?period={period}")
+        assert row["plays"] == figures["plays"]
+        assert row["listeners"]["unique"] == figures["listeners"]["unique"]
+
+    text = printed(await body(ask, "pdf", period=period))
+    summary = Figures.of(report["summary"])
+    for figure in summary:
+        assert in_print(figure) in text, text
+    cards = {"Plays": summary[1], "Listeners": summary[3], "Likes": summary[4], "Reposts": summary[5]}
+    for label, figure in cards.items():
+        assert f"{label} {in_print(figure)} " in text
+    assert f"Plays of all time {summary.plays_total:,} Listeners of all time {summary.listeners_total:,}" in text
+    for noun, numbers in (("Track", made.tracks), ("Album", made.albums), ("Artist", made.artists)):
+        for number, each in enumerate(numbers):
+            of = Figures.of(await data(ask, f"{noun.lower()}s/{each}?period={period}"))
+            if of.plays_period:
+                line = f"{of.plays_period:,} {in_print(of.plays_change)} {of.listeners_period:,} {of.plays_total:,}"
+                assert line in text.partition(f"{noun} {number} ")[2], text
+
+
+def printed(document: bytes) -> str:
+    """The text of a PDF document, blanks and line ends as one blank."""
+    return " ".join(" ".join(page.extract_text() for page in pypdf.PdfReader(io.BytesIO(document)).pages).split())
+
+
+def in_print(figure: float | None) -> str:
+    if figure is None:
+        return "\u2013"
+    if isinstance(figure, int):
+        return f"{figure:,}"
+    sign = "+" if figure > 0 else "\u2212" if figure < 0 else ""
+    return f"{sign}{abs(figure):,.1f} %"
+
+
+async def test_a_manager_of_one_artist_is_told_the_artists_figures(
+    ask: Client, made: Catalog, store: Store, clock: MovableClock
+) -> None:
+    """The command line's `--artist` covers just that."""
+    for period, timeframe in TIMEFRAMES.items():
+        for artist in made.artists:
+            days = window(period, clock.now())
+            found = store.read(partial(overview.of, Scope(artist=artist), days)).result()
+            told = shapes.report(found, clock.now(), charts=timeframe)
+            endpoint = await data(ask, f"artists/{artist}?period={period}")
+            assert Figures.of(told["summary"]) == Figures.of(endpoint)
+            assert told["top_tracks"] == [row for row in endpoint["top_tracks"] if row["plays"]["period"]]
+            assert told["charts"] == await data(ask, f"artists/{artist}/charts?timeframe={timeframe}")
+
+
+@pytest.mark.parametrize("form", ["csv", "json", "pdf"])
+async def test_the_command_line_writes_the_bytes_of_the_endpoint(
+    ask: Client,
+    made: Catalog,
+    store: Store,
+    clock: MovableClock,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsysbinary: pytest.CaptureFixture[bytes],
+    form: str,
+) -> None:
+    monkeypatch.setenv("MUSICSVC_DATABASE_URL", store.url)
+    monkeypatch.setenv("MUSICSVC_DATA_DIR", str(tmp_path))
+    folder = tmp_path / "files"
+    folder.mkdir()
+    email = store.read(lambda: users.get(made.manager.user_id).email).result()
+
+    def run(type_: str, *more: str) -> None:
+        line = ["export", type_, "--user", email, "--period", "90-days", *more]
+        main.command().main(line, prog_name="musicsvc", obj=Session(clock=clock), standalone_mode=False)
+
+    for type_ in export_rows.COLUMNS:
+        sent = {"period": "90-days"} if form == "pdf" else {"type": type_, "period": "90-days"}
+        answered = await body(ask, form, **sent)
+        await asyncio.to_thread(run, type_, "--format", form)
+        assert capsysbinary.readouterr().out == answered
+        file = folder / f"{type_}.{form}"
+        await asyncio.to_thread(run, type_, "-o", str(file))
+        assert file.read_bytes() == answered
+    assert set(os.listdir(folder)) == {f"{type_}.{form}" for type_ in export_rows.COLUMNS}  # noqa: PTH208 - ASYNC240
+
+
+def test_columns_of_files_are_those_that_are_compared() -> None:
+    for type_ in ("tracks", "albums", "artists"):
+        assert export_rows.COLUMNS[type_][-8:] == Figures._fields

@@ -1,0 +1,65 @@
+"""Artists, albums and tracks, in both tiers."""
+
+from tests.support.serving import Client
+
+
+async def test_an_artist_album_and_track_can_be_made_and_read(client: Client) -> None:
+    artist = (await client.post("artists", {"name": " Clara Schumann ", "image_small": "https://img.test/c.png"})).json
+    assert artist["artist"]["name"] == "Clara Schumann"
+    artist_id = artist["artist"]["id"]
+    made = await client.post("albums", {"name": "Songs", "artist_id": artist_id, "tags": ["lied"]})
+    assert made.status == 201
+    album_id = made.json["album"]["id"]
+    track = await client.post(
+        "tracks",
+        {
+            "name": "Liebst du um Schönheit",
+            "duration": 125_000,
+            "artists": [artist_id],
+            "album_id": album_id,
+            "genre": "Art Song",
+            "price": 2,
+        },
+    )
+    assert track.status == 201, track.json
+    assert track.json["track"]["duration_text"] == "2:05"
+    album = (await client.get(f"albums/{album_id}?with=genres,tags")).json["album"]
+    assert [row["name"] for row in album["tracks"]] == ["Liebst du um Schönheit"]
+    assert album["genres"][0]["name"] == "art-song"
+    assert album["tags"][0]["name"] == "lied"
+    for path in (
+        "albums",
+        "artists",
+        f"artists/{artist_id}/albums",
+        f"artists/{artist_id}/tracks",
+        "genres",
+        f"artists/{artist_id}",
+    ):
+        assert (await client.get(path)).status == 200
+        public = await client.holding(None).get(path)
+        assert public.status == 200, public.body
+
+
+async def test_words_of_a_fixed_choice_are_trimmed_as_every_string_is(client: Client) -> None:
+    artist = (await client.post("artists", {"name": "Fanny Hensel"})).json["artist"]["id"]
+    chosen = {
+        "key": "C#",
+        "scale": "Minor",
+        "currency": "EUR",
+        "licensing_type": "both",
+        "exclusive_status": "sold",
+    }
+    padded = {name: f" {word}\n" for name, word in chosen.items()}
+    made = await client.post("tracks", {"name": "Das Jahr", "duration": 1000, "artists": [artist]} | padded)
+    assert made.status == 201, made.json
+    assert {name: made.json["track"][name] for name in chosen} == chosen
+
+
+async def test_a_negative_zero_is_answered_as_zero(client: Client) -> None:
+    artist = (await client.post("artists", {"name": "Emilie Mayer"})).json["artist"]["id"]
+    prices = {"price": -0.0, "exclusive_price": -0.0}
+    made = await client.post("tracks", {"name": "Notturno", "duration": 1000, "artists": [artist]} | prices)
+    read = await client.get(f"tracks/{made.json['track']['id']}")
+    for answer in (made, read):
+        assert b'"price":0.0,' in answer.body
+        assert b'"exclusive_price":0.0,' in answer.body

@@ -1,0 +1,237 @@
+"""Exports: their shapes, what they cover, cells that a spreadsheet takes for what they are, and slow clients."""
+
+from __future__ import annotations
+
+import csv
+import io
+import random
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from musicsvc.clock import DAY, MovableClock, isoformat
+from musicsvc.server.routes.paths import INSIGHTS
+from musicsvc.store.engine import bulk
+from musicsvc.store.models import Artist, Track, TrackArtist
+from tests.support.listening_world import ALBUMS, SLOT, TRACKS, Catalog, catalog
+from tests.support.playlist_world import CheckedClient
+from tests.support.serving import Answer, Client, person, running
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from musicsvc.store.engine.store import Store
+
+FIGURES = "plays_total,plays_period,listeners_total,listeners_period,likes,reposts,plays_change,listeners_change"
+HEADERS = {
+    "tracks": f"track_id,track,artists,{FIGURES}",
+    "albums": f"album_id,album,artists,{FIGURES}",
+    "artists": f"artist_id,artist,{FIGURES}",
+    "plays": "date,track_id,track,plays,listeners",
+}
+TEXTS = {"date", "track", "album", "artist", "artists"}
+
+
+@pytest.fixture
+def made(store: Store, clock: MovableClock) -> Catalog:
+    """The catalog of tests/support/listening_world.py with some months of plays."""
+    chance = random.Random(5)
+    now = clock.now()
+
+    def fill() -> Catalog:
+        catalog(now)
+        made = catalog(now)
+        heard = [
+            (
+                made.tracks[chance.randrange(4)],
+                now - chance.randrange(70) * DAY - chance.randrange(1, 900) * SLOT,
+                str(number % 30),
+            )
+            for number in range(300)
+        ]
+        made.hear(heard)
+        made.give([(made.tracks[0], now)], [(made.tracks[3], now - DAY)])
+        return made
+
+    return store.write(fill).result()
+
+
+@pytest.fixture
+async def ask(store: Store, clock: MovableClock, made: Catalog) -> AsyncIterator[Client]:
+    """A client of the manager's, whose every answer is held to the document."""
+    async with running(store, clock) as client:
+        yield CheckedClient(client._session, client.root, made.token)
+
+
+async def export(client: Client, name: str, body: Any = None) -> Answer:
+    answer = await client.post(f"{INSIGHTS}/export/{name}", body)
+    assert answer.status == 200, answer.body
+    return answer
+
+
+async def rows(client: Client, **body: str) -> list[list[str]]:
+    """The lines of a CSV export."""
+    return list(csv.reader(io.StringIO((await export(client, "csv", body)).body.decode(), newline="")))
+
+
+async def test_the_formats_are_csv_json_and_pdf(ask: Client) -> None:
+    answer = await ask.get(f"{INSIGHTS}/export/formats")
+
+    assert answer.status == 200
+    assert set(answer.json) == {"success", "formats"}
+    assert answer.json["success"] is True
+    assert [each["id"] for each in answer.json["formats"]] == ["csv", "json", "pdf"]
+    assert all(set(each) == {"id", "name", "description"} for each in answer.json["formats"])
+
+
+def credit(artists: tuple[int, ...]) -> str:
+    return "; ".join(f"Artist {each}" for each in artists)
+
+
+CREDITS = {
+    "tracks": [[f"Track {each}", credit(artists)] for each, (_, artists) in enumerate(TRACKS)],
+    "albums": [[f"Album {each}", credit(artists)] for each, artists in enumerate(ALBUMS)],
+}
+
+
+@pytest.mark.parametrize("type_", HEADERS)
+async def test_a_csv_file_has_the_columns_of_its_type_and_a_row_for_each(
+    ask: Client, made: Catalog, type_: str
+) -> None:
+    answer = await export(ask, "csv", {"type": type_, "period": "90-days"})
+
+    assert answer.headers["Content-Type"] == "text/csv; charset=utf-8"
+    name = f"musicsvc-{type_}-2025-12-02-to-2026-03-01.csv"
+    assert answer.headers["Content-Disposition"] == f'attachment; filename="{name}"'
+    assert answer.headers["Cache-Control"] == "no-store"
+    found = await rows(ask, type=type_, period="90-days")
+    assert found[0] == HEADERS[type_].split(",")
+    assert len(found) > 2
+    for line, raw in zip(found, answer.body.decode().split("\r\n"), strict=False):
+        quoted = [name in TEXTS or line is found[0] for name in found[0]]
+        cells = [f'"{cell}"' if is_text else cell for cell, is_text in zip(line, quoted, strict=True)]
+        assert raw == ",".join(cells)
+    if type_ != "plays":
+        expected = {"tracks": made.tracks, "albums": made.albums, "artists": made.artists}[type_]
+        assert [int(row[0]) for row in found[1:]] == expected
+        names = CREDITS.get(type_, [[f"Artist {each}"] for each in range(3)])
+        assert [row[1 : 1 + len(of)] for row, of in zip(found[1:], names, strict=True)] == names
+
+
+@pytest.mark.parametrize("type_", HEADERS)
+async def test_json_holds_the_rows_of_the_csv_file_under_its_columns(
+    ask: Client, clock: MovableClock, type_: str
+) -> None:
+    data = (await export(ask, "json", {"type": type_})).json["data"]
+    header, *lines = await rows(ask, type=type_)
+
+    assert list(data) == ["type", "period", "generated_at", "rows"]
+    assert data["type"] == type_
+    assert data["period"]["name"] == "30-days"
+    assert data["generated_at"] == isoformat(clock.now())
+    assert lines
+    assert [list(row) for row in data["rows"]] == [header] * len(lines)
+    assert [["" if part is None else str(part) for part in row.values()] for row in data["rows"]] == lines
+
+
+async def test_tracks_of_thirty_days_are_meant_where_nothing_is_said(ask: Client) -> None:
+    for name in ("csv", "json"):
+        said = await export(ask, name, {"type": "tracks", "period": "30-days"})
+        assert (await export(ask, name)).body == said.body == (await export(ask, name, {})).body
+    assert (await export(ask, "report")).json["data"]["period"]["name"] == "30-days"
+
+
+async def test_a_report_holds_the_days_only_where_they_are_asked_for(ask: Client, made: Catalog) -> None:
+    plain = (await export(ask, "report", {"period": "90-days"})).json["data"]
+    whole = (await export(ask, "report", {"period": "90-days", "include_charts": True})).json["data"]
+
+    assert list(plain) == ["period", "generated_at", "summary", "top_tracks"]
+    chart = whole.pop("charts")
+    assert whole == plain
+    assert len(chart["points"]) == 90
+    assert chart["timeframe"] == "90d"
+    assert (
+        chart["totals"]["plays"]
+        == sum(point["plays"] for point in chart["points"])
+        == plain["summary"]["plays"]["period"]
+    )
+    assert chart["totals"]["listeners"] == plain["summary"]["listeners"]["unique"]
+    assert (plain["summary"]["tracks_count"], plain["summary"]["albums_count"]) == (5, 2)
+    assert {row["id"] for row in plain["top_tracks"]} == set(made.tracks[:4])
+
+
+async def test_a_pdf_is_a_document_to_be_saved(ask: Client) -> None:
+    answer = await export(ask, "pdf", {"period": "1-year"})
+
+    assert answer.headers["Content-Type"] == "application/pdf"
+    assert answer.headers["Content-Disposition"].endswith('.pdf"')
+    assert answer.body.startswith(b"%PDF-")
+    assert (await export(ask, "pdf", {"period": "1-year"})).body == answer.body
+
+
+async def test_who_manages_nothing_is_given_empty_files(ask: Client, store: Store, clock: MovableClock) -> None:
+    nobody = ask.holding(person(store, clock, "nobody@label.test")[1])
+
+    for type_, header in HEADERS.items():
+        assert (await export(nobody, "csv", {"type": type_})).body.decode() == '"{}"\r\n'.format(
+            header.replace(",", '","')
+        )
+        assert (await export(nobody, "json", {"type": type_})).json["data"]["rows"] == []
+    report = (await export(nobody, "report", {"include_charts": True})).json["data"]
+    assert report["top_tracks"] == []
+    assert report["summary"]["plays"] == {"total": 0, "period": 0}
+    assert report["summary"]["growth"] == {"plays_change": None, "listeners_change": None}
+    assert (await export(nobody, "pdf", {"period": "1-year"})).body.startswith(b"%PDF-")
+
+
+@pytest.mark.parametrize(
+    "name", ['=HYPERLINK("a","b")', "+1", "-1", "@x", "a\n=1+1", "a\r@x", "\uff1d1", 'say "so", he said']
+)
+async def test_a_name_is_no_formula(ask: Client, store: Store, made: Catalog, name: str) -> None:
+    store.write(lambda: Track.update(name=name).where(Track.id == made.tracks[0]).execute()).result()
+
+    found = (await rows(ask))[1][1]
+
+    assert all(line[:1] not in "=+-@\t\uff1d" or not line for line in found.splitlines())
+    assert found.replace("'", "") == name
+    assert (await export(ask, "json")).json["data"]["rows"][0]["track"] == name
+
+
+async def test_a_fall_is_a_number_and_stays_one(ask: Client, store: Store, clock: MovableClock, made: Catalog) -> None:
+    before = [(made.tracks[4], clock.now() - 40 * DAY - each * SLOT, str(each)) for each in range(3)]
+    store.write(partial(made.hear, [*before, (made.tracks[4], clock.now(), "0")])).result()
+
+    assert (await rows(ask))[5][-2:] == ["-66.7", "-66.7"]
+
+
+@pytest.mark.parametrize("name", ["csv", "json", "report", "pdf"])
+async def test_null_is_as_good_as_nothing_and_words_are_trimmed(ask: Client, name: str) -> None:
+    nothing = {"type": None, "period": None, "include_charts": None}
+    default = {"type": "tracks", "period": "30-days", "include_charts": False}
+    padded = {"type": " tracks\t", "period": "\n30-days ", "include_charts": False}
+    first, *others = [await export(ask, name, body) for body in (default, nothing, padded, {})]
+    for other in others:
+        assert (other.status, other.body) == (200, first.body)
+
+
+async def test_exports_need_a_token(ask: Client) -> None:
+    for name in ("csv", "json", "report", "pdf"):
+        assert (await ask.holding(None).post(f"{INSIGHTS}/export/{name}")).json["error"] == "unauthorized"
+    assert (await ask.holding(None).get(f"{INSIGHTS}/export/formats")).status == 401
+
+
+def fill(manager: int, tracks: int) -> None:
+    """So many tracks of one artist, none of them ever played."""
+    artist = Artist.create(name="Prolific", manager=manager, created_at=0).id
+    ids = bulk.ids(Track, tracks)
+    named = [(each, "n" * 200, 1, 0) for each in ids]
+    bulk.insert(Track, ("id", "name", "duration", "created_at"), named)
+    bulk.insert(TrackArtist, ("track", "artist", "position"), [(each, artist, 0) for each in ids])
+
+
+async def test_a_long_export_is_whole(ask: Client, store: Store, made: Catalog) -> None:
+    store.write(lambda: fill(made.manager.user_id, 30_000)).result()
+    lines = await rows(ask)
+    assert len(lines) == 1 + 5 + 30_000
+    assert len({line[0] for line in lines}) == len(lines)

@@ -1,0 +1,94 @@
+"""Whether the service lives and can work."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from musicsvc.errors import Failure
+from musicsvc.server import serving
+from musicsvc.store.engine.binding import current
+from musicsvc.store.engine.url import named
+from musicsvc.store.schema import schema
+
+if TYPE_CHECKING:
+    from musicsvc.store.engine.store import Store
+    from tests.support import databases
+    from tests.support.serving import Answer, Client
+
+
+UNAVAILABLE = "The database is not available."
+
+
+async def ready(client: Client) -> Answer:
+    """What /readyz answers; /healthz answers 200 whatever happens."""
+    alive = await client.get("/healthz")
+    assert (alive.status, alive.json) == (200, {"status": "ok"})
+    return await client.get("/readyz")
+
+
+async def test_a_service_that_can_work_says_so_without_a_token(anonymous: Client) -> None:
+    answer = await ready(anonymous)
+    assert (answer.status, answer.json) == (200, {"status": "ok"})
+
+
+@pytest.mark.parametrize(
+    ("statement", "words"),
+    [
+        (f"UPDATE {schema.HISTORY} SET name = '9999_later' WHERE name = '0001_catalog'", "newer musicsvc"),
+        (f"DELETE FROM {schema.HISTORY} WHERE name <> '0001_catalog'", "Run: musicsvc db upgrade"),
+        (f"DELETE FROM {schema.HISTORY}", "Run: musicsvc init"),
+    ],
+)
+async def test_another_schema_is_503_and_the_log_names_the_remedy(
+    anonymous: Client, store: Store, statement: str, words: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    store.write(lambda: bool(current().execute_sql(statement))).result()
+    answer = await ready(anonymous)
+    assert (answer.status, answer.headers["Retry-After"]) == (503, "1")
+    assert answer.json["message"] == UNAVAILABLE
+    assert words in caplog.text
+
+
+@pytest.mark.only_on("sqlite")
+async def test_a_database_file_that_is_gone_is_503_until_it_is_back(
+    anonymous: Client, store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = Path(store.url.removeprefix("sqlite:///"))
+    aside = file.with_suffix(".aside")
+    assert (await ready(anonymous)).status == 200
+    os.rename(file, aside)  # noqa: PTH104 - one for all, which async functions may call
+    assert (await ready(anonymous)).status == 503
+    shutil.copy(aside, file)
+    answer = await ready(anonymous)
+    assert (answer.status, answer.json["message"]) == (503, UNAVAILABLE)
+    (record,) = [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert record.getMessage() == (
+        f"Requests are answered 503: {file} was moved, replaced or deleted. Put it back and restart."
+    )
+    os.replace(aside, file)  # noqa: PTH105
+    assert (await ready(anonymous)).status == 200
+
+
+@pytest.mark.only_on("postgres")
+async def test_a_database_that_is_gone_is_503_everywhere(
+    client: Client, store: Store, template: databases.Template, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert (await ready(client)).status == 200
+    template.remove(store.url)
+    assert (await ready(client)).status == 503
+    for answer in (await client.get("albums"), await client.post("artists", {"name": "Amy Beach"})):
+        assert (answer.status, answer.headers["Retry-After"]) == (503, "1")
+        assert answer.json["message"] == UNAVAILABLE
+    assert f"{named(store.url)} does not accept connections: " in caplog.text
+
+
+@pytest.mark.parametrize("host", ["é" * 70, "a" * 70, "192.0.2.7", "1.2.3.4.5.6"])
+def test_an_address_of_no_machine_or_of_another_is_told_in_words(host: str) -> None:
+    with pytest.raises(Failure, match=host):
+        serving.listen(host, 0)

@@ -1,0 +1,319 @@
+"""The insights endpoints: figures as counted anew, the insights body throughout, realtime on every process."""
+
+from __future__ import annotations
+
+import random
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from musicsvc.clock import DAY, MINUTE, SECOND, MovableClock, isoformat
+from musicsvc.server.routes.paths import INSIGHTS
+from musicsvc.store import opening
+from musicsvc.store.models import Album, AlbumArtist, Artist, Follow, Secret, Track, TrackArtist, TrackLike
+from musicsvc.store.plays.rollups import monthly
+from tests.server.handlers.test_agreement import printed
+from tests.support.listening_world import SLOT, Catalog, catalog
+from tests.support.oracle import LENGTHS, TIMEFRAMES
+from tests.support.playlist_world import CheckedClient
+from tests.support.serving import Client, person, running
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from musicsvc.store.engine.store import Store
+
+
+@pytest.fixture
+def made(store: Store, clock: MovableClock) -> Catalog:
+    """The catalog of tests/support/listening_world.py with two years of plays, some of them in blocks."""
+    chance = random.Random(7)
+    now = clock.now()
+    days = [min(int(chance.expovariate(1 / 60)), 799) for _ in range(1500)]
+    heard = [
+        (
+            chance.choice((0, 0, 0, 1, 2, 3)),
+            now - day * DAY - chance.randrange(1, 1400) * SLOT,
+            str(chance.randrange(60)),
+        )
+        for day in days
+    ]
+    given = [[(chance.randrange(4), now - chance.randrange(1, 400) * DAY) for _ in range(40)] for _ in range(2)]
+
+    def fill() -> Catalog:
+        made = catalog(now)
+        made.hear([(made.tracks[track], at, name) for track, at, name in heard[:1000]])
+        while monthly.fold(100):
+            pass
+        made.hear([(made.tracks[track], at, name) for track, at, name in heard[1000:]])
+        made.give(*([(made.tracks[track], at) for track, at in some] for some in given))
+        made.live_on_edges(now)
+        return made
+
+    return store.write(fill).result()
+
+
+@pytest.fixture
+async def ask(store: Store, clock: MovableClock, made: Catalog) -> AsyncIterator[Client]:
+    """A client of the manager's, whose every answer is held to the document."""
+    async with running(store, clock) as client:
+        yield CheckedClient(client._session, client.root, made.token)
+
+
+async def data(client: Client, path: str) -> Any:
+    """What a sound answer holds under `data`."""
+    answer = await client.get(f"{INSIGHTS}/{path}")
+    assert answer.status == 200, answer.body
+    assert answer.json["success"] is True
+    assert set(answer.json) == {"success", "data"}
+    return answer.json["data"]
+
+
+@pytest.mark.parametrize(("timeframe", "period"), [*zip(TIMEFRAMES, LENGTHS, strict=True)])
+async def test_figures_and_charts_are_those_counted_anew_and_agree(
+    ask: Client, made: Catalog, clock: MovableClock, timeframe: str, period: str
+) -> None:
+    past, now = made.past, clock.now()
+    for track in made.tracks:
+        assert await data(ask, f"tracks/{track}?period={period}") == past.figures("track", track, period, now)
+    for album in made.albums:
+        assert await data(ask, f"albums/{album}?period={period}") == past.album(album, period, now)
+    for artist in made.artists:
+        assert await data(ask, f"artists/{artist}?period={period}") == past.artist(artist, period, now, 0)
+    for noun, numbers in (("track", made.tracks), ("album", made.albums), ("artist", made.artists)):
+        for number in numbers:
+            chart = await data(ask, f"{noun}s/{number}/charts?timeframe={timeframe}")
+            figures = await data(ask, f"{noun}s/{number}?period={period}")
+            assert chart == made.past.chart(noun, number, timeframe, clock.now())
+            assert chart["totals"] == {
+                "plays": figures["plays"]["period"],
+                "listeners": figures["listeners"]["unique"],
+                **figures["engagement"],
+            }
+
+
+async def test_thirty_days_are_meant_where_nothing_is_said(ask: Client, made: Catalog) -> None:
+    for path in (f"tracks/{made.tracks[0]}", f"albums/{made.albums[0]}", f"artists/{made.artists[0]}"):
+        assert await data(ask, path) == await data(ask, f"{path}?period=30-days")
+        assert await data(ask, f"{path}/charts") == await data(ask, f"{path}/charts?timeframe=30d")
+
+
+async def test_a_figure_is_of_the_moment(ask: Client, made: Catalog, store: Store, clock: MovableClock) -> None:
+    path = f"artists/{made.artists[0]}?period=7-days"
+    before = await data(ask, path)
+    store.write(partial(made.hear, [(made.tracks[0], clock.now(), "somebody new")])).result()
+    store.write(partial(made.give, [(made.tracks[0], clock.now())], [])).result()
+    fan = person(store, clock, "fan@label.test")[0]
+    store.write(lambda: Follow.create(follower=fan, followed=made.manager.user_id, created_at=clock.now())).result()
+
+    after = await data(ask, path)
+
+    assert after["plays"]["period"] == before["plays"]["period"] + 1
+    assert after["plays"]["total"] == before["plays"]["total"] + 1
+    assert after["listeners"]["unique"] == before["listeners"]["unique"] + 1
+    assert after["engagement"]["likes"] == before["engagement"]["likes"] + 1
+    assert after["followers"] == before["followers"] + 1 == 1
+    assert after == made.past.artist(made.artists[0], "7-days", clock.now(), followers=1)
+    clock.advance(7 * DAY)
+    later = await data(ask, path)
+    assert later == made.past.artist(made.artists[0], "7-days", clock.now(), followers=1)
+    assert later["plays"]["period"] == 0
+
+
+async def test_what_is_taken_back_counts_no_more(ask: Client, made: Catalog, store: Store, clock: MovableClock) -> None:
+    track = made.tracks[0]
+    store.write(partial(made.give, [(track, clock.now())], [])).result()
+    before = await data(ask, f"tracks/{track}")
+
+    store.write(lambda: TrackLike.delete().where(TrackLike.track == track).execute()).result()
+
+    assert before["engagement"]["likes"] > 0
+    assert (await data(ask, f"tracks/{track}"))["engagement"]["likes"] == 0
+    assert sum(point["likes"] for point in (await data(ask, f"tracks/{track}/charts"))["points"]) == 0
+
+
+async def test_a_subject_that_nothing_happened_to_has_noughts_and_no_growth(ask: Client, made: Catalog) -> None:
+    found = await data(ask, f"tracks/{made.tracks[4]}?period=1-year")
+
+    assert found["plays"] == {"total": 0, "period": 0}
+    assert found["growth"] == {"plays_change": None, "listeners_change": None}
+    points = (await data(ask, f"tracks/{made.tracks[4]}/charts?timeframe=1y"))["points"]
+    assert len(points) == 365
+    assert not any(point[name] for point in points for name in ("plays", "listeners", "likes", "reposts"))
+
+
+async def test_collaborations_are_shared_tracks_with_their_artists(ask: Client, made: Catalog) -> None:
+    for artist in made.artists:
+        found = await data(ask, f"artists/{artist}/collaborations")
+        total, partners, tracks = made.past.collaborations(artist)
+        assert found["total_collaborations"] == total > 0
+        rows = [(row["id"], row["tracks_count"], row["plays"]) for row in found["top_collaborators"]]
+        assert rows == partners
+        assert [row["id"] for row in found["collaboration_tracks"]] == tracks
+    assert [row["name"] for row in found["collaboration_tracks"][0]["artists"]] == ["Artist 2", "Artist 0", "Artist 1"]
+
+
+async def test_realtime_shows_the_last_minutes(ask: Client, made: Catalog, store: Store, clock: MovableClock) -> None:
+    now, track = clock.now(), made.tracks[4]
+    heard = [(back * MINUTE, str(back % 7)) for back in range(3, 200, 2)]
+    heard += [(0, "a"), (4 * MINUTE + 59 * SECOND, "b"), (5 * MINUTE, "c"), (-4 * MINUTE, "ahead"), (60 * MINUTE, "d")]
+    store.write(partial(made.hear, [(track, now - back, name) for back, name in heard])).result()
+
+    found = await data(ask, f"tracks/{track}/realtime")
+
+    expected = made.past.realtime(track, now)
+    recent = expected.pop("recent_plays")
+    assert found | expected == found
+    assert found["active_listeners"] == 4  # a, b, the one whose clock is ahead, and the 3 of 3 minutes ago
+    assert found["updated_at"] == isoformat(now)
+    assert [play["played_at"] for play in found["recent_plays"]] == [isoformat(at) for at, _ in recent]
+    hashes = {name: play["listener_hash"] for (_, name), play in zip(recent, found["recent_plays"], strict=True)}
+    assert [hashes[name] for _, name in recent] == [play["listener_hash"] for play in found["recent_plays"]]
+    assert len(set(hashes.values())) == len(hashes)
+
+
+async def test_recent_plays_may_be_long_ago(ask: Client, made: Catalog, store: Store, clock: MovableClock) -> None:
+    now, track = clock.now(), made.tracks[4]
+    store.write(partial(made.hear, [(track, now - 9 * DAY, "x"), (track, now - 399 * DAY, "y")])).result()
+
+    found = await data(ask, f"tracks/{track}/realtime")
+
+    assert [play["played_at"] for play in found["recent_plays"]] == [isoformat(now - days * DAY) for days in (9, 399)]
+    assert (found["active_listeners"], found["plays_last_hour"]) == (0, 0)
+
+
+async def test_a_listener_is_known_by_the_installations_secret_alone(
+    ask: Client, made: Catalog, store: Store, clock: MovableClock
+) -> None:
+    track = made.tracks[4]
+    store.write(partial(made.hear, [(track, clock.now(), "x"), (made.tracks[0], clock.now(), "x")])).result()
+
+    async def hashed(number: int) -> str:
+        found: str = (await data(ask, f"tracks/{number}/realtime"))["recent_plays"][0]["listener_hash"]
+        return found
+
+    before = await hashed(track)
+    assert await hashed(made.tracks[0]) == before
+    store.write(lambda: Secret.update(value=bytes(32)).execute()).result()
+    assert await hashed(track) != before
+
+
+async def test_another_process_shows_a_play_as_soon_as_it_is_acknowledged(
+    ask: Client, made: Catalog, store: Store, clock: MovableClock
+) -> None:
+    track = made.tracks[4]
+    with opening.connect(store.url) as other:
+        async with running(other, clock) as client:
+            elsewhere = client.holding(made.token)
+            for number in range(1, 6):
+                store.write(partial(made.hear, [(track, clock.now(), str(number))])).result()
+                for each in (ask, elsewhere):
+                    assert (await data(each, f"tracks/{track}/realtime"))["active_listeners"] == number
+                    assert (await data(each, f"tracks/{track}"))["plays"]["total"] == number
+
+
+async def test_refusals_have_the_insights_body(ask: Client, made: Catalog, store: Store, clock: MovableClock) -> None:
+    stranger, newcomer = (person(store, clock, f"{name}@label.test", access=name == "s")[1] for name in "sn")
+    track = f"tracks/{made.tracks[0]}"
+    for token, method, path, status, code in (
+        (None, "GET", track, 401, "unauthorized"),
+        ("msvc_nonsense", "GET", track, 401, "unauthorized"),
+        (newcomer, "GET", track, 403, "forbidden"),
+        (stranger, "GET", track, 403, "forbidden"),
+        (stranger, "GET", f"{track}?period=week", 403, "forbidden"),
+        (stranger, "GET", f"{track}/realtime", 403, "forbidden"),
+        (stranger, "GET", f"albums/{made.albums[0]}/charts", 403, "forbidden"),
+        (stranger, "GET", f"artists/{made.artists[0]}/collaborations", 403, "forbidden"),
+        (made.token, "GET", "tracks/999999", 404, "not_found"),
+        (made.token, "GET", "tracks/01", 404, "not_found"),
+        (made.token, "GET", "tracks/x/charts?timeframe=x", 404, "not_found"),
+        (made.token, "GET", "nowhere", 404, "not_found"),
+        (made.token, "GET", f"{track}/", 404, "not_found"),
+        (None, "GET", "nowhere", 404, "not_found"),
+        (None, "POST", track, 405, "method_not_allowed"),
+        (made.token, "OPTIONS", track, 405, "method_not_allowed"),
+        (made.token, "GET", f"{track}?period=week", 422, "validation_failed"),
+    ):
+        answer = await ask.holding(token)(method, f"{INSIGHTS}/{path}")
+        assert (answer.status, answer.json["error"]) == (status, code), path
+        assert answer.json["success"] is False
+        assert answer.json["message"]
+        assert ("errors" in answer.json) == (status == 422)
+
+
+@pytest.mark.parametrize(
+    ("path", "field"),
+    [
+        ("tracks/{}?period=30d", "period"),
+        ("tracks/{}?period=", "period"),
+        ("tracks/{}?period=7-days&period=7-days", "period"),
+        ("tracks/{}/charts?timeframe=30-days", "timeframe"),
+        ("tracks/{}/charts?timeframe=1Y", "timeframe"),
+    ],
+)
+async def test_a_period_that_is_none_is_named(ask: Client, made: Catalog, path: str, field: str) -> None:
+    answer = await ask.get(f"{INSIGHTS}/{path.format(made.tracks[0])}")
+
+    assert answer.status == 422
+    assert set(answer.json["errors"]) == {field}
+
+
+MANY = 103  # tracks that an artist shares, each with another artist
+
+
+def share(made: Catalog, now: int) -> None:
+    """Let the first artist share many tracks, some on albums of their own; ties in every figure that ranks them."""
+    artist, past = made.artists[0], made.past
+    for number in range(MANY):
+        partner = int(Artist.create(name=f"Partner {number}", manager=made.manager.user_id, created_at=1).id)
+        album = made.albums[0]
+        if number % 8 == 0:
+            album = int(Album.create(name=f"Extra {number}", created_at=1).id)
+            AlbumArtist.create(album=album, artist=artist, position=0)
+            past.album_names[album] = f"Extra {number}"
+            past.albums_by_artist[artist].append(album)
+        track = int(Track.create(name=f"More {number}", duration=1, album=album, created_at=1).id)
+        past.names[track] = f"More {number}"
+        past.on_album.setdefault(album, []).append(track)
+        for position, each in enumerate((artist, partner)):
+            TrackArtist.create(track=track, artist=each, position=position)
+            past.by_artist.setdefault(each, []).append(track)
+        made.hear((track, now, str(each)) for each in range(number // 8 % 4 + 20))
+        made.hear((track, now - 40 * DAY, str(each)) for each in range(number % 3))
+    # More tracks with one of them than with others, and fewer plays.
+    quiet = int(Track.create(name="Quiet", duration=1, created_at=1).id)
+    past.names[quiet] = "Quiet"
+    for position, each in enumerate((artist, next(each for each in past.by_artist if each not in made.artists))):
+        TrackArtist.create(track=quiet, artist=each, position=position)
+        past.by_artist[each].append(quiet)
+
+
+async def test_lists_of_figures_are_cut_at_their_bounds_in_the_middle_of_ties(
+    ask: Client, made: Catalog, store: Store, clock: MovableClock
+) -> None:
+    past, now, artist = made.past, clock.now(), made.artists[0]
+    store.write(partial(share, made, now)).result()
+
+    assert await data(ask, f"albums/{made.albums[0]}") == past.album(made.albums[0], "30-days", now)
+    found = await data(ask, f"artists/{artist}")
+    assert found == past.artist(artist, "30-days", now, followers=0)
+    assert (len(found["top_tracks"]), len(found["top_albums"])) == (10, 10)
+
+    total, partners, tracks = past.collaborations(artist)
+    found = await data(ask, f"artists/{artist}/collaborations")
+    assert found["total_collaborations"] == total > 100
+    rows = [(row["id"], row["tracks_count"], row["plays"]) for row in found["top_collaborators"]]
+    assert (rows, len(rows)) == (partners[:100], 100)
+    assert [row["id"] for row in found["collaboration_tracks"]] == tracks[:100] != tracks
+
+    past.by_artist[0] = [*past.names]  # nobody's id: everything as one
+    past.albums_by_artist[0] = [*past.album_names]
+    everything = past.artist(0, "30-days", now, followers=0)
+    report = await ask.post(f"{INSIGHTS}/export/report", {})
+    assert report.json["data"]["top_tracks"] == everything["top_tracks"]
+    text = printed((await ask.post(f"{INSIGHTS}/export/pdf", {})).body)
+    names = [row["name"] for row in everything["top_albums"]]
+    assert [name for name in names if f"{name} " in text] == names[:5]
+    places = [text.index(f"{name} ") for name in names[:5]]
+    assert places == sorted(places)

@@ -1,0 +1,56 @@
+"""The example of docs/insights.md, played and asked as it stands."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from musicsvc.clock import MovableClock, parse
+from musicsvc.server.routes.paths import INSIGHTS
+from musicsvc.store.accounts import tokens, users
+from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist
+from musicsvc.store.plays import ingest
+from musicsvc.store.plays.ingest import SLOT, WITHOUT_ID, Row
+from musicsvc.store.plays.rollups import listeners
+from tests.support.playlist_world import CheckedClient
+
+if TYPE_CHECKING:
+    from musicsvc.store.engine.store import Store
+    from tests.support.serving import Client
+
+DOCS = Path(__file__).parents[3] / "docs" / "insights.md"
+PLAYED = re.compile(r"^\| (\d{4}-\d\d-\d\d \d\d:\d\d) \| (\d) \| (\w+) \|$", re.MULTILINE)
+ASKED = re.compile(r"^`GET ([^`]+)`\n\n```json\n(.+?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def played(text: str, now: int) -> str:
+    """Put the table's plays into an empty store; the token of who manages the artist."""
+    user = users.create("ann@label.test", api_access=True, now=now)
+    Artist.create(name="Scott", manager=user, created_at=now)
+    Album.create(name="Rags", created_at=now)
+    AlbumArtist.create(album=1, artist=1, position=0)
+    for number, name in enumerate(("Rag", "March"), 1):
+        Track.create(name=name, duration=1, album=1, created_at=now)
+        TrackArtist.create(track=number, artist=1, position=0)
+    ids = listeners.ensure([name for _, _, name in PLAYED.findall(text)])
+    ingest.record(
+        Row(parse(f"{at}Z") // SLOT, int(track), ids[name], WITHOUT_ID, parse(f"{at}Z"), None, 0)
+        for at, track, name in PLAYED.findall(text)
+    )
+    return tokens.create(user, "test", now=now)[1]
+
+
+async def test_the_example_is_answered_as_it_stands(anonymous: Client, store: Store, clock: MovableClock) -> None:
+    text = DOCS.read_text("utf-8")
+    token = store.write(lambda: played(text, clock.now())).result()
+    client = CheckedClient(anonymous._session, anonymous.root, token)
+
+    found: dict[str, Any] = {
+        path: (await client.get(f"{INSIGHTS}{path}")).json["data"] for path, _ in ASKED.findall(text)
+    }
+
+    assert found == {path: json.loads(block) for path, block in ASKED.findall(text)}
+    assert len(found) == 3
+    assert len(PLAYED.findall(text)) == 7

@@ -1,0 +1,72 @@
+"""Likes and reposts: given once, taken back, and counted right."""
+
+import asyncio
+
+import pytest
+
+from musicsvc.clock import MovableClock
+from musicsvc.store.engine.store import Store
+from musicsvc.store.models import TrackLike, TrackRepost
+from tests.support.playlist_world import People, make_tracks
+from tests.support.playlist_world import people as new_people
+from tests.support.serving import Client, person
+
+UNKNOWN = 2**53 - 1
+
+
+@pytest.fixture
+def people(anonymous: Client, store: Store, clock: MovableClock) -> People:
+    return new_people(anonymous, store, clock)
+
+
+@pytest.fixture
+def track(store: Store) -> int:
+    return make_tracks(store, 1)[0]
+
+
+async def _counts(client: Client, track: int) -> tuple[int, int]:
+    shown = (await client.get(f"tracks/{track}")).json["track"]
+    return shown["likes_count"], shown["reposts_count"]
+
+
+async def test_a_like_and_a_repost_count_once_until_they_are_taken_back(people: People, track: int) -> None:
+    ann, ben, _ = people
+    for who, action, expected in (
+        (ann, "like", (1, 0)),
+        (ann, "like", (1, 0)),
+        (ben, "like", (2, 0)),
+        (ben, "repost", (2, 1)),
+        (ben, "repost", (2, 1)),
+        (ann, "unrepost", (2, 1)),
+        (ann, "unlike", (1, 1)),
+        (ann, "unlike", (1, 1)),
+        (ann, "like", (2, 1)),
+        (ben, "unrepost", (2, 0)),
+    ):
+        answer = await who.ask.post(f"tracks/{track}/{action}")
+        assert (answer.status, answer.json) == (200, {"status": "success"})
+        assert await _counts(ann.ask, track) == expected
+
+
+@pytest.mark.parametrize("action", ["like", "unlike", "repost", "unrepost"])
+async def test_what_is_no_track_takes_no_reaction(people: People, action: str) -> None:
+    for track in (UNKNOWN, "x", "0"):
+        assert (await people.ann.ask.post(f"tracks/{track}/{action}")).status == 404
+
+
+async def test_counts_are_exact_however_many_react_at_once(
+    anonymous: Client, store: Store, clock: MovableClock, track: int
+) -> None:
+    clients = [anonymous.holding(person(store, clock, f"fan{number}@fans.test")[1]) for number in range(16)]
+    noise = ("like", "repost", "like", "unlike", "like", "unrepost", "repost")
+
+    async def counted(actions: tuple[str, ...]) -> tuple[int, int]:
+        await asyncio.gather(*(client.post(f"tracks/{track}/{action}") for client in clients for action in actions))
+        return await _counts(clients[0], track)
+
+    def kept() -> tuple[int, int]:
+        return TrackLike.select().count(), TrackRepost.select().count()
+
+    assert await counted(noise) == store.read(kept).result()
+    assert await counted(("like", "repost")) == (16, 16)
+    assert await counted(("unlike", "unrepost")) == (0, 0)

@@ -1,0 +1,166 @@
+"""Conversations, collections, devices and notification choices."""
+
+import pytest
+
+from musicsvc.clock import MovableClock
+from musicsvc.store.engine.store import Store
+from musicsvc.store.models import Device
+from tests.support.serving import Client, person
+
+
+@pytest.fixture
+def ben(client: Client, store: Store, clock: MovableClock) -> tuple[int, Client]:
+    user_id, token = person(store, clock, "ben@label.test")
+    return user_id, client.holding(token)
+
+
+async def make_tracks(client: Client, count: int) -> list[int]:
+    artist = (await client.post("artists", {"name": "Amy Beach"})).json["artist"]["id"]
+    made = [
+        await client.post("tracks", {"name": f"Piece {at}", "duration": 1000, "artists": [artist]})
+        for at in range(count)
+    ]
+    return [answer.json["track"]["id"] for answer in made]
+
+
+async def test_a_conversation_is_seen_by_those_who_take_part_and_by_nobody_else(
+    client: Client, ben: tuple[int, Client], store: Store, clock: MovableClock
+) -> None:
+    ben_id, as_ben = ben
+    stranger = client.holding(person(store, clock, "eve@label.test")[1])
+    begun = await client.post("messaging/conversations", {"user_ids": [ben_id]})
+    assert begun.status == 201
+    conversation = begun.json["conversation"]
+    assert [user["display_name"] for user in conversation["users"]] == ["ann", "ben"]
+    assert conversation["last_message"] is None
+    for text in ("Hello", "Are you there?"):
+        body = {"conversation_id": conversation["id"], "message_text": text}
+        assert (await client.post("messaging/messages", body)).status == 201
+        assert (await stranger.post("messaging/messages", body)).status == 404
+    read = (await as_ben.get(f"messaging/conversations/{conversation['id']}/messages")).json["pagination"]
+    assert [row["message_text"] for row in read["data"]] == ["Are you there?", "Hello"]
+    listed = (await as_ben.get("messaging/conversations")).json["pagination"]["data"]
+    assert listed[0]["last_message"]["message_text"] == "Are you there?"
+    assert (await stranger.get(f"messaging/conversations/{conversation['id']}/messages")).status == 404
+    assert (await stranger.get("messaging/conversations")).json["pagination"]["total"] == 0
+
+
+async def test_the_conversation_with_the_newest_message_stands_first(
+    client: Client, ben: tuple[int, Client], clock: MovableClock
+) -> None:
+    ids = []
+    for _ in range(2):
+        clock.advance(1_000_000)
+        ids.append((await client.post("messaging/conversations", {"user_ids": [ben[0]]})).json["conversation"]["id"])
+    clock.advance(1_000_000)
+    await client.post("messaging/messages", {"conversation_id": ids[0], "message_text": "Up"})
+    listed = (await client.get("messaging/conversations")).json["pagination"]["data"]
+    assert [row["id"] for row in listed] == ids
+
+
+async def test_an_unknown_conversation_is_told_after_faulty_fields(client: Client) -> None:
+    faulty = await client.post("messaging/messages", {"conversation_id": 999, "message_text": ""})
+    assert (faulty.status, list(faulty.json["errors"])) == (422, ["message_text"])
+    assert (await client.post("messaging/messages", {"conversation_id": 999, "message_text": "x"})).status == 404
+
+
+async def test_a_conversation_names_one_to_nine_others_who_exist(client: Client, ben: tuple[int, Client]) -> None:
+    me = ben[0] - 1
+    for others, field in [([], "user_ids"), ([me], "user_ids"), ([ben[0]] * 2, "user_ids"), ([99_999], "user_ids.0")]:
+        answer = await client.post("messaging/conversations", {"user_ids": others})
+        assert (answer.status, list(answer.json["errors"])) == (422, [field])
+    ten = await client.post("messaging/conversations", {"user_ids": list(range(100, 110))})
+    assert ten.status == 422
+
+
+async def test_a_collection_keeps_its_tracks_in_the_order_sent(client: Client, ben: tuple[int, Client]) -> None:
+    first, second = await make_tracks(client, 2)
+    made = await client.post("collections", {"name": "Evening", "track_ids": [second, first, second]})
+    assert made.status == 201
+    collection = made.json["collection"]
+    assert [track["id"] for track in collection["tracks"]] == [second, first, second]
+    assert (collection["tracks_count"], collection["description"]) == (3, None)
+    assert (await client.get(f"collections/{collection['id']}")).json["collection"] == collection
+    empty = (await client.post("collections", {"name": "Later"})).json["collection"]
+    assert (empty["tracks_count"], empty["tracks"]) == (0, [])
+    listed = (await client.get("collections")).json["pagination"]["data"]
+    # A list of collections is bounded, so it leaves their tracks out.
+    assert listed == [{key: each[key] for key in each if key != "tracks"} for each in (empty, collection)]
+    assert (await ben[1].get(f"collections/{collection['id']}")).status == 404
+    assert (await ben[1].get("collections")).json["pagination"]["total"] == 0
+
+
+async def test_a_collection_tells_every_fault_at_once(client: Client) -> None:
+    (track,) = await make_tracks(client, 1)
+    answer = await client.post("collections", {"description": "x" * 1001, "track_ids": [track, 999, 998, "7"]})
+    assert answer.status == 422
+    assert set(answer.json["errors"]) == {"name", "description", "track_ids.1", "track_ids.2", "track_ids.3"}
+
+
+async def test_a_device_token_has_one_row_and_moves_to_who_registers_it(
+    client: Client, ben: tuple[int, Client], store: Store
+) -> None:
+    body = {"token": " push-1 ", "device_name": "Kitchen"}
+    assert (await client.post("fcm-tokens", body)).json == {"status": "ok"}
+    assert (await client.post("fcm-tokens", body | {"platform": "ios"})).json == {"status": "ok"}
+    assert (await ben[1].post("fcm-tokens", body)).json == {"status": "ok"}
+    rows = store.read(lambda: list(Device.select(Device.token, Device.user, Device.platform).tuples())).result()
+    assert rows == [(" push-1 ", ben[0], "web")]
+    assert (await client.delete("fcm-tokens", body={"token": " push-1 "})).json == {"status": "success"}
+    assert store.read(Device.select().count).result() == 1
+    assert (await ben[1].delete("fcm-tokens", body={"token": " push-1 "})).status == 200
+    assert (await ben[1].delete("fcm-tokens", body={"token": " push-1 "})).status == 200
+    assert store.read(Device.select().count).result() == 0
+
+
+@pytest.mark.parametrize(("platform", "kept"), [(None, "web"), (" ios ", "ios")])
+async def test_a_platform_of_null_is_none_and_one_in_blanks_is_trimmed(
+    client: Client, store: Store, platform: str | None, kept: str
+) -> None:
+    body = {"token": "x", "platform": platform, "device_name": None}
+    assert (await client.post("fcm-tokens", body)).json == {"status": "ok"}
+    assert store.read(lambda: list(Device.select(Device.platform).tuples())).result() == [(kept,)]
+
+
+async def test_notification_choices_merge_by_channel(client: Client) -> None:
+    path = "notifications/me/subscriptions"
+    first = [{"notif_id": "new_follower", "channels": {"email": False}}, {"notif_id": "comment", "channels": {}}]
+    assert (await client.put(path, {"selections": first})).json == {"status": "success"}
+    second = [{"notif_id": "new_follower", "channels": {"mobile": False}}]
+    assert (await client.put(path, {"selections": second})).status == 200
+    assert (await client.get(path)).json["subscriptions"] == [
+        {"notif_id": "comment", "channels": {"email": True, "in_app": True, "mobile": True}},
+        {"notif_id": "new_follower", "channels": {"email": False, "in_app": True, "mobile": False}},
+    ]
+
+
+async def test_faulty_choices_are_named_by_their_place(client: Client) -> None:
+    good = {"notif_id": "a", "channels": {}}
+    bad = [good, {"notif_id": "A b", "channels": {"email": "yes"}}, {"notif_id": "b", "channels": {"fax": True}}, {}]
+    answer = await client.put("notifications/me/subscriptions", {"selections": bad})
+    assert answer.status == 422
+    assert set(answer.json["errors"]) == {
+        "selections.1.notif_id",
+        "selections.1.channels.email",
+        "selections.2.channels.fax",
+        "selections.3.notif_id",
+        "selections.3.channels",
+    }
+    assert (await client.get("notifications/me/subscriptions")).json["subscriptions"] == []
+    many = await client.put("notifications/me/subscriptions", {"selections": [good] * 101})
+    assert (many.status, list(many.json["errors"])) == (422, ["selections"])
+
+
+async def test_notifications_of_others_are_theirs(client: Client, ben: tuple[int, Client]) -> None:
+    for path, status in [
+        (str(ben[0]), 403),
+        ("99999", 403),
+        (str(2**53), 404),
+        ("9" * 5000, 404),
+        ("abc", 404),
+        ("01", 404),
+        (str(ben[0] - 1), 200),
+    ]:
+        answer = await client.put(f"notifications/{path}/subscriptions", {"selections": []})
+        assert answer.status == status, path
+        assert (await client.get(f"notifications/{path}/subscriptions")).status == status

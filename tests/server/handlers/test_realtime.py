@@ -1,0 +1,56 @@
+"""A play is seen on every process of the server as soon as it is acknowledged."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import aiohttp
+import pytest
+
+from musicsvc.clock import SECOND, Clock
+from musicsvc.server.routes.paths import INSIGHTS
+from musicsvc.store import opening
+from tests.support.listening_world import Catalog, catalog
+from tests.support.program import Program
+from tests.support.serving import Client
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+WORKERS = 3
+
+
+@pytest.fixture
+def made(store_url: str) -> Catalog:
+    """Its catalog and its manager's token live in the time of this machine, as the server does."""
+    with opening.connect(store_url) as store:
+        return store.write(lambda: catalog(Clock().now())).result()
+
+
+@pytest.fixture
+async def everywhere(
+    store_url: str, made: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Client]:
+    """A client of a server with several processes; each of its requests may come to another of them."""
+    monkeypatch.setenv("MUSICSVC_DATABASE_URL", store_url)
+    monkeypatch.setenv("MUSICSVC_DATA_DIR", str(tmp_path / "folder"))
+    with Program(tmp_path, "serve", "--port", "0", "--workers", str(WORKERS)) as program:
+        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True)) as session:
+            yield Client(session, program.root, made.token)
+
+
+async def test_every_process_counts_what_any_process_took(everywhere: Client, made: Catalog) -> None:
+    track, now = made.tracks[0], time.time_ns() // 1000 // SECOND
+    for number in range(1, 6):
+        # A half minute each, so that none is a repeat of the one before.
+        played_at = now - 30 * number
+        taken = await everywhere.post("plays", {"plays": [{"track_id": track, "played_at": played_at}]})
+        assert taken.json["accepted"] == 1, taken.body
+        for _ in range(3 * WORKERS):
+            answer = await everywhere.get(f"{INSIGHTS}/tracks/{track}/realtime")
+            assert answer.json["data"]["plays_last_hour"] == number
+            assert len(answer.json["data"]["recent_plays"]) == number
+        figures = await everywhere.get(f"{INSIGHTS}/tracks/{track}")
+        assert figures.json["data"]["plays"]["total"] == number

@@ -1,0 +1,269 @@
+"""Abuse on a running server: whoever hammers or probes is refused from its next request on, with a reason."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import apsw
+import pytest
+
+from musicsvc.clock import Clock
+from musicsvc.config import Abuse, Activity, Limits, Settings
+from musicsvc.store.accounts import security_events, tokens, users
+from musicsvc.store.engine.binding import current
+from tests.support.serving import Client, person, running
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from musicsvc.store.engine.store import Store
+    from musicsvc.store.models import Token
+
+PUBLIC = {"name": "Rags", "public": True}
+SOON = 5.0  # seconds; the judge comes round every second
+STRICT = Settings(limits=Limits(local=True, token="20/minute"), abuse=Abuse(refusals=10, probes=12, terminate_after=2))
+LOOSE = STRICT.model_copy(update={"limits": Limits(local=True, token="10000/minute")})
+
+
+@pytest.fixture
+async def strict(store: Store) -> AsyncIterator[Client]:
+    """A client of a server with low limits, on the system's clock."""
+    async with running(store, Clock(), STRICT) as client:
+        yield client
+
+
+@pytest.fixture
+async def loose(store: Store) -> AsyncIterator[Client]:
+    """The same, where no limit is met."""
+    async with running(store, Clock(), LOOSE) as client:
+        yield client
+
+
+async def until(holds: Callable[[], bool], seconds: float = SOON) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, "waited in vain"
+        await asyncio.sleep(0.05)
+
+
+async def refused(client: Client) -> None:
+    """Ask for something harmless until the token is refused."""
+    deadline = time.monotonic() + SOON
+    while (await client.get("users/me")).status != 401:
+        assert time.monotonic() < deadline, "the token lives on"
+        await asyncio.sleep(0.05)
+
+
+async def hammer(client: Client, requests: int = 100) -> list[int]:
+    return [(await client.get("users/me")).status for _ in range(requests)]
+
+
+async def probe(client: Client, start: int = 0) -> list[int]:
+    return [(await client.get(f"playlists/{1000 + start + number}")).status for number in range(12)]
+
+
+def token_of(store: Store, value: str | None) -> Token:
+    found = store.read(lambda: tokens.find_by_value(value or "")).result()
+    assert found is not None
+    return found
+
+
+async def test_a_hammer_is_revoked_and_a_burst_that_pauses_is_not(strict: Client, store: Store) -> None:
+    hammering = strict.holding(person(store, Clock(), "ann@label.test")[1])
+    pausing = strict.holding(person(store, Clock(), "ben@label.test")[1])
+    assert (await hammer(pausing, 29)).count(429) == 9
+    assert (await hammer(hammering)).count(429) >= 50
+    await refused(hammering)
+    await until(lambda: token_of(store, hammering.token).revoked_at is not None)
+
+    token = token_of(store, hammering.token)
+    assert token.revoked_reason is not None
+    assert token.revoked_reason.startswith("abuse: 10 requests refused with 429 within ")
+    (event,) = store.read(lambda: security_events.find(security_events.Filter(token_id=token.id), limit=9)).result()[1:]
+    assert (event.kind, event.actor, event.reason) == ("token.revoked", "abuse", token.revoked_reason)
+    assert token_of(store, pausing.token).revoked_at is None
+    assert (await pausing.get("users/me")).status == 429
+
+
+async def test_who_tries_the_ids_of_others_is_revoked_in_the_path_and_in_the_body(loose: Client, store: Store) -> None:
+    paths, bodies, own, odd = (
+        loose.holding(person(store, Clock(), f"{name}@label.test")[1]) for name in ("pia", "bo", "olga", "odd")
+    )
+    assert await probe(paths) == [404] * 12
+    for number in range(12):
+        answer = await bodies.post("messaging/messages", {"conversation_id": 50 + number, "message_text": "hello"})
+        assert answer.status == 404
+        assert (await odd.get(f"playlists/{number}-x")).status == 404
+        assert (await odd.get(f"nowhere/{number}")).status == 404
+        assert (await own.get("playlists/4711")).status == 404
+    await refused(paths)
+    await refused(bodies)
+    await until(lambda: token_of(store, bodies.token).revoked_at is not None)
+
+    reason = token_of(store, bodies.token).revoked_reason
+    assert reason is not None
+    assert reason.startswith("abuse: 12 different resources that are not its own, or not there, within ")
+    assert (await own.get("users/me")).status == 200
+    assert (await odd.get("users/me")).status == 200
+
+
+async def test_a_reinstated_token_is_not_judged_again_for_the_same(loose: Client, store: Store) -> None:
+    client = loose.holding(person(store, Clock(), "ann@label.test")[1])
+    await probe(client)
+    await refused(client)
+    await until(lambda: token_of(store, client.token).revoked_at is not None)
+    token = token_of(store, client.token)
+    store.write(lambda: tokens.reinstate(token.id, now=Clock().now())).result()
+    assert (await client.get("playlists/77")).status == 404
+    await asyncio.sleep(3)
+    assert (await client.get("users/me")).status == 200
+    await probe(client, 20)
+    await refused(client)
+
+
+async def test_after_several_the_account_is_suspended(loose: Client, store: Store) -> None:
+    user_id, first = person(store, Clock(), "ann@label.test")
+
+    def another() -> str:
+        return tokens.create(users.get(user_id), "another", now=Clock().now())[1]
+
+    second, third = store.write(another).result(), store.write(another).result()
+    for value in (first, second):
+        assert (await loose.holding(third).get("users/me")).status == 200
+        await probe(loose.holding(value))
+        await refused(loose.holding(value))
+    # A token ends in memory first; the account follows with the store.
+    await until(lambda: store.read(lambda: users.get(user_id)).result().suspended_at is not None)
+    answer = await loose.holding(third).get("users/me")
+    assert (answer.status, answer.json["message"]) == (403, "The account is suspended.")
+    user = store.read(lambda: users.get(user_id)).result()
+    assert user.suspended_reason == "abuse: 2 tokens were revoked for abuse"
+    kinds = [
+        event.kind for event in store.read(lambda: security_events.find(limit=50)).result() if event.actor == "abuse"
+    ]
+    assert kinds == ["token.revoked", "token.revoked", "account.suspended"]
+
+
+@pytest.mark.only_on("sqlite")
+async def test_where_nothing_can_be_written_a_token_ends_in_memory_first_and_reads_are_known(
+    store: Store, tmp_path: Path
+) -> None:
+    log = tmp_path / "calls.db"
+    value, owned = (person(store, Clock(), f"{name}@label.test")[1] for name in ("ann", "olga"))
+    user_id, first = person(store, Clock(), "ben@label.test")
+    second = store.write(lambda: tokens.create(users.get(user_id), "another", now=Clock().now())[1]).result()
+    async with running(store, Clock(), LOOSE.model_copy(update={"activity": Activity(file=log)})) as client:
+        owner, reads, refreshes = (client.holding(each) for each in (owned, first, second))
+        paths = [f"playlists/{(await owner.post('playlists', PUBLIC)).json['playlist']['id']}" for _ in range(13)]
+        await until(log.exists)
+        await asyncio.sleep(0.3)
+        locks = [apsw.Connection(str(path)) for path in (log, store.url.removeprefix("sqlite:///"))]
+        locks[0].execute("BEGIN IMMEDIATE")
+        assert {(await reads.get(path)).status for path in paths} == {200}
+        assert {(await owner.delete(path)).status for path in paths} == {200}
+        locks[1].execute("BEGIN IMMEDIATE")
+        try:
+            assert {(await refreshes.get(path)).status for path in paths} == {404}
+            await probe(client.holding(value))
+            await refused(client.holding(value))
+            assert token_of(store, value).revoked_at is None
+            assert (await refreshes.get("users/me")).status == 200
+        finally:
+            for lock in locks:
+                lock.close()
+        await until(lambda: token_of(store, value).revoked_at is not None)
+        assert (await client.holding(value).get("users/me")).status == 401
+
+
+@pytest.mark.only_on("sqlite")
+async def test_where_successes_may_be_lost_nobody_is_judged_by_them(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("musicsvc.server.jobs.activity_writer.MOST_WAITING", 12)
+    log = tmp_path / "calls.db"
+    _, value = person(store, Clock(), "ann@label.test")
+    async with running(store, Clock(), LOOSE.model_copy(update={"activity": Activity(file=log)})) as client:
+        await until(log.exists)
+        await asyncio.sleep(0.3)
+        lock = apsw.Connection(str(log))
+        lock.execute("BEGIN IMMEDIATE")
+        try:
+            await client.holding(value).get("users/me")
+            await asyncio.sleep(0.7)  # it is under way, and what comes after it waits
+            for _ in range(20):
+                await client.holding(value).get("users/me")
+            await probe(client.holding(value), 100)
+            await asyncio.sleep(3)
+            assert (await client.holding(value).get("users/me")).status == 200
+        finally:
+            lock.close()
+
+
+@pytest.mark.parametrize("mended", [True, False])
+async def test_a_decision_that_could_not_be_written_is_written_when_the_server_stops(
+    store: Store, caplog: pytest.LogCaptureFixture, *, mended: bool
+) -> None:
+    _, value = person(store, Clock(), "ann@label.test")
+
+    def rename(column: str, name: str) -> None:
+        sql = f"ALTER TABLE security_event RENAME COLUMN {column} TO {name}"
+        store.write(lambda: current().execute_sql(sql) and None).result()
+
+    async with running(store, Clock(), LOOSE) as client:
+        rename("actor", "broken")  # revocations fail from now on
+        await probe(client.holding(value))
+        await refused(client.holding(value))
+        assert token_of(store, value).revoked_at is None
+        if mended:
+            rename("broken", "actor")
+    assert (token_of(store, value).revoked_at is not None) == mended
+    lost = "was revoked in memory only: the database could not be written"
+    assert (lost in caplog.text) != mended
+
+
+async def test_what_the_account_has_read_before_and_what_is_gone_from_the_catalog_counts_for_nothing(
+    loose: Client, store: Store
+) -> None:
+    """The reads are another token's, so that no successes of its own acquit the one that is denied."""
+    owner, prober = (loose.holding(person(store, Clock(), f"{name}@label.test")[1]) for name in ("olga", "pia"))
+    user_id, first = person(store, Clock(), "ann@label.test")
+    reads = loose.holding(first)
+
+    def another() -> str:
+        return tokens.create(users.get(user_id), "another", now=Clock().now())[1]
+
+    refreshes, lists = (loose.holding(store.write(another).result()) for _ in range(2))
+    made = [(await owner.post("playlists", PUBLIC)).json["playlist"]["id"] for _ in range(26)]
+    assert {(await reads.get(f"playlists/{each}")).status for each in made} == {200}
+
+    for each in made[:13]:
+        await owner.put(f"playlists/{each}", {"name": "Rags"})
+    for each in made[13:]:
+        await owner.delete(f"playlists/{each}")
+    for each in made:
+        path = f"playlists/{each}/tracks" if each % 2 else f"playlists/{each}"
+        assert (await refreshes.get(path)).status == 404
+    assert (await lists.get("playlists/4711")).status == 404
+    for number in range(26):
+        assert (await lists.get(f"tracks/{5000 + number}")).status == 404
+        assert (await lists.post(f"tracks/{5000 + number}/like")).status == 404
+    for each in made[:13]:
+        assert (await prober.get(f"playlists/{each}")).status == 404
+
+    await refused(prober)
+    assert [(await client.get("users/me")).status for client in (reads, refreshes, lists)] == [200] * 3
+
+
+@pytest.mark.only_on("sqlite")
+async def test_where_the_log_cannot_be_read_nobody_is_judged_by_what_was_denied(store: Store, tmp_path: Path) -> None:
+    """Whether the account had read it before stands there alone."""
+    settings = STRICT.model_copy(update={"activity": Activity(file=tmp_path)})  # a folder
+    prober, hammering = (person(store, Clock(), f"{name}@label.test")[1] for name in ("pia", "ann"))
+    async with running(store, Clock(), settings) as client:
+        await probe(client.holding(prober))
+        await hammer(client.holding(hammering))
+        await refused(client.holding(hammering))
+        assert (await client.holding(prober).get("users/me")).status == 200

@@ -1,0 +1,88 @@
+"""Abuse that comes to several processes by turns: it is seen as a whole, and ends on each of them at once."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import aiohttp
+import pytest
+
+from musicsvc.clock import Clock
+from musicsvc.store import opening
+from musicsvc.store.accounts import tokens
+from tests.support.program import Program
+from tests.support.serving import Client, person
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from musicsvc.store.engine.store import Store
+
+CONNECTIONS = 8  # kept open, over both processes
+SOON = 5.0
+SETTINGS = {
+    "LIMITS__LOCAL": "true",
+    "LIMITS__TOKEN": "40/minute",
+    "ABUSE__REFUSALS": "20",
+    "ABUSE__PROBES": "20",
+}
+
+
+@pytest.fixture
+async def connections(
+    store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Sequence[Client]]:
+    """Clients of a server with two processes, each with a connection of its own that stays open."""
+    monkeypatch.setenv("MUSICSVC_DATABASE_URL", store_url)
+    monkeypatch.setenv("MUSICSVC_DATA_DIR", str(tmp_path / "folder"))
+    for name, value in SETTINGS.items():
+        monkeypatch.setenv(f"MUSICSVC_{name}", value)
+    with Program(tmp_path, "serve", "--port", "0", "--workers", "2") as program:
+        async with AsyncExitStack() as stack:
+            sessions = [await stack.enter_async_context(aiohttp.ClientSession()) for _ in range(CONNECTIONS)]
+            yield [Client(session, program.root) for session in sessions]
+
+
+async def statuses(connections: Sequence[Client], token: str, path: str) -> set[int]:
+    return {(await client.holding(token).get(path)).status for client in connections}
+
+
+async def ended(connections: Sequence[Client], token: str) -> None:
+    """Wait until the token is refused on every connection."""
+    deadline = time.monotonic() + SOON
+    while await statuses(connections, token, "users/me") != {401}:
+        assert time.monotonic() < deadline, "the token lives on"
+        await asyncio.sleep(0.1)
+
+
+def reason(store: Store, value: str) -> str | None:
+    found = store.read(lambda: tokens.find_by_value(value)).result()
+    assert found is not None
+    return found.revoked_reason
+
+
+async def test_what_no_process_sees_alone_is_judged_and_ends_on_all(
+    connections: Sequence[Client], store_url: str
+) -> None:
+    with opening.connect(store_url) as store:
+        prober, hammer, honest = (person(store, Clock(), f"{name}@label.test")[1] for name in ("a", "b", "c"))
+        # Eleven or so at each process: too few for either.
+        for number in range(22):
+            client = connections[number % CONNECTIONS]
+            assert (await client.holding(prober).get(f"playlists/{1000 + number}")).status == 404
+        for _ in range(20):
+            await statuses(connections, hammer, "users/me")
+        assert await statuses(connections, honest, "users/me") == {200}
+        await ended(connections, prober)
+        await ended(connections, hammer)
+
+        assert (reason(store, prober) or "").startswith("abuse: 20 different resources")
+        assert "requests refused with 429" in (reason(store, hammer) or "")
+        token = store.read(lambda: tokens.find_by_value(prober)).result()
+        store.write(lambda: tokens.reinstate(token.id if token else 0, now=Clock().now())).result()
+        assert 401 not in await statuses(connections, prober, "users/me")
+        assert await statuses(connections, honest, "users/me") == {200}

@@ -1,0 +1,159 @@
+"""What an address without a valid token can write into the activity log: 600 calls a minute, the rest as counts."""
+
+from __future__ import annotations
+
+import asyncio
+import tracemalloc
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from musicsvc.clock import MINUTE, SECOND, MovableClock
+from musicsvc.config import Server, Settings
+from musicsvc.server.jobs import anonymous_calls
+from musicsvc.server.jobs.anonymous_calls import FULL_CALLS, OTHERS, AnonymousCalls
+from musicsvc.server.request.context import Call
+from musicsvc.store.activity import calls as activity_calls
+from musicsvc.store.activity import log as activity_log
+from tests.support.prometheus import scraped, total
+from tests.support.raw_connection import connected, request
+from tests.support.serving import person, running
+
+if TYPE_CHECKING:
+    from musicsvc.store.activity.calls import Entry
+    from musicsvc.store.engine.store import Store
+
+HTTPS = "X-Forwarded-Proto: https"
+PROXIED = {"X-Forwarded-For": "192.0.2.1", "X-Forwarded-Proto": "https"}
+FEW = 5
+COUNTED = "musicsvc_activity_counted_total"
+
+
+def call(clock: MovableClock, address: str = "192.0.2.1", status: int = 401, token_id: int | None = None) -> Call:
+    return Call(clock.now(), 0.0, "id", "GET", address, token_id=token_id, status=status, size=10, milliseconds=2.5)
+
+
+def counts(entries: list[Entry]) -> Counter[tuple[str, int]]:
+    """The calls of the entries by address and status."""
+    assert all(entry.is_count and entry.method == "" and entry.route is None for entry in entries)
+    return Counter({(entry.address, entry.status): entry.calls for entry in entries})
+
+
+def logged(store: Store, **wanted: Any) -> list[Entry]:
+    """The log as another process reads it."""
+    with activity_log.of(store.url) as log:
+        log.prepare()
+        return log.read(lambda: activity_calls.find(activity_calls.Filter(**wanted), limit=999)).result()
+
+
+def test_600_calls_a_minute_are_full_and_the_rest_is_counted_by_status(clock: MovableClock) -> None:
+    calls = AnonymousCalls(clock, workers=1)
+    statuses = [401] * FULL_CALLS + [401] * 30 + [404] * 7
+    assert [calls.takes(call(clock, status=status)) for status in statuses] == [False] * FULL_CALLS + [True] * 37
+    assert calls.finished() == []
+    clock.advance(MINUTE)
+    first, second = calls.finished()
+    assert counts([first, second]) == {("192.0.2.1", 401): 30, ("192.0.2.1", 404): 7}
+    assert (first.at, first.size, first.milliseconds) == (clock.now() - MINUTE, 300, 75.0)
+    assert calls.finished() == []
+    assert not calls.takes(call(clock))
+    assert calls.counted == 37
+
+
+def test_the_minute_is_that_of_the_clock_and_a_new_one_begins_with_600_more(clock: MovableClock) -> None:
+    calls = AnonymousCalls(clock, workers=300)  # 2 each
+    clock.advance(MINUTE - SECOND)
+    assert [calls.takes(call(clock)) for _ in range(3)] == [False, False, True]
+    clock.advance(SECOND)
+    assert [calls.takes(call(clock)) for _ in range(4)] == [False, False, True, True]
+    assert [entry.calls for entry in calls.finished()] == [1]
+    clock.advance(-MINUTE)  # set back
+    assert [calls.takes(call(clock)) for _ in range(3)] == [False, False, True]
+    assert [entry.calls for entry in calls.finished(last=True)] == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("addresses", "networks"),
+    [
+        (["192.0.2.1", "192.0.2.2"], ["192.0.2.1", "192.0.2.2"]),
+        (["2001:db8::1", "2001:db8::2", "2001:db8:0:1::1"], ["2001:db8::/64", "2001:db8:0:1::/64"]),
+        (["", "nonsense"], ["", "nonsense"]),
+    ],
+)
+def test_an_ipv6_address_counts_with_its_network(
+    clock: MovableClock, addresses: list[str], networks: list[str]
+) -> None:
+    calls = AnonymousCalls(clock, workers=600)
+    for _ in range(3):
+        for address in addresses:
+            calls.takes(call(clock, address))
+    found = counts(calls.finished(last=True))
+    assert list(found) == [(network, 401) for network in networks]
+    assert found.total() == 3 * len(addresses) - len(networks)
+
+
+def test_calls_with_a_token_are_never_counted(clock: MovableClock) -> None:
+    calls = AnonymousCalls(clock, workers=600)
+    assert not any(calls.takes(call(clock, token_id=7)) for _ in range(10))
+    assert not calls.takes(call(clock))
+
+
+def test_many_addresses_take_little_memory_and_no_call_is_lost(
+    clock: MovableClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(anonymous_calls, "MOST_ADDRESSES", 1_000)
+    calls = AnonymousCalls(clock, workers=300)
+    tracemalloc.start()
+    for _ in range(2):
+        for number in range(20_000):
+            calls.takes(call(clock, f"10.0.{number // 250}.{number % 250}"))
+    taken, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert taken < 2**20
+    (entry,) = calls.finished(last=True)
+    assert (entry.address, entry.calls) == (OTHERS, 2 * 19_000 - 2)
+    assert calls.counted == entry.calls
+
+
+async def test_the_log_and_the_metrics_of_a_server_add_up(
+    store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(anonymous_calls, "FULL_CALLS", 2 * FEW)
+    _, token = person(store, clock, "ann@label.test")
+    settings = Settings(server=Server(workers=2))  # which this one is of
+    async with running(store, clock, settings) as anonymous:
+        async with connected(anonymous.root) as wire:
+            for address in ("2001:db8::7", "2001:db8::8", "192.0.2.1"):
+                for path in ("/api/v1/users/me", "/nothing", "/healthz"):
+                    for _ in range(4):
+                        await wire.send(request("GET", path, f"X-Forwarded-For: {address}", HTTPS))
+                        await wire.answer()
+        for _ in range(FEW * 2):
+            await anonymous.holding(token).get("albums", headers=PROXIED)
+        figures = await scraped(anonymous)
+        assert total(figures, COUNTED) == 14
+        assert total(figures, "musicsvc_requests_total") == 36 + FEW * 2
+
+    whole = [entry for entry in logged(store) if not entry.is_count]
+    assert Counter(entry.token_id is None for entry in whole) == {True: 2 * FEW, False: 2 * FEW}
+    counted = [entry for entry in logged(store) if entry.is_count]
+    expected = {("2001:db8::/64", 401): 4, ("2001:db8::/64", 404): 7, ("192.0.2.1", 404): 3}
+    assert counts(counted) == expected
+    assert [entry for entry in logged(store, address="2001:db8::9") if entry.is_count] == counted[:2]
+    assert [entry for entry in logged(store, address="192.0.2.1", statuses=(404, 404)) if entry.is_count] == counted[2:]
+
+
+async def test_counts_are_written_once_the_minute_is_over(
+    store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(anonymous_calls, "FULL_CALLS", 1)
+    monkeypatch.setattr("musicsvc.server.jobs.activity_writer.WRITE_SECONDS", 0.02)
+    async with running(store, clock) as anonymous:
+        for _ in range(4):
+            await anonymous.get("genres")
+        clock.advance(MINUTE)
+        async with asyncio.timeout(10):
+            while len(await asyncio.to_thread(logged, store)) < 2:  # noqa: ASYNC110 - as another process looks
+                await asyncio.sleep(0.02)
+    assert sorted((entry.calls, entry.is_count) for entry in logged(store)) == [(1, False), (3, True)]

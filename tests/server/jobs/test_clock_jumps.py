@@ -1,0 +1,129 @@
+"""A wall clock that jumps: no token is revived, no request fails, figures stay figures."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+import pytest
+
+from musicsvc.clock import DAY, SECOND, parse
+from musicsvc.server.routes.paths import INSIGHTS
+from musicsvc.store.accounts import tokens, users
+from musicsvc.store.plays import verify
+from tests.rights.table import endpoint
+from tests.rights.world import OWNER, World
+from tests.support import listening_world
+from tests.support.endpoint_cases import ASKED, Question
+from tests.support.serving import Client, person, running
+
+if TYPE_CHECKING:
+    from musicsvc.clock import MovableClock
+    from musicsvc.store.engine.store import Store
+
+YEAR = 365 * DAY
+JUMPS = {
+    "a day on": DAY,
+    "a day back": -DAY,
+    "ten years on": 10 * YEAR,
+    "ten years back": -10 * YEAR,
+    "1970": 1000 * SECOND - parse("2026-03-01T12:00:00Z"),
+    "9999": parse("9998-12-31T12:00:00Z") - parse("2026-03-01T12:00:00Z"),
+}
+SHORT = {"a day back", "ten years on"}
+EACH = [pytest.param(jump, id=name, marks=[] if name in SHORT else [pytest.mark.slow]) for name, jump in JUMPS.items()]
+
+
+async def status(client: Client, token: str | None = None) -> int:
+    return (await client.holding(token or client.token).get("users/me")).status
+
+
+async def test_a_server_that_starts_with_its_clock_set_back_revives_nothing(store: Store, clock: MovableClock) -> None:
+    _, old = person(store, clock, "ann@label.test")
+    clock.advance(50 * DAY)
+    _, young = person(store, clock, "ben@label.test")
+    clock.advance(40 * DAY)
+    async with running(store, clock) as client:
+        assert [await status(client, old), await status(client, young)] == [401, 200]
+    clock.advance(-20 * DAY)
+    for _ in range(2):
+        async with running(store, clock) as client:
+            assert [await status(client, old), await status(client, young)] == [401, 200]
+
+
+async def test_a_server_that_nobody_asked_knows_how_late_it_was(
+    store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker may be idle while the others refuse what has ended."""
+    monkeypatch.setattr("musicsvc.server.app.BATCH_SECONDS", 0.05)
+    _, token = person(store, clock, "ann@label.test")
+    async with running(store, clock) as client:
+        clock.advance(tokens.LIFETIME)
+        await asyncio.sleep(0.3)
+        clock.advance(-DAY)
+        assert await status(client, token) == 401
+
+
+async def test_a_clock_that_was_years_ahead_is_told_with_the_way_out(
+    store: Store, clock: MovableClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    _, token = person(store, clock, "ann@label.test")
+    clock.advance(10 * YEAR)
+    _, ahead = person(store, clock, "ben@label.test")
+    async with running(store, clock) as client:
+        assert await status(client, ahead) == 200
+    clock.advance(-10 * YEAR)
+    with caplog.at_level(logging.WARNING, "musicsvc"):
+        async with running(store, clock) as client:
+            assert await status(client, token) == 401
+    (told,) = [record.getMessage() for record in caplog.records]
+    assert told.startswith("the clock is behind the last use of token 2, 2036-02-27T12:00:00.000000Z: ")
+    assert told.endswith("if the clock was wrong then, revoke that token and restart")
+    store.write(lambda: tokens.revoke(2, "made while the clock was wrong", now=clock.now())).result()
+    async with running(store, clock) as client:
+        assert await status(client, token) == 200
+
+
+@pytest.mark.parametrize("jump", EACH)
+async def test_no_endpoint_fails_because_the_clock_has_jumped(store: Store, clock: MovableClock, jump: int) -> None:
+    world = World(store, clock)
+    questions = [Question(world, route) for route in ASKED]
+    async with running(store, clock) as client:
+        old = client.holding(world.tokens[OWNER])
+        assert await status(old) == 200
+        clock.advance(jump)
+        ended = jump >= tokens.LIFETIME
+        assert await status(old) == (401 if ended else 200)
+        fresh = world.do(lambda: tokens.create(users.get(world.ids[OWNER]), "fresh", now=clock.now())[1])
+        after = client.holding(fresh) if ended else old
+        for question in questions:
+            answer = await after(question.method, question.path + question.query, question.body)
+            # A cover's picture is there for a day.
+            late = question.path.startswith("/cover-art/previews/") and jump >= DAY
+            assert answer.status == (404 if late else question.status), (endpoint(question.route), answer.body)
+        clock.advance(-jump)
+        assert await status(old) == (401 if ended else 200)
+
+
+@pytest.mark.parametrize("jump", EACH)
+async def test_plays_and_their_windows_hold_on_either_side_of_a_jump(
+    store: Store, clock: MovableClock, jump: int
+) -> None:
+    made = store.write(lambda: listening_world.catalog(clock.now())).result()
+    track = made.tracks[0]
+
+    async def report(client: Client, name: str) -> tuple[int, int]:
+        play = {"track_id": track, "played_at": clock.now() // SECOND, "client_id": name}
+        accepted = (await client.post("plays", {"plays": [play]})).json["accepted"]
+        figures = (await client.get(f"{INSIGHTS}/tracks/{track}")).json
+        return accepted, figures["data"]["plays"]["total"]
+
+    async with running(store, clock) as client:
+        assert await report(client.holding(made.token), "before") == (1, 1)
+    clock.advance(jump)
+    fresh = store.write(lambda: tokens.create(users.get(made.manager.user_id), "fresh", now=clock.now())[1]).result()
+    async with running(store, clock) as client:
+        assert await report(client.holding(made.token if jump < 0 else fresh), "after") == (1, 2)
+    report_after = verify.run(store, check=True, told=lambda *_: None)
+    assert report_after.differing == 0

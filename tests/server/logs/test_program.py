@@ -1,0 +1,196 @@
+"""What `musicsvc serve` writes to stderr: valid lines whatever is sent, and answers whatever becomes of the lines."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import pty
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import pytest
+
+from musicsvc.store import opening
+from tests.support.program import Program, until
+from tests.support.prometheus import read, total
+from tests.support.raw_connection import Wire, connected, request
+from tests.support.serving import person
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from musicsvc.clock import MovableClock
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks at processes in /proc")
+FIELDS = ["time", "level", "message", "logger", "request_id", "account", "token", "address", "method", "route"]
+FIELDS += ["status", "milliseconds", "bytes"]
+ALBUMS = "/api/v1/albums"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, store_url: str, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Programs of the test run on its database and tell of each request."""
+    monkeypatch.setenv("MUSICSVC_DATABASE_URL", store_url)
+    monkeypatch.setenv("MUSICSVC_DATA_DIR", str(tmp_path / "folder"))
+    monkeypatch.setenv("MUSICSVC_LOG__REQUESTS", "true")
+    return tmp_path
+
+
+@contextmanager
+def served(stderr: int | IO[bytes] | None, *options: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """The root and the process of a server that writes there; None: stderr is closed."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "musicsvc", "serve", "--port", str(port), *options]
+    if stderr is None:
+        command = ["/bin/sh", "-c", 'exec "$@" 2>&-', "sh", *command]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr) as program:
+        try:
+            until(lambda: listens(port) or program.poll() is not None)
+            yield f"http://127.0.0.1:{port}", program
+        finally:
+            program.terminate()
+            program.wait(20)
+
+
+def listens(port: int) -> bool:
+    with suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+        return True
+    return False
+
+
+async def ask(wire: Wire, method: str = "GET", target: str = ALBUMS, *headers: str) -> int:
+    await wire.send(request(method, target, *headers))
+    return (await wire.answer()).status
+
+
+async def lost(wire: Wire) -> float:
+    """How many lines were lost."""
+    await wire.send(request("GET", "/metrics"))
+    figures = read((await wire.answer()).body.decode())
+    return total(figures, "musicsvc_log_lines_dropped_total")
+
+
+def told(program: Program) -> list[dict[str, Any]]:
+    """All lines but the first, which says where it listens."""
+    return [json.loads(line) for line in program.err.splitlines()[1:]]
+
+
+async def test_each_request_is_one_valid_line_whatever_its_headers_are(
+    folder: Path, store_url: str, clock: MovableClock
+) -> None:
+    clock.advance(time.time_ns() // 1000 - clock.now())
+    with opening.connect(store_url) as store:
+        account, token = person(store, clock, "ann@label.test")
+    hostile = ["\x1b[31mred", '"quotes\\', "é\udcff\udcfe", "x" * 5000, "{'a': 1}", "%s %d {0}", "\u2028\u202e"]
+    names = ("User-Agent", "Referer", "X-Request-Id", "X-Forwarded-For", "Cookie", "Authorization")
+    with Program(folder, "serve", "--port", "0", "--workers", "2") as program:
+        statuses = []
+        for value in hostile:
+            for name in names:
+                async with connected(program.root) as wire:
+                    statuses.append(await ask(wire, "GET", f"{ALBUMS}?token={token}", f"{name}: {value}"))
+        async with connected(program.root) as wire:
+            statuses += [await ask(wire, "GET", "/api/v1/users/me?geheim=1", f"Authorization: Bearer {token}")]
+            statuses += [await ask(wire, "GET", "/%0d%0a%1b%5b31mgeheim"), await ask(wire, "DELETE", ALBUMS)]
+            await wire.send(request("GET", ALBUMS, f"Authorization: Bearer {token}\x00geheim"))
+            statuses.append((await wire.answer()).status)
+        assert program.end(signal.SIGTERM) == 0
+        lines = told(program)
+        assert sorted(line["status"] for line in lines) == sorted(statuses)
+        assert all(list(line) == FIELDS for line in lines)
+        mine = [line for line in lines if line["route"] == "/api/v1/users/me"]
+        assert [(line["account"], line["method"], line["status"]) for line in mine] == [(account, "GET", 200)]
+        assert mine[0]["bytes"] > 20
+        assert 0 < mine[0]["milliseconds"] < 5000
+        assert [line["status"] for line in lines if line["route"] is None].count(404) == 1
+        for secret in (token, token[5:], "geheim", "\x1b", "User-Agent"):
+            assert secret not in program.err
+
+
+async def test_the_log_of_several_processes_stays_whole() -> None:
+    """Lines from several processes into one pipe are never mixed, and all are there in the end."""
+    reading, writing = os.pipe()
+    with served(writing, "--workers", "2") as (root, program), os.fdopen(reading, "rb") as pipe:
+        os.close(writing)
+        got: list[bytes] = []
+        reader = threading.Thread(target=lambda: got.extend(pipe))
+        reader.start()
+        async with connected(root) as one, connected(root) as two:
+            for _ in range(100):
+                for wire in (one, two):
+                    await wire.send(request("GET", ALBUMS, f"X-Request-Id: {'x' * 128}") * 4)
+                for wire in (one, two):
+                    assert [(await wire.answer()).status for _ in range(4)] == [200] * 4
+        program.terminate()
+        program.wait(20)
+        reader.join(20)
+    assert [json.loads(line)["status"] for line in got[1:]] == [200] * 800
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is full")
+@pytest.mark.parametrize("workers", ["1", "2"])
+async def test_a_full_disk_under_the_log_holds_no_request_up(workers: str) -> None:
+    full = os.open("/dev/full", os.O_WRONLY)
+    with served(full, "--workers", workers) as (root, program):
+        os.close(full)
+        async with connected(root) as wire:
+            assert [await ask(wire) for _ in range(50)] == [200] * 50
+            async with asyncio.timeout(20):
+                while await lost(wire) < 50:  # noqa: ASYNC110 - another process tells its own within a second
+                    await asyncio.sleep(0.1)
+        program.terminate()
+        assert program.wait(20) == 0
+
+
+async def test_a_closed_stderr_holds_no_request_up_and_harms_no_file(store_url: str) -> None:
+    with served(None) as (root, program):
+        async with connected(root) as wire:
+            assert [await ask(wire) for _ in range(50)] == [200] * 50
+        program.terminate()
+        assert program.wait(20) == 0
+    opening.connect(store_url).close()
+
+
+async def test_a_reader_that_goes_away_or_does_not_read_holds_no_request_up() -> None:
+    reading, writing = os.pipe()
+    with served(writing) as (root, program):
+        os.close(writing)
+        async with connected(root) as wire:
+            for _ in range(60):
+                await wire.send(request("GET", "/healthz") * 20)
+                assert [(await wire.answer()).status for _ in range(20)] == [200] * 20
+            os.close(reading)
+            assert [await ask(wire) for _ in range(20)] == [200] * 20
+        began = time.monotonic()
+        program.terminate()
+        assert program.wait(20) == 0
+        assert time.monotonic() - began < 5
+
+
+def test_a_terminal_gets_lines_for_people() -> None:
+    ours, theirs = pty.openpty()
+    with served(theirs) as (root, _):
+        host = root.removeprefix("http://").split(":")
+        with socket.create_connection((host[0], int(host[1]))) as client:
+            client.sendall(request("GET", "/healthz", "Connection: close"))
+            while client.recv(4096):
+                pass
+        seen = b""
+        while b"[info" not in seen or not seen.endswith(b"\n"):
+            seen += os.read(ours, 4096)
+    os.close(ours)
+    os.close(theirs)
+    first, line = seen.decode().splitlines()[:2]
+    assert first == f"musicsvc listens on {root}"
+    assert "[info     ] request [musicsvc.requests]" in line
+    assert "route=/healthz status=200" in line
+    assert "\x1b" not in line

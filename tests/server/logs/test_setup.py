@@ -1,0 +1,290 @@
+"""Messages become lines: what stands in them, what never does, and where they go when nobody takes them."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from structlog.typing import EventDict
+
+from musicsvc.clock import MovableClock, isoformat
+from musicsvc.config import Log
+from musicsvc.server.logs import setup as log_setup
+from musicsvc.server.logs.formatting import LONGEST, Lines
+from musicsvc.server.logs.writer import MOST_WAITING, Outlet, Queued
+from musicsvc.server.request.context import request_id
+from tests.conftest import NOW
+from tests.support.program import until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TOKEN = "msvc_" + "a1B2" * 10 + "Zz0009"
+TEXT = st.text(st.characters(), max_size=3000) | st.text(
+    '\r\n\x1b\x9b\u2028\u202e\x00\x7f\x85\ud800"\\é😀 ', max_size=3000
+)
+VALUES = TEXT | st.integers() | st.floats() | st.none() | st.booleans() | st.lists(TEXT, max_size=3)
+
+
+HELLO = {"time": NOW, "level": "warning", "message": "hello", "logger": "musicsvc"}
+
+
+def record(message: str = "hello", name: str = "musicsvc", **more: Any) -> logging.LogRecord:
+    return logging.makeLogRecord({"name": name, "levelname": "WARNING", "msg": message} | more)
+
+
+def fault(text: str) -> logging.LogRecord:
+    try:
+        fail(text)
+    except ValueError:
+        return record(exc_info=sys.exc_info())
+
+
+def fail(text: str) -> NoReturn:
+    raise ValueError(text)
+
+
+class Lost:
+    """Its finalizer fails."""
+
+    def __del__(self) -> None:
+        fail("no finalizer")
+
+
+class Kept(list[EventDict]):
+    """A sink that keeps what it is given."""
+
+    put = list[EventDict].append
+
+
+def written(found: logging.LogRecord, *, people: bool) -> bytes:
+    """What becomes of the record on its whole way."""
+    kept = Kept()
+    log_setup.Handler(kept, MovableClock(NOW, speed=0)).emit(found)
+    return Lines(people=people).of(kept[0])
+
+
+def line(found: logging.LogRecord) -> dict[str, Any]:
+    out = written(found, people=False)
+    assert out.count(b"\n") == 1
+    return json.loads(out)  # type: ignore[no-any-return]
+
+
+def text(found: logging.LogRecord) -> str:
+    return written(found, people=True).decode()
+
+
+@given(TEXT, st.dictionaries(st.sampled_from(["one", "two", "three", "four", "request_id"]), VALUES))
+def test_whatever_is_logged_is_one_line_of_json(message: str, more: dict[str, Any]) -> None:
+    out = written(record(message, **more), people=False)
+    assert len(out) <= LONGEST
+    assert out.endswith(b"}\n")
+    assert all(32 <= byte < 127 for byte in out[:-1])
+    found = orjson.loads(out)
+    assert list(found)[:4] == ["time", "level", "message", "logger"]
+    if len(out) < 1000 and not any(0xD800 <= ord(sign) < 0xE000 for sign in message):
+        assert found["message"] == message
+
+
+@given(TEXT, st.dictionaries(st.sampled_from(["one", "two", "three", "four"]), VALUES))
+def test_whatever_is_logged_is_one_line_of_printable_text(message: str, more: dict[str, Any]) -> None:
+    out = written(record(message, **more), people=True)
+    assert len(out) <= LONGEST
+    assert out.decode()[:-1].isprintable()
+    assert out.endswith(b"\n")
+
+
+def test_a_line_has_its_fields_in_order_and_leaves_out_what_there_is_not() -> None:
+    assert line(record()) == {"time": isoformat(NOW), "level": "warning", "message": "hello", "logger": "musicsvc"}
+    found = line(record("%s and %s", args=("one", 2), request_id="abc", account=7))
+    assert list(found) == ["time", "level", "message", "logger", "request_id", "account"]
+    assert (found["message"], found["request_id"], found["account"]) == ("one and 2", "abc", 7)
+    told = text(record("one\x1b[31m\r\ntwo", request_id="abc"))
+    assert told == f"{isoformat(NOW)} [warning  ] one\\x1b[31m\\r\\ntwo [musicsvc] request_id=abc\n"
+
+
+def test_a_message_that_does_not_fit_its_values_is_told_as_it_is() -> None:
+    assert line(record("%s and %s", args=("one",)))["message"] == "%s and %s"
+
+
+def test_an_exception_is_told_on_one_line_and_for_people_indented() -> None:
+    found = line(fault("one\ntwo\x1b"))
+    assert found["exception"].startswith("Traceback (most recent call last):\n")
+    assert found["exception"].endswith("ValueError: one\ntwo\x1b")
+    head, *below = text(fault("one\n2026-11-21 [error    ] two\x1b")).splitlines()
+    assert head.endswith("hello [musicsvc]")
+    assert all(each.startswith("    ") for each in below)
+    assert below[-2:] == ["    ValueError: one", "    2026-11-21 [error    ] two\\x1b"]
+
+
+def test_of_a_long_trace_the_ends_are_kept() -> None:
+    found = line(fault("x" * 5000 + " the end"))["exception"]
+    assert found.startswith("Traceback")
+    assert found.endswith("the end")
+    assert len(found) < 3100
+
+
+@pytest.mark.parametrize("sent", [TOKEN, f"Bearer {TOKEN}", f"'bearer  {TOKEN}'", "Bearer secret/secret", f"x{TOKEN}y"])
+def test_no_token_is_told(sent: str) -> None:
+    for found in (record(sent), record("%s", args=(sent,)), record(field=sent), record(field=[sent]), fault(sent)):
+        for out in (json.dumps(line(found)), text(found)):
+            assert TOKEN[5:] not in out
+            assert "secret" not in out
+
+
+def test_of_a_library_neither_what_it_holds_nor_the_text_of_its_faults_is_told() -> None:
+    for name in ("aiohttp.server", "asyncio", "musicsvc.wire", "musicsvcx"):
+        found = fault("Authorization: geheim")
+        found.name, found.msg, found.args = name, "Unhandled %s\nfuture: <geheim>", ("fault",)
+        found.field = "geheim"
+        told = line(found)
+        assert list(told) == ["time", "level", "message", "logger", "exception"]
+        assert (told["message"], told["logger"]) == ("Unhandled fault", name)
+        assert re.fullmatch(r".*test_logs.py:\d+ in fault\n.*test_logs.py:\d+ in fail\nValueError", told["exception"])
+        assert "geheim" not in json.dumps(told)
+
+
+@contextmanager
+def logging_to(lines: list[dict[str, Any]], settings: Log, clock: MovableClock) -> Iterator[None]:
+    """Log as a server does; the lines are there afterwards."""
+    reading, writing = os.pipe()
+    before = sys.stderr
+    sys.stderr = os.fdopen(writing, "w")
+    try:
+        with log_setup.started(settings, clock, threaded=True):
+            yield
+    finally:
+        sys.stderr.close()
+        sys.stderr = before
+        with os.fdopen(reading) as pipe:
+            lines += map(json.loads, pipe)
+
+
+def test_levels_hold_and_everything_is_undone_in_the_end(clock: MovableClock) -> None:
+    before = logging.getLogger().handlers[:], logging.getLogger("musicsvc").level, threading.excepthook
+    for level, expected in (("debug", "abcde"), ("info", "bcde"), ("warning", "cde"), ("error", "de")):
+        lines: list[dict[str, Any]] = []
+        with logging_to(lines, Log(level=level, requests=True), clock):
+            ours, other = logging.getLogger("musicsvc.part"), logging.getLogger("peewee")
+            for log, words in ((ours, "abcd"), (other, "ABCD")):
+                for message, say in zip(words, (log.debug, log.info, log.warning, log.error), strict=True):
+                    say(message)
+            logging.getLogger("musicsvc.requests").info("e")
+        found = "".join(each["message"] for each in lines)
+        assert found == expected.replace("e", "") + ("D" if level == "error" else "CD") + "e"
+    assert before == (logging.getLogger().handlers[:], logging.getLogger("musicsvc").level, threading.excepthook)
+
+
+def test_the_request_that_is_answered_is_named(clock: MovableClock) -> None:
+    lines: list[dict[str, Any]] = []
+    with logging_to(lines, Log(), clock):
+        request_id.set("abc")
+        logging.getLogger("musicsvc").warning("on the way")
+        request_id.set(None)
+        logging.getLogger("musicsvc").warning("afterwards")
+    first, second = lines
+    assert first["request_id"] == "abc"
+    assert "request_id" not in second
+
+
+def test_what_python_would_print_itself_is_logged(clock: MovableClock) -> None:
+    lines: list[dict[str, Any]] = []
+    with logging_to(lines, Log(), clock):
+        thread = threading.Thread(target=fail, args=("no reason",))
+        thread.start()
+        thread.join()
+        lost = Lost()
+        del lost
+    of_thread, of_finalizer = lines
+    assert of_thread["message"] == "a thread failed"
+    assert of_thread["exception"].endswith("ValueError: no reason")
+    assert of_finalizer["level"] == "error"
+    assert of_finalizer["exception"].endswith("ValueError: no finalizer")
+
+
+@pytest.mark.parametrize("threaded", [True, False])
+def test_a_server_writes_its_log_on_a_thread_and_a_process_that_forks_has_none(
+    clock: MovableClock, *, threaded: bool
+) -> None:
+    before = threading.active_count()
+    with open(os.devnull, "w") as sink, pytest.MonkeyPatch.context() as patch:  # noqa: PTH123 - a device
+        patch.setattr(sys, "stderr", sink)
+        with log_setup.started(Log(), clock, threaded=threaded):
+            assert threading.active_count() - before == int(threaded)
+    assert threading.active_count() == before
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is full")
+def test_what_is_lost_is_counted_and_told_once_when_it_works_again(tmp_path: Path, clock: MovableClock) -> None:
+    descriptor = os.open("/dev/full", os.O_WRONLY)
+    outlet = Outlet(descriptor, Lines(people=False), clock)
+    for _ in range(3):
+        outlet.put(HELLO)
+    outlet.write([HELLO] * 40)
+    assert outlet.lost == 43
+    with (tmp_path / "log").open("wb") as file:
+        os.dup2(file.fileno(), descriptor)
+    for _ in range(2):
+        outlet.put(HELLO)
+    os.close(descriptor)
+    found = [json.loads(each) for each in (tmp_path / "log").read_text().splitlines()]
+    assert [each["message"] for each in found] == ["hello", "43 log lines were lost: stderr did not take them", "hello"]
+    assert (found[1]["lost"], found[1]["time"], outlet.lost) == (43, isoformat(NOW), 43)
+
+
+def test_a_reader_that_does_not_read_holds_nobody_up(clock: MovableClock) -> None:
+    reading, writing = os.pipe()
+    outlet = Outlet(writing, Lines(people=False), clock)
+    with Queued(outlet) as queued:
+        began = time.monotonic()
+        for _ in range(2 * MOST_WAITING):
+            queued.put(HELLO)
+        assert time.monotonic() - began < 5
+        until(lambda: outlet.lost > 0)
+        lost = outlet.lost
+        os.set_blocking(reading, False)
+        got: list[dict[str, Any]] = []
+        rest = b""
+
+        def read() -> bool:
+            nonlocal rest
+            *whole, rest = (rest + b"".join(_available(reading))).split(b"\n")
+            got.extend(map(json.loads, whole))
+            return sum(int(each.get("lost", 1)) for each in got) == 2 * MOST_WAITING
+
+        until(read)
+    os.close(writing)
+    os.close(reading)
+    assert sum(each["message"] == "hello" for each in got) == 2 * MOST_WAITING - lost
+
+
+def _available(reading: int) -> Iterator[bytes]:
+    while True:
+        try:
+            yield os.read(reading, 1 << 16)
+        except BlockingIOError:
+            return
+
+
+def test_a_process_without_threads_waits_for_no_reader(clock: MovableClock) -> None:
+    reading, writing = os.pipe()
+    outlet = Outlet(writing, Lines(people=False), clock)
+    for _ in range(2000):
+        outlet.put(HELLO | {"more": "x" * 100})
+    assert outlet.lost > 0
+    os.close(reading)
+    outlet.put(HELLO)  # nobody will ever read it
+    os.close(writing)
+    outlet.put(HELLO)

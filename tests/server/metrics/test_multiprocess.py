@@ -1,0 +1,176 @@
+"""/metrics over several processes: sums are exact, whichever of them answers and whoever was killed."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import aiohttp
+import pytest
+
+from musicsvc.server.metrics import multiprocess
+from musicsvc.server.metrics.multiprocess import SIZES, Share
+from musicsvc.server.metrics.registry import METHODS, Metrics
+from musicsvc.server.request.context import Call
+from musicsvc.server.request.errors import STATUSES
+from musicsvc.server.routes.table import ROUTES
+from tests.support.program import Program, until
+from tests.support.prometheus import Figures, read, scraped, series, total
+from tests.support.serving import Client
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks at processes in /proc")
+REQUESTS = "musicsvc_requests_total"
+
+
+@pytest.fixture
+def program(store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Program]:
+    monkeypatch.setenv("MUSICSVC_DATABASE_URL", store_url)
+    monkeypatch.setenv("MUSICSVC_DATA_DIR", str(tmp_path / "folder"))
+    with Program(tmp_path, "serve", "--port", "0", "--workers", "2") as program:
+        until(lambda: program.root and len(program.workers) == 2)
+        yield program
+
+
+@pytest.fixture
+async def client(program: Program) -> AsyncIterator[Client]:
+    """Each of its requests comes over a connection of its own."""
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True)) as session:
+        yield Client(session, program.root)
+
+
+@contextmanager
+def held(pid: int) -> Iterator[None]:
+    """Keep a process from answering."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+async def answered_by_both(client: Client, pids: list[int], path: str, count: int) -> None:
+    for pid in pids:
+        with held(pid):
+            for _ in range(count):
+                assert (await client.get(path)).status == 200
+
+
+def folders_of(pids: set[str]) -> list[Path]:
+    """Where these processes count."""
+    every = multiprocess.MEMORY.glob(f"{multiprocess.PREFIX}*")
+    return [folder for folder in every if {file.read_text() for file in folder.glob("*.pid")} == pids]
+
+
+async def test_the_sum_over_all_workers_is_exact_also_when_one_was_killed(program: Program, client: Client) -> None:
+    route = "/api/v1/genres"
+    await answered_by_both(client, program.workers, route, 7)
+    assert total(await scraped(client), REQUESTS, route=route, status="200") == 14
+    killed = program.workers[0]
+    os.kill(killed, signal.SIGKILL)
+    until(lambda: len(set(program.workers) - {killed}) == 2)
+    assert total(await scraped(client), REQUESTS, route=route) == 14
+    await answered_by_both(client, program.workers, route, 3)
+    for _ in range(4):
+        figures = await scraped(client)
+        assert total(figures, REQUESTS, route=route, status="200") == 20
+        assert total(figures, "musicsvc_request_seconds_count", route=route) == 20
+    assert sum(1 for each in series(figures, REQUESTS) if each["route"] == route) == 1
+
+
+async def test_what_only_a_living_worker_has_goes_with_it(program: Program, client: Client) -> None:
+    await scraped(client)
+    first, second = program.workers
+
+    def of_memory(figures: Figures) -> set[str]:
+        return {each["worker"] for each in series(figures, "process_resident_memory_bytes")}
+
+    figures = await scraped(client)
+    assert of_memory(figures) == {"0", "1"}
+    assert total(figures, "musicsvc_connections") <= 2
+    os.kill(first, signal.SIGKILL)
+    until(lambda: len(set(program.workers) - {first}) == 2)
+    figures = await scraped(client)
+    assert of_memory(figures) <= {"0", "1"}
+    assert total(figures, "musicsvc_connections") <= 2
+    assert second in program.workers
+
+
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
+def test_the_folder_is_gone_in_the_end(program: Program, end: int) -> None:
+    workers = {str(pid) for pid in program.workers}
+    until(lambda: folders_of(workers))
+    (mine,) = folders_of(workers)
+    assert mine.stat().st_mode & 0o777 == 0o700
+    program.end(end)
+    until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers))
+    multiprocess.clear(multiprocess.MEMORY)  # as the next server does
+    assert not mine.exists()
+
+
+def test_a_folder_that_is_in_use_is_left_alone() -> None:
+    with Share.made(1) as share:
+        assert share is not None
+        multiprocess.clear(share.folder.parent)
+        assert share.folder.exists()
+    assert not share.folder.exists()
+
+
+def test_without_room_each_worker_counts_by_itself(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(multiprocess, "MEMORY", tmp_path / "missing")
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path / "missing"))
+    with Share.made(1) as share:
+        assert share is None
+
+
+def test_a_worker_that_joins_is_never_read_half_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that takes another's place writes its files while the others are asked for theirs."""
+    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", "")
+    with Share.made(2) as share, ThreadPoolExecutor(1) as joining:
+        assert share is not None
+        metrics = Metrics(share.joined(0))
+        ended = threading.Event()
+
+        def join() -> int:
+            times = 0
+            while not ended.is_set():
+                share.bury(1)
+                assert share.joined(1) is not None
+                times += 1
+            return times
+
+        joined = joining.submit(join)
+        try:
+            for _ in range(200):
+                figures = read(metrics.text().decode())
+                assert all(math.isfinite(value) for value in figures.values())
+                assert set(share.pids().values()) <= {str(os.getpid())}
+        finally:
+            ended.set()
+        assert joined.result() > 1
+    Metrics()  # the library counts in memory again
+
+
+def test_the_room_that_is_reserved_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page that is not there when it is touched kills the process, so all that can be counted must fit."""
+    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", "")
+    with Share.made(1) as share:
+        assert share is not None
+        metrics = Metrics(share.joined(0))
+        for status in (*STATUSES.values(), 200, 201, 304, 431, 499, 500):
+            for route in (None, *ROUTES):
+                for method in METHODS if route is None else {route.method, route.method.replace("GET", "HEAD")}:
+                    metrics(Call(1, 1.0, "id", method, "127.0.0.1", route, status=status))
+        figures = read(metrics.text().decode())
+        assert len(series(figures, REQUESTS)) > 2_000
+        for kind, size in SIZES.items():
+            assert (share.folder / f"{kind}_0.db").stat().st_size == size
+    Metrics()  # the library counts in memory again

@@ -1,0 +1,221 @@
+"""/metrics of one process: what is counted, under which labels, and who may see it."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from musicsvc import __version__
+from musicsvc.clock import MINUTE
+from musicsvc.config import Backups, Limits, Metrics, Server, Settings
+from musicsvc.server.metrics import collectors
+from musicsvc.server.metrics.registry import METHODS, OTHER, UNKNOWN
+from musicsvc.server.metrics.registry import Metrics as Counting
+from musicsvc.server.request.context import Call
+from musicsvc.server.routes.table import ROUTES
+from musicsvc.store.backups import create, folder
+from tests.support.prometheus import read, scraped, series, total
+from tests.support.raw_connection import connected, request
+from tests.support.serving import person, running
+
+if TYPE_CHECKING:
+    from musicsvc.clock import MovableClock
+    from musicsvc.store.engine.store import Store
+    from tests.support.serving import Client
+
+REQUESTS = "musicsvc_requests_total"
+SECONDS = "musicsvc_request_seconds"
+HTTPS = {"X-Forwarded-Proto": "https"}
+
+
+async def test_requests_are_counted_by_method_route_and_status(client: Client) -> None:
+    for path in ("albums", "albums", "albums/1", "albums/2?with=tracks", "albums?perPage=0"):
+        await client.get(path)
+    await client("HEAD", "albums")
+    await client.post("artists", {"name": "Amy Beach"})
+    figures = await scraped(client)
+    albums = {"method": "GET", "route": "/api/v1/albums"}
+    assert total(figures, REQUESTS, status="200", **albums) == 2
+    assert total(figures, REQUESTS, status="422", **albums) == 1
+    assert total(figures, REQUESTS, method="GET", route="/api/v1/albums/{id}", status="404") == 2
+    assert total(figures, REQUESTS, method="HEAD", route="/api/v1/albums", status="200") == 1
+    assert total(figures, REQUESTS, method="POST", route="/api/v1/artists", status="201") == 1
+    assert total(figures, f"{SECONDS}_count", **albums) == 3
+    assert total(figures, f"{SECONDS}_bucket", le="+Inf", **albums) == 3
+    assert 0 < total(figures, f"{SECONDS}_sum", **albums) < 5
+    assert total(figures, REQUESTS, route="/metrics") == 0  # not answered yet when it was read
+    assert total(await scraped(client), REQUESTS, route="/metrics", status="200") == 1
+
+
+async def test_made_up_paths_and_methods_share_one_label(anonymous: Client) -> None:
+    for number in range(50):
+        await anonymous.get(f"/made/up/{number}")
+        await anonymous.get(f"albums/{number}")
+        await anonymous(("BIND", "PROPFIND", "MKCOL", "TRACE", "LOCK")[number % 5], "albums")
+    async with connected(anonymous.root) as wire:
+        await wire.send(request("MADEUP", "/api/v1/albums"))
+        assert (await wire.answer()).status == 400
+    figures = await scraped(anonymous)
+    assert total(figures, REQUESTS, method="GET", route=UNKNOWN, status="404") == 50
+    assert total(figures, REQUESTS, method=OTHER, route=UNKNOWN, status="405") == 50
+    assert total(figures, REQUESTS, method=OTHER, route=UNKNOWN, status="400") == 1
+    assert total(figures, REQUESTS, route="/api/v1/albums/{id}") == 50
+    assert len(series(figures, REQUESTS)) == 4
+
+
+def test_the_labels_are_bounded_whatever_is_called() -> None:
+    metrics = Counting()
+    for number in range(300):
+        for route in (None, *ROUTES[:5]):
+            metrics(Call(1, 1.0, "id", f"METHOD{number}", str(number), route, status=404))
+    figures = read(metrics.text().decode())
+    assert {(each["method"], each["status"]) for each in series(figures, REQUESTS)} == {(OTHER, "404")}
+    assert total(figures, REQUESTS) == 1800
+    assert len(metrics._called) == len(series(figures, REQUESTS)) <= 6
+    assert {route.method for route in ROUTES} <= METHODS
+
+
+@pytest.mark.parametrize("name", ["Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Via"])
+async def test_a_request_that_came_through_a_proxy_sees_nothing(anonymous: Client, name: str) -> None:
+    headers = {name: "127.0.0.1", **HTTPS}
+    answer = await anonymous.get("/metrics", headers=headers)
+    nothing = await anonymous.get("/no/such/path", headers=headers)
+    assert (answer.status, answer.body) == (nothing.status, nothing.body) == (404, nothing.body)
+    assert set(answer.headers) == set(nothing.headers)
+
+
+async def test_metrics_allow_lets_others_in(store: Store, clock: MovableClock) -> None:
+    settings = Settings(metrics=Metrics(allow=("192.0.2.0/24", "2001:db8::7")))
+    async with running(store, clock, settings) as client:
+        for address, status in {
+            "192.0.2.7": 200,
+            "2001:db8::7": 200,
+            "192.0.3.7": 404,
+            "2001:db8::8": 404,
+            "127.0.0.1": 404,
+            "nonsense": 404,
+        }.items():
+            answer = await client.get("/metrics", headers={"X-Forwarded-For": address, **HTTPS})
+            assert answer.status == status, address
+
+
+async def test_the_rule_of_https_holds(store: Store, clock: MovableClock) -> None:
+    for server, headers, status in (
+        (Server(public_url="https://music.example.test"), {}, 403),
+        (Server(public_url="https://music.example.test", local_http=True), {}, 200),
+        (Server(), {"X-Forwarded-Proto": "http"}, 403),
+    ):
+        async with running(store, clock, Settings(server=server)) as client:
+            assert (await client.get("/metrics", headers=headers)).status == status
+
+
+async def test_what_is_under_way_is_shown(client: Client, store: Store) -> None:
+    await client.post("artists", {"name": "Amy Beach"})
+    figures = await scraped(client)
+    assert total(figures, "musicsvc_requests_in_flight") == 1  # this one
+    assert total(figures, "musicsvc_connections") == 1
+    assert total(figures, "musicsvc_store_writes_waiting") == total(figures, "musicsvc_store_reads_waiting") == 0
+    commits = total(figures, "musicsvc_store_commits_total")
+    assert 0 < commits <= total(figures, "musicsvc_store_units_total")
+    assert 0 < total(figures, "musicsvc_store_commit_seconds_total") < 5
+    store.write(bool).result()
+    assert total(await scraped(client), "musicsvc_store_commits_total") > commits
+    async with connected(client.root) as wire:
+        await wire.send(request("GET", "/api/v1/albums"))
+        await wire.answer()
+        assert total(await scraped(client), "musicsvc_connections") == 2
+
+
+async def test_the_process_and_what_it_runs_are_told(client: Client) -> None:
+    figures = await scraped(client)
+    (build,) = series(figures, "musicsvc_build_info")
+    assert build["version"] == __version__
+    assert total(figures, "process_resident_memory_bytes", worker="0") > 1e6
+    assert total(figures, "process_open_fds") > 1
+
+
+@pytest.mark.only_on("sqlite")
+async def test_the_sizes_of_the_database_are_told(client: Client) -> None:
+    figures = await scraped(client)
+    assert total(figures, "musicsvc_database_bytes") > 4096
+    assert total(figures, "musicsvc_wal_bytes") > 0
+
+
+async def test_each_server_of_a_process_counts_by_itself(client: Client, store: Store, clock: MovableClock) -> None:
+    async with running(store, clock) as other:
+        await client.get("genres")
+        assert total(await scraped(other), REQUESTS) == 0
+        assert total(await scraped(client), REQUESTS) == 1
+
+
+async def test_head_is_get_without_its_body(client: Client) -> None:
+    answer = await client("HEAD", "/metrics")
+    assert (answer.status, answer.body) == (200, b"")
+    assert answer.headers["Cache-Control"] == "no-store"
+
+
+def test_a_reading_that_fails_or_has_nothing_is_left_out() -> None:
+    def broken() -> Any:
+        raise FileNotFoundError
+
+    metrics = Counting()
+    metrics.once("musicsvc_lost", "Lost.", broken)
+    metrics.once("musicsvc_absent", "Absent.", lambda: None)
+    metrics.once("musicsvc_there", "There.", lambda: 7)
+    figures = read(metrics.text().decode())
+    assert total(figures, "musicsvc_there") == 7
+    assert not series(figures, "musicsvc_lost")
+    assert not series(figures, "musicsvc_absent")
+
+
+def test_what_another_part_counts_never_goes_back() -> None:
+    counted = iter([3, 5, 4, 6])
+    metrics = Counting()
+    metrics.counter("musicsvc_other", "Other.", lambda: next(counted))
+    shown = [total(read(metrics.text().decode()), "musicsvc_other_total") for _ in range(4)]
+    assert shown == [3, 5, 5, 7]
+
+
+async def test_refusals_are_counted_by_the_limit_that_was_spent(store: Store, clock: MovableClock) -> None:
+    _, token = person(store, clock, "ann@label.test")
+    limits = {"local": True, "token": "3/minute", "register": "1/hour"}
+    settings = Settings(limits=Limits.model_validate(limits))
+    async with running(store, clock, settings) as client:
+        for _ in range(5):
+            await client.holding(token).get("genres")
+        for number in range(3):
+            await client.post("auth/register", {"email": f"bob{number}@label.test", "password": "three romances"})
+        figures = await scraped(client)
+    assert total(figures, "musicsvc_requests_refused_total", limit="token") == 2
+    assert total(figures, "musicsvc_requests_refused_total", limit="register") == 2
+    assert total(figures, "musicsvc_requests_refused_total") == 4
+    assert total(figures, REQUESTS, status="429") == 4
+
+
+async def test_what_became_of_the_activity_log_is_shown(client: Client) -> None:
+    for _ in range(5):
+        await client.get("genres")
+    figures = await scraped(client)
+    assert total(figures, "musicsvc_activity_dropped_total") == total(figures, "musicsvc_tokens_revoked_total") == 0
+    async with asyncio.timeout(10):
+        while total(figures, "musicsvc_activity_written_total") < 5:
+            await asyncio.sleep(0.1)
+            figures = await scraped(client)
+    assert total(figures, "musicsvc_activity_waiting") == 0
+
+
+@pytest.mark.only_on("sqlite")
+def test_the_age_of_the_last_good_backup_is_shown(store: Store, clock: MovableClock, tmp_path: Path) -> None:
+    settings = Settings(database_url=store.url, backups=Backups(folder=tmp_path))
+    metrics = Counting()
+    collectors.of_backups(metrics, settings, clock)
+    assert not series(read(metrics.text().decode()), "musicsvc_backup_age_seconds")
+    made = create.make(Path(store.url.removeprefix("sqlite:///")), folder.new_name(tmp_path, clock.now()))
+    (tmp_path / "musicsvc-20260301T115900Z.db").write_bytes(b"cut short")
+    clock.advance(180 * MINUTE)
+    found = read(metrics.text().decode())
+    assert total(found, "musicsvc_backup_age_seconds") == 3 * 3600
+    assert total(found, "musicsvc_backup_bytes") == made.size

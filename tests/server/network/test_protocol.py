@@ -1,0 +1,174 @@
+"""What no HTTP client sends: every answer is JSON, none is a fault of the server, nothing of a secret is echoed."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+import hypothesis
+import pytest
+from hypothesis import strategies as st
+
+from musicsvc.config import Settings
+from musicsvc.server.request import bodies
+from tests.support import malformed_requests
+from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON, SOUND, check_sound
+from tests.support.raw_connection import chunked, connected, request
+from tests.support.serving import Client, person, running
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from musicsvc.clock import Clock
+    from musicsvc.store.engine.store import Store
+
+
+@pytest.fixture(autouse=True)
+def quiet(caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]) -> Iterator[None]:
+    """Nobody's request puts a line into the log of errors, or a secret into any log."""
+    caplog.set_level(logging.DEBUG)
+    yield
+    records = caplog.get_records("call")
+    assert [record.getMessage() for record in records if record.levelno > logging.INFO] == []
+    assert malformed_requests.SECRET not in "".join(record.getMessage() for record in records)
+    assert capfd.readouterr().err == ""
+
+
+def auth(client: Client) -> str:
+    return f"Authorization: Bearer {client.token}"
+
+
+async def test_what_is_no_http_is_answered_with_400_and_the_connection_closed(anonymous: Client) -> None:
+    await malformed_requests.check_no_http(anonymous.root)
+
+
+async def test_odd_targets_are_answered_and_the_connection_goes_on(anonymous: Client) -> None:
+    await malformed_requests.check_odd_targets(anonymous.root)
+
+
+async def test_bodies_that_break_parsers_are_answered_and_the_connection_goes_on(client: Client) -> None:
+    await malformed_requests.check_bodies(client.root, str(client.token))
+
+
+async def test_http_1_0_is_answered_and_closed(anonymous: Client) -> None:
+    async with connected(anonymous.root) as wire:
+        await wire.send(b"GET /api/v1/albums HTTP/1.0\r\n\r\n")
+        assert (await wire.answer()).status == 200
+        assert await wire.rest() == b""
+
+
+@pytest.mark.parametrize("framing", ["length", "chunks"])
+@pytest.mark.parametrize(("size", "status"), [(bodies.MAX_BODY, 201), (bodies.MAX_BODY + 1, 413)])
+async def test_a_body_may_have_1_mib_to_the_byte(client: Client, framing: str, size: int, status: int) -> None:
+    body = SOUND + b" " * (size - len(SOUND))
+    headers = [auth(client), JSON, *(["Transfer-Encoding: chunked"] if framing == "chunks" else [])]
+    framed = body if framing == "length" else chunked(body[:7], body[7:9], body[9:])
+    async with connected(client.root) as wire:
+        await wire.send(request("POST", ARTISTS, *headers, body=framed))
+        answer = await wire.answer()
+        check_sound(answer)
+        assert answer.status == status
+
+
+async def test_a_length_beyond_the_limit_is_refused_before_the_body_comes(client: Client) -> None:
+    async with connected(client.root) as wire:
+        await wire.send(request("POST", ARTISTS, auth(client), JSON, "Content-Length: 9999999999"))
+        assert (await wire.answer()).status == 413
+
+
+async def test_a_client_that_asks_whether_to_go_on_is_told(client: Client) -> None:
+    head = request("POST", ARTISTS, auth(client), JSON, "Expect: 100-Continue", f"Content-Length: {len(SOUND)}")
+    async with connected(client.root) as wire:
+        await wire.send(head)
+        assert (await wire.answer()).status == 100
+        await wire.send(SOUND)
+        assert (await wire.answer()).status == 201
+        await wire.send(head.replace(b"Bearer", b"Basic"))
+        assert (await wire.answer()).status == 401  # and is not asked for its body
+
+
+async def test_an_expectation_that_nobody_knows_is_ignored(client: Client) -> None:
+    async with connected(client.root) as wire:
+        await wire.send(request("POST", ARTISTS, auth(client), JSON, "Expect: the unexpected", body=SOUND))
+        assert (await wire.answer()).status == 201
+
+
+async def test_requests_sent_in_one_go_are_answered_in_order(client: Client) -> None:
+    async with connected(client.root) as wire:
+        post = request("POST", ARTISTS, auth(client), JSON, body=SOUND)
+        await wire.send(request("GET", ALBUMS) + request("HEAD", ALBUMS) + post + request("GET", "/nothing"))
+        statuses = [(await wire.answer(head=at == 1)).status for at in range(4)]
+        assert statuses == [200, 200, 201, 404]
+
+
+@pytest.mark.parametrize("count", [1, 2, 20])
+async def test_a_client_that_stops_sending_still_gets_its_answers(client: Client, count: int) -> None:
+    async with connected(client.root) as wire:
+        await wire.send(request("POST", ARTISTS, auth(client), JSON, body=SOUND) * count)
+        wire.end()
+        assert [(await wire.answer()).status for _ in range(count)] == [201] * count
+        assert await wire.rest() == b""
+
+
+@pytest.mark.parametrize("ending", ["end", "reset"])
+@pytest.mark.parametrize("cut", [1, 30, -15, -3])
+async def test_a_client_that_breaks_off_costs_nothing(client: Client, ending: str, cut: int) -> None:
+    whole = request("POST", ARTISTS, auth(client), JSON, "Transfer-Encoding: chunked", body=chunked(SOUND))
+    async with connected(client.root) as wire:
+        await wire.send(whole[:cut])
+        await asyncio.sleep(0.05)
+        getattr(wire, ending)()
+        assert await wire.rest() == b""
+    assert (await client.get("artists")).json["artists"]["total"] == 0
+
+
+async def test_a_body_that_does_not_come_is_given_up(store: Store, clock: Clock) -> None:
+    settings = Settings(server={"body_timeout": 0.2})
+    async with running(store, clock, settings) as client:
+        _, token = person(store, clock, "ann@label.test")
+        async with connected(client.root) as wire:
+            head = request("POST", ARTISTS, f"Authorization: Bearer {token}", JSON, "Content-Length: 12")
+            await wire.send(head + SOUND[:5])
+            answer = await wire.answer()
+            check_sound(answer)
+            assert answer.status == 408
+            assert await wire.rest() == b""
+
+
+TOKENS = st.sampled_from(
+    [
+        *(b"GET", b"POST", b" ", b"HTTP/1.1", b"\r\n", b"\r\n\r\n", b"\n", b"\r", b"\0", b":", b",", b"/", b"%", b"?"),
+        *(b"Host: a", b"Content-Length: ", b"Transfer-Encoding: ", b"chunked", b"0", b"5", b"-1", b"Content-Type: "),
+        *(b"application/json", b"Authorization: Bearer x", b"Expect: 100-continue", b"Connection: ", b"close"),
+        *(b"Upgrade: websocket", b"/api/v1/albums", b"/api/v1/artists", b"{}", b"{", b'"', b"\xff", b"\xed\xa0\x80"),
+    ]
+)
+NOISE = st.lists(TOKENS | st.binary(max_size=8), max_size=24).map(b"".join)
+SHAPED = st.builds(
+    lambda method, path, headers, body: method + b" " + path + b" HTTP/1.1\r\n" + headers + b"\r\n\r\n" + body,
+    st.sampled_from([b"GET", b"HEAD", b"POST", b"PUT", b"DELETE", b"OPTIONS"]),
+    st.binary(max_size=8).map(lambda tail: b"/api/v1/artists" + tail.replace(b" ", b"")),
+    st.lists(TOKENS, max_size=6).map(lambda parts: b"\r\n".join([b"Host: a", *parts])),
+    st.binary(max_size=40),
+)
+
+
+async def test_no_bytes_whatever_make_the_server_fail(anonymous: Client, *, slow: bool) -> None:
+    received: list[bytes] = []
+
+    @hypothesis.settings(max_examples=20_000 if slow else 300)
+    @hypothesis.given(st.one_of(NOISE, SHAPED, st.lists(SHAPED, max_size=3).map(b"".join)))
+    def collect(raw: bytes) -> None:
+        received.append(raw)
+
+    collect()
+    for raw in received:
+        async with connected(anonymous.root) as wire:
+            await wire.send(raw)
+            wire.end()
+            answers = await wire.rest()
+            assert b"HTTP/1.1 5" not in answers, raw
+            assert b"HTTP/1.0 5" not in answers, raw
+            assert b"aiohttp" not in answers, raw
+    assert (await anonymous.get("/healthz")).status == 200

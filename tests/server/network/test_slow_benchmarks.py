@@ -1,0 +1,37 @@
+"""The measurements of slow clients, idle ones and floods, in short: what they promise holds for a few of them, too."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
+# How late an answer may be is for a machine that does nothing else.
+UNHURRIED = ("--late", "5")
+
+
+@pytest.mark.only_on("sqlite")
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        (
+            "slow_clients.py",
+            ("--clients", "60", "--seconds", "2.5", "--patience", "0.1", "--transport", "plain", *UNHURRIED),
+        ),
+        ("idle_connections.py", ("--connections", "200", "--seconds", "0.5", "--transport", "plain", *UNHURRIED)),
+        (
+            "unread_answers.py",
+            ("--worlds", "albums", "--scale", "0.22", "--readers", "2", "--seconds", "1.5", *UNHURRIED),
+        ),
+        ("large_bodies.py", ("--seconds", "0.3", "--kinds", "integers", *UNHURRIED)),
+        ("connection_flood.py", ("--seconds", "1", "--connections", "50", "--rate", "300")),
+    ],
+)
+def test_the_promises_hold_in_short(name: str, options: tuple[str, ...]) -> None:
+    line = [sys.executable, str(BENCHMARKS / name), *options]
+    done = subprocess.run(line, capture_output=True, encoding="utf-8", timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "memory:" in done.stdout

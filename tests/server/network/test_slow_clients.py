@@ -1,0 +1,271 @@
+"""Clients that take their time: each is cut off within its deadline, whatever it is slow at, and the honest are not."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import ssl
+import time
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from typing import TYPE_CHECKING
+
+import pytest
+
+from musicsvc.config import Settings
+from musicsvc.server import serving
+from musicsvc.server.app import App
+from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON, SOUND, check_sound
+from tests.support.raw_connection import Wire, connected, not_reading, request
+from tests.support.serving import Client, person, running
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    import trustme
+
+    from musicsvc.clock import Clock
+    from musicsvc.server.request.context import Call
+    from musicsvc.store.engine.store import Store
+
+GET = request("GET", ALBUMS)
+BUNDLE = request("GET", "/docs/swagger-ui-bundle.js", "Connection: close")  # 1.5 MB
+DOCUMENT = request("GET", "/api/v1/openapi.json")
+SHORT = 0.3
+LONG = 30.0
+PATIENCE = 30.0  # with a machine that has other work
+
+
+def patience(**seconds: float) -> Settings:
+    """Settings of a server that is patient but for these."""
+    names = ("handshake", "head", "body", "write", "keepalive")
+    return Settings(server={f"{name}_timeout": seconds.get(name, LONG) for name in names})
+
+
+async def drip(wire: Wire, raw: bytes) -> None:
+    """Send a byte now and then."""
+    with suppress(ConnectionError):
+        for at in range(len(raw)):
+            await wire.send(raw[at : at + 1])
+            await asyncio.sleep(SHORT / 8)
+
+
+@asynccontextmanager
+async def dripping(wire: Wire, raw: bytes) -> AsyncIterator[None]:
+    task = asyncio.create_task(drip(wire, raw))
+    yield
+    task.cancel()
+
+
+async def lasts(wire: Wire) -> float:
+    """Seconds until the server closes the connection without a word."""
+    began = time.monotonic()
+    assert await wire.rest() == b""
+    return time.monotonic() - began
+
+
+async def test_a_connection_that_sends_nothing_is_closed_without_a_word(store: Store, clock: Clock) -> None:
+    async with running(store, clock, patience(head=SHORT)) as client, connected(client.root) as wire:
+        assert SHORT * 0.9 < await lasts(wire) < SHORT * 3
+
+
+@pytest.mark.parametrize("raw", [GET, b"\r\n" * 100], ids=["a head", "empty lines"])
+@pytest.mark.parametrize("kept", [False, True], ids=["first", "kept"])
+async def test_a_head_that_drips_in_is_answered_with_408(store: Store, clock: Clock, raw: bytes, kept: bool) -> None:
+    async with running(store, clock, patience(head=SHORT)) as client, connected(client.root) as wire:
+        if kept:
+            await wire.send(GET)
+            assert (await wire.answer()).status == 200
+        await asyncio.sleep(SHORT / 4)
+        began = time.monotonic()
+        async with dripping(wire, raw):
+            answer = await wire.answer()
+            check_sound(answer)
+            assert (answer.status, answer.json["message"]) == (408, "The request did not arrive in time.")
+            assert SHORT * (0.9 if kept else 0.6) < time.monotonic() - began < SHORT * 3
+            assert await wire.rest() == b""
+
+
+async def test_a_kept_connection_has_its_own_deadline(store: Store, clock: Clock) -> None:
+    async with running(store, clock, patience(keepalive=SHORT)) as client, connected(client.root) as wire:
+        for _ in range(4):
+            await asyncio.sleep(SHORT / 2)
+            await wire.send(GET)
+            assert (await wire.answer()).status == 200
+        assert SHORT * 0.9 < await lasts(wire) < SHORT * 3
+
+
+async def test_a_request_that_has_begun_in_time_is_waited_for(store: Store, clock: Clock) -> None:
+    settings = patience(keepalive=SHORT, head=3 * SHORT)
+    async with running(store, clock, settings) as client, connected(client.root) as wire:
+        await asyncio.sleep(1.2 * SHORT)  # a new connection has the time for a head
+        for _ in range(2):
+            await wire.send(GET[:9])
+            await asyncio.sleep(SHORT * 1.5)
+            await wire.send(GET[9:])
+            assert (await wire.answer()).status == 200
+
+
+async def test_half_a_request_behind_a_whole_one_is_not_waited_for_without_end(store: Store, clock: Clock) -> None:
+    async with running(store, clock, patience(keepalive=SHORT)) as client, connected(client.root) as wire:
+        await wire.send(GET + GET[:20])
+        assert (await wire.answer()).status == 200
+        assert await lasts(wire) < SHORT * 3
+
+
+async def test_a_body_that_drips_in_is_answered_with_408(store: Store, clock: Clock) -> None:
+    async with running(store, clock, patience(body=SHORT)) as client:
+        _, token = person(store, clock, "ann@label.test")
+        head = request("POST", ARTISTS, f"Authorization: Bearer {token}", JSON, "Content-Length: 9999")
+        async with connected(client.root) as wire:
+            await wire.send(head)
+            async with dripping(wire, SOUND * 9):
+                answer = await wire.answer()
+                check_sound(answer)
+                assert answer.status == 408
+                assert await wire.rest() == b""
+
+
+async def take(client: socket.socket, pause: float = 0.0) -> int:
+    """How many bytes come until the end, read with a pause after each piece."""
+    loop = asyncio.get_running_loop()
+    size = 0
+    with suppress(ConnectionError):
+        while piece := await loop.sock_recv(client, 1 << 16):
+            size += len(piece)
+            await asyncio.sleep(pause)
+    return size
+
+
+@pytest.mark.parametrize(
+    ("raw", "whole"),
+    [(BUNDLE, 1_400_000), (DOCUMENT * 19 + request("GET", "/nothing", "Connection: close"), 2_000_000)],
+    ids=["one long answer", "many answers"],
+)
+async def test_who_takes_nothing_of_an_answer_is_cut_off(store: Store, clock: Clock, raw: bytes, whole: int) -> None:
+    async with running(store, clock, patience(write=SHORT)) as client, not_reading(client.root, raw) as slow:
+        await asyncio.sleep(SHORT * 4)
+        assert await take(slow) < whole
+    async with running(store, clock, patience()) as client, not_reading(client.root, raw) as slow:
+        await asyncio.sleep(SHORT * 4)
+        assert await take(slow) > whole
+
+
+async def test_a_few_bytes_that_nobody_takes_do_not_hold_a_connection(store: Store, clock: Clock) -> None:
+    """Small answers, a little more together than what the systems between hold back."""
+    settings = patience(write=SHORT * 2, keepalive=SHORT)
+    async with running(store, clock, settings) as client, not_reading(client.root, GET * 420) as slow:
+        deadline = time.monotonic() + PATIENCE
+        while "musicsvc_connections 2.0" in (await client.get("/metrics")).body.decode():
+            assert time.monotonic() < deadline, "nobody was cut off"
+            await asyncio.sleep(SHORT)
+        assert await take(slow) < 420 * 400
+
+
+async def test_who_reads_slowly_and_steadily_gets_everything(store: Store, clock: Clock) -> None:
+    async with running(store, clock, patience(write=SHORT)) as client, not_reading(client.root, BUNDLE, 8192) as slow:
+        assert await asyncio.wait_for(take(slow, 0.001), 60) > 1_400_000
+
+
+async def test_a_handshake_that_does_not_come_is_given_up(
+    store: Store, clock: Clock, certified: tuple[str, str], authority: trustme.CA
+) -> None:
+    times = patience(handshake=SHORT, head=SHORT * 2).server.model_dump()
+    settings = Settings(server=times | {"tls_cert": certified[0], "tls_key": certified[1]})
+    listener = serving.listen("127.0.0.1", 0)
+    app = App(settings, store, clock, "https://music.test")
+    await app.start(listener, serving.tls_of(settings.server))
+    root = f"https://127.0.0.1:{listener.getsockname()[1]}"
+    trusting = ssl.create_default_context()
+    authority.configure_trust(trusting)
+    try:
+        for raw in (b"", b"\x16\x03\x01", b"GET / HTTP/1.1\r\n\r\n"):
+            async with connected(root) as wire:
+                await wire.send(raw)
+                await wire.rest()
+        async with connected(root, trusting) as wire:
+            await wire.send(GET)
+            assert (await wire.answer()).status == 200
+        async with connected(root, trusting) as wire:
+            assert await lasts(wire) > SHORT
+        async with connected(root, trusting) as wire:
+            await wire.send(GET[:20])
+            assert (await wire.answer()).status == 408
+    finally:
+        await app.stop()
+
+
+async def test_observers_learn_of_a_head_that_came_too_late(anonymous: Client, store: Store, clock: Clock) -> None:
+    seen: list[Call] = []
+    listener = serving.listen("127.0.0.1", 0)
+    app = App(patience(head=SHORT), store, clock, anonymous.root)
+
+    def observe(call: Call) -> None:
+        seen.append(call)
+
+    app._dispatcher._observers = [observe]
+    await app.start(listener)
+    try:
+        async with connected(f"http://127.0.0.1:{listener.getsockname()[1]}") as wire:
+            await wire.send(GET[:-2])
+            answer = await wire.answer()
+    finally:
+        await app.stop()
+    (call,) = seen
+    assert (call.status, call.address, call.method, call.route) == (408, "127.0.0.1", "", None)
+    assert (call.request_id, call.size) == (answer.headers["X-Request-Id"], len(answer.body))
+
+
+@pytest.mark.parametrize("pieces", [1, 40])
+async def test_a_head_may_have_32_kib(client: Client, pieces: int) -> None:
+    def head(size: int) -> bytes:
+        lines = [f"X-{number}: {'a' * 1000}" for number in range(size // 1000)]
+        return request("GET", ALBUMS, *lines)
+
+    for size, status in ((31_000, 200), (40_000, 431), (120_000, 431)):
+        async with connected(client.root) as wire:
+            await wire.send(GET)
+            assert (await wire.answer()).status == 200
+            raw = head(size)
+            step = len(raw) // pieces + 1
+            with suppress(ConnectionError):
+                for at in range(0, len(raw), step):
+                    await wire.send(raw[at : at + step])
+                    await asyncio.sleep(0)
+            answer = await wire.answer()
+            check_sound(answer)
+            assert answer.status == status, size
+
+
+async def test_requests_sent_in_advance_are_all_answered_and_one_too_large_ends_them(client: Client) -> None:
+    large = request("GET", ALBUMS, *(f"X-{number}: {'a' * 8000}" for number in range(5)))
+    async with connected(client.root) as wire:
+        await wire.send(GET * 300)
+        assert [(await wire.answer()).status for _ in range(300)] == [200] * 300
+        await wire.send(GET + GET + large + GET)
+        assert [(await wire.answer()).status for _ in range(3)] == [200, 200, 431]
+        assert await wire.rest() == b""
+
+
+async def test_large_bodies_on_their_way_share_their_room(
+    store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("musicsvc.server.request.bodies.MAX_HELD", 2_500_000)
+    _, token = person(store, clock, "ann@label.test")
+    body = json.dumps({"name": "x", "more": "y" * 1_000_000}).encode()
+    whole = request("POST", ARTISTS, f"Authorization: Bearer {token}", JSON, body=body)
+    async with running(store, clock) as client, AsyncExitStack() as stack:
+        first, second, third = [await stack.enter_async_context(connected(client.root)) for _ in range(3)]
+        for wire in (first, second):
+            await wire.send(whole[:-1])
+        await asyncio.sleep(SHORT)
+        await third.send(whole)
+        answer = await third.answer()
+        assert (answer.status, answer.headers["Retry-After"]) == (503, "1")
+        assert (await client.holding(token).post("artists", {"name": "small"})).status == 201
+        await first.send(whole[-1:])
+        assert (await first.answer()).status == 201
+        await first.send(whole)
+        assert (await first.answer()).status == 201
+        await second.send(whole[-1:])
+        assert (await second.answer()).status == 201

@@ -1,0 +1,125 @@
+"""The end while clients are slow: what is under way is finished in its time, and a second signal ends at once."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import time
+from contextlib import ExitStack, asynccontextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from musicsvc.server.routes.paths import INSIGHTS
+from musicsvc.store import opening
+from musicsvc.store.engine import bulk
+from musicsvc.store.models import Artist, Track, TrackArtist
+from tests.support.malformed_requests import ARTISTS, JSON, SOUND
+from tests.support.program import until
+from tests.support.raw_connection import request
+from tests.support.serving import person
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from musicsvc.clock import MovableClock
+    from tests.server.conftest import Start
+    from tests.support.program import Program
+
+TRACKS = 20_000
+
+
+@pytest.fixture
+def token(store_url: str, clock: MovableClock) -> str:
+    """The token of a manager with so many tracks that their export takes its time."""
+    clock.advance(time.time_ns() // 1000 - clock.now())
+
+    def fill(manager: int) -> None:
+        artist = Artist.create(name="Prolific", manager=manager, created_at=0).id
+        ids = bulk.ids(Track, TRACKS)
+        bulk.insert(Track, ("id", "name", "duration", "created_at"), [(each, "n" * 200, 1, 0) for each in ids])
+        bulk.insert(TrackArtist, ("track", "artist", "position"), [(each, artist, 0) for each in ids])
+
+    with opening.connect(store_url) as store:
+        account, value = person(store, clock, "ann@label.test")
+        store.write(lambda: fill(account)).result()
+    return value
+
+
+def raw(kind: str, token: str) -> bytes:
+    """What the client sends: half a body, or the request for a long answer."""
+    if kind == "body":
+        return request("POST", ARTISTS, f"Authorization: Bearer {token}", JSON, body=SOUND)[:-3]
+    return request("POST", f"{INSIGHTS}/export/csv", f"Authorization: Bearer {token}")
+
+
+@asynccontextmanager
+async def under_way(program: Program, token: str) -> AsyncIterator[dict[str, socket.socket]]:
+    """Connections with a request under way: half a body, an answer that is not read, an export that is being made."""
+    host, port = program.root.rpartition("/")[2].split(":")
+    loop = asyncio.get_running_loop()
+    with ExitStack() as stack:
+        clients = {kind: stack.enter_context(socket.socket()) for kind in ("body", "reader", "export")}
+        for kind, client in clients.items():
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            client.setblocking(False)
+            await loop.sock_connect(client, (host, int(port)))
+            await loop.sock_sendall(client, raw(kind, token))
+            if kind == "reader":
+                await loop.sock_recv(client, 1)  # the answer is on its way
+        await asyncio.sleep(0.05)
+        yield clients
+
+
+async def rest(client: socket.socket) -> bytes:
+    """What comes until the end."""
+    found = bytearray()
+    while piece := await asyncio.get_running_loop().sock_recv(client, 1 << 16):
+        found += piece
+    return bytes(found)
+
+
+async def test_what_is_under_way_is_finished(start: Start, token: str) -> None:
+    program = start()
+    async with under_way(program, token) as clients:
+        program.process.send_signal(signal.SIGTERM)
+        await asyncio.sleep(0.2)
+        await asyncio.get_running_loop().sock_sendall(clients["body"], SOUND[-3:])
+        created, *exported = await asyncio.gather(*map(rest, clients.values()))
+    assert created.startswith(b"HTTP/1.1 201 Created\r\n")
+    for answer in exported:
+        head, _, body = answer.partition(b"\r\n\r\n")
+        assert f"Content-Length: {len(body)}".encode() in head
+        assert body.count(b"\r\n") == 1 + TRACKS
+    assert program.process.wait(5) == 0
+    assert "Traceback" not in program.err
+
+
+async def test_what_takes_too_long_is_cut_off(start: Start, token: str) -> None:
+    program = start(shutdown_timeout=0.5)
+    async with under_way(program, token):
+        began = time.monotonic()
+        assert program.end(signal.SIGTERM) == 0
+        assert 0.4 < time.monotonic() - began < 3
+    assert "Traceback" not in program.err
+
+
+async def test_a_second_signal_ends_within_a_second(start: Start, token: str) -> None:
+    program = start()
+    async with under_way(program, token):
+        program.process.send_signal(signal.SIGTERM)
+        until(lambda: not listens(program.root))
+        began = time.monotonic()
+        assert program.end(signal.SIGTERM) == 1
+        assert time.monotonic() - began < 1
+    assert "Traceback" not in program.err
+
+
+def listens(root: str) -> bool:
+    host, port = root.rpartition("/")[2].split(":")
+    try:
+        socket.create_connection((host, int(port))).close()
+    except ConnectionError:
+        return False
+    return True

@@ -1,0 +1,314 @@
+"""The OpenAPI document: valid, whole, and true of every answer."""
+
+from __future__ import annotations
+
+import json
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+import openapi_spec_validator
+import pytest
+
+from musicsvc.server import openapi
+from musicsvc.server.access.rate_limits import HEADERS
+from musicsvc.server.routes.paths import V1
+from musicsvc.server.routes.route import JSON_MEDIA, Access, Route
+from musicsvc.server.routes.table import ROUTES
+from tests.support import response_checks
+from tests.support.response_checks import conforms
+
+if TYPE_CHECKING:
+    from tests.support.serving import Answer, Client
+
+SHOWN = [route for route in ROUTES if not route.hidden]
+ANYWHERE = {400, 403, 429, 500}
+
+
+@pytest.fixture(scope="module")
+def document() -> dict[str, Any]:
+    return openapi.document("https://music.example.test")
+
+
+def operation_of(document: dict[str, Any], method: str, path: str) -> dict[str, Any]:
+    found: dict[str, Any] = document["paths"][V1 + path][method.lower()]
+    return found
+
+
+def each(routes: list[Route]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("route", routes, ids=lambda route: f"{route.method} {route.path.removeprefix(V1)}")
+
+
+def test_the_document_is_valid_openapi_3_1(document: dict[str, Any]) -> None:
+    openapi_spec_validator.validate(document, cls=openapi_spec_validator.OpenAPIV31SpecValidator)
+    assert document["servers"] == [{"url": "https://music.example.test"}]
+
+
+async def test_the_served_document_is_the_one_of_its_root(anonymous: Client) -> None:
+    answer = await anonymous.get("openapi.json")
+    assert answer.status == 200
+    assert answer.json == json.loads(json.dumps(openapi.document(anonymous.root)))
+    conforms(answer, "GET", "openapi.json")
+
+
+def test_every_endpoint_of_the_table_is_in_the_document_and_nothing_else(document: dict[str, Any]) -> None:
+    found = {(method.upper(), path) for path, methods in document["paths"].items() for method in methods}
+    assert found == {(route.method, route.path) for route in SHOWN}
+    names = [operation["operationId"] for methods in document["paths"].values() for operation in methods.values()]
+    assert len(set(names)) == len(names)
+    for methods in document["paths"].values():
+        assert all(operation["summary"] for operation in methods.values())
+
+
+@each(SHOWN)
+def test_an_endpoint_has_every_status_that_it_can_give(document: dict[str, Any], route: Route) -> None:
+    given = {int(status) for status in document["paths"][route.path][route.method.lower()]["responses"]}
+    assert given >= ANYWHERE | {route.status}
+    assert (304 in given) == (route.method == "GET")
+    assert (401 in given) == (route.access is not Access.OPEN)
+    assert (404 in given) == ("{" in route.path or route.names)
+    assert (409 in given) == route.conflicts
+    assert ({413, 415} <= given) == (route.body is not None)
+    assert {405, 408, 431} & given == set()  # described once, for all
+    assert (422 in given) == (route.body is not None or route.query is not None or route.refuses)
+
+
+def test_statuses_of_well_known_endpoints_stand_as_they_are_meant(document: dict[str, Any]) -> None:
+    def statuses(method: str, path: str) -> str:
+        return " ".join(operation_of(document, method, path)["responses"])
+
+    assert statuses("GET", "/albums/{id}") == "200 304 400 401 403 404 422 429 500 503"
+    assert statuses("POST", "/tracks") == "201 400 401 403 413 415 422 429 500 503"
+    assert statuses("POST", "/auth/register") == "200 400 403 413 415 422 429 500 503"
+    assert statuses("GET", "/openapi.json") == "200 304 400 403 429 500"
+
+
+def test_who_may_call_stands_on_each_endpoint(document: dict[str, Any]) -> None:
+    assert operation_of(document, "GET", "/albums")["security"] == [{}, {"bearer": []}]
+    assert operation_of(document, "POST", "/albums")["security"] == [{"bearer": []}]
+    assert operation_of(document, "POST", "/auth/register")["security"] == []
+    assert document["components"]["securitySchemes"]["bearer"]["scheme"] == "bearer"
+
+
+def test_an_endpoint_has_one_tag_and_additions_are_marked(document: dict[str, Any]) -> None:
+    for route in SHOWN:
+        operation = document["paths"][route.path][route.method.lower()]
+        assert len(operation["tags"]) == 1
+        assert operation.get("x-addition", False) is route.addition
+    assert operation_of(document, "GET", "/genres")["x-addition"] is True
+    declared = {tag["name"] for tag in document["tags"]}
+    used = {tag for methods in document["paths"].values() for each in methods.values() for tag in each["tags"]}
+    assert used == declared
+
+
+@pytest.mark.parametrize(
+    ("path", "names"), [("/albums", ["per_page", "perPage"]), ("/genres", ["perPage", "per_page"])]
+)
+def test_the_size_of_a_page_has_both_names_the_endpoints_own_first(
+    document: dict[str, Any], path: str, names: list[str]
+) -> None:
+    parameters = operation_of(document, "GET", path)["parameters"]
+    assert [each["name"] for each in parameters] == ["page", *names]
+    assert all(each["schema"]["maximum"] == 100 for each in parameters[1:])
+    assert [each.get("deprecated", False) for each in parameters] == [False, False, True]
+
+
+def test_nothing_has_a_default_which_generated_clients_would_send(document: dict[str, Any]) -> None:
+    paging = [
+        parameter
+        for methods in document["paths"].values()
+        for operation in methods.values()
+        for parameter in operation["parameters"]
+        if parameter["name"] in {"page", "perPage", "per_page"}
+    ]
+    assert len(paging) > 30
+    assert '"default":' not in json.dumps(document)
+    assert {
+        parameter["description"].rpartition(" Default: ")[2] for parameter in paging if "deprecated" not in parameter
+    } == {"1.", "20."}
+
+
+def test_binary_answers_have_a_binary_format(document: dict[str, Any]) -> None:
+    formats = {
+        media: content["schema"].get("format")
+        for methods in document["paths"].values()
+        for operation in methods.values()
+        for promised in operation["responses"].values()
+        for media, content in promised.get("content", {}).items()
+        if media != JSON_MEDIA
+    }
+    assert formats == {"text/csv": "binary", "application/pdf": "binary"}
+
+
+def test_what_any_path_can_answer_is_described_once(document: dict[str, Any]) -> None:
+    assert [
+        text
+        for text in ("405", "408", "431", "HEAD", "Token-Expires-At")
+        if text not in document["info"]["description"]
+    ] == []
+    lengths = [
+        len(json.dumps(operation["responses"]))
+        for methods in document["paths"].values()
+        for operation in methods.values()
+    ]
+    assert max(lengths) < 6_000
+
+
+def test_ids_of_paths_bear_the_names_of_the_table_and_their_bounds(document: dict[str, Any]) -> None:
+    (found,) = operation_of(document, "GET", "/tracks/{id}/fingerprint/status")["parameters"]
+    assert (found["name"], found["in"], found["required"]) == ("id", "path", True)
+    assert found["schema"] == {"type": "integer", "minimum": 1, "maximum": 2**53 - 1}
+
+
+def test_a_route_of_both_tiers_promises_either_shape(document: dict[str, Any]) -> None:
+    content = operation_of(document, "GET", "/tracks/{id}")["responses"]["200"]["content"][JSON_MEDIA]
+    assert [schema["$ref"].rpartition("/")[2] for schema in content["schema"]["anyOf"]] == [
+        "OneTrackTrack",
+        "OneTrackTrackPublic",
+    ]
+
+
+@each([route for route in SHOWN if route.answer is not None])
+def test_the_example_of_an_answer_is_such_an_answer(document: dict[str, Any], route: Route) -> None:
+    promised = document["paths"][route.path][route.method.lower()]["responses"][str(route.status)]
+    content = promised["content"][JSON_MEDIA]
+    examples = (
+        [part["value"] for part in content["examples"].values()] if "examples" in content else [content["example"]]
+    )
+    for example in examples:
+        response_checks.check(example, content["schema"], f"the example of {route.method} {route.path}")
+
+
+def test_the_examples_of_errors_are_such_errors(document: dict[str, Any]) -> None:
+    for name, promised in document["components"]["responses"].items():
+        for content in promised.get("content", {}).values():
+            response_checks.check(content["example"], content["schema"], f"the example of {name}")
+
+
+async def test_the_examples_of_reading_can_be_sent_as_they_stand(
+    anonymous: Client, world: dict[str, str], document: dict[str, Any]
+) -> None:
+    for route in SHOWN:
+        if route.method != "GET":
+            continue
+        answer = await send_example(caller_of(route, anonymous, world), document, route)
+        assert answer.status == 200, f"{route.path}: {answer.body!r}"
+        conforms(answer, "GET", route.path, public=False)
+        if route.access is Access.PUBLIC:
+            conforms(await send_example(anonymous, document, route), "GET", route.path, public=True)
+
+
+@each([route for route in SHOWN if route.method != "GET"])
+async def test_the_example_of_a_change_can_be_sent_as_it_stands(
+    anonymous: Client, world: dict[str, str], document: dict[str, Any], route: Route
+) -> None:
+    answer = await send_example(caller_of(route, anonymous, world), document, route)
+    assert answer.status == route.status, answer.body
+    conforms(answer, route.method, route.path)
+
+
+def test_every_answer_may_tell_of_limits_and_the_endpoints_that_have_one_of_their_own_say_so(
+    document: dict[str, Any],
+) -> None:
+    headers = document["components"]["headers"]
+    assert {name for name, header in headers.items() if not header["required"]} == {*HEADERS, "Token-Expires-At"}
+    for route in SHOWN:
+        operation = document["paths"][route.path][route.method.lower()]
+        assert route.limit is None or f"the limit `{route.limit.value}`" in operation["description"]
+    for name in ("RateLimited", "InsightsRateLimited"):
+        assert {*HEADERS, "Retry-After"} == document["components"]["responses"][name]["headers"].keys()
+    for written in ("300/minute", "60/minute", "10/hour", "20/minute", "30/minute"):
+        assert written in document["info"]["description"]
+
+
+def test_every_text_has_an_example(document: dict[str, Any]) -> None:
+    given_whole = {"Error", "InsightsError"}  # by the examples of answers
+    lacking = [
+        f"{name}.{field}"
+        for name, schema in document["components"]["schemas"].items()
+        for field, part in schema.get("properties", {}).items()
+        if name not in given_whole and is_bare_text(part)
+    ]
+    assert lacking == [], "give them Field(examples=[…])"
+
+
+def is_bare_text(schema: dict[str, Any]) -> bool:
+    if {"examples", "const", "enum", "default", "$ref"} & schema.keys():
+        return False
+    if "anyOf" in schema or "items" in schema:
+        return is_bare_text(schema["anyOf"][0] if "anyOf" in schema else schema["items"])
+    return bool(schema.get("type") == "string")
+
+
+def caller_of(route: Route, anonymous: Client, world: dict[str, str]) -> Client:
+    return anonymous.holding(None if route.access is Access.OPEN else world["demo"])
+
+
+async def send_example(client: Client, document: dict[str, Any], route: Route) -> Answer:
+    """Send what the document gives as the endpoint's example."""
+    operation = document["paths"][route.path][route.method.lower()]
+    given = {
+        place: {
+            each["name"]: str(each["example"])
+            for each in operation["parameters"]
+            if "example" in each and each["in"] == place
+        }
+        for place in ("path", "query")
+    }
+    path = route.path.format(**given["path"])
+    query = "&".join(f"{name}={value}" for name, value in given["query"].items())
+    body = operation["requestBody"]["content"][JSON_MEDIA]["example"] if "requestBody" in operation else None
+    return await client(route.method, f"{path}?{query}" if query else path, body)
+
+
+async def test_what_goes_wrong_is_answered_as_the_document_says(anonymous: Client, world: dict[str, str]) -> None:
+    demo, newcomer = anonymous.holding(world["demo"]), anonymous.holding(world["newcomer"])
+    for client, method, path, more, status in (
+        (demo, "GET", "albums/999", {}, 404),
+        (demo, "GET", "albums/x", {}, 404),
+        (demo, "GET", "albums?per_page=0", {}, 422),
+        (demo, "POST", "albums", {"body": {"name": ""}}, 422),
+        (demo, "POST", "albums", {"body": {"name": "Lieder", "artist_id": 4}}, 403),
+        (demo, "POST", "albums", {"data": b"{"}, 415),
+        (demo, "POST", "albums", {"data": b"{", "headers": {"Content-Type": JSON_MEDIA}}, 400),
+        (demo, "POST", "albums", {"data": BytesIO(bytes(2**20 + 1)), "headers": {"Content-Type": JSON_MEDIA}}, 413),
+        (demo, "DELETE", "albums", {}, 405),
+        (demo, "GET", "nowhere", {}, 404),
+        (demo, "GET", "producer-intelligence/insights/nowhere", {}, 404),
+        (anonymous, "POST", "albums", {}, 401),
+        (newcomer, "GET", "albums", {}, 403),
+        (demo, "HEAD", "albums", {}, 200),
+    ):
+        answer = await client(method, path, **more)
+        assert answer.status == status, f"{method} {path}: {answer.body!r}"
+        conforms(answer, method, path)
+
+
+async def test_an_unchanged_answer_is_as_the_document_says(client: Client) -> None:
+    first = await client.get("artists")
+    again = await client.get("artists", headers={"If-None-Match": first.headers["ETag"]})
+    assert again.status == 304
+    conforms(again, "GET", "artists")
+
+
+async def test_a_walk_over_the_small_world_finds_what_the_document_promises(
+    anonymous: Client, world: dict[str, str]
+) -> None:
+    for client in (anonymous, anonymous.holding(world["listener"])):
+        public = client.token is None
+        for kind in ("albums", "artists"):
+            for page in (1, 2, 9):
+                path = f"{kind}?per_page=7&page={page}"
+                listed = await client.get(path)
+                conforms(listed, "GET", path, public=public)
+                for row in listed.json[kind]["data"]:
+                    await walk(client, f"{kind}/{row['id']}", public=public)
+                    if kind == "artists":
+                        await walk(client, f"artists/{row['id']}/albums", public=public)
+                        await walk(client, f"artists/{row['id']}/tracks?perPage=3", public=public)
+        await walk(client, "genres", public=public)
+
+
+async def walk(client: Client, path: str, *, public: bool) -> None:
+    answer = await client.get(path)
+    assert answer.status == 200, answer.body
+    conforms(answer, "GET", path, public=public)

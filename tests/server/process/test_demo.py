@@ -1,0 +1,115 @@
+"""`serve --demo`: one line to try, and a clock that can be moved."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support.program import Program, until
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.only_on("sqlite")  # a demo brings its own database, whatever the run is on
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the demo puts its files; settings of another store or of several workers do not reach it."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setenv("MUSICSVC_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("MUSICSVC_DATABASE_URL", "sqlite:////nowhere/musicsvc.db")
+    monkeypatch.setenv("MUSICSVC_SERVER__WORKERS", "2")
+    return tmp_path
+
+
+def line_of(program: Program) -> str:
+    """The one line on stdout."""
+    until(lambda: program.out.endswith("\n") or program.process.poll() is not None)
+    assert program.out.count("\n") == 1, program.err
+    return program.out.rstrip("\n")
+
+
+def ask(line: str, path: str, body: Any = None) -> tuple[int, Any]:
+    """Status and JSON of another request with the token and the address of the line."""
+    curl, header, authorization, url = shlex.split(line)
+    assert (curl, header) == ("curl", "-H")
+    sent = urllib.request.Request(  # noqa: S310 - http, to this machine
+        f"{url.removesuffix('albums')}{path}",
+        data=None if body is None else json.dumps(body).encode(),
+        headers={"Authorization": authorization.removeprefix("Authorization: "), "Content-Type": "application/json"},
+    )
+    try:
+        with urllib.request.urlopen(sent) as answer:  # noqa: S310
+            return answer.status, json.load(answer)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, json.load(error)
+
+
+def test_the_line_on_stdout_works_as_it_stands(folder: Path) -> None:
+    with Program(folder, "serve", "--demo", "--port", "0") as program:
+        line = line_of(program)
+        assert re.fullmatch(r'curl -H "Authorization: Bearer msvc_\w+" http://127\.0\.0\.1:\d+/api/v1/albums', line)
+        if shutil.which("curl"):
+            done = subprocess.run(["sh", "-c", line], capture_output=True, check=True)
+            assert json.loads(done.stdout)["status"] == "success"
+        assert ask(line, "artists", {"name": "Barbara Strozzi"})[0] == 201
+        registered = {"email": "me@example.test", "password": "long enough", "token_name": "first"}
+        status, answer = ask(line, "auth/register", registered)
+        assert status == 200
+        own = line.replace(re.findall(r"msvc_\w+", line)[0], answer["user"]["access_token"])
+        assert ask(own, "artists", {"name": "Isabella Leonarda"})[0] == 201  # registering gives access here
+        assert program.end(signal.SIGINT) == 0
+        assert program.out == f"{line}\n"
+        token = re.findall(r"msvc_\w+", line)[0]
+        assert re.search(rf"^Your token, as \S+@\S+: {token}$", program.err, re.MULTILINE)
+    assert not list(folder.glob("musicsvc-demo-*"))
+
+
+def test_the_clock_starts_where_it_is_told_and_a_token_is_seen_to_expire(folder: Path) -> None:
+    in_three_seconds = str(90 * 86_400 // 3)
+    with Program(
+        folder, "serve", "--demo", "--port", "0", "--now", "2026-01-01", "--speed", in_three_seconds
+    ) as program:
+        line = line_of(program)
+        status, answer = ask(line, "tracks/1")
+        assert (status, answer["track"]["created_at"]) == (200, "2026-01-01T00:00:00.000000Z")
+        _, made = ask(line, "artists", {"name": "Barbara Strozzi"})
+        assert "2026-01-01T" < made["artist"]["created_at"] < "2026-04-01T"
+        began = time.monotonic()
+        until(lambda: ask(line, "albums") == (401, {"message": "Unauthenticated."}), 10)
+        assert time.monotonic() - began < 5
+        program.process.terminate()
+        program.process.terminate()
+    assert not list(folder.glob("musicsvc-demo-*"))
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--now", "2026-01-01"],
+        ["--speed", "2"],
+        ["--demo", "--now", "yesterday"],
+        ["--demo", "--now", "1969-12-31"],
+        ["--demo", "--speed", "-1"],
+        ["--demo", "--workers", "2"],
+    ],
+)
+def test_a_clock_is_moved_in_a_demo_only_and_to_a_real_time(options: list[str]) -> None:
+    line = [sys.executable, "-m", "musicsvc", "serve", *options]
+    done = subprocess.run(line, capture_output=True, encoding="utf-8", timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Usage:" in done.stderr

@@ -1,0 +1,211 @@
+"""The server while the disk under its database fails: who reads is answered, who writes is told to come back."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import time
+from contextlib import asynccontextmanager
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+import apsw
+import pytest
+from blockbuster import blockbuster_ctx
+
+from musicsvc.server.routes.paths import V1
+from tests.faults import system
+from tests.faults.locking import locked
+from tests.rights.table import endpoint
+from tests.rights.world import OWNER, World
+from tests.support.endpoint_cases import ASKED, Question, is_error
+from tests.support.serving import Answer, Client, person, running
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from musicsvc.clock import MovableClock
+    from musicsvc.server.routes.route import Route
+    from musicsvc.store.engine.store import Store
+
+pytestmark = [
+    pytest.mark.only_on("sqlite"),
+    pytest.mark.skipif(not system.DESCRIPTORS.exists(), reason="looks at descriptors in /proc"),
+]
+
+TICK = 0.005
+PAGE = 4096
+LONGEST_TURN = 0.05  # seconds of the event loop
+READS = ["albums", "artists", "tracks/1", "artists/1/tracks", "users/me", "playlists", "users/search?query=a", "genres"]
+# As the table of rights asks them, these find nothing to change, and need no room for that.
+IDLE = {
+    f"POST {V1}/users/{{id}}/unfollow",
+    f"POST {V1}/tracks/{{id}}/unlike",
+    f"POST {V1}/tracks/{{id}}/unrepost",
+    f"POST {V1}/playlists/{{id}}/tracks/remove",
+    f"POST {V1}/playlists/{{id}}/accept-invite",
+    f"POST {V1}/playlists/{{id}}/decline-invite",
+    f"DELETE {V1}/fcm-tokens",
+    f"PUT {V1}/notifications/{{user}}/subscriptions",
+}
+REFUSED = "The database is not available."
+
+
+@pytest.fixture
+def file(store_url: str) -> Path:
+    return Path(store_url.removeprefix("sqlite:///"))
+
+
+@pytest.fixture
+def calls(file: Path) -> Iterator[system.System]:
+    with system.calls(file.parent) as calls:
+        yield calls
+
+
+@asynccontextmanager
+async def unhurried() -> AsyncIterator[None]:
+    """In the block no turn of the event loop waits for the disk, nor works for long."""
+    turns: list[float] = []
+
+    async def tick() -> None:
+        while True:
+            began = time.thread_time()
+            await asyncio.sleep(TICK)
+            turns.append(time.thread_time() - began)
+
+    ticking = asyncio.create_task(tick())
+    with blockbuster_ctx("musicsvc"):
+        yield
+    ticking.cancel()
+    assert max(turns) < LONGEST_TURN
+
+
+async def ask(client: Client, question: Question) -> Answer:
+    return await client(question.method, question.path + question.query, question.body)
+
+
+def is_refusal(answer: Answer, route: Route) -> bool:
+    """Whether it says that the write is to be tried again shortly, in the body of the endpoint's family."""
+    told = answer.status, answer.headers.get("Retry-After"), answer.json.get("message")
+    return told == (503, "1", REFUSED) and is_error(answer, route, "unavailable")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        pytest.param(errno.ENOSPC, id="full"),
+        pytest.param(errno.EROFS, id="read-only", marks=pytest.mark.slow),
+        pytest.param(errno.EIO, id="broken", marks=pytest.mark.slow),
+    ],
+)
+async def test_whoever_reads_is_answered_and_whoever_writes_is_told_to_come_back(
+    store: Store, clock: MovableClock, calls: system.System, error: int
+) -> None:
+    """Every endpoint; and it is over as soon as the disk writes again."""
+    world = World(store, clock)
+    questions = [Question(world, route) for route in ASKED]
+    async with running(store, clock) as client:
+        owner = client.holding(world.tokens[OWNER])
+        calls.fault = lambda operation, _: error if operation in {"write", "truncate", "delete"} else 0
+        async with unhurried():
+            answers = [await ask(owner, question) for question in questions]
+        calls.fault = system.no_fault
+        began = time.monotonic()
+        assert (await owner.post("artists", {"name": "Amy Beach"})).status == 201
+        assert time.monotonic() - began < 1
+    for question, answer in zip(questions, answers, strict=True):
+        if question.route.writes and endpoint(question.route) not in IDLE:
+            assert is_refusal(answer, question.route), (endpoint(question.route), answer.body)
+        else:
+            assert answer.status == question.status, (endpoint(question.route), answer.body)
+
+
+async def test_a_lock_of_another_process_that_is_let_go_in_a_second_is_waited_for(client: Client, file: Path) -> None:
+    with locked(file) as release:
+        async with unhurried():
+            waiting = asyncio.create_task(client.post("artists", {"name": "Amy Beach"}))
+            await asyncio.sleep(1)
+            assert not waiting.done()
+            for path in ("albums", "users/me", "playlists", "/readyz"):
+                assert (await client.get(path)).status == 200
+        await asyncio.to_thread(release)
+        assert (await waiting).status == 201
+
+
+@pytest.mark.slow
+async def test_a_lock_that_is_held_for_a_minute_is_503_after_five_seconds(client: Client, file: Path) -> None:
+    with locked(file) as release:
+        held = time.monotonic()
+        async with unhurried():
+            while time.monotonic() - held < 60:
+                began = time.monotonic()
+                answer = await client.post("artists", {"name": "Amy Beach"})
+                assert (answer.status, answer.headers["Retry-After"]) == (503, "1")
+                assert 4.5 < time.monotonic() - began < 7
+                assert (await client.get("albums")).status == 200
+        await asyncio.to_thread(release)
+        began = time.monotonic()
+        assert (await client.post("artists", {"name": "Amy Beach"})).status == 201
+        assert time.monotonic() - began < 1
+
+
+async def test_a_page_that_is_spoilt_while_it_is_served_is_told_and_never_passed_on(
+    store: Store,
+    clock: MovableClock,
+    world: dict[str, str],
+    file: Path,
+    seed: int,
+    caplog: pytest.LogCaptureFixture,
+    *,
+    slow: bool,
+) -> None:
+    """What is answered is what was answered before, or 500, and the log names the way out; a page put back is read."""
+    connection = apsw.Connection(str(file))
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    connection.close()
+    chance, refused = Random(seed), 0
+    async with running(store, clock) as anybody:
+        client = anybody.holding(world["demo"])
+        sound = [(await client.get(path)).json for path in READS]
+        with file.open("r+b", buffering=0) as disk:
+            pages = range(1, len(disk.read()) // PAGE)
+            for page in pages if slow else chance.sample(pages, 40):
+                disk.seek(page * PAGE)
+                kept = disk.read(PAGE)
+                disk.seek(page * PAGE)
+                disk.write(chance.randbytes(PAGE))
+                for path, before in zip(READS, sound, strict=True):
+                    answer = await client.get(path)
+                    refused += answer.status == 500
+                    assert answer.status == 500 or answer.json == before
+                disk.seek(page * PAGE)
+                disk.write(kept)
+        assert [(await client.get(path)).json for path in READS] == sound
+    assert refused
+    told = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+    assert len(told) == refused
+    assert all(line.endswith("failed: The database is damaged. Run: musicsvc db check") for line in told)
+
+
+async def test_a_chore_that_fails_every_second_is_told_of_twice_when_it_begins_and_when_it_is_over(
+    store: Store,
+    clock: MovableClock,
+    file: Path,
+    calls: system.System,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr("musicsvc.server.app.BATCH_SECONDS", 0.02)
+    caplog.set_level(logging.INFO, "musicsvc")
+    _, token = person(store, clock, "ann@label.test")
+    async with running(store, clock) as client:
+        calls.fault = lambda operation, _: errno.ENOSPC if operation == "write" else 0
+        assert await client.holding(token).get("users/me")
+        await asyncio.sleep(0.5)
+        calls.fault = system.no_fault
+        await asyncio.sleep(0.5)
+    told = [record.getMessage() for record in caplog.records if "last uses" in record.getMessage()]
+    reason = f"The disk of {file} is full. Make room on it, then try again."
+    assert told == [f"writing last uses of tokens: {reason}", "writing last uses of tokens: works again"]

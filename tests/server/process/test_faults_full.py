@@ -1,0 +1,204 @@
+"""The real programs on a disk that is really full: who reads is answered, revocations are written, nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from musicsvc.clock import Clock
+from musicsvc.config import Abuse, Limits, Settings
+from musicsvc.store import opening
+from musicsvc.store.accounts import tokens
+from musicsvc.store.doctor import files
+from musicsvc.store.engine.sqlite import reserved_space
+from tests.faults import small_disk
+from tests.support.program import Program, until
+from tests.support.raw_connection import connected, request
+from tests.support.serving import person, running
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.faults.small_disk import SmallDisk
+
+pytestmark = pytest.mark.only_on("sqlite")
+
+PEOPLE = ("ann", "ben", "cleo", "dan")
+V1 = "/api/v1"
+
+
+class Place:
+    """A data folder on the small disk, with accounts in its database, and what programs do there."""
+
+    def __init__(self, disk: SmallDisk, aside: Path) -> None:
+        self.disk = disk
+        self.url = f"sqlite:///{disk.folder / 'musicsvc.db'}"
+        self._aside = aside
+        with opening.connect(self.url) as store:
+            self.tokens = [person(store, Clock(), f"{name}@label.test")[1] for name in PEOPLE]
+            store.keep_room()
+
+    def serve(self, *options: str) -> Program:
+        """The server; what it prints goes onto another disk."""
+        return Program(self._aside, "serve", "--port", "0", *options)
+
+    def run(self, *arguments: str) -> str:
+        """What a command prints, which has to succeed."""
+        line = [sys.executable, "-m", "musicsvc", *arguments]
+        done = subprocess.run(line, capture_output=True, encoding="utf-8", timeout=60, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    def ballast(self) -> int:
+        return (self.disk.folder / reserved_space.NAME).stat().st_size
+
+
+@pytest.fixture
+def place(tmp_path: Path, store_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
+    with small_disk.mounted(tmp_path / "small") as disk:
+        monkeypatch.setenv("MUSICSVC_DATA_DIR", str(disk.folder))
+        monkeypatch.setenv("MUSICSVC_BACKUPS__EVERY_HOURS", "0")
+        shutil.copy(store_url.removeprefix("sqlite:///"), disk.folder)
+        (tmp_path / "aside").mkdir()
+        yield Place(disk, tmp_path / "aside")
+
+
+async def ask(root: str, token: str, method: str, path: str, body: bytes = b"") -> tuple[int, str | None]:
+    """Status and Retry-After of a request on a connection of its own."""
+    async with connected(root) as wire:
+        kind = ["Content-Type: application/json"] if body else []
+        await wire.send(request(method, V1 + path, f"Authorization: Bearer {token}", *kind, body=body))
+        answer = await wire.answer()
+        return answer.status, answer.headers.get("Retry-After")
+
+
+async def write(root: str, token: str) -> tuple[int, str | None]:
+    """A write that needs some room."""
+    return await ask(root, token, "POST", "/artists", json.dumps({"name": "Amy", "description": "x" * 9000}).encode())
+
+
+async def written_out(root: str, token: str) -> None:
+    """Write until the disk takes no more."""
+    deadline = time.monotonic() + 20
+    while (await write(root, token))[0] == 201:
+        assert time.monotonic() < deadline, "the disk does not get full"
+
+
+@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.slow)])
+async def test_a_full_disk_keeps_nobody_from_reading_and_no_token_alive(place: Place, workers: str) -> None:
+    ann, ben, cleo, dan = place.tokens
+    with place.serve("--workers", workers) as program:
+        root = program.root
+        assert [(await ask(root, token, "GET", "/users/me"))[0] for token in place.tokens] == [200] * 4
+        place.disk.fill()
+        await written_out(root, ann)
+        assert await write(root, ann) == (503, "1")
+        fresh = place.run("token", "regenerate", "1")
+        place.run("token", "revoke", "2")
+        place.run("access", "revoke", "cleo@label.test")
+        place.run("user", "suspend", "dan@label.test")
+        for token, status in ((ann, 401), (fresh, 200), (ben, 401), (cleo, 403), (dan, 403)):
+            assert (await ask(root, token, "GET", "/users/me"))[0] == status
+        assert await write(root, fresh) == (503, "1")
+        place.disk.empty()
+        began = time.monotonic()
+        assert (await write(root, fresh))[0] == 201
+        assert time.monotonic() - began < 1
+        until(lambda: place.ballast() == reserved_space.SIZE, 5)
+    assert "Traceback" not in program.err
+
+
+async def test_a_server_starts_on_a_full_disk(place: Place) -> None:
+    place.disk.fill()
+    with place.serve() as program:
+        root = program.root
+        assert (await ask(root, place.tokens[0], "GET", "/users/me"))[0] == 200
+        await written_out(root, place.tokens[0])
+        place.run("token", "revoke", "1")
+        assert (await ask(root, place.tokens[0], "GET", "/users/me"))[0] == 401
+    assert "Traceback" not in program.err
+
+
+def test_commands_work_on_a_full_disk_where_no_server_runs(place: Place) -> None:
+    place.disk.fill()
+    place.run("token", "revoke", "1")
+    shown = json.loads(place.run("token", "list", "--json"))
+    assert [token["state"] for token in shown] == ["revoked", "valid", "valid", "valid"]
+
+
+async def test_files_that_may_not_grow_are_a_full_disk_too_and_end_with_the_limit(
+    tmp_path: Path, store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """RLIMIT_FSIZE, which needs no rights and no mount."""
+    monkeypatch.setenv("MUSICSVC_DATA_DIR", str(Path(store_url.removeprefix("sqlite:///")).parent))
+    with opening.connect(store_url) as store:
+        ann = person(store, Clock(), "ann@label.test")[1]
+    with Program(tmp_path, "serve", "--port", "0") as program:
+        root, pid = program.root, program.process.pid
+        assert (await write(root, ann))[0] == 201
+        _, hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, hard))
+        assert await write(root, ann) == (503, "1")
+        assert (await ask(root, ann, "GET", "/users/me"))[0] == 200
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (hard, hard))
+        began = time.monotonic()
+        assert (await write(root, ann))[0] == 201
+        assert time.monotonic() - began < 1
+
+
+def test_a_disk_too_small_for_the_ballast_is_told_with_what_it_lacks(place: Place) -> None:
+    (place.disk.folder / reserved_space.NAME).unlink()
+    (place.disk.folder / "large").write_bytes(bytes(18 * 1024 * 1024))
+    says = rf"There is no room for {place.disk.folder}/ballast, and revocations may fail on a full disk\. Give the disk"
+    line = [sys.executable, "-m", "musicsvc", "init"]
+    done = subprocess.run(line, capture_output=True, encoding="utf-8", timeout=60, check=False)
+    assert (done.returncode, len(re.findall(rf"(?m)^{says} [0-9.]+ MB more room\.$", done.stderr))) == (0, 1), done
+    with place.serve() as program:
+        assert program.root
+        until(lambda: re.search(says, program.err))
+        (finding,) = files.of_ballast(place.disk.folder / "musicsvc.db")
+        time.sleep(2.5)
+        assert len(re.findall(f"keeping room for revocations: {says}", program.err)) == 1
+        wanting = re.fullmatch(
+            r"Revocations may fail on a full disk\. Give it ([0-9.]+) MB more room\.", finding.way_out
+        )
+        assert wanting is not None
+        assert 1 < float(wanting[1]) < 10
+        os.truncate(place.disk.folder / "large", 18 * 1024 * 1024 - int(float(wanting[1]) * 1e6))
+        until(lambda: "keeping room for revocations: works again" in program.err)
+    assert place.ballast() == reserved_space.SIZE
+
+
+def test_a_read_only_disk_is_told_in_one_line(place: Place) -> None:
+    subprocess.run(["mount", "-o", "remount,ro", place.disk.folder], check=True)
+    line = [sys.executable, "-m", "musicsvc", "serve", "--port", "0"]
+    done = subprocess.run(line, capture_output=True, encoding="utf-8", timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), done
+    assert done.stderr.endswith("Its disk must have room, and let files be made beside it.\n")
+
+
+async def test_who_is_revoked_for_abuse_on_a_full_disk_is_revoked_for_good(place: Place) -> None:
+    strict = Settings(limits=Limits(local=True, token="20/minute"), abuse=Abuse(refusals=10))
+    with opening.connect(place.url) as store:
+        async with running(store, Clock(), strict) as client:
+            hammering = client.holding(place.tokens[0])
+            place.disk.fill()
+            deadline = time.monotonic() + 20
+            while (await hammering.get("users/me")).status != 401:
+                assert time.monotonic() < deadline, "the token lives on"
+            while store.read(lambda: tokens.get(1).revoked_at).result() is None:
+                assert time.monotonic() < deadline, "not written"
+                await asyncio.sleep(0.05)
+    with opening.connect(place.url) as store:
+        assert store.read(lambda: tokens.get(1).revoked_at).result() is not None

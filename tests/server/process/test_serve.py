@@ -1,0 +1,276 @@
+"""`musicsvc serve` as a process: it starts, refuses to start, ends, and keeps its workers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import time
+from contextlib import AsyncExitStack, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from musicsvc.store import opening
+from musicsvc.store.engine import url as database_url
+from tests.support import malformed_requests
+from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON, SOUND
+from tests.support.program import Program, is_running, until
+from tests.support.raw_connection import Wire, connected, request
+from tests.support.serving import person
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from musicsvc.clock import MovableClock
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks at processes in /proc")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The data folder of the programs that the test starts."""
+    monkeypatch.setenv("MUSICSVC_DATA_DIR", str(tmp_path / "folder"))
+    return tmp_path
+
+
+@pytest.fixture
+def migrated(folder: Path, store_url: str, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The same, on a fresh database of the run's store."""
+    monkeypatch.setenv("MUSICSVC_DATABASE_URL", store_url)
+    return folder
+
+
+@pytest.fixture
+def token(store_url: str, clock: MovableClock) -> str:
+    """The token of ann@label.test, whose time runs from now."""
+    clock.advance(time.time_ns() // 1000 - clock.now())
+    with opening.connect(store_url) as store:
+        return person(store, clock, "ann@label.test")[1]
+
+
+@pytest.fixture
+def serve(migrated: Path) -> Iterator[Callable[..., Program]]:
+    """Starts a server on a free port."""
+    started: list[Program] = []
+
+    def start(*options: str) -> Program:
+        started.append(Program(migrated, "serve", "--port", "0", *options).__enter__())
+        return started[-1]
+
+    yield start
+    for program in started:
+        program.__exit__()
+
+
+def refused(*arguments: str) -> str:
+    """The one line that the program says before it exits with 1."""
+    line = [sys.executable, "-m", "musicsvc", *arguments]
+    done = subprocess.run(line, capture_output=True, encoding="utf-8", timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), done
+    return done.stderr
+
+
+def proc(pid: int, name: str) -> Path:
+    return Path(f"/proc/{pid}") / name
+
+
+@pytest.mark.parametrize("host", ["127.0.0.77777", "a" * 70])
+@pytest.mark.usefixtures("folder")
+def test_a_host_that_is_none_is_told_so_and_not_to_be_reachable(host: str) -> None:
+    assert refused("serve", "--host", host).startswith(f"Error: {host} is no host name or address of this machine")
+
+
+def sockets(pid: int) -> int:
+    """How many sockets the process has."""
+    found = 0
+    for entry in proc(pid, "fd").iterdir():
+        with suppress(FileNotFoundError):  # closed meanwhile
+            found += str(entry.readlink()).startswith("socket:")
+    return found
+
+
+def token_command(*arguments: str) -> str:
+    """What `musicsvc token` prints, in a process of its own."""
+    line = [sys.executable, "-m", "musicsvc", "token", *arguments]
+    return subprocess.run(line, capture_output=True, encoding="utf-8", check=True).stdout.strip()
+
+
+async def status(wire: Wire, method: str, target: str, token: str | None = None) -> int:
+    """The status of one request over the connection."""
+    await wire.send(request(method, target, *([f"Authorization: Bearer {token}"] if token else [])))
+    return (await wire.answer()).status
+
+
+@pytest.mark.only_on("sqlite")
+async def test_serve_makes_its_database_and_answers_on_uvloop(folder: Path) -> None:
+    with Program(folder, "serve", "--port", "0") as program:
+        async with connected(program.root) as wire:
+            assert [await status(wire, "GET", path) for path in (ALBUMS, "/healthz", "/readyz")] == [200] * 3
+        assert "uvloop" in proc(program.process.pid, "maps").read_text("utf-8")
+        file = folder / "folder" / "musicsvc.db"
+        assert (stat.S_IMODE(file.stat().st_mode), stat.S_IMODE(file.parent.stat().st_mode)) == (0o600, 0o700)
+        assert program.err == f"Made the database {file}\nmusicsvc listens on {program.root}\n"
+        assert program.end(signal.SIGTERM) == 0
+        assert program.out == ""
+
+
+async def test_the_wire_holds_on_uvloop_too(serve: Callable[..., Program], token: str) -> None:
+    program = serve()
+    await malformed_requests.check_no_http(program.root)
+    await malformed_requests.check_odd_targets(program.root)
+    await malformed_requests.check_bodies(program.root, token)
+    for count in (1, 5):
+        async with connected(program.root) as wire:
+            await wire.send(request("GET", ALBUMS) * count)
+            wire.end()
+            assert [(await wire.answer()).status for _ in range(count)] == [200] * count
+            assert await wire.rest() == b""
+    assert program.end(signal.SIGTERM) == 0
+    assert program.err == f"musicsvc listens on {program.root}\n"
+
+
+@pytest.mark.usefixtures("migrated")
+def test_a_port_that_is_taken_is_told_in_one_line() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        told = f"Error: Port {port} of 127.0.0.1 is taken. Choose another one with --port.\n"
+        assert refused("serve", "--port", str(port)) == told
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.only_on("sqlite")
+def test_a_port_that_is_taken_is_told_in_one_line_where_there_is_no_database_yet() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert refused("serve", "--port", str(port)).startswith(f"Error: Port {port} of 127.0.0.1 is taken.")
+
+
+@pytest.mark.usefixtures("migrated")
+def test_what_cannot_be_served_is_told_in_one_line() -> None:
+    told = refused("serve", "--tls-cert", "missing.pem", "--tls-key", "missing.pem")
+    assert told == "Error: missing.pem cannot be read: No such file or directory.\n"
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_database_of_another_schema_is_refused_with_the_way_out(
+    new_database: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = new_database(migrated=False)
+    monkeypatch.setenv("MUSICSVC_DATABASE_URL", url)
+    assert (
+        refused("serve", "--port", "0") == f"Error: {database_url.named(url)} has no tables yet. Run: musicsvc init\n"
+    )
+
+
+async def test_an_upload_under_way_is_finished_before_the_end(serve: Callable[..., Program], token: str) -> None:
+    program = serve()
+    head = request("POST", ARTISTS, f"Authorization: Bearer {token}", JSON, f"Content-Length: {len(SOUND)}")
+    async with connected(program.root) as wire, connected(program.root) as idle:
+        assert await status(idle, "GET", ALBUMS) == 200
+        await wire.send(head + SOUND[:3])
+        await asyncio.sleep(0.2)
+        program.process.send_signal(signal.SIGTERM)
+        assert await idle.rest() == b""
+        with pytest.raises(ConnectionRefusedError):
+            async with connected(program.root):
+                pass
+        await wire.send(SOUND[3:])
+        answer = await wire.answer()
+        assert (answer.status, answer.headers["Connection"]) == (201, "close")
+    assert program.process.wait(10) == 0
+
+
+@pytest.mark.parametrize(("number", "workers"), [(signal.SIGTERM, "1"), (signal.SIGINT, "2")])
+async def test_a_second_signal_ends_at_once(
+    serve: Callable[..., Program], token: str, number: int, workers: str
+) -> None:
+    program = serve("--workers", workers)
+    async with connected(program.root) as wire:
+        assert await status(wire, "GET", ALBUMS) == 200  # else the worker may not have begun when the signal comes
+        await wire.send(request("POST", ARTISTS, f"Authorization: Bearer {token}", JSON, "Content-Length: 9"))
+        await asyncio.sleep(0.2)
+        program.process.send_signal(number)
+        await asyncio.sleep(0.3)
+        assert program.process.poll() is None
+        began = time.monotonic()
+        assert program.end(number) == 1
+        assert time.monotonic() - began < 1
+    assert "Traceback" not in program.err
+
+
+@pytest.mark.usefixtures("migrated")
+@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_is_heeded_from_the_line_on_that_says_where_it_listens(number: int, workers: str) -> None:
+    line = [sys.executable, "-m", "musicsvc", "serve", "--port", "0", "--workers", workers]
+    with subprocess.Popen(line, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        next(each for each in process.stderr if "listens on" in each)
+        process.send_signal(number)
+        rest = process.stderr.read()
+    assert (process.returncode, "Traceback" in rest) == (0, False), rest
+
+
+async def test_workers_are_replaced_and_end_together(serve: Callable[..., Program]) -> None:
+    program = serve("--workers", "2")
+    root = program.root
+    until(lambda: len(program.workers) == 2)
+    killed, kept = program.workers
+    os.kill(killed, signal.SIGKILL)
+    until(lambda: len(set(program.workers) - {killed}) == 2)
+    assert kept in program.workers
+    async with connected(root) as wire:
+        assert await status(wire, "GET", ALBUMS) == 200
+    workers = program.workers
+    os.killpg(program.process.pid, signal.SIGINT)  # as a terminal does: to all of them
+    assert program.process.wait(10) == 0
+    until(lambda: not any(map(is_running, workers)), 1)
+    (told,) = program.err.splitlines()[1:]
+    line = json.loads(told)
+    assert (line["level"], line["logger"]) == ("warning", "musicsvc")
+    assert line["message"] == f"worker {killed} ended (SIGKILL); another one takes its place"
+
+
+async def test_workers_do_not_outlive_their_supervisor(serve: Callable[..., Program]) -> None:
+    program = serve("--workers", "2")
+    root = program.root
+    until(lambda: len(program.workers) == 2)
+    workers = program.workers
+    async with connected(root) as wire:
+        assert await status(wire, "GET", ALBUMS) == 200
+        program.process.kill()
+        assert await wire.rest() == b""
+    until(lambda: not any(map(is_running, workers)), 5)
+    with pytest.raises(ConnectionRefusedError):
+        async with connected(root):
+            pass
+
+
+async def test_a_token_revoked_by_another_process_is_refused_on_every_open_connection(
+    serve: Callable[..., Program], token: str
+) -> None:
+    program = serve("--workers", "2")
+    root = program.root
+    until(lambda: len(program.workers) == 2)
+    async with AsyncExitStack() as stack:
+        wires: list[Wire] = []
+        idle = {}
+        for at in range(200):
+            wires.append(await stack.enter_async_context(connected(root)))
+            assert await status(wires[-1], "GET", "/api/v1/albums", token) == 200
+            if at == 0:
+                idle = {pid: sockets(pid) for pid in program.workers}
+            elif all(sockets(pid) > idle[pid] for pid in idle):
+                break
+        fresh = ""
+        for command, expected in (("revoke", 401), ("reinstate", 200), ("regenerate", 401)):
+            fresh = token_command(command, "1")
+            assert [await status(wire, "GET", ALBUMS, token) for wire in wires] == [expected] * len(wires)
+        assert [await status(wire, "GET", ALBUMS, fresh) for wire in wires] == [200] * len(wires)

@@ -1,0 +1,75 @@
+"""The CPU time of the worst bodies: none keeps the event loop from answering others."""
+
+from __future__ import annotations
+
+import gc
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from musicsvc.server.request.bodies import MAX_BODY, SMALL
+from tests.rights.table import endpoint
+from tests.rights.world import OWNER, World
+from tests.support import worst_bodies
+from tests.support.endpoint_cases import ASKED, Question
+from tests.support.raw_connection import request
+from tests.support.threaded_server import LOOP_SECONDS, TRIES, Connection, server_beside
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from musicsvc.clock import MovableClock
+    from musicsvc.server.routes.route import Route
+    from musicsvc.store.engine.store import Store
+    from tests.support.threaded_server import Cost
+
+SERVER_SECONDS = 0.15  # of all threads: the event loop waits for the interpreter while another thread has it
+LARGEST_ANSWER = 128 * 1024
+STRIDE = 6  # without --slow each route gets every sixth body, another selection than the route before
+
+
+@pytest.fixture(autouse=True)
+def few_objects() -> Iterator[None]:
+    """Keep the objects of other tests out of the garbage collector's sight, as the server does with its own."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+@pytest.mark.parametrize("size", [SMALL, MAX_BODY], ids=["small", "large"])
+def test_no_body_costs_more_than_it_may(store: Store, clock: MovableClock, slow: bool, size: int) -> None:
+    world = World(store, clock, ())
+    routes = [route for route in ASKED if route.body is not None]
+    with server_beside(store, clock) as server, closing(Connection(server.port, server.thread)) as connection:
+        for number, route in enumerate(routes):
+            question = Question(world, route)
+            for kind, make in selected(route, size, number, all_of_them=slow):
+                raw = post(question, world.tokens[OWNER], make())
+                cost = cheapest(connection, raw)
+                place = f"{kind} to {endpoint(route)}: {cost}"
+                assert cost.status in {400, 422}, place
+                assert cost.size <= LARGEST_ANSWER, place
+                assert cost.loop <= LOOP_SECONDS, place
+                assert cost.server <= SERVER_SECONDS, place
+
+
+def selected(route: Route, size: int, number: int, *, all_of_them: bool) -> list[Any]:
+    assert route.body is not None
+    found = worst_bodies.bodies(route.body, size)
+    return found if all_of_them else found[number % STRIDE :: STRIDE]
+
+
+def cheapest(connection: Connection, raw: bytes) -> Cost:
+    """Return the cost of the first try that is within the bounds, else that of the last."""
+    for _ in range(TRIES):
+        cost = connection.cost(raw)
+        if cost.loop <= LOOP_SECONDS and cost.server <= SERVER_SECONDS:
+            break
+    return cost
+
+
+def post(question: Question, token: str | None, body: bytes) -> bytes:
+    headers = (f"Authorization: Bearer {token}", "Content-Type: application/json")
+    return request(question.method, question.path, *headers, body=body)

@@ -1,0 +1,109 @@
+"""Every field of every body, at its bounds: what is taken, and what is refused under its name."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from musicsvc.server.routes.paths import V1
+from musicsvc.server.routes.table import ROUTES
+from musicsvc.store.accounts import users
+from musicsvc.store.models import Album, AlbumArtist, Artist, Track
+from tests.rights.table import endpoint
+from tests.rights.world import OWNER, World
+from tests.support.endpoint_cases import Question, is_error
+from tests.support.field_rules import FIELDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from musicsvc.clock import MovableClock
+    from musicsvc.server.routes.route import Route
+    from musicsvc.store.engine.store import Store
+    from tests.support.field_rules import Rule
+    from tests.support.serving import Answer, Client
+
+WITH_BODY = {endpoint(route): route for route in ROUTES if route.body is not None}
+ABSENT = object()
+# A body that holds what the rules name below its fields.
+WHOLE = {f"PUT {V1}/notifications/{{user}}/subscriptions": {"selections": [{"notif_id": "a", "channels": {}}]}}
+
+
+def test_every_field_has_a_rule() -> None:
+    assert set(FIELDS) == set(WITH_BODY)
+    for place, route in WITH_BODY.items():
+        assert route.body is not None
+        fields = {field.alias or name for name, field in route.body.model_fields.items()}
+        assert {path for path in FIELDS[place] if "." not in path} == fields, place
+
+
+async def test_every_field_is_taken_within_its_bounds_and_refused_beyond_them(
+    anonymous: Client, store: Store, clock: MovableClock
+) -> None:
+    world = fill(store, clock)
+    client = anonymous.holding(world.tokens[OWNER])
+    wrong, asked = [], 0
+    for place, route in WITH_BODY.items():
+        question = Question(world, route)
+        base = WHOLE.get(place, question.body)
+        for path, value, taken in cases(FIELDS[place]):
+            asked += 1
+            unique = {"email": f"new{asked}@label.test"} if "email" in base else {}
+            answer = await client(route.method, question.path, with_value(base | unique, path, value))
+            expected = answer.status in {route.status, 409} if taken else refuses(answer, route, path)
+            if not expected:
+                wrong.append((place, path, repr(value)[:60], answer.status, answer.body[:200]))
+        answer = await client(route.method, question.path, [base])
+        assert (answer.status, list(answer.json["errors"])) == (422, ["body"]), place
+    assert wrong == []
+
+
+def refuses(answer: Answer, route: Route, path: str) -> bool:
+    """Whether the answer refuses this field and no other."""
+    if answer.status != 422 or not is_error(answer, route, "validation_failed"):
+        return False
+    fields = list(answer.json["errors"])
+    return bool(fields) and all(f"{field}.".startswith(f"{path}.") for field in fields)
+
+
+def fill(store: Store, clock: MovableClock) -> World:
+    """Accounts 1 to 10 beside the caller; artists 1 to 51 and an album of the caller's; tracks 1 to 501."""
+
+    def others() -> None:
+        for number in range(10):
+            users.create(f"other{number}@label.test", now=clock.now())
+
+    def catalog() -> None:
+        made = {"created_at": clock.now()}
+        manager = world.ids[OWNER]
+        Artist.insert_many([{"name": "Artist", "manager": manager} | made for _ in range(51)]).execute()
+        Track.insert_many([{"name": "Track", "duration": 1} | made for _ in range(501)]).execute()
+        AlbumArtist.create(album=Album.create(name="Album", **made), artist=1, position=0)
+
+    store.write(others).result()
+    world = World(store, clock, ())
+    world.do(catalog)
+    return world
+
+
+def cases(rules: Mapping[str, Rule]) -> Iterator[tuple[str, Any, bool]]:
+    """A path, a value for it, and whether that is taken."""
+    for path, rule in rules.items():
+        yield from ((path, value, True) for value in rule.taken)
+        yield from ((path, value, False) for value in rule.refused)
+        if None not in rule.refused:
+            yield path, None, not rule.required
+        yield path, ABSENT, not rule.required
+
+
+def with_value(base: dict[str, Any], path: str, value: Any) -> Any:
+    """The body with this value at the path, such as `plays.0.listener`."""
+    body = json.loads(json.dumps(base))
+    *above, last = path.split(".")
+    place = body
+    for each in above:
+        place = place[int(each)] if isinstance(place, list) else place[each]
+    place.pop(last, None)
+    if value is not ABSENT:
+        place[last] = value
+    return body

@@ -1,0 +1,183 @@
+"""What large bodies may hold, and how they may be sent."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from musicsvc.server.request import bodies
+from musicsvc.server.request.bodies import MAX_CHUNKS
+from musicsvc.server.schemas.json_size import MAX_VALUES
+from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON, check_sound
+from tests.support.raw_connection import chunked, connected, request
+from tests.support.serving import Client, person, running
+from tests.support.threaded_server import LOOP_SECONDS, TRIES, Connection, server_beside
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from musicsvc.clock import MovableClock
+    from musicsvc.store.engine.store import Store
+
+GET = request("GET", ALBUMS)
+TOO_MANY = f"Must hold at most {MAX_VALUES:,} values in all."
+BYTES, PAUSE_SECONDS = 3000, 0.0001
+CHUNKED = "Transfer-Encoding: chunked"
+
+
+def with_values(count: int, **fields: Any) -> dict[str, Any]:
+    """Return a body of exactly so many values: its fields, an array, and the integers in it."""
+    return {**fields, "junk": [0] * (count - len(fields) - 1)}
+
+
+async def test_a_body_has_a_bound_on_its_values(client: Client) -> None:
+    name = "Barbara, Strozzi [{\\,"
+    assert (await client.post("artists", with_values(MAX_VALUES, name=name))).status == 201
+    answer = await client.post("artists", with_values(MAX_VALUES + 1, name=name))
+    assert (answer.status, answer.json["errors"]) == (422, {"body": TOO_MANY})
+
+
+async def test_signs_within_strings_are_no_values(client: Client) -> None:
+    for text in (",[{" * 300_000, '\\"' * 10 + ',"[' * 150_000, "\\" * 200_000 + "," * 60_000):
+        assert (await client.post("artists", {"junk": text, "name": "Strozzi"})).status == 201
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "errors"),
+    [
+        ("messaging/messages", {"conversation_id": [1] * 500_000}, {"conversation_id": "Must be an integer."}),
+        ("collections", {"name": 1, "track_ids": [1] * 60_000}, {"name": "Must be a string."}),
+        ("collections", {"track_ids": [1] * 60_000, "name": ""}, {"track_ids": "Must hold at most 500 entries."}),
+        ("plays", {"plays": [{"track_id": 1, "a": {}}] * 20_000}, {"plays": "Must hold at most 1000 entries."}),
+        ("artists", {f"key{number}": 0 for number in range(60_000)}, {}),
+    ],
+    ids=["a scalar", "before", "the array", "objects", "members"],
+)
+async def test_beyond_the_bound_the_first_values_are_still_checked(
+    client: Client, path: str, body: Any, errors: dict[str, str]
+) -> None:
+    """Nothing is claimed of what stands further on: fields that have not been seen are not missing."""
+    data = json.dumps(body, separators=(",", ":")).encode()
+    answer = await client.post(path, data=data, headers={"Content-Type": "application/json"})
+    found = answer.json["errors"]
+    assert (answer.status, found.pop("body")) == (422, TOO_MANY)
+    assert errors.items() <= found.items()
+    assert "This field is required." not in found.values()
+
+
+async def test_malformed_text_beyond_the_bound_is_400(client: Client) -> None:
+    zeros = b"0," * MAX_VALUES
+    for text in (
+        b'{"a":1,"a":1,"b":[%s0]}',
+        b'{"a":[1,,%s0]}',
+        b'{"a":NaN,"b":[%s0]}',
+        b"[" * 60_000 + b'%s"a',
+        b'"\xff"%s',
+    ):
+        answer = await client.post("artists", data=text % zeros, headers={"Content-Type": "application/json"})
+        assert answer.status == 400, text[:20]
+
+
+async def test_the_errors_of_an_answer_have_a_bound(client: Client) -> None:
+    play = {"track_id": 0, "played_at": 0, "listener": 0, "duration_ms": -1, "client_id": 0}
+    few = (await client.post("plays", {"plays": [play] * 250})).json["errors"]
+    assert len(few) == 1000
+    many = (await client.post("plays", {"plays": [play] * 251})).json["errors"]
+    assert many.pop("body") == "Has 1,004 errors; the first 1,000 are listed."
+    assert many == few
+
+
+async def test_unknown_channels_are_named_but_not_all_of_them_and_not_at_length(client: Client) -> None:
+    long, path = "k" * 101, "notifications/me/subscriptions"
+    channels = {long: True, **{f"c{number}": True for number in range(5000)}, "email": 1}
+    answer = await client.put(path, {"selections": [{"notif_id": "a", "channels": channels}]})
+    place = "selections.0.channels"
+    unknown = [f"{'k' * 100}…", *(f"c{number}" for number in range(9))]
+    errors = dict.fromkeys((f"{place}.{name}" for name in unknown), "There is no such key.")
+    assert answer.json["errors"] == errors | {f"{place}.email": "Must be true or false."}
+
+
+async def test_bodies_on_their_way_share_a_bound_and_give_it_back(
+    store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bodies, "MAX_HELD", 100_000)
+    token = person(store, clock, "ann@label.test")[1]
+    body = json.dumps({"junk": "x" * 80_000, "name": "Strozzi"}).encode()
+    raw = request("POST", ARTISTS, JSON, f"Authorization: Bearer {token}", body=body)
+    async with running(store, clock) as server, connected(server.root) as slow, connected(server.root) as quick:
+        await slow.send(raw[:-1])
+        await asyncio.sleep(0.2)
+        await quick.send(raw)
+        refused = await quick.answer()
+        assert (refused.status, refused.json["status"]) == (503, "error")
+        assert refused.headers["Retry-After"] == "1"
+        await slow.send(raw[-1:])
+        assert (await slow.answer()).status == 201
+        async with connected(server.root) as again:
+            await again.send(raw)
+            assert (await again.answer()).status == 201
+
+
+async def test_a_body_may_come_in_so_many_chunks(client: Client) -> None:
+    head = (f"Authorization: Bearer {client.token}", JSON, CHUNKED)
+    text = json.dumps({"name": "Strozzi", "junk": "x" * MAX_CHUNKS}).encode()
+    pieces = [text[at : at + 1] for at in range(MAX_CHUNKS - 1)]
+    for last, status in (([text[MAX_CHUNKS - 1 :]], 201), ([text[MAX_CHUNKS - 1 : -1], text[-1:]], 413)):
+        async with connected(client.root) as wire:
+            await wire.send(request("POST", ARTISTS, *head, body=chunked(*pieces, *last)))
+            answer = await wire.answer()
+            check_sound(answer)
+            assert answer.status == status
+
+
+async def test_chunks_that_nobody_reads_end_the_connection(anonymous: Client) -> None:
+    async with connected(anonymous.root) as wire:
+        await wire.send(request("POST", ARTISTS, JSON, CHUNKED, body=b"1\r\n{\r\n"))
+        answer = await wire.answer()
+        assert (answer.status, answer.headers["Connection"]) == (401, "close")
+        assert await wire.rest() == b""
+    async with connected(anonymous.root) as wire:  # all of them have come, so there is nothing to be read
+        await wire.send(request("POST", ARTISTS, JSON, CHUNKED, body=chunked(b"{}")) + GET)
+        assert [(await wire.answer()).status for _ in range(2)] == [401, 200]
+
+
+async def test_framing_that_outweighs_its_content_is_400(client: Client) -> None:
+    head = (f"Authorization: Bearer {client.token}", JSON, CHUNKED)
+    for extension, status in ((2**19, 201), (2**22, 400)):
+        async with connected(client.root) as wire:
+            body = b"c;%s\r\n%s\r\n0\r\n\r\n" % (b"e" * extension, b'{"name":"x"}')
+            sending = asyncio.create_task(wire.send(request("POST", ARTISTS, *head, body=body)))
+            answer = await wire.answer()
+            assert answer.status == status
+            sending.cancel()
+    assert (await client.get("artists")).json["artists"]["total"] == 1
+
+
+def in_chunks(text: bytes) -> list[bytes]:
+    return [chunked(*(text[at : at + 1] for at in range(len(text))))]
+
+
+def in_bytes(text: bytes) -> list[bytes]:
+    return [text[at : at + 1] for at in range(BYTES)]
+
+
+@pytest.mark.parametrize(("way", "status"), [(in_chunks, 413), (in_bytes, 400)])
+def test_no_way_of_sending_a_body_costs_more_than_it_may(
+    store: Store, clock: MovableClock, way: Callable[[bytes], list[bytes]], status: int
+) -> None:
+    _, token = person(store, clock, "ann@label.test")
+    pieces = way(b'{"name":"%s"}' % (b"x" * 200_000))
+    framing = f"Content-Length: {BYTES}" if way is in_bytes else CHUNKED
+    head = request("POST", ARTISTS, f"Authorization: Bearer {token}", JSON, framing)
+    with server_beside(store, clock) as server:
+        for _ in range(TRIES):
+            with closing(Connection(server.port, server.thread)) as connection:
+                cost = connection.cost(head, *pieces, pause=PAUSE_SECONDS if way is in_bytes else 0)
+            assert cost.status == status
+            if cost.loop <= LOOP_SECONDS:
+                return
+    pytest.fail(f"{cost}")

@@ -1,0 +1,96 @@
+"""The event loop answers and nothing else: it waits for no disk, no database and no computing."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from blockbuster import blockbuster_ctx
+
+from musicsvc.store.accounts import users
+from tests.rights.table import endpoint
+from tests.rights.world import OWNER, World
+from tests.support.endpoint_cases import ASKED, Question
+from tests.support.query_count import queries
+from tests.support.serving import Answer, Client, running
+
+if TYPE_CHECKING:
+    import pytest
+
+    from musicsvc.clock import MovableClock
+    from musicsvc.store.engine.store import Store
+
+
+async def test_no_endpoint_blocks_the_event_loop(
+    store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("musicsvc.server.app.BATCH_SECONDS", 0.05)
+    world = World(store, clock)
+    questions = [Question(world, route) for route in ASKED]
+    async with running(store, clock) as client:
+        owner = client.holding(world.tokens[OWNER])
+        threads: set[str] = set()
+        with queries(store, lambda _: threads.add(threading.current_thread().name)), blockbuster_ctx("musicsvc"):
+            got = {endpoint(question.route): (await ask(owner, question)).status for question in questions}
+            await asyncio.sleep(0.1)
+    assert got == {endpoint(question.route): question.status for question in questions}
+    assert threads
+    assert all(name.startswith("store-") for name in threads), threads
+
+
+async def ask(client: Client, question: Question) -> Answer:
+    return await client(question.method, question.path + question.query, question.body)
+
+
+async def test_a_slow_unit_holds_up_nobody_else(client: Client, store: Store) -> None:
+    """While a reader and the writer are at work, others read."""
+    release = threading.Event()
+    slow = [store.read(release.wait), store.write(release.wait)]
+    try:
+        for path in ("albums", "users/me", "/healthz", "/readyz", "/docs"):
+            began = time.monotonic()
+            assert (await client.get(path)).status == 200
+            assert time.monotonic() - began < 1
+        waiting = asyncio.create_task(client.post("artists", {"name": "Amy Beach"}))
+        assert (await client.get("artists")).json["artists"]["total"] == 0
+    finally:
+        release.set()
+    assert (await waiting).status == 201
+    assert [unit.result() for unit in slow] == [True, True]
+
+
+async def test_hashing_holds_up_nobody_else_and_a_long_line_is_told_to_come_back(anonymous: Client) -> None:
+    def register(number: int) -> asyncio.Task[Answer]:
+        body = {"email": f"person{number}@new.test", "password": "three romances"}
+        return asyncio.create_task(anonymous.post("auth/register", body))
+
+    crowd = [register(number) for number in range(60)]
+    await asyncio.sleep(0.05)
+    began = time.monotonic()
+    assert (await anonymous.get("albums")).status == 200
+    assert time.monotonic() - began < 1
+    answers = await asyncio.gather(*crowd)
+    statuses = [answer.status for answer in answers]
+    assert set(statuses) == {200, 503}
+    assert statuses.count(200) >= 34  # two at work, 32 in line
+    assert {answer.headers.get("Retry-After") for answer in answers} == {None, "1"}
+
+
+async def test_a_fault_of_ours_is_500_with_a_number_and_nothing_else(
+    client: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("a secret of the inside")
+
+    monkeypatch.setattr(users, "create", broken)
+    body = {"email": "ann@new.test", "password": "three romances"}
+    answer = await client.post("auth/register", body, headers={"X-Request-Id": "told-by-the-client"})
+    assert answer.status == 500
+    message = "Something went wrong here. Name request told-by-the-client to the operator."
+    assert answer.json == {"status": "error", "message": message, "errors": {}}
+    (record,) = [record for record in caplog.records if record.levelname == "ERROR"]
+    assert "told-by-the-client" in record.getMessage()
+    assert "a secret of the inside" in str(record.exc_info)
+    assert (await client.get("albums")).status == 200

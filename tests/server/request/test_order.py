@@ -1,0 +1,331 @@
+"""The order of checks, proved for every endpoint of the table (contract.md, section 1)."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import re
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import pytest_asyncio
+
+from musicsvc.config import Access as AccessSettings
+from musicsvc.config import Limits, Metrics, Server, Settings
+from musicsvc.server.routes.paths import INSIGHTS
+from musicsvc.server.routes.route import Access, Family, Quota, Route
+from musicsvc.server.routes.table import ROUTES
+from musicsvc.store.accounts import api_access, users
+from tests.rights.table import RIGHTS, endpoint, key
+from tests.rights.world import OWNER, World
+from tests.support.endpoint_cases import UNAUTHENTICATED, Question, each, is_error, takes_id
+from tests.support.raw_connection import connected, request
+from tests.support.serving import Answer, Client, running
+from tests.support.shared_server import Shared, on_shared_loop, shared_server
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from musicsvc.clock import MovableClock
+    from musicsvc.store.engine.store import Store
+    from tests.support import databases
+
+METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"}
+CONTACT = "api@music.test"
+HTTPS = "X-Forwarded-Proto: https"
+JSON = "Content-Type: application/json"
+
+
+def is_unauthenticated(answer: Answer, route: Route, reason: str | None) -> bool:
+    challenge = f'Bearer error="invalid_token", error_description="{reason}"' if reason else "Bearer"
+    body = {"success": False, "message": "Unauthenticated.", "error": "unauthorized"}
+    wanted = body if route.family is Family.INSIGHTS else UNAUTHENTICATED
+    return (answer.status, answer.headers["WWW-Authenticate"], answer.json) == (401, challenge, wanted)
+
+
+@each(lambda route: route.access is not Access.OPEN)
+@on_shared_loop
+async def test_a_token_that_is_none_is_401_everywhere(shared: Shared, route: Route) -> None:
+    world = shared.world(("bad token", "expired token", "revoked token"))
+    question, token = Question(world, route), world.tokens[OWNER]
+    given = ["", "Bearer", "Bearer ", "nonsense", str(token), f"Basic {token}", f"Token {token}", f"Bearer: {token}"]
+    given += [f"Bearer {token}x", f"Bearer x{token}", f"Bearer {str(token)[:-1]}", f"Bearer {token} {token}"]
+    given += [f'Bearer "{token}"', f"Bearer  {token}", f"Bearer {token},Bearer {token}", "Bearer \udcff"]
+    async with connected(shared.client.root) as wire:
+        for value in given:
+            await wire.send(request(question.method, question.path, f"Authorization: {value}"))
+            assert is_unauthenticated(await wire.answer(), route, "unknown"), value
+        for who, reason in (("bad token", "unknown"), ("expired token", "expired"), ("revoked token", "revoked")):
+            await wire.send(request(question.method, question.path, f"Authorization: Bearer {world.tokens[who]}"))
+            assert is_unauthenticated(await wire.answer(), route, reason), who
+        twice = [f"Authorization: Bearer {token}"] * 2
+        await wire.send(request(question.method, question.path, *twice))
+        assert is_unauthenticated(await wire.answer(), route, "unknown")
+        if route.access is Access.TOKEN:
+            await wire.send(request(question.method, question.path))
+            assert is_unauthenticated(await wire.answer(), route, None)
+
+
+@each(lambda route: route.access is not Access.OPEN)
+@on_shared_loop
+async def test_an_account_without_access_is_told_where_to_ask(shared_hosted: Shared, route: Route) -> None:
+    world = shared_hosted.world(("without access", "suspended"))
+    path = Question(world, route).path
+    for who, words in (("without access", f"no API access. Ask for it at {CONTACT}."), ("suspended", "suspended")):
+        client = shared_hosted.client.holding(world.tokens[who])
+        answer = await client(route.method, path, headers={"X-Forwarded-Proto": "https"})
+        assert answer.status == 403
+        assert is_error(answer, route, "forbidden")
+        assert words in answer.json["message"]
+
+
+@each()
+@on_shared_loop
+async def test_other_methods_are_405_and_a_slash_at_the_end_is_404(shared: Shared, route: Route) -> None:
+    question = Question(shared.world(()), route)
+    allowed = {other.method for other in ROUTES if other.path == route.path}
+    allowed |= {"HEAD"} if "GET" in allowed else set()
+    for method in METHODS - allowed:
+        answer = await shared.client(method, question.path)
+        assert (answer.status, answer.headers["Allow"]) == (405, ", ".join(sorted(allowed)))
+        assert method == "HEAD" or is_error(answer, route, "method_not_allowed")
+    for method in METHODS - {"HEAD"}:
+        answer = await shared.client(method, f"{question.path}/")
+        assert answer.status == 404, method
+        assert is_error(answer, route, "not_found")
+
+
+@each(lambda route: route.method == "GET" and route.path != "/metrics")  # which is never the same twice
+@on_shared_loop
+async def test_head_is_get_without_its_body(shared: Shared, route: Route) -> None:
+    world = shared.world(("bad token",))
+    question = Question(world, route)
+    for who in (OWNER, "no token", "bad token"):
+        holder = shared.client.holding(world.tokens[who])
+        got = await holder.get(question.path + question.query)
+        head = await holder("HEAD", question.path + question.query)
+        assert (head.status, head.body) == (got.status, b"")
+        assert lasting(head) == lasting(got)
+
+
+def lasting(answer: Answer) -> dict[str, str]:
+    """The headers that do not differ from one answer to the next."""
+    return {name: value for name, value in answer.headers.items() if name.lower() not in {"date", "x-request-id"}}
+
+
+CLIMBERS = ("without access", "stranger")  # who else goes down the ladder
+
+
+@each()
+@on_shared_loop
+async def test_each_fault_is_told_before_the_next(shared_hosted: Shared, route: Route) -> None:
+    """From a request that is wrong in every way, each fault is mended in turn; what is told is always the next one."""
+    for name, raw, status in ladder(shared_hosted.world(CLIMBERS), route):
+        async with connected(shared_hosted.client.root) as wire:
+            await wire.send(raw)
+            answer = await asyncio.wait_for(wire.answer(), 5)
+        assert answer.status == status, (name, answer.body)
+
+
+BEFORE_LIMITS = {"framing", "https", "path", "method", "access"}
+
+
+@each(lambda route: route.family is not Family.PLAIN)
+async def test_a_spent_limit_is_told_in_its_place(store: Store, clock: MovableClock, route: Route) -> None:
+    """Down the same ladder, with all limits spent: 429 takes the place of 401 and of all that comes after 403."""
+    world = World(store, clock, CLIMBERS)
+    async with hosted(store, clock, token="1/hour", address="1/hour") as client:
+        holders = [client.holding(world.tokens[who]) for who in (OWNER, "stranger")]
+        for spender in (client, *holders):
+            assert (await spender.get("albums", headers={"X-Forwarded-Proto": "https"})).status == 200
+        rungs = list(ladder(world, route))
+        bare = request(route.method, Question(world, route).path, HTTPS)
+        for name, raw, status in [*rungs, ("token", bare, 401)]:
+            async with connected(client.root) as wire:
+                await wire.send(raw)
+                answer = await asyncio.wait_for(wire.answer(), 5)
+            assert answer.status == (status if name in BEFORE_LIMITS else 429), (name, answer.body)
+            if answer.status == 429:
+                assert is_error(answer, route, "rate_limited")
+                whose = "your address" if name == "token" else "this token"
+                assert re.match(f"The limit of 1 request an hour.* for {whose},? is spent. ", answer.json["message"])
+                assert 3500 < int(answer.headers["Retry-After"]) <= 3600
+        world.do(lambda: api_access.revoke(users.get(world.ids[OWNER]), now=clock.now()))
+        answer = await holders[0](route.method, Question(world, route).path, headers={"X-Forwarded-Proto": "https"})
+        assert answer.status == (429 if route.access is Access.OPEN else 403)
+
+
+@each(lambda route: route.limit)
+async def test_a_limit_beside_the_tokens_has_the_same_place(store: Store, clock: MovableClock, route: Route) -> None:
+    world = World(store, clock, CLIMBERS)
+    async with hosted(store, clock, **{quota.value: "1/hour" for quota in Quota}) as client:
+        question = Question(world, route)
+        assert route.limit is not None
+        for status in (question.status, 429):
+            answer = await client.holding(world.tokens[OWNER])(
+                route.method, question.path, question.body, headers={"X-Forwarded-Proto": "https"}
+            )
+            assert answer.status == status, answer.body
+        for name, raw, status in ladder(world, route):
+            async with connected(client.root) as wire:
+                await wire.send(raw)
+                answer = await asyncio.wait_for(wire.answer(), 5)
+            assert answer.status == (status if name in {*BEFORE_LIMITS, "token"} else 429), (name, answer.body)
+            assert answer.status != 429 or f'"{route.limit.value}";r=0' in answer.headers["RateLimit"]
+
+
+@each(lambda route: route.family is Family.PLAIN)
+async def test_what_is_no_api_has_no_limit(store: Store, clock: MovableClock, route: Route) -> None:
+    question = Question(World(store, clock, ()), route)
+    async with hosted(store, clock, address="1/hour") as client:
+        for _ in range(3):
+            answer = await client(route.method, question.path, headers={"X-Forwarded-Proto": "https"})
+            assert answer.status == question.status
+            assert "RateLimit" not in answer.headers
+
+
+@asynccontextmanager
+async def hosted(store: Store, clock: MovableClock, **limits: str) -> AsyncIterator[Client]:
+    """A server on the internet, as far as it knows."""
+    async with running(store, clock, hosted_settings(**limits)) as client:
+        yield client
+
+
+def hosted_settings(**limits: str) -> Settings:
+    server, metrics = Server(public_url="https://music.example.test"), Metrics(allow=("127.0.0.1",))
+    contact = AccessSettings(contact_email=CONTACT)
+    return Settings(server=server, metrics=metrics, access=contact, limits=Limits.model_validate(limits))
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared_hosted(
+    template: databases.Template, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Shared]:
+    """Such a server for all tests that ask for it; its address limit is for all of them together."""
+    settings = hosted_settings(address="1000000/hour", register="1000000/hour")
+    async with shared_server(template, tmp_path_factory.mktemp("hosted"), settings) as server:
+        yield server
+
+
+def ladder(world: World, route: Route) -> Iterator[tuple[str, bytes, int]]:
+    """The name of the fault that comes next, the request that has it and all after it, the status."""
+    question = Question(world, route)
+    missing = question.about(2**53 - 1) if takes_id(route) else question.path
+    worst = f"?{twice(route)}"
+    bad = ["Authorization: Bearer nonsense", "Content-Type: text/plain", "Content-Length: 9999999"]
+    if not route.plain_http:
+        yield "framing", request("OPTIONS", f"{missing}/{worst}", "Content-Length: x", *bad[:2]), 400
+        yield "https", request("OPTIONS", f"{missing}/{worst}", *bad), 403
+    yield "path", request("OPTIONS", f"{missing}/{worst}", HTTPS, *bad), 404
+    yield "method", request("OPTIONS", missing + worst, HTTPS, *bad), 405
+    if route.access is not Access.OPEN:
+        yield "token", request(route.method, missing + worst, HTTPS, *bad), 401
+        refused = f"Authorization: Bearer {world.tokens['without access']}"
+        yield "access", request(route.method, missing + worst, HTTPS, refused, *bad[1:]), 403
+    sound = [HTTPS, f"Authorization: Bearer {world.tokens[OWNER]}"]
+    if route.body is not None:
+        yield "media type", request(route.method, missing + worst, *sound, *bad[1:]), 415
+        yield "size", request(route.method, missing + worst, *sound, JSON, bad[2]), 413
+        yield "JSON", request(route.method, missing + worst, *sound, JSON, body=b'{"'), 400
+    yield from below_the_body(world, question, worst, sound)
+
+
+def below_the_body(world: World, question: Question, worst: str, sound: list[str]) -> Iterator[tuple[str, bytes, int]]:
+    """What is told once the body can be read."""
+    route = question.route
+    faulty = json.dumps(all_faulty(route)).encode() if route.body is not None else b""
+    kind = [JSON] if route.body is not None else []
+    if takes_id(route):
+        missing = question.about(2**53 - 1) + worst
+        yield "subject", request(route.method, missing, *sound, *kind, body=faulty), 404
+    if strangers := [right for right in RIGHTS[key(route)].values() if right.stranger]:
+        other = Question(world, route, strangers[0], who="stranger")
+        theirs = [HTTPS, f"Authorization: Bearer {world.tokens['stranger']}", *kind]
+        refusal = strangers[0].stranger
+        told = 422 if route.find is None else refusal  # what the body names is looked at after its fields
+        yield "right", request(route.method, other.path + worst, *theirs, body=faulty), told
+        yield "right alone", request(route.method, other.path, *theirs, body=json_of(other)), refusal
+    if faulty or twice(route):
+        yield "fields", request(route.method, question.path + worst, *sound, *kind, body=faulty), 422
+    whole = request(route.method, question.path + question.query, *sound, *kind, body=json_of(question))
+    yield "nothing", whole, question.status
+    if route.conflicts and route.body is not None:
+        yield "conflict", whole, 409
+
+
+def json_of(question: Question) -> bytes:
+    return b"" if question.body is None else json.dumps(question.body).encode()
+
+
+def all_faulty(route: Route) -> dict[str, Any]:
+    """A body in which every field is of a wrong type."""
+    fields = route.body.model_fields if route.body is not None else {}
+    return {field.alias or name: {"wrong": True} for name, field in fields.items()}
+
+
+def twice(route: Route) -> str:
+    """A query in which every parameter stands twice."""
+    if route.query is None:
+        return ""
+    names = [field.alias or name for name, field in route.query.model_fields.items()]
+    return "&".join(f"{name}=1&{name}=1" for name in names)
+
+
+@pytest.mark.parametrize("path", [INSIGHTS, f"{INSIGHTS}/", f"{INSIGHTS}/nothing", f"{INSIGHTS}/tracks/1/nothing"])
+async def test_an_unknown_path_below_the_insights_answers_in_their_body(client: Client, path: str) -> None:
+    answer = await client.get(path)
+    assert (answer.status, list(answer.json), answer.json["error"]) == (
+        404,
+        ["success", "message", "error"],
+        "not_found",
+    )
+
+
+@pytest.mark.parametrize("path", [f"{INSIGHTS}x", "/api/v1/producer-intelligence", "/", "/api", "/API/v1/albums"])
+async def test_an_unknown_path_elsewhere_answers_in_the_general_body(client: Client, path: str) -> None:
+    answer = await client.get(path)
+    assert answer.status == 404
+    assert answer.json == {"status": "error", "message": "There is nothing at this path.", "errors": {}}
+
+
+SOURCES = {
+    "body",
+    "query",
+    "caller",
+    "now",
+    "site",
+    "settings",
+    "peer",
+    "metrics",
+    "subject",
+    "prepared",
+    "answer",
+    "pictures",
+}
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=endpoint)
+def test_every_parameter_of_a_handler_has_a_source(route: Route) -> None:
+    there: dict[str, Any] = {
+        "body": route.body,
+        "query": route.query,
+        "subject": route.find,
+        "prepared": route.prepare,
+        "caller": route.access is not Access.OPEN,
+    }
+    sources = {name for name in SOURCES if there.get(name, True)} | (set() if route.find else {*route.parameters})
+    assert taken_by(route.handler) <= sources
+    assert taken_by(route.prepare) <= sources - {"subject", "prepared"}
+    if route.find is not None:
+        assert len(route.parameters) == 1
+        _, *rest = inspect.signature(route.find).parameters
+        assert rest in ([], ["by"])
+        assert not rest or route.access is Access.TOKEN
+    if route.access is Access.PUBLIC:
+        assert "caller" in taken_by(route.handler) or route.answer == route.public_answer
+
+
+def taken_by(function: Any) -> set[str]:
+    return set(inspect.signature(function).parameters) if function is not None else set()

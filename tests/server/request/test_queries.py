@@ -1,0 +1,144 @@
+"""The number of database queries of an answer does not grow with its rows."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from musicsvc.clock import MINUTE
+from musicsvc.server.routes.paths import INSIGHTS, V1
+from musicsvc.server.routes.route import Access, Family, Route, Router
+from musicsvc.server.routes.table import ROUTES
+from musicsvc.server.schemas.fields import Pages
+from musicsvc.store.catalog import albums, artists, tracks
+from musicsvc.store.messaging import notifications
+from musicsvc.store.playlists import collections
+from musicsvc.store.plays import ingest
+from tests.paging import world as worlds
+from tests.paging.lists import LISTS
+from tests.rights.table import endpoint
+from tests.support.query_count import queries, questions
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from musicsvc.clock import MovableClock
+    from musicsvc.store.engine.store import Store
+    from tests.paging.world import World
+    from tests.support.serving import Client
+
+MANY = 20  # rows; of an artist's tracks and albums the figures show ten
+MOST = 8  # queries of a page
+EXPORT = f"{INSIGHTS}/export"
+PAGED = [route for route in ROUTES if route.query is not None and issubclass(route.query, Pages)]
+# Every other read whose answer can hold rows; each is asked by an owner of one row and by one of many.
+UNPAGED: Mapping[str, Any] = {
+    f"GET {V1}/users/search?query=fan&limit={{rows}}": None,
+    f"GET {V1}/albums/{{album}}?with=genres,tags": None,
+    f"GET {V1}/tracks/{{track}}": None,
+    f"GET {V1}/collections/{{collection}}": None,
+    f"GET {V1}/notifications/me/subscriptions": None,
+    f"GET {INSIGHTS}/tracks/{{track}}/charts?timeframe={{timeframe}}": None,
+    f"GET {INSIGHTS}/tracks/{{track}}/realtime": None,
+    f"GET {INSIGHTS}/albums/{{album}}": None,
+    f"GET {INSIGHTS}/albums/{{album}}/charts?timeframe={{timeframe}}": None,
+    f"GET {INSIGHTS}/artists/{{artist}}": None,
+    f"GET {INSIGHTS}/artists/{{artist}}/charts?timeframe={{timeframe}}": None,
+    f"GET {INSIGHTS}/artists/{{artist}}/collaborations": None,
+    f"POST {EXPORT}/csv": {"type": "tracks"},
+    f"POST {EXPORT}/json": {"type": "albums"},
+    f"POST {EXPORT}/report": {"include_charts": True},
+    f"POST {EXPORT}/pdf": {},
+}
+CONSTANT = {f"GET {V1}/cover-art/templates", f"GET {EXPORT}/formats", f"GET {V1}/openapi.json"}
+
+
+def shows_rows(route: Route) -> bool:
+    """Whether an answer of this read can hold rows."""
+    if route.writes or route.family is Family.PLAIN:
+        return False
+    return route.answer is None or '"array"' in json.dumps(route.answer.model_json_schema())
+
+
+def test_every_read_that_shows_rows_is_asked_below() -> None:
+    router = Router(ROUTES)
+    unpaged = [asked.partition("?")[0].replace("{", "").replace("}", "").split() for asked in UNPAGED]
+    asked = {*map(endpoint, PAGED), *(endpoint(router.match(*each)[0]) for each in unpaged), *CONSTANT}
+    assert asked == {endpoint(route) for route in ROUTES if shows_rows(route)}
+
+
+async def test_a_page_of_many_rows_takes_as_many_queries_as_one_of_one_row(
+    anonymous: Client, store: Store, clock: MovableClock
+) -> None:
+    world = store.write(partial(worlds.build, anonymous.root, clock.now())).result()
+    found = {}
+    for route in PAGED:
+        view = next(view for view in LISTS[route.path](world) if len(view.rows) > MANY)
+        for token in (world.tokens["ann"], *([None] if route.access is Access.PUBLIC else [])):
+            path = f"GET {V1}/{view.path}?perPage="
+            asked = [await count(store, anonymous.holding(token), f"{path}{size}") for size in (1, 100)]
+            found[route.path, token is None] = asked
+        with queries(store) as made:
+            await anonymous.holding(world.tokens["ann"]).get(f"{view.path}?perPage=1&page=2")
+        skipping = [event.sql for event in made if "OFFSET" in event.sql]
+        assert [skips_keys_alone(sql) for sql in skipping] == [True], (route.path, skipping)
+    assert {place: asked for place, asked in found.items() if not 0 < asked[1] <= asked[0] <= MOST} == {}
+
+
+def skips_keys_alone(sql: str) -> bool:
+    """Whether the OFFSET is that of a subquery that selects one column: no column, join or count of a shown row."""
+    before, _, after = sql.partition("OFFSET")
+    if not re.match(r" (\?|%s)\)", after):
+        return False
+    opened, start = 1, len(before)
+    while opened:
+        start -= 1
+        opened += {")": 1, "(": -1}.get(before[start], 0)
+    return re.match(r'\(SELECT "\w+"\."\w+" FROM ', before[start:]) is not None
+
+
+async def test_an_answer_of_many_rows_takes_as_many_queries_as_one_of_one_row(
+    anonymous: Client, store: Store, clock: MovableClock
+) -> None:
+    world = worlds.World(anonymous.root, clock.now())
+    owners = [store.write(partial(add_owner, world, rows)).result() for rows in (1, MANY)]
+    found = {}
+    for asked, body in UNPAGED.items():
+        found[asked] = [
+            await count(store, anonymous.holding(owner["token"]), asked.format(**owner), body) for owner in owners
+        ]
+    assert {place: asked for place, asked in found.items() if not 0 < asked[1] <= asked[0]} == {}
+
+
+async def count(store: Store, client: Client, asked: str, body: Any = None) -> int:
+    """How many queries an answer takes."""
+    with queries(store) as made:
+        method, path = asked.split()
+        answer = await client(method, path, body)
+    assert answer.status == 200, (asked, answer.body)
+    return questions(made)
+
+
+def add_owner(world: World, rows: int) -> dict[str, Any]:
+    """An account with so many of everything, each played and shared with another artist; in a unit of work."""
+    accounts = [worlds.add_account(world, f"fan {rows} {each}") for each in range(rows)]
+    token, owner = accounts[0]
+    others = [artists.create(f"Artist {each}", None, None, now=world.now, by=owner).id for each in range(rows)]
+    main = artists.create("Main", None, None, now=world.now, by=owner).id
+    records = [albums.create({"name": "Album"}, main, [f"word {rows}"], now=world.now, by=owner).id for _ in others]
+    made = []
+    for album in records:
+        for on in {album, records[0]}:
+            values = {"name": "Track", "duration": 1, "album_id": on}
+            words = [f"tag {rows} {each}" for each in range(rows)]
+            credit = [main, *others]
+            made.append(tracks.create(values, credit, genre=f"Genre {album}", words=words, now=world.now, by=owner).id)
+    heard = [ingest.Heard(track, world.now) for track in made]
+    heard += [ingest.Heard(made[0], world.now - each * MINUTE) for each in range(rows)]
+    ingest.report(heard, now=world.now, by=owner)
+    notifications.choose(owner.user_id, [(f"n{each}", {"email": True}) for each in range(rows)])
+    collection = collections.create("All", None, made, now=world.now, by=owner).id
+    subjects = {"artist": main, "album": records[0], "track": made[0], "collection": collection}
+    return subjects | {"token": token, "rows": rows, "timeframe": "90d" if rows == 1 else "1y"}

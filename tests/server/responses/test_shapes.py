@@ -1,0 +1,58 @@
+"""Each tier is given exactly its keys, in the order in which they are documented."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
+
+from musicsvc.server.routes.route import JSON_MEDIA, Access
+from tests.paging import world as worlds
+from tests.rights.world import OWNER, World
+from tests.support.endpoint_cases import ASKED, Question
+
+if TYPE_CHECKING:
+    from musicsvc.clock import MovableClock
+    from musicsvc.store.engine.store import Store
+    from tests.support.serving import Client
+
+
+async def test_every_read_has_the_keys_of_its_tier_and_no_others(
+    anonymous: Client, store: Store, clock: MovableClock
+) -> None:
+    filled = store.write(partial(worlds.build, anonymous.root, clock.now())).result()
+    client = anonymous.holding(filled.tokens["ann"])
+    world = World(store, clock)
+    for route in ASKED:
+        if route.method != "GET" or route.answer is None or route.media != JSON_MEDIA:
+            continue
+        question = Question(world, route)
+        # The filled world's first, where there is one that ann may read; else the owner's.
+        paths = [question.about(1) + question.query, question.path + question.query]
+        answers = [await client.get(paths[0]), await client.holding(world.tokens[OWNER]).get(paths[1])]
+        assert answers[-1].status == 200, paths
+        for answer in answers:
+            if answer.status == 200:
+                check(answer.json, route.answer, paths[0])
+        if route.access is Access.PUBLIC:
+            public = await anonymous.get(paths[0])
+            assert public.status == 200
+            check(public.json, route.public_answer or route.answer, f"{paths[0]} without a token")
+
+
+def check(value: Any, schema: type[BaseModel], place: str) -> None:
+    """The value is of the schema, and each object's keys stand as the schema has them."""
+    in_order(value, schema.model_validate(value), place)
+
+
+def in_order(value: Any, model: Any, place: str) -> None:
+    if isinstance(model, list):
+        for one, each in zip(value, model, strict=True):
+            in_order(one, each, place)
+    elif isinstance(model, BaseModel):
+        fields = type(model).model_fields
+        aliases = {name: field.alias or name for name, field in fields.items()}
+        assert list(value) == [aliases[name] for name in fields if name in model.model_fields_set], place
+        for name in model.model_fields_set:
+            in_order(value[aliases[name]], getattr(model, name), place)

@@ -1,0 +1,89 @@
+"""The recorded traffic of `fixtures/traffic/`: honest clients are never punished, attacks are, and soon."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import pytest
+
+from musicsvc.clock import SECOND
+from musicsvc.config import Abuse
+from musicsvc.store.abuse import earlier_reads, rules
+from musicsvc.store.activity.calls import Entry
+from tests.support.traffic import Bucket, FixedWindow, Limit, Profile, SlidingWindow, profiles
+
+RULES = Abuse()
+SOON = 60 * SECOND
+LIMITS = {"ours": SlidingWindow, "fixed windows": FixedWindow, "a bucket": Bucket}
+HONEST, ATTACKS = profiles("honest"), profiles("attacks")
+
+
+def judged(entries: list[Entry]) -> rules.Verdict | None:
+    """The verdict on all calls of an account, whose own reads are all the log knows."""
+    known = earlier_reads.read_before_in(entries, entries)
+    return rules.judge(earlier_reads.without(entries, known), RULES)
+
+
+def refusals_passed(entries: list[Entry]) -> int | None:
+    """When the contract's threshold is passed, word for word: 100 refusals in 300 s, no pause as told between."""
+    run: deque[int] = deque()
+    back_at = 0
+    for entry in entries:
+        if entry.retry_after is None:
+            continue
+        if entry.at >= back_at:
+            run.clear()
+        run.append(entry.at)
+        while run[0] <= entry.at - 300 * SECOND:
+            run.popleft()
+        if len(run) == 100:
+            return entry.at
+        back_at = entry.at + entry.retry_after * SECOND
+    return None
+
+
+def probes_passed(entries: list[Entry]) -> int | None:
+    """The same of 50 different resources in 60 s with under 10 % successes."""
+    seen = [entry for entry in entries if entry.status < 429 and (entry.status not in {403, 404} or entry.resource)]
+    for entry in seen:
+        window = [each for each in seen if entry.at - 60 * SECOND < each.at <= entry.at]
+        denied = {each.resource for each in window if each.status in {403, 404}}
+        if len(denied) >= 50 and sum(each.status < 400 for each in window) * 10 < len(window):
+            return entry.at
+    return None
+
+
+def test_there_are_enough_of_them_and_each_has_a_name_and_a_sentence() -> None:
+    assert len(HONEST) >= 10
+    assert len(ATTACKS) >= 10
+    assert len({profile.name for profile in HONEST + ATTACKS}) == len(HONEST + ATTACKS)
+    assert all(profile.about.endswith(".") for profile in HONEST + ATTACKS)
+    assert not any(profile.rule for profile in HONEST)
+
+
+@pytest.mark.parametrize("limit", LIMITS.values(), ids=LIMITS)
+@pytest.mark.parametrize("profile", HONEST, ids=lambda each: each.name)
+def test_an_honest_client_is_never_punished(profile: Profile, limit: type[Limit]) -> None:
+    assert judged(profile.entries(limit())) is None
+
+
+@pytest.mark.parametrize("limit", LIMITS.values(), ids=LIMITS)
+@pytest.mark.parametrize("profile", ATTACKS, ids=lambda each: each.name)
+def test_an_attack_is_punished_within_a_minute_of_passing_the_threshold(profile: Profile, limit: type[Limit]) -> None:
+    entries = profile.entries(limit())
+    verdict = judged(entries)
+    assert verdict is not None
+    assert verdict.rule == profile.rule
+    passed = probes_passed(entries) if verdict.rule == "probing" else refusals_passed(entries)
+    assert passed is not None
+    assert passed <= verdict.at <= passed + SOON
+
+
+def test_to_the_letter_the_threshold_would_punish_clients_that_obey() -> None:
+    to_the_letter = {p.name for p in HONEST if refusals_passed(p.entries(SlidingWindow()))}
+    assert to_the_letter == {"eight threads"}
+
+
+def test_the_same_description_gives_the_same_traffic() -> None:
+    for profile in HONEST[:6]:
+        assert profile.entries(SlidingWindow()) == profile.entries(SlidingWindow())

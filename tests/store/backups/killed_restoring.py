@@ -1,0 +1,102 @@
+"""Restores, killed before each of their steps: `python -m tests.store.backups.killed_restoring FOLDER KIND EVERY`.
+
+FOLDER holds `new.db`, a backup, and `old`, the data folder as it is before (KIND says in which state). Prints at how
+many steps it was killed.
+"""
+
+import shutil
+import sys
+from pathlib import Path
+
+import apsw
+
+from musicsvc.clock import SECOND, parse
+from musicsvc.store.backups import restore as restore_backup
+from musicsvc.store.backups import verify
+from musicsvc.store.engine.sqlite import files
+from tests.faults import killing
+
+NOW = parse("2026-03-01T12:00:00Z")
+
+
+def names(path: Path) -> set[str]:
+    """The tags of a database."""
+    connection = apsw.Connection(str(path))
+    try:
+        assert connection.execute("PRAGMA integrity_check").get == "ok"
+        return {str(name) for (name,) in connection.execute("SELECT name FROM tag")}
+    finally:
+        connection.close()
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """What is in the folder."""
+    return {file.name: file.read_bytes() for file in folder.iterdir()}
+
+
+class Scene:
+    """One database, restored and killed again and again."""
+
+    def __init__(self, folder: Path, kind: str) -> None:
+        self._folder, self._kind = folder, kind
+        self._data = folder / "data"
+        self._path = self._data / "musicsvc.db"
+        self._new = folder / "new.db"
+        self._before = contents(folder / "old")
+
+    def restore(self, now: int = NOW) -> None:
+        restore_backup.restore(self._new, self._path, now=now)
+
+    def killed_before(self, step: int) -> bool:
+        """Whether the restore was killed; what it left is checked, and restored once more."""
+        shutil.rmtree(self._data, ignore_errors=True)
+        shutil.copytree(self._folder / "old", self._data)
+        killed = killing.killed_before(step, lambda _count: self.restore())
+        self._check()
+        self.restore(NOW + SECOND)
+        assert names(self._path) == {"new"}, step
+        self._check_kept()
+        assert not [file.name for file in self._data.iterdir() if file.name.startswith(".")]
+        return killed
+
+    def _check(self) -> None:
+        """The database is the old one or the new one, whole."""
+        if self._kind == "missing":
+            assert not self._path.exists() or names(self._path) == {"new"}
+        elif self._kind == "damaged":
+            if self._path.read_bytes() != self._before["musicsvc.db"]:
+                assert names(self._path) == {"new"}
+            self._check_kept()
+        else:
+            # A copy, for what is stale beside the file is to be stale for the next restore too.
+            copy = self._folder / "copy"
+            shutil.rmtree(copy, ignore_errors=True)
+            shutil.copytree(self._data, copy)
+            files.examine(copy / "musicsvc.db")
+            assert names(copy / "musicsvc.db") in ({"old", "late"}, {"new"})
+
+    def _check_kept(self) -> None:
+        """Whatever was there before is there still, under whichever name."""
+        if self._kind == "damaged":
+            now = list(contents(self._data).values())
+            assert all(part in now for name, part in self._before.items() if not name.endswith("-shm"))
+        elif self._kind != "missing":
+            kept = [file for file in self._data.iterdir() if "-before-restore-" in file.name]
+            assert {"old", "late"} in [names(file) for file in kept]
+            for file in kept:
+                assert verify.prove(file).rows
+
+
+def main(folder: str, kind: str, every: str) -> None:
+    """Kill until a restore comes to its end."""
+    scene = Scene(Path(folder), kind)
+    killed = 0
+    for step in killing.rounds(int(every)):
+        if not scene.killed_before(step):
+            break
+        killed += 1
+    print(killed)  # noqa: T201 - its result
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,295 @@
+"""A backup holds one moment of a database that is written meanwhile; nothing else ever bears a backup's name."""
+
+import shutil
+import stat
+import subprocess
+import sys
+import threading
+import time
+from functools import partial
+from pathlib import Path
+
+import apsw
+import pytest
+
+from musicsvc.errors import Failure
+from musicsvc.store import opening
+from musicsvc.store.backups import create, verify
+from musicsvc.store.backups import folder as backup_folder
+from musicsvc.store.engine.binding import current
+from musicsvc.store.engine.store import Store
+from musicsvc.store.models import Genre, Tag
+from tests.faults import disk, small_disk
+
+pytestmark = pytest.mark.only_on("sqlite")
+ROOT = Path(__file__).resolve().parents[3]
+PARTS = 3
+GENRES = """
+INSERT INTO genre (name, display_name)
+WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 3999)
+SELECT 'first-' || i, printf('%1000d', i) FROM n
+"""
+TAGS = "INSERT INTO tag (name) SELECT name || '.' || part.value FROM genre, json_each('[0, 1, 2]') AS part"
+LONGEST_WAIT = 2.0  # seconds; a lock held by a backup would be waited for 5
+
+
+class Stop(Exception):
+    """Ends a backup."""
+
+
+@pytest.fixture
+def path(store: Store) -> Path:
+    """The file of an open store with a few megabytes."""
+    store.write(lambda: current().execute_sql(GENRES) and current().execute_sql(TAGS) and None).result()
+    return Path(store.url.removeprefix("sqlite:///"))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "backups"
+    made.mkdir(mode=0o700)
+    return made
+
+
+def unit(name: str) -> None:
+    """A genre and its tags: whole or not at all."""
+    Genre.insert(name=name, display_name=name).execute()
+    for part in range(PARTS):
+        Tag.insert(name=f"{name}.{part}").execute()
+
+
+def names(path: Path) -> tuple[set[str], set[str]]:
+    """The genres and tags of a backup."""
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    genres = {str(name) for (name,) in connection.execute("SELECT name FROM genre")}
+    tags = {str(name) for (name,) in connection.execute("SELECT name FROM tag")}
+    connection.close()
+    return genres, tags
+
+
+def test_a_backup_is_a_whole_database_for_its_owner_alone(store: Store, path: Path, folder: Path) -> None:
+    made = create.make(path, folder / "one.db")
+    genres, tags = store.read(
+        lambda: ({row.name for row in Genre.select()}, {row.name for row in Tag.select()})
+    ).result()
+    assert names(made.file) == (genres, tags)
+    assert made.facts == verify.prove(made.file)
+    assert (made.size, made.facts.counts["genre"]) == (made.file.stat().st_size, 4000)
+    assert [(file.name, stat.S_IMODE(file.stat().st_mode)) for file in folder.iterdir()] == [("one.db", 0o600)]
+
+
+def test_writers_go_on_through_every_slice_and_the_backup_holds_the_moment_it_began(
+    store: Store, path: Path, folder: Path
+) -> None:
+    waits: list[float] = []
+
+    def told(_done: float, _total: float) -> None:
+        began = time.monotonic()
+        store.write(lambda: unit(f"meanwhile-{len(waits)}")).result()
+        waits.append(time.monotonic() - began)
+
+    made = create.make(path, folder / "one.db", told)
+
+    assert len(waits) > 3
+    assert max(waits) < LONGEST_WAIT
+    assert names(made.file)[0] == {f"first-{number}" for number in range(4000)}
+
+
+def test_a_backup_under_concurrent_writers_holds_whole_units(store: Store, path: Path, folder: Path) -> None:
+    ended = threading.Event()
+
+    def write(thread: int) -> None:
+        number = 0
+        while not ended.is_set():
+            store.write(partial(unit, f"{thread}-{number}")).result()
+            number += 1
+
+    threads = [threading.Thread(target=write, args=(thread,)) for thread in range(4)]
+    for thread in threads:
+        thread.start()
+    made = [create.make(path, folder / f"{number}.db") for number in range(5)]
+    ended.set()
+    for thread in threads:
+        thread.join()
+
+    seen: set[str] = set()
+    for backup in made:
+        genres, tags = names(backup.file)
+        assert tags == {f"{name}.{part}" for name in genres for part in range(PARTS)}
+        assert genres >= seen
+        seen = genres
+    assert len(seen) > 4000
+
+
+def test_until_it_is_proved_a_backup_has_no_name_of_one(path: Path, folder: Path) -> None:
+    target = backup_folder.new_name(folder, 0)
+    seen: set[str] = set()
+
+    def told(_done: float, _total: float) -> None:
+        seen.update(file.name for file in folder.iterdir())
+        assert backup_folder.entries(folder) == []
+
+    create.make(path, target, told)
+    assert seen == {f".{target.name}.partial"}
+    assert [entry.file for entry in backup_folder.entries(folder)] == [target]
+
+
+@pytest.mark.parametrize("moment", [0.0, 0.5, 1.0])
+def test_a_backup_that_is_ended_leaves_nothing(path: Path, folder: Path, moment: float) -> None:
+    def told(done: float, total: float) -> None:
+        if done >= moment * total:
+            raise Stop
+
+    with pytest.raises(Stop):
+        create.make(path, folder / "one.db", told)
+    assert list(folder.iterdir()) == []
+
+
+def test_a_backup_that_was_killed_is_swept_by_the_next_and_one_under_way_is_not(path: Path, folder: Path) -> None:
+    left = folder / ".musicsvc-20260101T000000Z.db.partial"
+    left.write_bytes(b"half")
+    other = folder / ".another-program.partial"
+    other.touch()
+    with backup_folder.draft(folder / "musicsvc-20260101T000001Z.db") as under_way:
+        made = create.make(path, folder / "one.db")
+        assert {file.name for file in folder.iterdir()} == {under_way.path.name, made.file.name, other.name}
+
+
+def test_nothing_is_ever_overwritten(path: Path, folder: Path) -> None:
+    (folder / "one.db").write_text("dear to somebody")
+    with pytest.raises(Failure, match=r"one\.db is there already"):
+        create.make(path, folder / "one.db")
+
+    def told(_done: float, _total: float) -> None:
+        (folder / "two.db").write_text("came meanwhile")
+
+    with pytest.raises(Failure, match=r"two\.db is there already"):
+        create.make(path, folder / "two.db", told)
+    assert {file.name: file.read_text() for file in folder.iterdir()} == {
+        "one.db": "dear to somebody",
+        "two.db": "came meanwhile",
+    }
+
+
+def test_two_backups_of_one_second_have_two_names(folder: Path) -> None:
+    first = backup_folder.new_name(folder, 0)
+    first.touch()
+    second = backup_folder.new_name(folder, 0, "")
+    second.touch()
+    assert [entry.file.name for entry in backup_folder.entries(folder)] == [
+        "musicsvc-19700101T000000Z.db",
+        "musicsvc-19700101T000000Z-2.db",
+    ]
+
+
+def test_a_folder_that_is_not_there_is_told(path: Path, tmp_path: Path) -> None:
+    with pytest.raises(Failure, match=r"There is no folder .*none\. Make it"):
+        create.make(path, tmp_path / "none" / "one.db")
+
+
+def test_a_disk_without_room_is_told_before_anything_is_copied(
+    path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = shutil.disk_usage(folder)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _folder: usage._replace(free=1_500_000))
+    with pytest.raises(Failure, match=r"no room for a backup in .*: it needs [0-9.]+ MB, and 1\.5 MB are free"):
+        create.make(path, folder / "one.db")
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [(apsw.SQLITE_FULL, "The disk of .* is full"), (apsw.SQLITE_IOERR_WRITE, "cannot be written")],
+)
+def test_a_disk_that_fails_on_the_way_is_told_and_nothing_is_left(
+    store: Store, path: Path, folder: Path, code: int, says: str
+) -> None:
+    writes = 0
+
+    def fault(operation: str, file: str) -> None:  # noqa: ARG001 - the disk gives it
+        nonlocal writes
+        writes += operation == "write"
+        if writes > 300:
+            raise disk.error(code)
+
+    with disk.mounted(folder, fault), pytest.raises(Failure, match=says) as refusal:
+        create.make(path, folder / "one.db")
+    assert str(folder / "one.db") in refusal.value.message
+    assert "\n" not in refusal.value.message
+    assert list(folder.iterdir()) == []
+    store.write(lambda: unit("after")).result()
+    assert "after" in names(create.make(path, folder / "one.db").file)[0]
+
+
+def test_a_disk_that_runs_full_meanwhile_gives_no_backup(path: Path, tmp_path: Path) -> None:
+    with small_disk.mounted(tmp_path / "small") as small:
+
+        def told(done: float, total: float) -> None:
+            if total > 1 and done > total / 2:
+                small.fill()
+
+        target = small.folder / "one.db"
+        with pytest.raises(Failure, match=rf"The (disk of|backup) {target} (is full|cannot be written)"):
+            create.make(path, target, told)
+        small.empty()
+        assert list(small.folder.iterdir()) == []
+        create.make(path, target)
+
+
+def test_two_backups_to_one_name_are_not_made_at_once(path: Path, folder: Path) -> None:
+    with backup_folder.draft(folder / "one.db"), pytest.raises(Failure, match="is under way"):
+        create.make(path, folder / "one.db")
+    create.make(path, folder / "one.db")
+
+
+def test_a_copy_that_the_disk_spoils_is_not_kept(path: Path, folder: Path) -> None:
+    def told(done: float, total: float) -> None:
+        if done == total == 1:  # all is copied, and is to be proved
+            (draft,) = folder.iterdir()
+            with draft.open("r+b") as file:
+                file.seek(draft.stat().st_size // 2 // 4096 * 4096)
+                file.write(b"\xa5" * 8192)
+
+    with pytest.raises(Failure, match=rf"^The backup {folder}/one\.db was not kept: the copy is damaged.* db check$"):
+        create.make(path, folder / "one.db", told)
+    assert list(folder.iterdir()) == []
+
+
+def test_a_database_with_a_row_that_points_at_nothing_is_named_as_what_is_at_fault(path: Path, folder: Path) -> None:
+    connection = apsw.Connection(str(path))
+    connection.execute("INSERT INTO track_genre (track_id, genre_id) VALUES (7, 9999)")
+    connection.close()
+    with pytest.raises(
+        Failure, match=rf"^The database {path} is damaged, .*points at nothing\. Run: musicsvc db check$"
+    ):
+        create.make(path, folder / "one.db")
+    assert list(folder.iterdir()) == []
+
+
+def test_a_damaged_database_gives_no_backup(store_url: str, folder: Path) -> None:
+    with opening.connect(store_url) as store:
+        store.write(lambda: current().execute_sql(GENRES) and None).result()
+    path = Path(store_url.removeprefix("sqlite:///"))
+    content = path.read_bytes()
+    at = len(content) // 2 // 4096 * 4096
+    path.write_bytes(content[:at] + b"\xa5" * 4096 + content[at + 4096 :])
+    with pytest.raises(Failure, match="damaged"):
+        create.make(path, folder / "one.db")
+    assert list(folder.iterdir()) == []
+
+
+def test_a_backup_killed_before_any_step_leaves_no_name_and_the_next_one_tidies(
+    store: Store, path: Path, tmp_path: Path, *, slow: bool
+) -> None:
+    store.close()
+    command = [
+        sys.executable,
+        "-m",
+        "tests.store.backups.killed_backups",
+        str(path),
+        str(tmp_path),
+        "1" if slow else "15",
+    ]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 5

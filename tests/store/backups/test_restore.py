@@ -1,0 +1,318 @@
+"""A backup takes the place of the database whole or not at all, and what was there is kept."""
+
+import shutil
+import stat
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import apsw
+import pytest
+
+from musicsvc.errors import Failure
+from musicsvc.store import opening
+from musicsvc.store.backups import create, verify
+from musicsvc.store.backups import restore as restore_backup
+from musicsvc.store.engine.sqlite import file_locks
+from musicsvc.store.models import Tag
+from musicsvc.store.schema import schema
+from tests.faults import small_disk
+from tests.store.backups.killed_restoring import NOW, contents, names
+
+pytestmark = pytest.mark.only_on("sqlite")
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture
+def path(store_url: str) -> Path:
+    """A database with one tag, closed."""
+    add(store_url, "old")
+    return Path(store_url.removeprefix("sqlite:///"))
+
+
+@pytest.fixture
+def backup(new_database: Callable[..., str], tmp_path: Path) -> Path:
+    """A backup of another database."""
+    url = new_database()
+    add(url, "new")
+    return create.make(Path(url.removeprefix("sqlite:///")), tmp_path / "new.db").file
+
+
+def add(url: str, name: str) -> None:
+    with opening.connect(url) as store:
+        store.write(lambda: Tag.create(name=name)).result()
+
+
+def killed_beside_its_wal(path: Path, folder: Path) -> None:
+    """Copy the database with a WAL that holds the tag `late`, as a killed server leaves it."""
+    folder.mkdir(mode=0o700)
+    connection = apsw.Connection(str(path))
+    connection.execute("INSERT INTO tag (name) VALUES ('late')")
+    for side in ("", "-wal", "-shm"):
+        shutil.copy(f"{path}{side}", folder / f"musicsvc.db{side}")
+    connection.close()
+
+
+def restore(backup: Path, path: Path) -> restore_backup.Restored:
+    return restore_backup.restore(backup, path, now=NOW)
+
+
+def test_the_backup_stands_in_its_place_and_the_old_database_beside_it(path: Path, backup: Path) -> None:
+    before = backup.read_bytes()
+    done = restore(backup, path)
+    assert done.kept == path.with_name("musicsvc-before-restore-20260301T120000Z.db")
+    assert (names(path), names(done.kept)) == ({"new"}, {"old"})
+    assert done.facts == verify.prove(done.kept.with_name(path.name))
+    assert backup.read_bytes() == before
+    modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
+    assert set(modes.values()) == {0o600}
+    assert set(modes) == {path.name, done.kept.name, f"{path.name}.in-use", f"{path.name}.migrating"}
+    add(f"sqlite:///{path}", "later")
+    assert names(path) == {"new", "later"}
+
+
+def test_what_was_replaced_can_be_restored_in_turn(path: Path, backup: Path) -> None:
+    kept = restore(backup, path).kept
+    assert kept is not None
+    assert restore(kept, path).kept == path.with_name("musicsvc-before-restore-20260301T120000Z-2.db")
+    assert names(path) == {"old"}
+
+
+def test_a_wal_that_was_left_behind_goes_with_the_old_database(path: Path, backup: Path, tmp_path: Path) -> None:
+    killed_beside_its_wal(path, tmp_path / "killed")
+    place = tmp_path / "killed" / "musicsvc.db"
+    kept = restore(backup, place).kept
+    assert kept is not None
+    assert (names(place), names(kept)) == ({"new"}, {"old", "late"})
+
+
+def test_a_damaged_database_is_set_aside_with_all_its_parts(path: Path, backup: Path, tmp_path: Path) -> None:
+    killed_beside_its_wal(path, tmp_path / "killed")
+    place = tmp_path / "killed" / "musicsvc.db"
+    wal = place.with_name("musicsvc.db-wal").read_bytes()
+    place.write_bytes(b"noise " * 10_000)
+    kept = restore_backup.restore(backup, place, now=NOW, keep=False).kept
+    assert names(place) == {"new"}
+    assert kept is not None
+    assert kept.read_bytes() == b"noise " * 10_000
+    assert kept.with_name(f"{kept.name}-wal").read_bytes() == wal
+
+
+def test_an_old_database_is_not_kept_where_nobody_wants_it(path: Path, backup: Path) -> None:
+    assert restore_backup.restore(backup, path, now=NOW, keep=False).kept is None
+    assert names(path) == {"new"}
+    assert not list(path.parent.glob("*before*"))
+
+
+def test_a_lost_database_is_made_again(backup: Path, tmp_path: Path) -> None:
+    place = tmp_path / "fresh" / "musicsvc.db"
+    assert restore(backup, place).kept is None
+    assert names(place) == {"new"}
+    assert [stat.S_IMODE(file.stat().st_mode) for file in (place, place.parent)] == [0o600, 0o700]
+
+
+def test_a_link_leads_to_the_database_still(path: Path, backup: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link.db"
+    link.symlink_to(path)
+    restore(backup, link)
+    assert link.is_symlink()
+    assert names(path) == {"new"}
+
+
+def test_a_copy_that_was_made_by_hand_with_its_wal_is_taken_whole(path: Path, backup: Path, tmp_path: Path) -> None:
+    killed_beside_its_wal(path, tmp_path / "by-hand")
+    before = contents(tmp_path / "by-hand")
+    restore(backup, path)
+    restore(tmp_path / "by-hand" / "musicsvc.db", path)
+    assert names(path) == {"old", "late"}
+    assert contents(tmp_path / "by-hand") == before
+
+
+def _foreign(file: Path) -> None:
+    connection = apsw.Connection(str(file))
+    connection.execute("PRAGMA application_id = 1")
+    connection.close()
+
+
+def _newer(file: Path) -> None:
+    connection = apsw.Connection(str(file))
+    connection.execute("INSERT INTO schema_migration (name, applied) VALUES ('9999_later', '2030-01-01')")
+    connection.close()
+
+
+def _dangling(file: Path) -> None:
+    connection = apsw.Connection(str(file))
+    connection.execute("INSERT INTO track_tag (track_id, tag_id) VALUES (7, 1)")
+    connection.close()
+
+
+def _middle(file: Path) -> None:
+    content = file.read_bytes()
+    at = len(content) // 2 // 4096 * 4096
+    file.write_bytes(content[:at] + b"\xa5" * 4096 + content[at + 4096 :])
+
+
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        (lambda file: file.write_bytes(b""), "is empty"),
+        (lambda file: file.write_bytes(file.read_bytes()[:-4096]), "is cut short"),
+        (lambda file: file.write_bytes(b"a note\n" * 1000), "is not a SQLite database"),
+        (_middle, "is damaged"),
+        (_dangling, "is damaged: a row points at nothing"),
+        (_foreign, "belongs to another program"),
+        (_newer, "was made by a newer musicsvc. Install that version"),
+        (lambda file: file.unlink(), "There is no file"),
+    ],
+    ids=["empty", "short", "text", "middle", "dangling", "foreign", "newer", "missing"],
+)
+def test_a_backup_that_is_none_changes_nothing(
+    path: Path, backup: Path, spoil: Callable[[Path], object], says: str
+) -> None:
+    spoil(backup)
+    before = path.read_bytes()
+    with pytest.raises(Failure, match=says) as refusal:
+        restore(backup, path)
+    message = refusal.value.message
+    assert str(backup) in message
+    assert ".restoring" not in message
+    assert "\n" not in message
+    assert {name: part for name, part in contents(path.parent).items() if part} == {path.name: before}
+
+
+def test_the_database_is_no_backup_of_itself(path: Path) -> None:
+    link = path.with_name("link.db")
+    link.symlink_to(path)
+    for file, place in ((path, path), (link, path), (path, link)):
+        with pytest.raises(Failure, match="is the database itself"):
+            restore(file, place)
+    assert names(path) == {"old"}
+
+
+def test_nothing_is_restored_under_an_open_store(path: Path, backup: Path) -> None:
+    with opening.connect(f"sqlite:///{path}"), pytest.raises(Failure, match="is in use by a server"):
+        restore(backup, path)
+    assert names(path) == {"old"}
+
+
+def test_a_store_that_is_opened_during_a_restore_waits_for_it_or_is_refused(
+    path: Path, backup: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, found = f"sqlite:///{path}", list[set[str]]()
+    waiting: list[threading.Thread] = []
+
+    def open_and_read() -> None:
+        with opening.connect(url) as store:
+            found.append(store.read(lambda: {tag.name for tag in Tag.select()}).result())
+
+    def told(_done: float, _total: float) -> None:
+        if not waiting:
+            with monkeypatch.context() as patch:
+                patch.setattr(file_locks, "PATIENCE_SECONDS", 0)
+                with pytest.raises(Failure, match=r"is being restored or migrated\. Try again when that is done\."):
+                    opening.connect(url)
+        waiting.append(threading.Thread(target=open_and_read))
+        waiting[-1].start()
+        time.sleep(2 * file_locks.POLL_SECONDS)
+        assert not found
+
+    restore_backup.restore(backup, path, now=NOW, told=told)
+    for thread in waiting:
+        thread.join()
+    assert found == [{"new"}] * len(waiting)
+    assert len(waiting) > 1
+
+
+def test_nothing_is_restored_under_a_program_that_knows_no_locks_of_ours(path: Path, backup: Path) -> None:
+    shell = apsw.Connection(str(path))
+    shell.execute("SELECT count(*) FROM tag").fetchall()
+    with pytest.raises(Failure, match="is in use by a server"):
+        restore(backup, path)
+    shell.close()
+    assert names(path) == {"old"}
+    restore(backup, path)
+
+
+def test_another_programs_database_is_not_replaced(path: Path, backup: Path) -> None:
+    _foreign(path)
+    before = path.read_bytes()
+    with pytest.raises(Failure, match="belongs to another program"):
+        restore(backup, path)
+    assert path.read_bytes() == before
+
+
+def test_an_older_backup_is_restored_and_then_upgraded(path: Path, backup: Path) -> None:
+    connection = apsw.Connection(str(backup))
+    connection.execute("DELETE FROM schema_migration WHERE name = ?", (schema.known()[-1],))
+    connection.close()
+    assert restore(backup, path).facts.older
+    with pytest.raises(Failure, match=r"Run: musicsvc db upgrade"):
+        opening.connect(f"sqlite:///{path}")
+
+
+def test_a_database_that_was_left_for_good_opens_as_before(path: Path) -> None:
+    restore_backup._leave(path)
+    with opening.connect(f"sqlite:///{path}") as store:
+        assert store.read(lambda: [tag.name for tag in Tag.select()]).result() == ["old"]
+        store.write(lambda: Tag.create(name="next")).result()
+        assert path.with_name(f"{path.name}-wal").exists()
+        assert store.read(lambda: [tag.name for tag in Tag.select()]).result() == ["old", "next"]
+    assert names(path) == {"old", "next"}
+
+
+def test_progress_reaches_the_whole_and_never_exceeds_it(path: Path, backup: Path) -> None:
+    steps: list[tuple[float, float]] = []
+    restore_backup.restore(backup, path, now=NOW, told=lambda done, total: steps.append((done, total)))
+    size = backup.stat().st_size
+    assert (size, size) in steps
+    assert all(0 <= done <= total for done, total in steps)
+
+
+@pytest.mark.parametrize("moment", [0.0, 0.5, 1.0])
+def test_a_full_disk_is_told_and_the_old_database_stands(
+    path: Path, backup: Path, tmp_path: Path, moment: float
+) -> None:
+    with small_disk.mounted(tmp_path / "small") as small:
+        place = small.folder / "musicsvc.db"
+        shutil.copy(path, place)
+
+        def told(done: float, total: float) -> None:
+            if done >= moment * total:
+                small.fill()
+
+        if moment == 0:
+            small.fill()
+        with pytest.raises(Failure, match=r"There is no room in|No space left|cannot be (opened|closed)"):
+            restore_backup.restore(backup, place, now=NOW, told=told)
+        small.empty()
+        assert names(place) == {"old"}
+        assert not list(small.folder.glob(".*"))
+        restore(backup, place)
+        assert names(place) == {"new"}
+
+
+@pytest.mark.parametrize("kind", ["closed", "killed", "damaged", "missing"])
+def test_a_restore_killed_before_any_step_leaves_the_old_database_or_the_new_one(
+    path: Path,
+    backup: Path,  # noqa: ARG001 - it makes new.db
+    tmp_path: Path,
+    kind: str,
+    *,
+    slow: bool,
+) -> None:
+    old = tmp_path / "old"
+    killed_beside_its_wal(path, old)
+    if kind == "closed":
+        names(old / "musicsvc.db")  # whose end empties the WAL
+    if kind == "damaged":
+        _middle(old / "musicsvc.db")
+    if kind == "missing":
+        shutil.rmtree(old)
+        old.mkdir()
+    command = [sys.executable, "-m", "tests.store.backups.killed_restoring", str(tmp_path), kind, "1" if slow else "7"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 5

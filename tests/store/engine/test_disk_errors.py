@@ -1,0 +1,96 @@
+"""The disk fails somewhere under concurrent writers: what is refused is not there, what is acknowledged is."""
+
+from __future__ import annotations
+
+import errno
+import os
+from contextlib import ExitStack
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from musicsvc.errors import Failure
+from musicsvc.store import opening
+from musicsvc.store.engine import binding
+from musicsvc.store.models import Genre
+from tests.faults import system, workload
+from tests.faults.workload import Ledger
+from tests.support import databases
+
+if TYPE_CHECKING:
+    from musicsvc.store.engine.store import Store
+
+pytestmark = [
+    pytest.mark.only_on("sqlite"),
+    pytest.mark.skipif(not system.DESCRIPTORS.exists(), reason="looks at descriptors in /proc"),
+]
+
+LANES = 8
+ERRORS = (errno.EIO, errno.ENOSPC, errno.EROFS, errno.EDQUOT, errno.EFBIG)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A round is a test of its own, so that one of them can be run again."""
+    if "number" in metafunc.fixturenames:
+        metafunc.parametrize("number", range(500 if metafunc.config.getoption("--slow") else 12))
+
+
+class Failing:
+    """From the n-th operation on so many fail, of all kinds or of one."""
+
+    def __init__(self, chance: Random) -> None:
+        self.error = chance.choice(ERRORS)
+        self.first = int(chance.triangular(1, 250, 40))
+        self.last = self.first + chance.choice((0, 0, 3, 30, 10_000))
+        self.kinds = chance.choice(({"write"}, {"read"}, {"write", "truncate", "open", "delete"}, {"read", "write"}))
+        self.operations = 0
+
+    def __call__(self, operation: str, file: str) -> int:  # noqa: ARG002 - a Fault
+        if operation not in self.kinds:
+            return 0
+        self.operations += 1
+        return self.error if self.first <= self.operations <= self.last else 0
+
+    def __repr__(self) -> str:
+        return f"{os.strerror(self.error)} on {self.kinds}, {self.first} to {self.last}"
+
+
+def _session(store: Store, chance: Random, ledger: Ledger, session: int) -> None:
+    """A few groups of units, and readers beside them."""
+    every = chance.choice((3, 20, 4000))
+    store.write(lambda: binding.current().execute_sql(f"PRAGMA wal_autocheckpoint = {every}") and None).exception(10)
+    for number in range(8):
+        reading = store.read(lambda: Genre.select().count())
+        for settle in [ledger.submit(store, f"{session}/{lane}/{number}") for lane in range(LANES)]:
+            settle()
+        error = reading.exception(10)
+        assert error is None or isinstance(error, workload.REFUSALS), repr(error)
+
+
+def test_an_error_of_the_disk_costs_nothing_but_refusals(
+    template: databases.Template, tmp_path: Path, seed: int, number: int
+) -> None:
+    chance, ledger = Random(f"{seed}/{number}"), Ledger()
+    url = template.make(tmp_path, 0, migrated=True)
+    with opening.connect(url) as store:
+        store.write(workload.prepare).result()
+    failing = Failing(chance)
+    with system.calls(Path(url.removeprefix("sqlite:///")).parent) as calls:
+        calls.fault = failing
+        for session in range(2):
+            with ExitStack() as opened:
+                try:
+                    store = opened.enter_context(opening.connect(url))
+                except Failure as failure:
+                    assert "\n" not in failure.message  # noqa: PT017 - told in a line, whatever it was
+                    continue
+                _session(store, chance, ledger, session)
+                calls.fault = system.no_fault
+                assert workload.faults(store, ledger) == [], f"--seed {seed}: {failing}"
+                _session(store, chance, ledger, session + 10)
+                assert workload.faults(store, ledger) == [], f"--seed {seed}: {failing}"
+                calls.fault = failing
+    with opening.connect(url) as store:
+        assert workload.faults(store, ledger) == [], f"--seed {seed}: {failing}"

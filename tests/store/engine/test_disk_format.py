@@ -1,0 +1,48 @@
+"""Numbers that databases out there hold: another one in the code would read them wrongly."""
+
+from functools import partial
+
+import pytest
+
+from musicsvc.clock import DAY, parse
+from musicsvc.store.activity import log_file
+from musicsvc.store.engine.sqlite import files
+from musicsvc.store.engine.store import Store
+from musicsvc.store.models import Play, PlayBlock, PlayDay
+from musicsvc.store.plays import ingest
+from musicsvc.store.plays.ingest import SLOT, WITHOUT_ID, Row
+from musicsvc.store.plays.rollups import listeners, monthly
+from tests.store.plays.test_ingest import world
+from tests.support import databases
+
+NOON = parse("2026-03-01T12:00:00Z")  # 1,772,366,400 seconds after 1970
+
+
+@pytest.mark.only_on("sqlite")
+def test_a_file_says_what_it_is(template: databases.Template, store: Store) -> None:
+    template.make_log(store.url)
+    file = files.path_of(store.url)
+    assert file is not None
+    assert file.read_bytes()[68:72] == b"MSVC"
+    assert log_file.place(file).read_bytes()[68:72] == b"MSVL"
+
+
+def test_plays_lie_by_half_minutes_days_and_blocks_of_32_days(store: Store) -> None:
+    def play(at: int) -> None:
+        (listener,) = listeners.ensure(["opaque:1"]).values()
+        ingest.record([Row(at // SLOT, 1, listener, WITHOUT_ID, at, None, 0)])
+
+    store.write(world).result()
+    for at in (NOON, NOON - 70 * DAY):
+        store.write(partial(play, at)).result()
+    while store.write(lambda: monthly.fold(100)).result():
+        pass
+
+    def kept() -> tuple[set[int], set[int], set[int]]:
+        return (
+            {row.slot for row in Play.select()},
+            {row.day for row in PlayDay.select()},
+            {row.block for row in PlayBlock.select()},
+        )
+
+    assert store.read(kept).result() == ({59_078_880, 58_877_280}, {20_513, 20_443}, {638})

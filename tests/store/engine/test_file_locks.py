@@ -1,0 +1,99 @@
+"""Who has a SQLite database open keeps out those who would replace or migrate it, and the other way round."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from musicsvc.errors import Failure
+from musicsvc.store import opening
+from musicsvc.store.engine.sqlite import file_locks
+from musicsvc.store.engine.store import Store
+from musicsvc.store.schema import schema
+from tests.support.program import until
+
+pytestmark = pytest.mark.only_on("sqlite")
+HOLD = "import sys; from musicsvc.store import opening; s = opening.connect(sys.argv[1]); print(1, flush=True); input()"
+
+
+@pytest.fixture
+def file(store_url: str) -> Path:
+    return Path(store_url.removeprefix("sqlite:///"))
+
+
+def _is_free(file: Path) -> bool:
+    try:
+        with file_locks.alone(file, patience=0):
+            return True
+    except Failure:
+        return False
+
+
+def test_users_stand_beside_each_other_and_keep_out_who_wants_it_alone(file: Path) -> None:
+    first, second = file_locks.enter(file), file_locks.enter(file)
+    assert not _is_free(file)
+    first.release()
+    first.release()
+    assert not _is_free(file)
+    second.release()
+    assert _is_free(file)
+
+
+def test_a_store_is_a_user_until_it_is_closed(store_url: str, file: Path) -> None:
+    with opening.connect(store_url):
+        assert not _is_free(file)
+    assert _is_free(file)
+
+
+def test_a_user_waits_for_who_has_it_alone_and_is_then_told(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_locks, "PATIENCE_SECONDS", 0.1)
+    with file_locks.alone(file), pytest.raises(Failure, match=r"is being restored or migrated\. Try again"):
+        opening.connect(f"sqlite:///{file}")
+    file_locks.enter(file).release()
+
+
+def test_the_lock_goes_with_a_killed_process(store_url: str, file: Path) -> None:
+    command = [sys.executable, "-c", HOLD, store_url]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        assert not _is_free(file)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    until(lambda: _is_free(file))
+
+
+def test_a_child_that_ends_its_copy_does_not_open_the_door_for_its_parent(file: Path) -> None:
+    held = file_locks.enter(file)
+    held._process = os.getpid() + 1  # as it is in a child
+    descriptor = held._descriptor
+    assert descriptor is not None
+    copy = os.dup(descriptor)  # as the parent has it
+    held.release()
+    assert not _is_free(file)
+    os.close(copy)
+    assert _is_free(file)
+
+
+def test_a_store_opens_where_no_lock_can_be_made(store_url: str, file: Path) -> None:
+    file_locks.lock_file(file).mkdir()
+    with opening.connect(store_url) as store:
+        assert store.read(schema.applied).result() == schema.known()
+
+
+def test_a_migration_is_refused_while_a_server_runs(
+    store: Store, store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in schema.known():
+        (tmp_path / f"{name}.py").touch()
+    (tmp_path / "9998_next.py").write_text("def up(migrator, db):\n    pass\n")
+    monkeypatch.setattr(schema, "MIGRATIONS", tmp_path)
+
+    with pytest.raises(Failure, match=r"is in use by a server or another command\. Stop it"):
+        schema.upgrade(store_url)
+    assert "9998_next" not in store.read(schema.applied).result()
+    store.close()
+    assert schema.upgrade(store_url) == ["9998_next"]

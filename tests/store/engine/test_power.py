@@ -1,0 +1,204 @@
+"""The power is cut under concurrent writers: what was acknowledged is there afterwards, and nothing is half done."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+import apsw
+import pytest
+
+from musicsvc.errors import Failure
+from musicsvc.store import opening
+from musicsvc.store.engine.binding import current
+from musicsvc.store.engine.sqlite import store as sqlite_store
+from musicsvc.store.models import Genre
+from tests.faults import disk, workload
+from tests.faults.power import Power
+from tests.faults.workload import Ledger
+from tests.support import databases
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from musicsvc.store.engine.store import Store
+
+pytestmark = pytest.mark.only_on("sqlite")
+
+LANES = 12
+CALLERS = 6
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A round is a test of its own, so that one of them can be run again."""
+    if "number" in metafunc.fixturenames:
+        metafunc.parametrize("number", range(1000 if metafunc.config.getoption("--slow") else 20))
+
+
+@contextmanager
+def _snapshot(store: Store) -> Iterator[None]:
+    """Somebody reads for a long time, which keeps the WAL from being begun anew."""
+    release = threading.Event()
+
+    def read() -> None:
+        Genre.select().count()
+        release.wait(10)
+
+    reading = store.read(read)
+    try:
+        yield
+    finally:
+        release.set()
+        reading.exception(10)
+
+
+class Round:
+    """One life of a database, from a fresh one until its power is cut."""
+
+    def __init__(self, url: str, chance: Random, *, honest: bool = True) -> None:
+        self.file = Path(url.removeprefix("sqlite:///"))
+        self._url = url
+        self._chance = chance
+        self.power = Power(self.file.parent, chance, cut_at=int(chance.triangular(1, 400, 60)), honest=honest)
+        self.ledger = Ledger(certain=lambda: not self.power.off)
+        self._next = dict.fromkeys(range(LANES), 0)
+        # An error in the checkpoint of a commit is not the commit's, but through Python it would be told as one.
+        self._checkpoint_every = 0 if self.power.failing else chance.choice((2, 5, 20, 4000))
+
+    def live(self) -> None:
+        """Write until the power is gone; the process that wrote ends with it."""
+        with disk.mounted(self.file.parent, self.power.fault, self.power):
+            while not self.power.off:
+                with suppress(Failure), opening.connect(self._url) as store:
+                    self._session(store)
+
+    def _session(self, store: Store) -> None:
+        """From one start of the program to its end."""
+        store.write(self._tune).result()
+        work = self._callers if self._chance.random() < 0.25 else self._bursts
+        work(store)
+
+    def _tune(self) -> None:
+        current().execute_sql(f"PRAGMA wal_autocheckpoint = {self._checkpoint_every}").fetchall()
+
+    def _bursts(self, store: Store) -> None:
+        """Units that make one group, again and again; the same on every run of the seed."""
+        with ExitStack() as reading:
+            while not self.power.off and self._chance.random() > 0.03:
+                if self._chance.random() < 0.1:
+                    reading.enter_context(_snapshot(store))
+                elif self._chance.random() < 0.1:
+                    reading.close()
+                if self._chance.random() < 0.1:
+                    self._checkpoint(self._chance.choice(("PASSIVE", "RESTART", "TRUNCATE")))
+                lanes = self._chance.sample(range(LANES), self._chance.randint(1, LANES))
+                self._together(store, [self._name(lane) for lane in lanes])
+
+    def _name(self, lane: int) -> str:
+        number = self._next[lane]
+        self._next[lane] += 1
+        return f"unit/{lane}/{number}"
+
+    def _together(self, store: Store, names: list[str]) -> None:
+        """Have them wait in the queue, so that they are committed at once."""
+        begun, release = threading.Event(), threading.Event()
+
+        def hold() -> None:
+            begun.set()
+            release.wait(10)
+
+        first = store.write(hold)
+        while not (begun.wait(0.01) or first.done()):
+            pass
+        settle = [self.ledger.submit(store, name) for name in names]
+        release.set()
+        for wait in settle:
+            wait()
+
+    def _callers(self, store: Store) -> None:
+        """Callers beside each other, in whatever order the system has them; another process checkpoints."""
+
+        def call(lane: int) -> None:
+            while not self.power.off:
+                self.ledger.submit(store, self._name(lane))()
+
+        def checkpoint() -> None:
+            while not self.power.off:
+                self._checkpoint("TRUNCATE")
+
+        threads = [threading.Thread(target=call, args=(lane,)) for lane in range(CALLERS)]
+        threads += [threading.Thread(target=checkpoint)] * (self._chance.random() < 0.3)
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
+
+    def _checkpoint(self, mode: str) -> None:
+        """As another process does it."""
+        with suppress(apsw.Error):
+            connection = apsw.Connection(str(self.file))
+            try:
+                connection.execute(f"PRAGMA wal_checkpoint({mode})").fetchall()
+            finally:
+                connection.close()
+
+    def faults(self, folder: Path) -> list[str]:
+        """What is wrong with what the next start finds."""
+        folder.mkdir()
+        self.power.restore(folder)
+        try:
+            with opening.connect(f"sqlite:///{folder / self.file.name}") as store:
+                found = workload.faults(store, self.ledger)
+                store.write(lambda: workload.unit("later/0/0")).result()
+        except Failure as failure:
+            return [failure.message]
+        return found
+
+
+@pytest.fixture(scope="module")
+def filled(template: databases.Template, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database with what the units refer to, to be copied."""
+    url = template.make(tmp_path_factory.mktemp("filled"), 0, migrated=True)
+    with opening.connect(url) as store:
+        store.write(workload.prepare).result()
+    return Path(url.removeprefix("sqlite:///"))
+
+
+def play(filled: Path, folder: Path, chance: Random, *, honest: bool = True) -> tuple[Round, list[str]]:
+    """One round, and what is wrong after it."""
+    data = folder / "data"
+    data.mkdir()
+    shutil.copy(filled, data)
+    played = Round(f"sqlite:///{data / filled.name}", chance, honest=honest)
+    played.live()
+    return played, played.faults(folder / "after")
+
+
+def test_a_power_cut_loses_nothing_that_was_acknowledged(
+    filled: Path, tmp_path: Path, seed: int, number: int, record_property: Callable[[str, object], None]
+) -> None:
+    played, faults = play(filled, tmp_path, Random(f"{seed}/{number}"))
+
+    assert faults == [], f"--seed {seed}, {played.power.mood}, sectors of {played.power.sector}"
+    record_property("acknowledged", len(played.ledger.acknowledged))
+
+
+@pytest.mark.parametrize("less", ["NORMAL", "OFF", "a disk that lies"])
+def test_what_would_lose_something_is_found_in_a_few_rounds(
+    filled: Path, tmp_path: Path, seed: int, less: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The proof that a round can fail."""
+    honest = less in {"NORMAL", "OFF"}
+    if honest:
+        monkeypatch.setitem(sqlite_store.PRAGMAS, "synchronous", less)
+    found = []
+    for number in range(20):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        found += play(filled, folder, Random(f"{seed}/{number}"), honest=honest)[1]
+
+    assert any("was acknowledged, and is lost" in fault for fault in found)

@@ -1,0 +1,139 @@
+"""Rows of exports are the figures of insights.py, for whatever is covered."""
+
+from __future__ import annotations
+
+import random
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+
+from musicsvc.clock import DAY, MovableClock
+from musicsvc.errors import NotFound
+from musicsvc.store.insights import charts, export_rows, figures
+from musicsvc.store.insights.export_rows import KINDS, Row
+from musicsvc.store.insights.scopes import Scope
+from musicsvc.store.plays.periods import Window, to_date, window
+from musicsvc.store.plays.rollups import monthly
+from musicsvc.store.plays.rollups.reader import Subject
+from tests.support.listening_world import SLOT, Catalog, catalog
+from tests.support.query_count import queries
+
+if TYPE_CHECKING:
+    from musicsvc.store.engine.store import Store
+
+PERIODS = ["7-days", "30-days", "90-days", "1-year"]
+
+
+@pytest.fixture
+def made(store: Store, clock: MovableClock) -> Catalog:
+    """The catalog of listening_world with two years of plays, some of them in rollups, beside another account's."""
+    chance = random.Random(3)
+    now = clock.now()
+
+    def fill() -> Catalog:
+        other, made = catalog(now), catalog(now)
+        for _ in range(2):
+            for each in (made, other):
+                each.hear(_heard(each, chance, now))
+            while monthly.fold(100):
+                pass
+        given = [[(made.tracks[chance.randrange(4)], now - chance.randrange(90) * DAY) for _ in range(9)] for _ in "lr"]
+        made.give(*given)
+        return made
+
+    return store.write(fill).result()
+
+
+def _heard(made: Catalog, chance: random.Random, now: int) -> list[tuple[int, int, str]]:
+    days = [min(int(chance.expovariate(1 / 80)), 790) for _ in range(400)]
+    return [
+        (made.tracks[chance.choice((0, 0, 1, 2, 3))], now - day * DAY - chance.randrange(2000) * SLOT, str(number % 40))
+        for number, day in enumerate(days)
+    ]
+
+
+@pytest.mark.parametrize("period", PERIODS)
+def test_every_row_holds_the_figures_of_its_endpoint(
+    store: Store, clock: MovableClock, made: Catalog, period: str
+) -> None:
+    days = window(period, clock.now())
+    for kind in KINDS.values():
+        rows = store.read(partial(_rows, kind, Scope(made.manager.user_id), days)).result()
+        assert [row.id for row in rows] == {1: made.tracks, 2: made.albums, 3: made.artists}[kind]
+        for row in rows:
+            found = store.read(partial(figures.figures, Subject(kind, row.id), days)).result()
+            assert row.figures == found
+
+
+def test_figures_are_the_same_whether_ids_lie_close_or_far_apart(
+    store: Store, clock: MovableClock, made: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    days = window("90-days", clock.now())
+
+    def read() -> list[tuple[object, ...]]:
+        scope = Scope(made.manager.user_id)
+        found: list[tuple[object, ...]] = []
+        for type_ in export_rows.COLUMNS:
+            with export_rows.cells(type_, scope, days) as rows:
+                found += rows
+        return found
+
+    close = store.read(read).result()
+    monkeypatch.setattr("musicsvc.store.engine.bulk.DENSE", 0)
+    monkeypatch.setattr("musicsvc.store.insights.export_rows.SUBJECTS_A_PIECE", 2)
+    monkeypatch.setattr("musicsvc.store.insights.export_rows.TRACKS_A_PIECE", 2)
+    assert store.read(read).result() == close
+
+
+def _rows(kind: int, scope: Scope, days: Window) -> list[Row]:
+    return list(export_rows.rows(kind, scope, days))
+
+
+def test_daily_rows_are_the_points_of_the_charts(store: Store, clock: MovableClock, made: Catalog) -> None:
+    days = window("30-days", clock.now())
+    rows = store.read(lambda: list(export_rows.daily(Scope(made.manager.user_id), days))).result()
+    expected = []
+    for number, track in enumerate(made.tracks):
+        points = store.read(partial(charts.of, Subject(1, track), days)).result().points
+        expected += [
+            (to_date(day).isoformat(), track, f"Track {number}", point.plays, point.listeners)
+            for day, point in enumerate(points, days.first)
+            if point.plays
+        ]
+    assert rows == sorted(expected)
+
+
+def test_a_scope_may_be_an_artist_or_everything(store: Store, clock: MovableClock, made: Catalog) -> None:
+    days = window("30-days", clock.now())
+
+    def ids(scope: Scope) -> list[int]:
+        return [row.id for row in store.read(partial(_rows, 1, scope, days)).result()]
+
+    assert ids(Scope(artist=made.artists[1])) == [made.tracks[each] for each in (1, 2, 3)]
+    assert ids(Scope(made.manager.user_id, made.artists[2])) == [made.tracks[each] for each in (3, 4)]
+    assert ids(Scope(manager=0)) == []
+    assert len(ids(Scope())) == 10
+    with pytest.raises(NotFound):
+        ids(Scope(artist=999))
+
+
+def test_the_artists_of_a_row_stand_in_their_order(store: Store, clock: MovableClock, made: Catalog) -> None:
+    scope, days = Scope(made.manager.user_id), window("7-days", clock.now())
+    rows = store.read(partial(_rows, 1, scope, days)).result()
+    assert rows[3].artists == ("Artist 2", "Artist 0", "Artist 1")
+
+
+def test_the_number_of_queries_does_not_grow_with_the_rows(store: Store, clock: MovableClock, made: Catalog) -> None:
+    days = window("30-days", clock.now())
+
+    def read(scope: Scope) -> None:
+        with export_rows.cells("tracks", scope, days) as rows:
+            assert list(rows)
+
+    def asked(scope: Scope) -> int:
+        with queries(store) as statements:
+            store.read(partial(read, scope)).result()
+        return len(statements)
+
+    assert asked(Scope(artist=made.artists[0])) - 1 == asked(Scope())  # one looks the artist up

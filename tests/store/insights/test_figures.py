@@ -1,0 +1,209 @@
+"""Figures equal those counted anew from the single plays, whatever the plays, their order and their batches."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, get_args
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as some
+
+from musicsvc.clock import DAY, MINUTE
+from musicsvc.errors import Forbidden, NotFound
+from musicsvc.server.handlers import insights as handlers
+from musicsvc.server.schemas.insights import PeriodName, PeriodQuery, TimeframeName, TimeframeQuery
+from musicsvc.store.insights import charts, collaborations
+from musicsvc.store.insights import figures as insight_figures
+from musicsvc.store.models import Artist, Track
+from musicsvc.store.plays import periods
+from musicsvc.store.plays.rollups import monthly, reader
+from musicsvc.store.plays.rollups.reader import Subject
+from musicsvc.store.plays.rollups.subjects import ALBUM, ARTIST, KINDS, TRACK
+from tests.conftest import NOW
+from tests.support.listening_world import SLOT, TRACKS, Catalog, catalog
+
+if TYPE_CHECKING:
+    from musicsvc.store.engine.store import Store
+
+TODAY = NOW // DAY
+EDGES = [0, 1, 5, 6, 7, 8, 13, 14, 15, 28, 29, 30, 31, 58, 59, 60, 61, 88, 89, 90, 91, 178, 179, 180, 181]
+EDGES += [363, 364, 365, 366, 728, 729, 730, 731, 2000]
+SLOTS = DAY // SLOT
+
+# (track, day before today, half minute, listener); those of today are over, or five minutes ahead at most.
+moment = some.tuples(
+    some.one_of(some.sampled_from(EDGES), some.integers(0, 100)),
+    some.one_of(some.sampled_from([0, 1, SLOTS - 1]), some.integers(0, SLOTS - 1)),
+).map(lambda drawn: min((TODAY - drawn[0]) * DAY + drawn[1] * SLOT, NOW + 5 * MINUTE))
+play = some.tuples(some.integers(0, len(TRACKS) - 2), moment, some.integers(1, 9).map(str))
+given_to = some.lists(some.tuples(some.integers(0, len(TRACKS) - 1), moment), max_size=6)
+batches = some.lists(some.lists(play, max_size=25), max_size=4)
+LIGHT = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def filled(store: Store, heard: list[list[tuple[int, int, str]]], folded: int = 0) -> Catalog:
+    """A new catalog that these plays came to, a batch a unit; blocks are made after so many of the batches."""
+    made = store.write(partial(catalog, NOW)).result()
+    for number, batch in enumerate(heard):
+        store.write(partial(made.hear, [(made.tracks[track], at, name) for track, at, name in batch])).result()
+        if number < folded:
+            fold(store)
+    return made
+
+
+def fold(store: Store) -> None:
+    """Make all blocks that are due."""
+    while store.write(partial(monthly.fold, 1000)).result():
+        pass
+
+
+def data(store: Store, handler: Any, subject: Subject, **query: Any) -> Any:
+    """What the endpoint answers under `data`."""
+    sources: dict[str, Any] = {"now": NOW}
+    if "period" in query:
+        sources["query"] = PeriodQuery(period=query["period"])
+    if "timeframe" in query:
+        sources["query"] = TimeframeQuery(timeframe=query["timeframe"])
+    return store.read(lambda: handler(subject, **sources)).result()["data"]
+
+
+@LIGHT
+@given(heard=batches, likes=given_to, reposts=given_to, folded=some.integers(0, 3))
+def test_every_figure_equals_the_one_counted_anew_from_single_plays(
+    store: Store, heard: list[Any], likes: list[Any], reposts: list[Any], folded: int
+) -> None:
+    made = filled(store, heard, folded)
+    liked, reposted = ([(made.tracks[track], at) for track, at in each] for each in (likes, reposts))
+    store.write(partial(made.give, liked, reposted)).result()
+    past = made.past
+
+    for period in periods.DAYS:
+        for track in made.tracks:
+            found = data(store, handlers.show_track, Subject(TRACK, track), period=period)
+            assert found == past.figures("track", track, period, NOW)
+        for album in made.albums:
+            found = data(store, handlers.show_album, Subject(ALBUM, album), period=period)
+            assert found == past.album(album, period, NOW)
+        for artist in made.artists:
+            found = data(store, handlers.show_artist, Subject(ARTIST, artist), period=period)
+            assert found == past.artist(artist, period, NOW, followers=0)
+    for timeframe in periods.TIMEFRAMES:
+        for noun, handler, subject in (
+            ("track", handlers.chart_track, Subject(TRACK, made.tracks[1])),
+            ("album", handlers.chart_album, Subject(ALBUM, made.albums[0])),
+            ("artist", handlers.chart_artist, Subject(ARTIST, made.artists[1])),
+        ):
+            found = data(store, handler, subject, timeframe=timeframe)
+            assert found == past.chart(noun, subject.id, timeframe, NOW)
+
+
+@LIGHT
+@given(heard=batches, folded=some.integers(0, 3))
+def test_an_audience_is_no_less_than_its_largest_part_and_no_more_than_all_parts(
+    store: Store, heard: list[Any], folded: int
+) -> None:
+    made = filled(store, heard, folded)
+
+    for subject in (Subject(ARTIST, made.artists[0]), Subject(ALBUM, made.albums[0]), Subject(TRACK, made.tracks[0])):
+        for period in periods.DAYS:
+            window = periods.window(period, NOW)
+            chart = store.read(partial(charts.of, subject, window)).result()
+            figures = store.read(partial(insight_figures.figures, subject, window)).result()
+            parts = [point.listeners for point in chart.points]
+            assert max(parts) <= chart.totals.listeners <= sum(parts)
+            assert figures.listeners == chart.totals.listeners
+            assert figures.plays == chart.totals.plays == sum(point.plays for point in chart.points)
+            assert figures.listeners <= figures.listeners_total
+            assert len(chart.points) == window.days
+    window = periods.window("1-year", NOW)
+    tracks, album = (
+        [store.read(partial(insight_figures.figures, subject, window)).result().listeners for subject in subjects]
+        for subjects in ([Subject(TRACK, made.tracks[each]) for each in (0, 1)], [Subject(ALBUM, made.albums[0])])
+    )
+    assert max(tracks) <= album[0] <= sum(tracks)
+
+
+@LIGHT
+@given(heard=batches, shift=some.integers(0, 3 * DAY))
+def test_what_a_window_leaves_at_midnight_is_in_the_window_before(store: Store, heard: list[Any], shift: int) -> None:
+    made = filled(store, heard)
+    later = NOW + shift
+
+    for period in periods.DAYS:
+        window = periods.window(period, later)
+        within, before, ever = store.read(
+            partial(reader.over, Subject(ARTIST, made.artists[1]), window, window.before)
+        ).result()
+        expected = made.past.figures("artist", made.artists[1], period, later)
+        assert (within.plays, len(within.listeners)) == tuple(
+            expected[block][name] for block, name in (("plays", "period"), ("listeners", "unique"))
+        )
+        assert within.plays + before.plays <= ever.plays == expected["plays"]["total"]
+        assert len(ever.listeners) == expected["listeners"]["total"]
+
+
+@LIGHT
+@given(heard=some.lists(play, max_size=60))
+def test_collaborations_are_those_counted_by_hand(store: Store, heard: list[Any]) -> None:
+    made = filled(store, [heard])
+
+    for artist in made.artists:
+        found = store.read(partial(collaborations.of, artist)).result()
+        total, partners, tracks = made.past.collaborations(artist)
+        assert found.total == total
+        assert [(each.id, each.tracks, each.plays) for each in found.collaborators] == partners
+        assert found.track_ids == tracks
+
+
+@pytest.mark.parametrize(
+    ("now", "before", "percent"),
+    [(3, 2, 50.0), (1, 3, -66.7), (0, 5, -100.0), (5, 0, None), (0, 0, None), (2, 2, 0.0), (1999, 2000, -0.1)],
+)
+def test_growth_is_in_percent_with_one_decimal_and_null_from_nothing(
+    now: int, before: int, percent: float | None
+) -> None:
+    assert insight_figures.change(now, before) == percent
+
+
+def test_no_growth_is_never_minus_nought() -> None:
+    assert str(insight_figures.change(99_999, 100_000)) == "0.0"
+
+
+def test_the_names_of_periods_are_the_same_everywhere() -> None:
+    assert set(get_args(PeriodName)) == set(periods.DAYS)
+    assert set(get_args(TimeframeName)) == set(periods.TIMEFRAMES)
+    assert PeriodQuery().period == periods.DEFAULT == periods.TIMEFRAMES[TimeframeQuery().timeframe]
+
+
+def test_who_does_not_manage_it_is_refused_and_what_is_not_there_is_not_found(store: Store) -> None:
+    mine, theirs = (store.write(partial(catalog, NOW)).result() for _ in range(2))
+    nobodys = store.write(lambda: int(Artist.create(name="Nobody's", created_at=NOW).id)).result()
+    uncredited = store.write(lambda: int(Track.create(name="Uncredited", duration=1, created_at=NOW).id)).result()
+    finds: Any = {
+        "track": insight_figures.track_of,
+        "album": insight_figures.album_of,
+        "artist": insight_figures.artist_of,
+    }
+
+    for noun, find in finds.items():
+        own, other = (getattr(each, f"{noun}s")[0] for each in (mine, theirs))
+        assert store.read(partial(find, own, by=mine.manager)).result() == Subject(KINDS[noun], own)
+        with pytest.raises(Forbidden, match="another account's"):
+            store.read(partial(find, other, by=mine.manager)).result()
+        with pytest.raises(NotFound, match=f"no such {noun}"):
+            store.read(partial(find, 2**53 - 1, by=mine.manager)).result()
+    for find, number in ((insight_figures.artist_of, nobodys), (insight_figures.track_of, uncredited)):
+        with pytest.raises(Forbidden):
+            store.read(partial(find, number, by=mine.manager)).result()
+
+
+def test_one_of_several_artists_is_enough_to_see_a_tracks_figures(store: Store) -> None:
+    made, other = (store.write(partial(catalog, NOW)).result() for _ in range(2))
+    store.write(
+        lambda: Artist.update(manager=other.manager.user_id).where(Artist.id == made.artists[1]).execute()
+    ).result()
+
+    assert store.read(partial(insight_figures.track_of, made.tracks[1], by=other.manager)).result().id == made.tracks[1]
+    with pytest.raises(Forbidden):
+        store.read(partial(insight_figures.track_of, made.tracks[0], by=other.manager)).result()

@@ -1,0 +1,157 @@
+"""Figures counted anew from single plays: equal after whatever came in, found and put right where they are not."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+
+from musicsvc.clock import DAY
+from musicsvc.store.engine.binding import current
+from musicsvc.store.engine.store import Store
+from musicsvc.store.models import Listener, Play, PlayBlock, PlayDay, PlayStretch, Track, TrackPlays
+from musicsvc.store.plays import ingest, retention, verify
+from musicsvc.store.plays.ingest import SLOT, WITHOUT_ID, Heard, Row
+from musicsvc.store.plays.rollups import listeners, monthly
+from tests.conftest import NOW
+from tests.store.plays.test_ingest import account, figures, world
+
+TODAY = NOW // DAY
+DAYS = 40
+
+
+def nothing(_done: float, _total: float) -> None:
+    """Nobody listens."""
+
+
+def run(store: Store, *, check: bool = False) -> verify.Report:
+    return verify.run(store, check=check, told=nothing)
+
+
+@pytest.fixture
+def played(store: Store) -> Store:
+    """Plays of forty days, track 1 the hot one, with blocks and stretches made, and late ones after that."""
+    chance = random.Random(7)
+
+    def some(count: int) -> None:
+        people = list(listeners.ensure(f"opaque:{n}" for n in range(90)).values())
+        rows = []
+        for _ in range(count):
+            at = NOW - int(chance.random() * DAYS * DAY)
+            track = chance.choice([1, 1, 1, 1, 2, 3])
+            rows.append(Row(at // SLOT, track, chance.choice(people), WITHOUT_ID, at, None, 0))
+        ingest.record(rows)
+
+    store.write(world).result()
+    for count in (1500, 30):
+        store.write(partial(some, count)).result()
+        while store.write(lambda: monthly.fold(2)).result():
+            pass
+    return store
+
+
+def test_what_came_in_bit_by_bit_is_what_a_recount_finds(played: Store) -> None:
+    report = run(played, check=True)
+    assert (report.differing, report.differences, report.days) == (0, [], DAYS + 1)
+    count = played.read(lambda: Play.select().count()).result()
+    assert report.plays == count > 1400
+    stored = played.read(lambda: sum(table.select().count() for table in (PlayDay, PlayBlock, PlayStretch))).result()
+    assert report.rows == stored
+    assert played.read(lambda: PlayStretch.select().count()).result() > 0
+
+
+DAMAGES: dict[str, Callable[[], Any]] = {
+    "a day's plays": lambda: PlayDay.update(plays=PlayDay.plays + 1).where(PlayDay.kind == 2).execute(),
+    "a day's listeners": lambda: PlayDay.update(listeners=listeners.pack([1, 2])).where(PlayDay.kind == 3).execute(),
+    "a day is gone": lambda: PlayDay.delete().where(PlayDay.day == TODAY - 3).execute(),
+    "a day too much": lambda: PlayDay.create(day=TODAY - 3, kind=1, subject=9, plays=1, listeners=b"\1\0\0\0"),
+    "a block's plays": lambda: PlayBlock.update(plays=PlayBlock.plays + 1).execute(),
+    "a block is gone": lambda: PlayBlock.delete().where(PlayBlock.kind == 1).execute(),
+    "a stretch": lambda: PlayStretch.update(plays=0).execute(),
+    "a total": lambda: TrackPlays.update(plays=7).where(TrackPlays.track == 1).execute(),
+    "a total is gone": lambda: TrackPlays.delete().where(TrackPlays.track == 2).execute(),
+    "a total too much": lambda: TrackPlays.create(track=9, plays=1),
+    "everything": lambda: [table.delete().execute() for table in (PlayDay, PlayBlock, PlayStretch, TrackPlays)],
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_what_is_wrong_is_named_and_put_right(played: Store, damage: str) -> None:
+    before = figures(played)
+    played.write(DAMAGES[damage]).result()
+    found = run(played, check=True)
+    assert found.differing >= len(found.differences) > 0
+    assert run(played).differing > 0
+    assert run(played, check=True).differing == 0
+    assert figures(played) == before
+    totals = played.read(lambda: {row.track: row.plays for row in TrackPlays.select()}).result()
+    assert totals == {track: before[1, track, 0, 1 << 40][0] for track in (1, 2, 3)}
+
+
+def test_a_difference_says_what_is_stored_and_what_was_counted(played: Store) -> None:
+    def damage() -> tuple[int, int]:
+        row = PlayDay.get((PlayDay.day == TODAY) & (PlayDay.kind == 1) & (PlayDay.subject == 1))
+        was = row.plays, listeners.count(row.listeners)
+        PlayDay.update(plays=1, listeners=listeners.pack([1])).where(
+            PlayDay.day == TODAY, PlayDay.kind == 1, PlayDay.subject == 1
+        ).execute()
+        return was
+
+    was = played.write(damage).result()
+    first = run(played, check=True).differences[0]
+    assert first == verify.Difference("track 1, 2026-03-01", (1, 1), was)
+
+
+def test_without_plays_there_is_nothing_to_count(store: Store) -> None:
+    assert run(store) == verify.Report()
+
+
+def test_old_plays_go_and_figures_stay(played: Store) -> None:
+    before = figures(played)
+    count = played.read(lambda: Play.select().where(Play.slot < (TODAY - 30) * 2880).count()).result()
+    assert retention.prune(played, 30, now=NOW, told=nothing) == (count, TODAY - 30)
+    assert retention.prune(played, 40, now=NOW, told=nothing) == (0, TODAY - 40)
+    assert figures(played) == before
+    report = run(played)
+    assert (report.differing, report.kept_from, report.days) == (0, TODAY - 30, 31)
+    assert figures(played) == before
+
+
+def test_a_reported_play_of_a_deleted_day_is_refused_and_changes_no_figure(played: Store) -> None:
+    reporter = played.write(partial(account, reports_plays=True)).result()
+    kept = (TODAY - 30) * DAY
+    oldest = played.read(lambda: Play.select().order_by(Play.played_at).first()).result()
+    assert oldest.played_at < kept - DAY
+    retention.prune(played, 30, now=NOW, told=nothing)
+    before = figures(played)
+    # A repeat of a deleted play, new ones up to the last instant before what is kept, and the first one after it.
+    deleted = [oldest.played_at, kept - DAY, kept - 1]
+    again = played.read(lambda: Listener.get_by_id(oldest.listener).key.removeprefix("opaque:")).result()
+    heard = [Heard(oldest.track, at, f"late {at}" if number else again) for number, at in enumerate(deleted)]
+    heard += [Heard(oldest.track, at, f"late {at}", client_id=str(at)) for at in (kept, NOW)]
+
+    def report(heard: list[Heard]) -> ingest.Outcome:
+        return played.write(partial(ingest.report, heard, now=NOW, by=reporter)).result()
+
+    assert report(heard[:3]) == ingest.Outcome(refused=[(at, ingest.PRUNED) for at in range(3)])
+    assert figures(played) == before
+    assert report(heard) == ingest.Outcome(accepted=2, refused=[(at, ingest.PRUNED) for at in range(3)])
+    ever = (1, oldest.track, 0, 1 << 40)
+    assert figures(played)[ever][0] == before[ever][0] + 2
+    assert played.read(lambda: Play.select().where(Play.played_at < kept).count()).result() == 0
+    assert run(played, check=True).differing == 0
+
+
+@pytest.mark.only_on("sqlite")
+def test_days_without_plays_cost_a_recount_nothing(store: Store) -> None:
+    def old() -> None:
+        Track.create(name="Track", duration=1, created_at=1)
+        current().execute_sql("INSERT INTO listener (id, key) VALUES (1, 'opaque:x')")
+        ingest.record([Row(day * 2880, 1, 1, WITHOUT_ID, day * DAY, None, 0) for day in (0, 12_000, TODAY)])
+
+    store.write(old).result()
+    report = run(store, check=True)
+    assert (report.plays, report.days, report.differing) == (3, 3, 0)

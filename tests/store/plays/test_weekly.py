@@ -1,0 +1,170 @@
+"""Figures are the same whether they are read from days, stretches or blocks, and whatever came in late."""
+
+from __future__ import annotations
+
+import random
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+
+from musicsvc.clock import DAY
+from musicsvc.store.models import PlayStretch, Track
+from musicsvc.store.plays import reattribution
+from musicsvc.store.plays.periods import Window
+from musicsvc.store.plays.rollups import days_reader, monthly, reader, weekly
+from musicsvc.store.plays.rollups.reader import Subject
+from musicsvc.store.plays.rollups.subjects import ALBUM, ARTIST, TRACK
+from tests.conftest import NOW
+from tests.support.listening_world import SLOT, Catalog, catalog
+from tests.support.oracle import PlayOf
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from musicsvc.store.engine.store import Store
+
+TODAY = NOW // DAY
+LONG = 150  # days with plays
+
+
+def plays(made: Catalog, chance: random.Random, count: int, days: range) -> list[tuple[int, int, str]]:
+    """Plays on these days before today, most of them of tracks 0 and 1."""
+    return [
+        (
+            made.tracks[chance.choice((0, 0, 0, 1, 1, 2, 3))],
+            (TODAY - chance.choice(days)) * DAY + chance.randrange(DAY // SLOT) * SLOT,
+            str(chance.randrange(200)),
+        )
+        for _ in range(count)
+    ]
+
+
+def fold(store: Store) -> None:
+    while store.write(partial(monthly.fold, 100)).result():
+        pass
+
+
+@pytest.fixture
+def made(store: Store) -> Catalog:
+    """Days full of plays, with all blocks and stretches made; then some that came in late."""
+    chance = random.Random(3)
+    made = store.write(partial(catalog, NOW)).result()
+    for count in (9000, 1000):
+        store.write(partial(made.hear, plays(made, chance, count, range(1, LONG)))).result()
+        fold(store)
+    store.write(partial(made.hear, plays(made, chance, 600, range(1, LONG)))).result()
+    return made
+
+
+def subjects(made: Catalog) -> list[tuple[str, Subject]]:
+    return [
+        *(("track", Subject(TRACK, track)) for track in made.tracks),
+        *(("album", Subject(ALBUM, album)) for album in made.albums),
+        *(("artist", Subject(ARTIST, artist)) for artist in made.artists),
+    ]
+
+
+def heard_by(played: list[PlayOf], first: int, end: int) -> tuple[int, int]:
+    """Plays and different listeners of these days."""
+    some = [play for play in played if first <= play.at // DAY < end]
+    return len(some), len({play.listener for play in some})
+
+
+def agrees(store: Store, made: Catalog, first: int, length: int) -> None:
+    """Asserts that every way of reading gives what the single plays say of two windows and of all time."""
+    later = Window("", first + length, first + 2 * length)
+    names = subjects(made)
+    past = {name: [play for play in made.past.plays if play.track in made.past.tracks(*name)] for name in _named(names)}
+    for noun, subject in names:
+        played = past[noun, subject.id]
+        expected = [heard_by(played, each.first, each.end) for each in (later, later.before)]
+        expected.append(heard_by(played, 0, TODAY + 2))
+        found = store.read(partial(reader.over, subject, later, later.before)).result()
+        assert [(each.plays, len(each.listeners)) for each in found] == expected
+        whole = store.read(partial(days_reader.over, *subject, later.first, later.end)).result()
+        assert (whole.plays, len(whole.listeners)) == expected[0]
+    tracks = made.tracks
+    some = store.read(partial(days_reader.plays_of, TRACK, tracks, later.first, later.end)).result()
+    unique = store.read(partial(days_reader.listeners_of, TRACK, tracks, later.first, later.end)).result()
+    for track in tracks:
+        assert (some.get(track, 0), unique.get(track, 0)) == heard_by(past["track", track], later.first, later.end)
+
+
+def _named(names: list[tuple[str, Subject]]) -> list[tuple[str, int]]:
+    return [(noun, subject.id) for noun, subject in names]
+
+
+def made_of(store: Store, subject: Subject) -> list[int]:
+    """The stretches that a subject has."""
+    mine = (PlayStretch.kind == subject.kind) & (PlayStretch.subject == subject.id)
+    query = PlayStretch.select(PlayStretch.stretch).where(mine).order_by(PlayStretch.stretch).tuples()
+    return store.read(lambda: [number for (number,) in query.iterator()]).result()
+
+
+def test_any_window_says_what_the_single_plays_say(store: Store, made: Catalog) -> None:
+    last = (TODAY - 1) // weekly.DAYS
+    assert made_of(store, Subject(TRACK, made.tracks[0])) == [*range(last - weekly.KEPT, last)]
+    assert made_of(store, Subject(TRACK, made.tracks[4])) == []
+    chance = random.Random(5)
+
+    for length in (1, 7, 8, 16, 30, 30, 30, 31, 64, 75):
+        agrees(store, made, TODAY + 1 - 2 * length - chance.randrange(9), length)
+
+
+def test_what_comes_in_late_is_in_the_stretches_too(store: Store, made: Catalog) -> None:
+    subject = Subject(ARTIST, made.artists[0])
+    before = store.read(lambda: stretch_plays(subject)).result()
+
+    at = (TODAY - 20) * DAY
+    store.write(partial(made.hear, [(made.tracks[0], at, f"late {number}") for number in range(50)])).result()
+
+    after = store.read(lambda: stretch_plays(subject)).result()
+    assert {number: after[number] - before[number] for number in after if after[number] != before[number]} == {
+        (TODAY - 20) // weekly.DAYS: 50
+    }
+    agrees(store, made, TODAY + 1 - 60, 30)
+
+
+def stretch_plays(subject: Subject) -> dict[int, int]:
+    mine = (PlayStretch.kind == subject.kind) & (PlayStretch.subject == subject.id)
+    return dict(PlayStretch.select(PlayStretch.stretch, PlayStretch.plays).where(mine).tuples().iterator())
+
+
+def test_a_track_that_moves_takes_its_plays_out_of_the_stretches(store: Store, made: Catalog) -> None:
+    track, old, new = made.tracks[0], made.albums[0], made.albums[1]
+
+    def move() -> None:
+        with reattribution.following([track]):
+            Track.update(album=new).where(Track.id == track).execute()
+
+    store.write(move).result()
+    made.past.on_album[old].remove(track)
+    made.past.on_album[new].append(track)
+
+    agrees(store, made, TODAY + 1 - 60, 30)
+
+
+def test_stretches_of_long_ago_are_let_go(store: Store, made: Catalog) -> None:
+    chance = random.Random(9)
+    store.write(partial(made.hear, plays(made, chance, 2500, range(-40, 1)))).result()
+    fold(store)
+
+    last = (TODAY + 40) // weekly.DAYS
+    kept = made_of(store, Subject(TRACK, made.tracks[0]))
+
+    assert kept
+    assert min(kept) == last - weekly.KEPT
+
+
+@pytest.mark.parametrize(
+    ("days", "whole"),
+    [(set(), []), ({*range(8)}, [0]), ({*range(1, 16)}, [1]), ({*range(24)} - {9}, [0, 2]), ({*range(7)}, [])],
+)
+def test_a_stretch_lies_in_days_or_does_not(days: set[int], whole: list[int]) -> None:
+    assert weekly.within(days) == whole
+
+
+def test_nothing_is_made_where_nothing_was_played(store: Store) -> None:
+    make: Callable[[], bool] = weekly.fold
+    assert store.write(make).result() is False

@@ -1,0 +1,82 @@
+"""Upgrades of an old database, killed before each of their steps.
+
+`python -m tests.store.schema.killed_migrating FOLDER MIGRATIONS EVERY`: MIGRATIONS have been applied before.
+Prints the number of steps at which an upgrade was killed.
+"""
+
+import shutil
+import sys
+from pathlib import Path
+
+from musicsvc.store import opening
+from musicsvc.store.backups import create, verify
+from musicsvc.store.backups import folder as backup_folder
+from musicsvc.store.schema import schema
+from tests.faults import killing
+from tests.support import old_databases
+
+
+class Scene:
+    """One old database, upgraded and killed again and again."""
+
+    def __init__(self, folder: Path, migrations: int) -> None:
+        self._origin = folder / "origin"
+        old_databases.make(self._origin / "musicsvc.db", migrations)
+        self._columns = old_databases.columns(self._origin / "musicsvc.db")
+        self._rows = old_databases.rows(self._origin / "musicsvc.db", self._columns)
+        self._data = folder / "data"
+        self._path = self._data / "musicsvc.db"
+        self._url = f"sqlite:///{self._path}"
+        self._had = schema.known()[:migrations]
+
+    def killed_before(self, step: int) -> bool:
+        """Whether the upgrade was killed; what it left is whole, and the next one finishes."""
+        shutil.rmtree(self._data, ignore_errors=True)
+        shutil.copytree(self._origin, self._data)
+        killed = killing.killed_before(step, lambda _count: self._upgrade())
+        self._check(step)
+        self._upgrade()
+        assert self._problems() == [], step
+        assert old_databases.rows(self._path, self._columns) == self._rows, step
+        self._check_backups(step)
+        return killed
+
+    def _upgrade(self) -> None:
+        schema.upgrade(self._url, self._save)
+
+    def _save(self, first: str) -> None:
+        create.make(self._path, backup_folder.new_name(self._data, 0, f"before-{first}"))
+
+    def _check(self, step: int) -> None:
+        """So many migrations whole, of the next one nothing; no row has changed."""
+        with opening.open_unchecked(self._url) as store:
+            have = store.read(schema.applied).result()
+        assert have == schema.known()[: len(have)], step
+        assert have[: len(self._had)] == self._had, step
+        assert old_databases.rows(self._path, self._columns) == self._rows, step
+
+    def _problems(self) -> list[str]:
+        with opening.connect(self._url) as store:
+            return store.read(schema.problems).result()
+
+    def _check_backups(self, step: int) -> None:
+        made = backup_folder.entries(self._data)
+        assert made, step
+        for entry in made:
+            assert verify.prove(entry.file).older, step
+        assert old_databases.rows(made[-1].file, self._columns) == self._rows, step
+
+
+def main(folder: str, migrations: str, every: str) -> None:
+    """Kill until an upgrade comes to its end."""
+    scene = Scene(Path(folder), int(migrations))
+    killed = 0
+    for step in killing.rounds(int(every)):
+        if not scene.killed_before(step):
+            break
+        killed += 1
+    print(killed)  # noqa: T201 - its result
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,59 @@
+"""What migrations do to the rows of an old database."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from musicsvc.store import opening
+from musicsvc.store.engine.binding import current
+from musicsvc.store.schema import schema
+from tests.support import upgrades
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Old = Callable[[str, str], str]
+
+COLLABORATIONS = """
+INSERT INTO account (id, email, email_key, display_name, created_at) VALUES
+    (1, 'ann@label.test', 'ann@label.test', 'Ann', 1), (2, 'ben@label.test', 'ben@label.test', 'Ben', 2),
+    (3, 'cleo@label.test', 'cleo@label.test', 'Cleo', 3), (4, 'dora@label.test', 'dora@label.test', 'Dora', 4);
+INSERT INTO playlist (id, owner_id, name, collaborative, created_at) VALUES
+    (1, 1, 'Switched off', '0', 5), (2, 1, 'Shared', '1', 6), (3, 1, 'Never shared', '0', 7);
+INSERT INTO playlist_invite (playlist_id, user_id, state, created_at, expires_at, answered_at) VALUES
+    (1, 2, 'accepted', 8, 9, 8), (1, 3, 'pending', 8, 9, NULL), (1, 4, 'declined', 8, 9, 8),
+    (2, 2, 'accepted', 8, 9, 8), (2, 3, 'pending', 8, 9, NULL), (2, 4, 'declined', 8, 9, 8)
+"""
+
+
+@pytest.fixture
+def old(new_database: Callable[..., str]) -> Old:
+    """Creates a database that has had the migrations up to one, with rows, and returns its address."""
+
+    def make(last: str, rows: str) -> str:
+        url = new_database(migrated=False)
+        upgrades.migrate_to(url, last, *rows.split(";"))
+        return url
+
+    return make
+
+
+def test_collaborators_of_playlists_that_are_not_collaborative_do_not_return(old: Old) -> None:
+    url = old("0007_quotas", COLLABORATIONS)
+    applied = schema.upgrade(url)
+    assert applied[0] == "0008_collaborations"
+
+    def invites() -> list[tuple[int, int, str]]:
+        query = "SELECT playlist_id, user_id, state FROM playlist_invite ORDER BY playlist_id, user_id"
+        return [tuple(row) for row in current().execute_sql(query).fetchall()]
+
+    with opening.connect(url) as store:
+        assert store.read(invites).result() == [
+            (1, 4, "declined"),
+            (2, 2, "accepted"),
+            (2, 3, "pending"),
+            (2, 4, "declined"),
+        ]
+        assert store.read(schema.problems).result() == []

@@ -1,0 +1,55 @@
+"""An old database with rows survives an upgrade that is killed before any of its steps."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from musicsvc.errors import Failure
+from musicsvc.store.engine.sqlite import files
+from musicsvc.store.schema import schema
+from tests.support import old_databases
+
+pytestmark = pytest.mark.only_on("sqlite")
+ROOT = Path(__file__).resolve().parents[3]
+FEW = {1: 11, 2: 23}  # every how manieth step of an upgrade from this many migrations
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """With --slow from every earlier version, else from the first two."""
+    if "migrations" in metafunc.fixturenames:
+        slow = metafunc.config.getoption("--slow")
+        metafunc.parametrize("migrations", range(1, len(schema.known())) if slow else FEW)
+
+
+def test_an_upgrade_killed_before_any_step_is_finished_by_the_next_and_no_row_changes(
+    tmp_path: Path, migrations: int, *, slow: bool
+) -> None:
+    every = 1 if slow else FEW[migrations]
+    command = [sys.executable, "-m", "tests.store.schema.killed_migrating", str(tmp_path), str(migrations), str(every)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=600)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 2
+
+
+def test_nothing_is_changed_where_no_backup_can_be_made(tmp_path: Path) -> None:
+    file = tmp_path / "data" / "musicsvc.db"
+    old_databases.make(file, 1)
+    before = old_databases.rows(file, old_databases.columns(file))
+
+    def save(first: str) -> None:
+        raise Failure(f"no room before {first}")
+
+    with pytest.raises(Failure, match=f"no room before {schema.known()[1]}"):
+        schema.upgrade(f"sqlite:///{file}", save)
+    assert set(old_databases.columns(file)) == set(before)
+    assert old_databases.rows(file, old_databases.columns(file)) == before
+
+
+def test_an_empty_database_needs_no_backup(tmp_path: Path) -> None:
+    file = tmp_path / "data" / "musicsvc.db"
+    files.create(file)
+    saved: list[str] = []
+    assert schema.upgrade(f"sqlite:///{file}", saved.append) == schema.known()
+    assert saved == []

@@ -1,0 +1,234 @@
+"""Migrations: once, whole, by one process at a time; and the checks of `db check`."""
+
+import itertools
+import shutil
+import signal
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import apsw
+import peewee
+import pytest
+
+from musicsvc.errors import Failure
+from musicsvc.store import models, opening
+from musicsvc.store.engine.binding import current
+from musicsvc.store.engine.sqlite import files
+from musicsvc.store.engine.store import Store
+from musicsvc.store.schema import schema
+from tests.support import upgrades
+
+sqlite = pytest.mark.only_on("sqlite")
+
+
+def _problems(url: str) -> list[str]:
+    with opening.open_unchecked(url) as store:
+        return store.read(schema.problems).result()
+
+
+def test_an_upgrade_applies_everything_and_a_second_one_nothing(new_database: Callable[..., str]) -> None:
+    url = new_database(migrated=False)
+
+    assert schema.upgrade(url) == schema.known()
+    assert schema.upgrade(url) == []
+    assert _problems(url) == []
+
+
+def test_two_processes_at_once_migrate_once(new_database: Callable[..., str]) -> None:
+    url = new_database(migrated=False)
+    processes = [upgrades.start(url) for _ in range(2)]
+    for process in processes:
+        assert process.stdin
+        process.stdin.write("\n")
+        process.stdin.flush()
+
+    said = sorted(process.communicate(timeout=60)[0].split() for process in processes)
+
+    assert said == [[], schema.known()]
+    assert [process.returncode for process in processes] == [0, 0]
+    assert _problems(url) == []
+
+
+def test_an_upgrade_killed_after_any_statement_is_finished_by_the_next(
+    new_database: Callable[..., str], *, slow: bool
+) -> None:
+    counts = itertools.count(1) if slow else iter((4, 9, 30))
+    killed = -signal.SIGKILL
+    while killed == -signal.SIGKILL and (statements := next(counts, 0)):
+        url = new_database(migrated=False)
+        process = upgrades.start(url, killed_after=statements)
+        process.communicate("\n", timeout=60)
+        killed = process.returncode
+
+        schema.upgrade(url)
+
+        assert _problems(url) == []
+    assert killed == (0 if slow else -signal.SIGKILL)
+
+
+def test_an_upgrade_leaves_the_models_unbound(new_database: Callable[..., str]) -> None:
+    schema.upgrade(new_database(migrated=False))
+
+    with pytest.raises(RuntimeError, match="run inside a unit"):
+        current()
+
+
+def test_a_migration_that_fails_changes_nothing_and_is_told_in_one_line(
+    store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "migrations"
+    shutil.copytree(schema.MIGRATIONS, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "9998_next.py").write_text(
+        "def up(migrator, db):\n"
+        "    db.execute_sql('CREATE TABLE half (x INTEGER)')\n"
+        "    db.execute_sql('INSERT INTO nowhere VALUES (1)')\n"
+    )
+    monkeypatch.setattr(schema, "MIGRATIONS", folder)
+
+    with pytest.raises(Failure, match="could not be brought to the newest schema"):
+        schema.upgrade(store_url)
+
+    with opening.open_unchecked(store_url) as store:
+        assert "half" not in store.read(lambda: current().get_tables()).result()
+        assert "9998_next" not in store.read(schema.applied).result()
+
+
+def test_a_fresh_database_has_no_problems(store: Store) -> None:
+    assert store.read(schema.problems).result() == []
+
+
+def test_a_dropped_index_is_a_problem(store: Store) -> None:
+    store.write(lambda: current().execute_sql("DROP INDEX track_artist_artist_id_track_id") and None).result()
+
+    assert store.read(schema.problems).result() == ["schema: add index track_artist (artist_id, track_id)"]
+
+
+def test_a_dropped_column_is_a_problem(store: Store) -> None:
+    store.write(lambda: current().execute_sql("ALTER TABLE account DROP COLUMN avatar") and None).result()
+
+    assert store.read(schema.problems).result() == ["schema: add column account.avatar"]
+
+
+@sqlite
+def test_a_row_that_points_at_nothing_is_a_problem(store_url: str) -> None:
+    connection = apsw.Connection(store_url.removeprefix("sqlite:///"))
+    connection.execute("INSERT INTO track_genre (track_id, genre_id) VALUES (7, 9)")
+    connection.close()
+
+    problems = _problems(store_url)
+
+    assert len(problems) == 2
+    assert all(line.startswith("foreign keys: row 1 of track_genre points at nothing in ") for line in problems)
+
+
+@sqlite
+def test_an_index_at_odds_with_its_table_is_a_problem(store_url: str) -> None:
+    connection = apsw.Connection(store_url.removeprefix("sqlite:///"))
+    connection.execute("INSERT INTO tag (name) VALUES ('calm'), ('loud')")
+    connection.execute("PRAGMA writable_schema = ON")
+    connection.execute("UPDATE sqlite_schema SET sql = replace(sql, '(\"name\")', '(id)') WHERE name = 'tag_name'")
+    connection.execute("PRAGMA writable_schema = RESET")
+    connection.close()
+
+    assert any(line.startswith("integrity: ") for line in _problems(store_url))
+
+
+def _columns(url: str) -> dict[str, list[tuple[Any, ...]]]:
+    def look() -> dict[str, list[tuple[Any, ...]]]:
+        db = current()
+        return {
+            table._meta.table_name: sorted(
+                (column.name, column.data_type, column.null, column.primary_key)
+                for column in db.get_columns(table._meta.table_name)
+            )
+            + sorted(
+                (key.column, key.dest_table, key.dest_column) for key in db.get_foreign_keys(table._meta.table_name)
+            )
+            for table in models.tables()
+        }
+
+    with opening.open_unchecked(url) as store:
+        return store.read(look).result()
+
+
+def test_the_migrations_end_where_the_models_are(new_database: Callable[..., str]) -> None:
+    modelled = new_database(migrated=False)
+    with opening.open_unchecked(modelled) as store:
+        store.write(lambda: current().create_tables(models.tables(), safe=False)).result()
+
+    assert _columns(new_database()) == _columns(modelled)
+
+
+@sqlite
+def test_every_table_is_strict_and_no_id_is_given_twice(store: Store) -> None:
+    def look() -> tuple[set[str], set[str]]:
+        tables = {row[1]: row[5] for row in current().execute_sql("PRAGMA table_list") if row[2] == "table"}
+        loose = {name for name, strict in tables.items() if not strict and not name.startswith("sqlite_")}
+        rows = current().execute_sql("SELECT name FROM sqlite_schema WHERE sql LIKE '%AUTOINCREMENT%'").fetchall()
+        return loose, {name for (name,) in rows}
+
+    loose, counted = store.read(look).result()
+
+    assert loose == {schema.HISTORY}
+    assert counted == {
+        table._meta.table_name for table in models.tables() if isinstance(table._meta.primary_key, peewee.BigAutoField)
+    }
+
+
+@sqlite
+def test_the_data_folder_and_its_files_are_for_their_owner_alone(tmp_path: Path) -> None:
+    file = tmp_path / "new" / "musicsvc.db"
+    files.create(file)
+    url = f"sqlite:///{file}"
+    schema.upgrade(url)
+
+    with opening.connect(url) as store:
+        store.write(lambda: models.Tag.create(name="calm")).result()
+        modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in file.parent.iterdir()}
+
+    assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+    assert {"musicsvc.db", "musicsvc.db-wal"} <= set(modes)
+    assert set(modes.values()) == {0o600}
+
+
+@sqlite
+def test_a_database_is_made_once_and_never_replaced(tmp_path: Path) -> None:
+    file = tmp_path / "new" / "musicsvc.db"
+    files.create(file)
+    before = file.read_bytes()
+
+    files.create(file)
+
+    assert file.read_bytes() == before
+    assert [path.name for path in file.parent.iterdir()] == ["musicsvc.db"]
+
+
+ALBUM = {"name": "Suite", "created_at": 0}
+TRACK = {"name": "Air", "duration": 1, "created_at": 0}
+
+
+@pytest.mark.parametrize(
+    ("table", "row"),
+    [
+        (models.Album, ALBUM | {"name": ""}),
+        (models.Album, ALBUM | {"name": "x" * 256}),
+        (models.Album, ALBUM | {"release_date": "2024"}),
+        (models.Track, TRACK | {"duration": -1}),
+        (models.Track, TRACK | {"duration": 86_400_001}),
+        (models.Track, TRACK | {"bpm": 19}),
+        (models.Track, TRACK | {"scale": "major"}),
+        (models.Track, TRACK | {"price": -0.5}),
+        (models.Track, TRACK | {"licensing_type": "none"}),
+        (models.Track, TRACK | {"fingerprint_status": "done"}),
+        (models.Track, TRACK | {"album": 12}),
+        (models.Track, TRACK | {"name": None}),
+        (models.Token, {"user": 1, "name": "t", "digest": b"", "last_four": "abcd", "created_at": 0, "expires_at": 0}),
+    ],
+)
+def test_the_database_itself_refuses_what_breaks_a_rule(
+    store: Store, table: type[peewee.Model], row: dict[str, Any]
+) -> None:
+    with pytest.raises(peewee.IntegrityError):
+        store.write(lambda: table.insert(**row).execute() and None).result()

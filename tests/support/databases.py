@@ -1,0 +1,125 @@
+"""One database per test, copied from a migrated template, on either store."""
+
+import itertools
+import shutil
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, Self
+
+from musicsvc.store.activity import log as activity_log
+from musicsvc.store.activity import log_file
+from musicsvc.store.engine.sqlite import files
+from musicsvc.store.schema import schema
+from tests.support import postgres
+
+
+class Template(Protocol):
+    """Makes databases and removes them."""
+
+    def make(self, folder: Path, number: int, *, migrated: bool) -> str:
+        """The address of a new database; `folder` is the test's own."""
+
+    def make_log(self, url: str) -> None:
+        """Put the log of calls where a server would make it, which takes longer."""
+
+    def remove(self, url: str) -> None:
+        """Remove the database, whoever is still connected."""
+
+    def close(self) -> None:
+        """Remove the template."""
+
+
+class SqliteTemplate:
+    """Databases are files; the test's folder goes by itself."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / "musicsvc.db"
+        files.create(self._file)
+        schema.upgrade(f"sqlite:///{self._file}")
+        log = log_file.LogFile(log_file.place(self._file))
+        log.prepare()
+        log.close()
+
+    def make(self, folder: Path, number: int, *, migrated: bool) -> str:
+        """Copy the template into a data folder of the test's folder."""
+        file = folder / f"data{number or ''}" / "musicsvc.db"
+        file.parent.mkdir(mode=0o700)
+        if migrated:
+            copy_to(self._file, file)
+        else:
+            files.create(file)
+        return f"sqlite:///{file}"
+
+    def make_log(self, url: str) -> None:
+        """Copy the template's."""
+        copy_to(log_file.place(self._file), log_file.place(Path(url.removeprefix("sqlite:///"))))
+
+    def remove(self, url: str) -> None:
+        """Nothing to do."""
+
+    def close(self) -> None:
+        """Nothing to do."""
+
+
+def copy_to(made: Path, file: Path) -> None:
+    """Copy a file for its owner alone."""
+    shutil.copy(made, file)
+    file.chmod(0o600)
+
+
+class PostgresTemplate:
+    """Databases of the run's server, named after the worker that makes them."""
+
+    def __init__(self, server: Path, worker: str) -> None:
+        import psycopg  # noqa: PLC0415 - the run on SQLite does without
+
+        self._server = server
+        self._names = (f"{worker}_{number}" for number in itertools.count(1))
+        self._name = f"{worker}_template"
+        self._admin = psycopg.connect(postgres.database_url(server, "postgres"), autocommit=True)
+        self._admin.execute(f'CREATE DATABASE "{self._name}" TEMPLATE template0')
+        schema.upgrade(postgres.database_url(server, self._name))
+        activity_log.make(postgres.database_url(server, self._name))
+
+    def make(self, folder: Path, number: int, *, migrated: bool) -> str:  # noqa: ARG002 - the other store's
+        """Copy the template on the server."""
+        name = next(self._names)
+        self._admin.execute(f'CREATE DATABASE "{name}" TEMPLATE "{self._name if migrated else "template0"}"')
+        return postgres.database_url(self._server, name)
+
+    def make_log(self, url: str) -> None:
+        """It is a table of the template."""
+
+    def remove(self, url: str) -> None:
+        """Drop the database, cutting connections that are left."""
+        name = url.removeprefix("postgresql:///").partition("?")[0]
+        self._admin.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+
+    def close(self) -> None:
+        """Drop the template."""
+        self._admin.execute(f'DROP DATABASE "{self._name}" WITH (FORCE)')
+        self._admin.close()
+
+
+class Maker:
+    """The databases of one test."""
+
+    def __init__(self, template: Template, folder: Path) -> None:
+        self._template = template
+        self._folder = folder
+        self._made: list[str] = []
+
+    def make(self, *, migrated: bool = True) -> str:
+        """The address of one more database."""
+        url = self._template.make(self._folder, len(self._made), migrated=migrated)
+        self._made.append(url)
+        return url
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for url in self._made:
+            self._template.remove(url)

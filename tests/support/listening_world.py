@@ -1,0 +1,139 @@
+"""A small catalog with everything that figures must get right, and plays, likes and reposts of it.
+
+track 0   album 0             artist 0
+track 1   album 0             artists 0 and 1
+track 2   no album            artist 1
+track 3   album 1 (artist 2)  artists 2, 0 and 1
+track 4   no album            artist 2, never played
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from musicsvc.clock import DAY
+from musicsvc.store.accounts import tokens, users
+from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist, TrackLike, TrackRepost
+from musicsvc.store.plays import ingest
+from musicsvc.store.plays.rollups import listeners
+from tests.support.oracle import GivenTo, Past, PlayOf
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from musicsvc.store.accounts.tokens import Identity
+
+ALBUMS: tuple[tuple[int, ...], ...] = ((0,), (2,))
+TRACKS: tuple[tuple[int | None, tuple[int, ...]], ...] = (
+    (0, (0,)),
+    (0, (0, 1)),
+    (None, (1,)),
+    (1, (2, 0, 1)),
+    (None, (2,)),
+)
+ARTISTS = 3
+SLOT = 30_000_000
+
+
+def edges(now: int) -> list[int]:
+    """The first instant of each window and of the one before it, and the last instant before each."""
+    today = now // DAY * DAY
+    firsts = [today + DAY - windows * days * DAY for days in (7, 30, 90, 365) for windows in (1, 2)]
+    return sorted({at for first in firsts for at in (first - 1, first)})
+
+
+@dataclass
+class Catalog:
+    """The ids, by the numbers above; who manages all of it; and its past, for counting anew."""
+
+    manager: Identity
+    token: str
+    artists: list[int] = field(default_factory=list)
+    albums: list[int] = field(default_factory=list)
+    tracks: list[int] = field(default_factory=list)
+    past: Past = field(default_factory=Past)
+    _taken: set[tuple[int, int, str]] = field(default_factory=set)
+
+    def hear(self, heard: Iterable[tuple[int, int, str]]) -> None:
+        """Take plays, as (track's id, time, listener's name), that may be repeats; in a writing unit."""
+        batch = list(heard)
+        ids = listeners.ensure({listeners.opaque_key(name) for _, _, name in batch})
+        ingest.record(
+            ingest.Row(
+                slot=at // SLOT,
+                track=track,
+                listener=ids[listeners.opaque_key(name)],
+                client_key=ingest.WITHOUT_ID,
+                played_at=at,
+                duration_ms=None,
+                reporter=0,
+            )
+            for track, at, name in batch
+        )
+        for track, at, name in batch:
+            if (track, at // SLOT, name) not in self._taken:
+                self._taken.add((track, at // SLOT, name))
+                self.past.plays.append(PlayOf(track, at, name))
+
+    def live_on_edges(self, now: int) -> None:
+        """Take plays, likes and reposts at the edges of windows, each another number; in a unit that writes."""
+        first, second, *_ = self.tracks
+        at_edges = edges(now)
+        # Likes and reposts also in the last instant of today and in the first of tomorrow.
+        given = [*at_edges, (now // DAY + 1) * DAY - 1, (now // DAY + 1) * DAY]
+        self.hear((first, at, f"edge {at} {each}") for number, at in enumerate(at_edges) for each in range(number))
+        self.give(
+            [(each, at) for number, at in enumerate(given) for each in [first] * (number % 3 + 1)],
+            [(each, at) for number, at in enumerate(given) for each in [second] * (number % 4 + 1)],
+        )
+
+    def give(self, likes: Iterable[tuple[int, int]], reposts: Iterable[tuple[int, int]]) -> None:
+        """Let new accounts like and repost, as (track's id, time); in a writing unit."""
+        for table, given, kept in (
+            (TrackLike, likes, self.past.likes),
+            (TrackRepost, reposts, self.past.reposts),
+        ):
+            new = [GivenTo(track, at) for track, at in given]
+            names = [f"{table.__name__}{len(kept) + number}.{self.artists[0]}".lower() for number in range(len(new))]
+            people = [users.NewUser(f"{name}@label.test", name) for name in names]
+            for each, user in zip(new, users.create_many(people, now=0), strict=True):
+                table.create(track=each.track, user=user, created_at=each.at)
+            kept.extend(new)
+
+
+def catalog(now: int) -> Catalog:
+    """A new catalog and its manager; in a writing unit."""
+    number = Artist.select().count()
+    user = users.create(f"manager{number}@label.test", api_access=True, now=now)
+    token = tokens.create(user, "test", now=now)[1]
+    manager = tokens.identify(tokens.digest(token))
+    assert manager is not None
+    made = Catalog(manager, token)
+    for each in range(ARTISTS):
+        made.artists.append(Artist.create(name=f"Artist {each}", manager=user.id, created_at=now).id)
+    for each, artists in enumerate(ALBUMS):
+        made.albums.append(Album.create(name=f"Album {each}", created_at=now).id)
+        for position, artist in enumerate(artists):
+            AlbumArtist.create(album=made.albums[each], artist=made.artists[artist], position=position)
+    for each, (album, artists) in enumerate(TRACKS):
+        on = None if album is None else made.albums[album]
+        made.tracks.append(Track.create(name=f"Track {each}", duration=1, album=on, created_at=now).id)
+        for position, artist in enumerate(artists):
+            TrackArtist.create(track=made.tracks[each], artist=made.artists[artist], position=position)
+    _remember(made)
+    return made
+
+
+def _remember(made: Catalog) -> None:
+    past = made.past
+    past.names = {track: f"Track {each}" for each, track in enumerate(made.tracks)}
+    past.album_names = {album: f"Album {each}" for each, album in enumerate(made.albums)}
+    for each, artists in enumerate(ALBUMS):
+        for artist in artists:
+            past.albums_by_artist.setdefault(made.artists[artist], []).append(made.albums[each])
+    for each, (album, artists) in enumerate(TRACKS):
+        if album is not None:
+            past.on_album.setdefault(made.albums[album], []).append(made.tracks[each])
+        for artist in artists:
+            past.by_artist.setdefault(made.artists[artist], []).append(made.tracks[each])

@@ -1,0 +1,79 @@
+"""People who make playlists together, and tracks to put into them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from musicsvc.store.models import Track
+from tests.support.response_checks import conforms
+from tests.support.serving import Answer, Client, person
+
+if TYPE_CHECKING:
+    from musicsvc.clock import Clock
+    from musicsvc.store.engine.store import Store
+
+
+class CheckedClient(Client):
+    """Takes no answer that the OpenAPI document does not promise."""
+
+    async def __call__(self, method: str, path: str, body: Any = None, **more: Any) -> Answer:
+        answer = await super().__call__(method, path, body, **more)
+        conforms(answer, method, path)
+        return answer
+
+
+class Person(NamedTuple):
+    """An account with API access, and a client that holds its token."""
+
+    id: int
+    ask: Client
+
+    async def playlist(self, **body: Any) -> int:
+        """The id of a new playlist."""
+        made = await self.ask.post("playlists", {"name": "Rags"} | body)
+        return int(made.json["playlist"]["id"])
+
+    async def tracks(self, playlist: int) -> list[int]:
+        """The ids of the playlist's tracks, in order."""
+        path, page, ids = f"playlists/{playlist}/tracks?perPage=100&page=", 1, list[int]()
+        while rows := (await self.ask.get(f"{path}{page}")).json["pagination"]["data"]:
+            ids += [row["id"] for row in rows]
+            page += 1
+        return ids
+
+    async def listed(self) -> list[int]:
+        """The ids of the first page of the person's playlists."""
+        return [row["id"] for row in (await self.ask.get("playlists")).json["pagination"]["data"]]
+
+    async def shares(self, playlist: int, other: Person) -> None:
+        """Invite the other, who accepts."""
+        await self.ask.post(f"playlists/{playlist}/invite", {"user_id": other.id})
+        assert (await other.ask.post(f"playlists/{playlist}/accept-invite")).status == 200
+
+
+class People(NamedTuple):
+    """An owner and two others."""
+
+    ann: Person
+    ben: Person
+    cleo: Person
+
+
+def join(client: Client, store: Store, clock: Clock, name: str) -> Person:
+    """A new account that speaks to the same server."""
+    user_id, token = person(store, clock, f"{name}@label.test")
+    return Person(user_id, CheckedClient(client._session, client.root, token))
+
+
+def people(client: Client, store: Store, clock: Clock) -> People:
+    """Three new accounts."""
+    return People(*(join(client, store, clock, name) for name in ("ann", "ben", "cleo")))
+
+
+def make_tracks(store: Store, count: int) -> list[int]:
+    """The ids of so many new tracks."""
+
+    def make() -> list[int]:
+        return [Track.create(name=f"Rag {number}", duration=60_000, created_at=0).id for number in range(count)]
+
+    return store.write(make).result()

@@ -1,0 +1,97 @@
+"""A raw connection to a server, for what HTTP clients cannot send."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import socket
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from multidict import CIMultiDict
+
+from tests.support.serving import Answer
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import AsyncIterator
+
+PATIENCE = 5.0  # seconds
+BODYLESS = {100, 204, 304}
+
+
+class Wire:
+    """Bytes out, answers in."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    async def send(self, raw: bytes) -> None:
+        self._writer.write(raw)
+        await self._writer.drain()
+
+    def end(self) -> None:
+        """Send nothing more; answers can still come."""
+        self._writer.write_eof()
+
+    def reset(self) -> None:
+        """Break the connection off."""
+        self._writer.transport.abort()
+
+    async def answer(self, *, head: bool = False) -> Answer:
+        """The next answer; `head`: it answers a HEAD request and has no body."""
+        async with asyncio.timeout(PATIENCE):
+            first, *lines = (await self._reader.readuntil(b"\r\n\r\n")).decode().splitlines()
+            headers: CIMultiDict[str] = CIMultiDict()
+            for line in filter(None, lines):
+                name, _, value = line.partition(": ")
+                headers.add(name, value)
+            status = int(first.split()[1])
+            length = 0 if head or status in BODYLESS else int(headers["Content-Length"])
+            return Answer(status, headers, await self._reader.readexactly(length))
+
+    async def rest(self) -> bytes:
+        """What comes until the server closes."""
+        async with asyncio.timeout(PATIENCE):
+            try:
+                return await self._reader.read()
+            except ConnectionError:
+                return b""
+
+
+@asynccontextmanager
+async def connected(root: str, tls: ssl.SSLContext | None = None) -> AsyncIterator[Wire]:
+    """A connection to the server at this address."""
+    host, port = re.fullmatch(r"https?://\[?([^\]]*?)\]?:(\d+)", root).groups()  # type: ignore[union-attr]
+    reader, writer = await asyncio.open_connection(host, int(port), ssl=tls)
+    try:
+        yield Wire(reader, writer)
+    finally:
+        writer.close()
+
+
+@asynccontextmanager
+async def not_reading(root: str, raw: bytes, room: int = 4096) -> AsyncIterator[socket.socket]:
+    """A connection that has sent these bytes, and whose system takes little of the answers."""
+    host, port = root.rpartition("/")[2].split(":")
+    with socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, room)
+        client.setblocking(False)
+        loop = asyncio.get_running_loop()
+        await loop.sock_connect(client, (host, int(port)))
+        await loop.sock_sendall(client, raw)
+        yield client
+
+
+def request(method: str, target: str, *headers: str, body: bytes = b"") -> bytes:
+    """A request's bytes; the body's length is added unless a header says how it is framed."""
+    lines = [f"{method} {target} HTTP/1.1", "Host: music.test", *headers]
+    if body and not any(line.lower().startswith(("content-length:", "transfer-encoding:")) for line in headers):
+        lines.append(f"Content-Length: {len(body)}")
+    return "\r\n".join([*lines, "", ""]).encode("utf-8", "surrogateescape") + body
+
+
+def chunked(*chunks: bytes) -> bytes:
+    """A body in chunks."""
+    return b"".join(b"%x\r\n%s\r\n" % (len(chunk), chunk) for chunk in (*chunks, b""))

@@ -1,0 +1,102 @@
+"""Whether an answer is one that the OpenAPI document promises: for every test that has an answer in its hands."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import jsonschema_rs
+
+from musicsvc.errors import MethodNotAllowed, NotFound
+from musicsvc.server import openapi
+from musicsvc.server.openapi import headers
+from musicsvc.server.routes.paths import INSIGHTS, V1
+from musicsvc.server.routes.route import JSON_MEDIA, Router
+from musicsvc.server.routes.table import ROUTES
+
+if TYPE_CHECKING:
+    from tests.support.serving import Answer
+
+JSON = dict[str, Any]
+
+
+def conforms(answer: Answer, method: str, path: str, *, public: bool | None = None) -> None:
+    """Asserts that the document promises this answer; `public`: that it is of the public tier, or that it is not."""
+    path = urlsplit(path if path.startswith(("/", "http")) else f"{V1}/{path}").path
+    promised = _promised(method, path, answer.status)
+    place = f"{answer.status} to {method} {path}"
+    for name, reference in (headers.of(*headers.COMMON) | promised.get("headers", {})).items():
+        header, value = _resolved(reference), answer.headers.get(name)
+        if value is None and not header["required"]:
+            continue
+        assert value is not None, f"{place} is without {name}"
+        schema = header["schema"]
+        check(int(value) if schema["type"] == "integer" else value, schema, f"{name} of {place}")
+    if method == "HEAD" or "content" not in promised:
+        assert answer.body == b"", f"{place} has a body"
+        return
+    media, content = next(iter(promised["content"].items()))
+    assert answer.headers["Content-Type"].partition(";")[0] == media, place
+    if media == JSON_MEDIA:
+        check(json.loads(answer.body), _of_tier(content["schema"], public=public), place)
+
+
+def check(value: Any, schema: JSON, place: str) -> None:
+    """Asserts that the value is of the schema, whose references lead into the document."""
+    found = _validator(json.dumps(schema)).iter_errors(value)
+    faults = [f"{'.'.join(map(str, fault.instance_path))}: {fault.message}" for fault in found]
+    assert not faults, f"{place}: {faults}"
+
+
+def _promised(method: str, path: str, status: int) -> JSON:
+    """The Response Object of this status."""
+    wanted = "GET" if method == "HEAD" else method
+    document = _document()
+    try:
+        route, _ = _router().match(wanted, path)
+    except (NotFound, MethodNotAllowed) as failure:
+        name = "NotFound" if isinstance(failure, NotFound) else "MethodNotAllowed"
+        prefix = "Insights" if path == INSIGHTS or path.startswith(f"{INSIGHTS}/") else ""
+        assert status == (404 if name == "NotFound" else 405), f"{status} to {method} {path}, which is not in the table"
+        return _resolved({"$ref": f"#/components/responses/{prefix}{name}"})
+    assert not route.hidden, f"{method} {path} is not in the document"
+    responses = document["paths"][route.path][route.method.lower()]["responses"]
+    assert str(status) in responses, f"{status} to {method} {path} is not in the document"
+    return _resolved(responses[str(status)])
+
+
+def _of_tier(schema: JSON, *, public: bool | None) -> JSON:
+    """The schema of one tier, where an endpoint has both and the caller knows which it is."""
+    if public is None or "anyOf" not in schema:
+        return schema
+    chosen: JSON = schema["anyOf"][1 if public else 0]
+    return chosen
+
+
+@lru_cache(maxsize=1)
+def _document() -> JSON:
+    return openapi.document()
+
+
+@lru_cache(maxsize=1)
+def _router() -> Router:
+    return Router(ROUTES)
+
+
+@lru_cache(maxsize=256)
+def _validator(schema: str) -> Any:
+    """Checks against a schema whose references lead into the document; formats count."""
+    whole = {**json.loads(schema), "components": _document()["components"]}
+    return jsonschema_rs.Draft202012Validator(whole, validate_formats=True)
+
+
+def _resolved(found: JSON) -> JSON:
+    """The object, or the one that it refers to."""
+    if "$ref" not in found:
+        return found
+    target: JSON = _document()
+    for part in found["$ref"].removeprefix("#/").split("/"):
+        target = target[part]
+    return target

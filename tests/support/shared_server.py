@@ -1,0 +1,48 @@
+"""A server that the tests of a module share; each test brings accounts and subjects of its own."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+from musicsvc.clock import MovableClock
+from musicsvc.store import opening
+from musicsvc.store.engine.store import Store
+from tests.conftest import NOW
+from tests.rights.world import WHO, World
+from tests.support import databases
+from tests.support.serving import Client, running
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+    from pathlib import Path
+
+    from musicsvc.config import Settings
+
+on_shared_loop = pytest.mark.asyncio(loop_scope="module")
+
+
+class Shared(NamedTuple):
+    """A running server, its store and its clock, which stands still."""
+
+    client: Client
+    store: Store
+    clock: MovableClock
+
+    def world(self, kinds: Sequence[str] = WHO) -> World:
+        """Create accounts that no other test knows."""
+        return World(self.store, self.clock, kinds)
+
+
+@asynccontextmanager
+async def shared_server(
+    template: databases.Template, folder: Path, settings: Settings | None = None
+) -> AsyncIterator[Shared]:
+    """Serve a new database."""
+    clock = MovableClock(NOW, speed=0)
+    with databases.Maker(template, folder) as maker, opening.connect(maker.make()) as store:
+        template.make_log(store.url)
+        async with running(store, clock, settings) as client:
+            yield Shared(client, store, clock)
