@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 WITHOUT = """
 import json, sys
 sys.modules["psycopg"] = sys.modules["duckdb"] = None  # as if they were not installed
-from tests.command import run_in_process
+from tests.support.command import run_in_process
 done = [run_in_process(line) for line in json.loads(sys.argv[1])]
 print(json.dumps([(each.returncode, each.stdout, each.stderr) for each in done]))
 """

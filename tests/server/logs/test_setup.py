@@ -152,7 +152,7 @@ def test_of_a_library_neither_what_it_holds_nor_the_text_of_its_faults_is_told()
         told = line(found)
         assert list(told) == ["time", "level", "message", "logger", "exception"]
         assert (told["message"], told["logger"]) == ("Unhandled fault", name)
-        assert re.fullmatch(r".*test_logs.py:\d+ in fault\n.*test_logs.py:\d+ in fail\nValueError", told["exception"])
+        assert re.fullmatch(r".*test_setup.py:\d+ in fault\n.*test_setup.py:\d+ in fail\nValueError", told["exception"])
         assert "geheim" not in json.dumps(told)
 
 
