@@ -120,9 +120,9 @@ def _figures(_world: World, subject: Subject, period: str) -> object:
 def _answer(world: World, subject: Subject, period: str) -> object:
     query, now = PeriodQuery.model_validate({"period": period}), plays_world.NOW
     if subject.kind == TRACK:
-        answer = handlers.show_track(insight_figures.track_of(subject.id, by=world.manager), query, now)
+        answer = handlers.show_track(insight_figures.track_of(subject.id, actor=world.manager), query, now)
     else:
-        answer = handlers.show_artist(insight_figures.artist_of(subject.id, by=world.manager), query, now)
+        answer = handlers.show_artist(insight_figures.artist_of(subject.id, actor=world.manager), query, now)
     return orjson.dumps(answer)
 
 
@@ -130,7 +130,7 @@ def _chart(world: World, subject: Subject, period: str) -> object:
     timeframe = next(short for short, name in TIMEFRAMES.items() if name == period)
     query = TimeframeQuery.model_validate({"timeframe": timeframe})
     find = insight_figures.track_of if subject.kind == TRACK else insight_figures.artist_of
-    return orjson.dumps(handlers.chart_track(find(subject.id, by=world.manager), query, plays_world.NOW))
+    return orjson.dumps(handlers.chart_track(find(subject.id, actor=world.manager), query, plays_world.NOW))
 
 
 def _tell(worlds: dict[int, World], found: dict[Case, dict[int, list[float]]]) -> None:

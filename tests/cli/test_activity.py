@@ -59,7 +59,7 @@ def filled(store: Store, log: Callable[..., None]) -> int:
     def acts() -> None:
         user = users.create("ada@example.test", api_access=True, now=now - 9 * MINUTE)
         token, _ = tokens.create(user, "laptop", now=now - 8 * MINUTE)
-        tokens.revoke(token.id, "abuse: too many refusals", now=now - 2 * MINUTE, by="abuse")
+        tokens.revoke(token.id, "abuse: too many refusals", now=now - 2 * MINUTE, actor="abuse")
 
     store.write(acts).result()
     stranger = CALL._replace(account_id=None, token_id=None, route=None, resource=None, address="198.51.100.7")

@@ -33,7 +33,7 @@ def _add_artists(world: World) -> None:
     for number in range(44):
         image = None if number % 3 else f"https://img.test/artists/{number}.png"
         name = f"Artist {number * 7 % 44}"
-        row = artists.create(name, "Not shown.", image, now=world.tick(), by=world.callers["ann"])
+        row = artists.create(name, "Not shown.", image, now=world.tick(), actor=world.callers["ann"])
         if number % 4 == 0:
             artists.verify(row.id)
         counts = {"albums_count": 0, "tracks_count": 0}
@@ -51,20 +51,20 @@ def _add_albums(world: World) -> None:
         _add_album(world, number, by)
 
 
-def _add_album(world: World, number: int, by: Sequence[Row]) -> None:
+def _add_album(world: World, number: int, actor: Sequence[Row]) -> None:
     values = {
         "name": f"Album {number * 11 % 39}",
         "image": None if number % 5 == 0 else f"https://img.test/albums/{number}.png",
         "release_date": None if number % 7 == 0 else f"20{10 + number * 7 % 5}-0{1 + number % 3}-15",
         "description": f"Description {number}" if number % 2 else None,
     }
-    first = by[0]["id"]
-    row = albums.create(values, first, (), now=world.tick(), by=world.callers["ann"])
-    for position, artist in enumerate(by):
+    first = actor[0]["id"]
+    row = albums.create(values, first, (), now=world.tick(), actor=world.callers["ann"])
+    for position, artist in enumerate(actor):
         if position:
             AlbumArtist.create(album=row.id, artist=artist["id"], position=position)
         artist["albums_count"] += 1
-    world.albums.append(values | {"id": row.id, "created_at": world.now, "by": by})
+    world.albums.append(values | {"id": row.id, "created_at": world.now, "by": actor})
 
 
 def _add_tracks(world: World) -> None:
@@ -76,27 +76,27 @@ def _add_tracks(world: World) -> None:
         _add_track(world, number, by, album)
 
 
-def _add_track(world: World, number: int, by: Sequence[Row], album: Row | None) -> None:
+def _add_track(world: World, number: int, actor: Sequence[Row], album: Row | None) -> None:
     values = _track_values(number)
     word, series = list(GENRES)[number % 6], number // 6
     tags = [f"tag {number}"] if number % 2 else []
     row = tracks.create(
         values | {"album_id": album and album["id"]},
-        [artist["id"] for artist in by],
+        [artist["id"] for artist in actor],
         genre=None if number % 10 == 9 else f"{word} {series}",
         words=tags,
         now=world.tick(),
-        by=world.callers["ann"],
+        actor=world.callers["ann"],
     )
     names = {"name": f"{GENRES[word]}-{series}", "display_name": f"{word} {series}"}
     genre = [{"id": each[0]} | names for each in row.genres]
     world.genres += genre
     heard = [ingest.Heard(row.id, world.now - each * ingest.SLOT) for each in range(number * 5 % 9)]
-    ingest.report(heard, now=world.now, by=world.callers["ann"])
-    for artist in by:
+    ingest.report(heard, now=world.now, actor=world.callers["ann"])
+    for artist in actor:
         artist["tracks_count"] += 1
     counts = {"plays": len(heard), "likes": 0, "reposts": 0}
-    facts = {"id": row.id, "created_at": world.now, "by": by, "album": album, "genres": genre}
+    facts = {"id": row.id, "created_at": world.now, "by": actor, "album": album, "genres": genre}
     world.tracks.append(values | counts | facts | {"tags": [(row.tags[0][0], tags[0])] if tags else []})
 
 
@@ -124,7 +124,7 @@ def _add_reactions(world: World) -> None:
         track["likes"], track["reposts"] = 9 + number % 4, 13 + number % 5
         for kind, count in ((likes.LIKE, track["likes"]), (likes.REPOST, track["reposts"])):
             for fan in world.fans[:count]:
-                likes.give(kind, track["id"], now=world.tick(), by=fan)
+                likes.give(kind, track["id"], now=world.tick(), actor=fan)
 
 
 def _add_comments(world: World) -> None:
@@ -138,13 +138,13 @@ def _add_comments(world: World) -> None:
     for row in (answered[0], answered[-1]):
         comments.delete(Comment.get_by_id(row["id"]))
         row |= {"deleted": True, "content": ""}
-    comments.create(other["id"], "Elsewhere", now=world.tick(), by=world.fans[0])
+    comments.create(other["id"], "Elsewhere", now=world.tick(), actor=world.fans[0])
 
 
 def _add_comment(world: World, number: int, parent: Row | None, position: int | None, track_id: int) -> None:
     by, text = world.fans[number * 5 % 26], f"Comment {number * 17 % 28}"
     parent_id = parent["id"] if parent else None
-    row = comments.create(track_id, text, position=position, parent_id=parent_id, now=world.tick(), by=by)
+    row = comments.create(track_id, text, position=position, parent_id=parent_id, now=world.tick(), actor=by)
     place = parent["position"] if parent else position
     depth = parent["depth"] + 1 if parent else 0
     facts = {"id": row.id, "content": text, "position": place, "depth": depth, "deleted": False}

@@ -32,10 +32,10 @@ def _add_follows(world: World) -> None:
     pairs += [(ids[number * 3 % 26], ben) for number in range(9)]
     by_id = {caller.user_id: caller for caller in (*world.callers.values(), *world.fans)}
     for again in (pairs[3], pairs[24]):
-        follows.follow(again[1], now=world.tick(), by=by_id[again[0]])
-        follows.unfollow(again[1], by=by_id[again[0]])
+        follows.follow(again[1], now=world.tick(), actor=by_id[again[0]])
+        follows.unfollow(again[1], actor=by_id[again[0]])
     for follower, followed in pairs:
-        follows.follow(followed, now=world.tick(), by=by_id[follower])
+        follows.follow(followed, now=world.tick(), actor=by_id[follower])
         world.follows.append((follower, followed))
 
 
@@ -60,10 +60,10 @@ def _add_playlist(world: World, number: int, owner: Identity) -> Row:
         "description": f"Description of playlist {number}" if number % 3 else None,
     }
     created_at = world.tick()
-    row = playlists.create(values, now=created_at, by=owner)
+    row = playlists.create(values, now=created_at, actor=owner)
     chosen = [world.tracks[each * 7 % 51] for each in range(45)] if number == 0 else world.tracks[:number]
     chosen = chosen[:30] + chosen[10:25] if number == 0 else chosen  # some of them twice
-    playlists.append(row.id, [track["id"] for track in chosen], by=owner.user_id, now=world.tick())
+    playlists.append(row.id, [track["id"] for track in chosen], actor=owner.user_id, now=world.tick())
     facts = {"id": row.id, "created_at": created_at, "tracks": chosen, "owner": owner.user_id}
     world.playlists.append(values | facts | {"editors": {owner.user_id}})
     return world.playlists[-1]
@@ -74,9 +74,9 @@ def _share(world: World, row: Row, guest: Identity, how: str) -> None:
     invites.create(playlists.get(row["id"]), guest.user_id, now=world.now)
     row["collaborative"] = True
     if how == "decline":
-        invites.decline(invites.addressed(row["id"], by=guest), now=world.now)
+        invites.decline(invites.addressed(row["id"], actor=guest), now=world.now)
     if how in {"accept", "switch off"}:
-        invites.accept(invites.addressed(row["id"], by=guest), now=world.now)
+        invites.accept(invites.addressed(row["id"], actor=guest), now=world.now)
     if how == "accept":
         row["editors"].add(guest.user_id)
     if how == "switch off":
@@ -95,7 +95,7 @@ def _add_collections(world: World) -> None:
         chosen = [world.tracks[each * 11 % 51] for each in range(number * 3 % 29)]
         name, description = f"Collection {number * 5 % 27}", f"Of {number}" if number % 2 else None
         ids = [track["id"] for track in chosen]
-        row = collections.create(name, description, ids, now=world.tick(), by=owner)
+        row = collections.create(name, description, ids, now=world.tick(), actor=owner)
         facts = {"id": row.id, "created_at": world.now, "tracks": chosen, "owner": owner.user_id}
         world.collections.append({"name": name, "description": description} | facts)
 
@@ -106,7 +106,7 @@ def _add_conversations(world: World) -> None:
     for number in range(28):
         first, *others = [cleo, ben] if number == 13 else [ann, *world.fans[number % 5 : number % 5 + 3 - number % 2]]
         others += [ben] if number % 5 == 0 else []
-        made = messages.create([each.user_id for each in others], now=world.tick(), by=first)
+        made = messages.create([each.user_id for each in others], now=world.tick(), actor=first)
         people = sorted({first.user_id, *(each.user_id for each in others)})
         facts = {"id": made.id, "created_at": world.now, "last_at": world.now, "users": people, "messages": []}
         world.conversations.append(facts | {"speakers": [first, *others]})
@@ -120,6 +120,6 @@ def _add_conversations(world: World) -> None:
 
 def _say(row: Row, number: int, now: int) -> None:
     by, text = row["speakers"][number % len(row["speakers"])], f"Message {number * 29 % 104}"
-    message = messages.send(row["id"], text, now=now, by=by)
+    message = messages.send(row["id"], text, now=now, actor=by)
     row["messages"].append({"id": message.id, "message_text": text, "by": by.user_id, "created_at": now})
     row["last_at"] = now

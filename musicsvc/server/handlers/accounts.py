@@ -28,9 +28,9 @@ def hash_password(body: RegisterIn) -> str:
 def register(body: RegisterIn, prepared: str, settings: Settings, site: Site, now: int) -> JSON:
     """Register an account; its token is in the answer where `token_name` was sent, and nowhere else."""
     granted = settings.registration.grants_access
-    user = users.create(body.email, password_hash=prepared, api_access=granted, now=now, by="api")
+    user = users.create(body.email, password_hash=prepared, api_access=granted, now=now, actor="api")
     shape = shapes.summary(user.id, user.display_name, user.avatar, site)
     if body.token_name is not None:
-        _, value = tokens.create(user, body.token_name, now=now, without_access=True, by="api")
+        _, value = tokens.create(user, body.token_name, now=now, without_access=True, actor="api")
         shape["access_token"] = value
     return ok(user=shape)

@@ -34,7 +34,7 @@ def show(subject: ArtistRow, caller: Identity | None) -> JSON:
 
 def create(body: ArtistIn, caller: Identity, now: int) -> JSON:
     """Create an artist, managed by the caller."""
-    artist = artists.create(body.name, body.description, body.image_small, now=now, by=caller)
+    artist = artists.create(body.name, body.description, body.image_small, now=now, actor=caller)
     return ok(artist=shapes.artist_full(artist))
 
 

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 def create(body: CollectionIn, caller: Identity, site: Site, now: int, answer: Builder) -> JSON:
     """Create a collection of tracks."""
-    made = collections.create(body.name, body.description, body.track_ids or (), now=now, by=caller)
+    made = collections.create(body.name, body.description, body.track_ids or (), now=now, actor=caller)
     return show(made, site, answer)
 
 
 def index(query: Pages, caller: Identity, site: Site) -> JSON:
     """List the caller's collections, newest first, without their tracks."""
-    found = collections.listing(query.at(), by=caller)
+    found = collections.listing(query.at(), actor=caller)
     return ok(pagination=paginator(found, [shapes.collection_listed(row, site) for row in found.rows]))
 
 

@@ -23,7 +23,9 @@ def index(subject: int, query: Pages, site: Site) -> JSON:
 
 def create(subject: int, body: CommentIn, caller: Identity, site: Site, now: int) -> JSON:
     """Comment on a track, or reply to a comment on it."""
-    row = comments.create(subject, body.content, position=body.position, parent_id=body.parent_id, now=now, by=caller)
+    row = comments.create(
+        subject, body.content, position=body.position, parent_id=body.parent_id, now=now, actor=caller
+    )
     return ok(comment=shapes.comment(row, site))
 
 

@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 def send(body: MessageIn, caller: Identity, site: Site, now: int) -> JSON:
     """Send a message to a conversation that the caller takes part in."""
-    message = messages.send(body.conversation_id, body.message_text, now=now, by=caller)
+    message = messages.send(body.conversation_id, body.message_text, now=now, actor=caller)
     return ok(message=shapes.message(message, site))
 
 
 def begin(body: ConversationIn, caller: Identity, site: Site, now: int) -> JSON:
     """Begin a conversation with others."""
-    return ok(conversation=shapes.conversation(messages.create(body.user_ids, now=now, by=caller), site))
+    return ok(conversation=shapes.conversation(messages.create(body.user_ids, now=now, actor=caller), site))
 
 
 def index(query: Pages, caller: Identity, site: Site) -> JSON:
     """List the caller's conversations, the one with the newest message first."""
-    found = messages.listing(query.at(), by=caller)
+    found = messages.listing(query.at(), actor=caller)
     return ok(pagination=paginator(found, [shapes.conversation(row, site) for row in found.rows]))
 
 

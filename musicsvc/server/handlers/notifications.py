@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 def register_device(body: DeviceIn, caller: Identity, now: int) -> JSON:
     """Store or refresh a push token of the caller's device."""
-    devices.register(body.token, body.platform or "web", body.device_name, now=now, by=caller)
+    devices.register(body.token, body.platform or "web", body.device_name, now=now, actor=caller)
     return {"status": "ok"}
 
 
 def delete_device(body: DeviceOut, caller: Identity) -> JSON:
     """Forget a push token of the caller's device."""
-    devices.delete(body.token, by=caller)
+    devices.delete(body.token, actor=caller)
     return ok()
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def index(query: Pages, caller: Identity, site: Site) -> JSON:
     """List the caller's playlists and those shared with the caller, newest first."""
-    found = playlists.listing(query.at(), by=caller)
+    found = playlists.listing(query.at(), actor=caller)
     return ok(pagination=paginator(found, [shapes.playlist(row, site) for row in found.rows]))
 
 
@@ -34,17 +34,17 @@ def show(subject: PlaylistRow, site: Site) -> JSON:
 
 def create(body: PlaylistIn, caller: Identity, site: Site, now: int) -> JSON:
     """Create a playlist of the caller."""
-    return ok(playlist=shapes.playlist(playlists.create(body.model_dump(), now=now, by=caller), site))
+    return ok(playlist=shapes.playlist(playlists.create(body.model_dump(), now=now, actor=caller), site))
 
 
 def put(body: PlaylistPut, caller: Identity, site: Site, now: int) -> JSON:
     """Replace a playlist, found by `id` or else by its name; create it where the caller has none of this name."""
     values = body.model_dump(exclude={"id"})
     if body.id is not None:
-        found: PlaylistRow | None = playlists.owned(body.id, by=caller)
+        found: PlaylistRow | None = playlists.owned(body.id, actor=caller)
     else:
-        found = playlists.named(body.name, by=caller)
-    made = playlists.replace(found.id, values) if found else playlists.create(values, now=now, by=caller)
+        found = playlists.named(body.name, actor=caller)
+    made = playlists.replace(found.id, values) if found else playlists.create(values, now=now, actor=caller)
     return ok(playlist=shapes.playlist(made, site))
 
 
@@ -71,7 +71,7 @@ def _tracks(rows: Sequence[TrackRow]) -> list[JSON]:
 
 def add_tracks(subject: PlaylistRow, body: TracksIn, caller: Identity, site: Site, now: int) -> JSON:
     """Put tracks at the end of a playlist; one that is in it already is put there once more."""
-    playlists.append(subject.id, body.ids, by=caller.user_id, now=now)
+    playlists.append(subject.id, body.ids, actor=caller.user_id, now=now)
     return ok(playlist=shapes.playlist(playlists.get(subject.id), site))
 
 

@@ -14,23 +14,23 @@ if TYPE_CHECKING:
 
 def like(subject: int, caller: Identity, now: int) -> JSON:
     """Like a track; harmless when repeated."""
-    likes.give(LIKE, subject, now=now, by=caller)
+    likes.give(LIKE, subject, now=now, actor=caller)
     return ok()
 
 
 def unlike(subject: int, caller: Identity) -> JSON:
     """Take back a like; harmless when repeated."""
-    likes.take(LIKE, subject, by=caller)
+    likes.take(LIKE, subject, actor=caller)
     return ok()
 
 
 def repost(subject: int, caller: Identity, now: int) -> JSON:
     """Repost a track; harmless when repeated."""
-    likes.give(REPOST, subject, now=now, by=caller)
+    likes.give(REPOST, subject, now=now, actor=caller)
     return ok()
 
 
 def unrepost(subject: int, caller: Identity) -> JSON:
     """Take back a repost; harmless when repeated."""
-    likes.take(REPOST, subject, by=caller)
+    likes.take(REPOST, subject, actor=caller)
     return ok()

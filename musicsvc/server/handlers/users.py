@@ -40,13 +40,13 @@ def list_followers(query: Pages, caller: Identity, site: Site) -> JSON:
 
 def follow(subject: User, caller: Identity, now: int) -> JSON:
     """Follow an account; harmless when repeated."""
-    follows.follow(subject.id, now=now, by=caller)
+    follows.follow(subject.id, now=now, actor=caller)
     return ok()
 
 
 def unfollow(subject: User, caller: Identity) -> JSON:
     """Follow an account no longer; harmless when repeated."""
-    follows.unfollow(subject.id, by=caller)
+    follows.unfollow(subject.id, actor=caller)
     return ok()
 
 

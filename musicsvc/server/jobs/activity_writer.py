@@ -164,7 +164,7 @@ class ActivityLog:
         self._failing = False
         if lost := self._untold:
             reason, now = f"{lost} calls are not in the activity log", self._clock.now()
-            note = partial(security_events.add, "activity.lost", reason=reason, now=now, by="server")
+            note = partial(security_events.add, "activity.lost", reason=reason, now=now, actor="server")
             self._untold = 0
             try:
                 await asyncio.wrap_future(self._store.write(note))

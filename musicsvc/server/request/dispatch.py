@@ -267,7 +267,7 @@ def _find(find: Callable[..., Any], values: Mapping[str, str], caller: Any) -> A
     value: int | str | None = parse_id(text) if _takes_id(find) else text
     if value is None:
         raise NotFound("There is nothing at this path.")
-    return find(value, by=caller) if "by" in inspect.signature(find).parameters else find(value)
+    return find(value, actor=caller) if "actor" in inspect.signature(find).parameters else find(value)
 
 
 def _call(function: Callable[..., Any], sources: Mapping[str, Any]) -> Callable[[], Any]:

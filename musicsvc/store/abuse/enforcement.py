@@ -84,13 +84,13 @@ def carry_out(token_id: int, verdict: Verdict, rules: Abuse, *, now: int) -> Sen
     standing = standings([token_id]).get(token_id)
     if standing is None or standing.revoked_at is not None or standing.pardoned_at >= verdict.at:
         return Sentence(revoked=False, suspended=False)
-    tokens.revoke(token_id, verdict.reason, now=now, by="abuse")
+    tokens.revoke(token_id, verdict.reason, now=now, actor="abuse")
     revoked = _revoked_for_abuse(standing.account_id)
     user = users.get(standing.account_id)
     if not rules.terminate_after or revoked < rules.terminate_after or user.suspended_at is not None:
         return Sentence(revoked=True, suspended=False)
     many = "1 token was" if revoked == 1 else f"{revoked} tokens were"
-    users.suspend(user, now=now, reason=f"abuse: {many} revoked for abuse", by="abuse")
+    users.suspend(user, now=now, reason=f"abuse: {many} revoked for abuse", actor="abuse")
     return Sentence(revoked=True, suspended=True)
 
 

@@ -36,7 +36,7 @@ class Approval(NamedTuple):
     made: bool
 
 
-def grant(user: User, *, plays: bool = False, now: int, by: Actor = "cli") -> None:
+def grant(user: User, *, plays: bool = False, now: int, actor: Actor = "cli") -> None:
     """Give the account API access, and with `plays` the right to report plays of others; takes nothing away."""
     had = user.api_access, user.reports_plays
     user.api_access = True
@@ -44,16 +44,16 @@ def grant(user: User, *, plays: bool = False, now: int, by: Actor = "cli") -> No
     _save(user)
     if had != (user.api_access, user.reports_plays):
         also = "with plays of other listeners" if user.reports_plays else None
-        security_events.add("access.granted", account_id=user.id, reason=also, now=now, by=by)
+        security_events.add("access.granted", account_id=user.id, reason=also, now=now, actor=actor)
 
 
-def revoke(user: User, *, now: int, by: Actor = "cli") -> None:
+def revoke(user: User, *, now: int, actor: Actor = "cli") -> None:
     """Take API access and the right to report plays away; tokens stay, and answer 403 until it is granted again."""
     had = user.api_access or user.reports_plays
     user.api_access = user.reports_plays = False
     _save(user)
     if had:
-        security_events.add("access.revoked", account_id=user.id, now=now, by=by)
+        security_events.add("access.revoked", account_id=user.id, now=now, actor=actor)
 
 
 def _save(user: User) -> None:
@@ -89,7 +89,9 @@ def _texts(entry: Entry) -> tuple[str | None, ...]:
     return (asked.email, asked.use_case, asked.organization, *of_user) if asked else of_user
 
 
-def request(email: str, use_case: str, volume: str, organization: str, *, now: int, by: Actor = "cli") -> AccessRequest:
+def request(
+    email: str, use_case: str, volume: str, organization: str, *, now: int, actor: Actor = "cli"
+) -> AccessRequest:
     """A request that waits for a decision; the address needs no account yet.
 
     Raises Conflict where one waits already or the account has access.
@@ -110,11 +112,11 @@ def request(email: str, use_case: str, volume: str, organization: str, *, now: i
             )
     except IntegrityError:
         raise Conflict(f"A request by {email} is pending already.") from None
-    _note("access.requested", made, now, by)
+    _note("access.requested", made, now, actor)
     return made
 
 
-def approve(asked: int | str, *, now: int, by: Actor = "cli") -> Approval:
+def approve(asked: int | str, *, now: int, actor: Actor = "cli") -> Approval:
     """Grant what was asked for by this request id or e-mail.
 
     Where the address has no account, one without a password is made, so that nobody else can register it and take the
@@ -124,25 +126,25 @@ def approve(asked: int | str, *, now: int, by: Actor = "cli") -> Approval:
     decided = _decide(found, "approved", None, now, hint=_regrant(found))
     user = users.find_by_email(decided.email)
     made = user is None
-    user = user or users.create(decided.email, now=now, by=by)
-    _note("access.approved", decided, now, by)
-    grant(user, now=now, by=by)
+    user = user or users.create(decided.email, now=now, actor=actor)
+    _note("access.approved", decided, now, actor)
+    grant(user, now=now, actor=actor)
     return Approval(decided, user, made)
 
 
-def deny(asked: int | str, reason: str, *, now: int, by: Actor = "cli") -> AccessRequest:
+def deny(asked: int | str, reason: str, *, now: int, actor: Actor = "cli") -> AccessRequest:
     """Refuse what was asked for by this request id or e-mail; the reason is kept."""
     _check(_problems({"reason": reason.strip()}))
     denied = _decide(_find(asked), "denied", reason.strip(), now)
-    _note("access.denied", denied, now, by)
+    _note("access.denied", denied, now, actor)
     return denied
 
 
-def _note(kind: Kind, asked: AccessRequest, now: int, by: Actor) -> None:
+def _note(kind: Kind, asked: AccessRequest, now: int, actor: Actor) -> None:
     """The event of a request; its address may have no account."""
     user = users.find_by_email(asked.email)
     said = f"request {asked.id}: {asked.reason}" if asked.reason else f"request {asked.id}"
-    security_events.add(kind, account_id=user.id if user else None, reason=said, now=now, by=by)
+    security_events.add(kind, account_id=user.id if user else None, reason=said, now=now, actor=actor)
 
 
 def _find(asked: int | str) -> AccessRequest:

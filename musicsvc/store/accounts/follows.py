@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from musicsvc.store.accounts.tokens import Identity
 
 
-def follow(user_id: int, *, now: int, by: Identity) -> None:
+def follow(user_id: int, *, now: int, actor: Identity) -> None:
     """Let the caller follow the account; harmless when repeated. Invalid for the caller's own."""
-    if user_id == by.user_id:
+    if user_id == actor.user_id:
         raise Invalid({}, "You cannot follow yourself.")
-    Follow.insert(follower=by.user_id, followed=user_id, created_at=now).on_conflict_ignore().execute()
+    Follow.insert(follower=actor.user_id, followed=user_id, created_at=now).on_conflict_ignore().execute()
 
 
-def unfollow(user_id: int, *, by: Identity) -> None:
+def unfollow(user_id: int, *, actor: Identity) -> None:
     """Let the caller follow the account no longer; harmless where the caller does not."""
-    Follow.delete().where(Follow.follower == by.user_id, Follow.followed == user_id).execute()
+    Follow.delete().where(Follow.follower == actor.user_id, Follow.followed == user_id).execute()
 
 
 def followed_by(user_id: int, page: Page) -> Listing[UserSummary]:

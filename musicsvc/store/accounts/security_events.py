@@ -44,13 +44,15 @@ def add(
     kind: Kind,
     *,
     now: int,
-    by: Actor,
+    actor: Actor,
     account_id: int | None = None,
     token_id: int | None = None,
     reason: str | None = None,
 ) -> None:
     """Note the act; in the unit that does it."""
-    SecurityEvent.insert(at=now, kind=kind, account_id=account_id, token_id=token_id, actor=by, reason=reason).execute()
+    SecurityEvent.insert(
+        at=now, kind=kind, account_id=account_id, token_id=token_id, actor=actor, reason=reason
+    ).execute()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -99,7 +99,7 @@ def state(token: Token, now: int) -> State:
     return "expired" if now >= token.expires_at else "valid"
 
 
-def create(user: User, name: str, *, now: int, without_access: bool = False, by: Actor = "cli") -> tuple[Token, str]:
+def create(user: User, name: str, *, now: int, without_access: bool = False, actor: Actor = "cli") -> tuple[Token, str]:
     """A token for 90 days, and its value, which is shown this once.
 
     Raises Forbidden for an account that is suspended, or has no API access unless `without_access`.
@@ -113,7 +113,7 @@ def create(user: User, name: str, *, now: int, without_access: bool = False, by:
         raise Forbidden("The account has no API access.")
     value = generate()
     token: Token = Token.create(user=user, name=name, **_secret(value, now))
-    security_events.add("token.created", account_id=user.id, token_id=token.id, now=now, by=by)
+    security_events.add("token.created", account_id=user.id, token_id=token.id, now=now, actor=actor)
     return token, value
 
 
@@ -155,26 +155,28 @@ def find_by_value(value: str) -> Token | None:
     return token
 
 
-def revoke(token_id: int, reason: str, *, now: int, by: Actor = "cli") -> Token:
+def revoke(token_id: int, reason: str, *, now: int, actor: Actor = "cli") -> Token:
     """End the token from the next request on. One that is revoked already keeps its moment and its reason."""
     ended = Token.update(revoked_at=now, revoked_reason=reason).where(Token.id == token_id, Token.revoked_at.is_null())
     changed, token = ended.execute(), get(token_id)
     if changed:
-        security_events.add("token.revoked", account_id=token.user.id, token_id=token_id, reason=reason, now=now, by=by)
+        security_events.add(
+            "token.revoked", account_id=token.user.id, token_id=token_id, reason=reason, now=now, actor=actor
+        )
     return token
 
 
-def reinstate(token_id: int, *, now: int, by: Actor = "cli") -> Token:
+def reinstate(token_id: int, *, now: int, actor: Actor = "cli") -> Token:
     """Take a revocation back; the token is valid again, or expired where its time has run out."""
     revived = Token.update(revoked_at=None, revoked_reason=None)
     changed = revived.where(Token.id == token_id, Token.revoked_at.is_null(is_null=False)).execute()
     token = get(token_id)
     if changed:
-        security_events.add("token.reinstated", account_id=token.user.id, token_id=token_id, now=now, by=by)
+        security_events.add("token.reinstated", account_id=token.user.id, token_id=token_id, now=now, actor=actor)
     return token
 
 
-def regenerate(token_id: int, *, now: int, by: Actor = "cli") -> tuple[Token, str]:
+def regenerate(token_id: int, *, now: int, actor: Actor = "cli") -> tuple[Token, str]:
     """A new value for 90 days under the same id, of an expired token too; the old value ends at once.
 
     Raises Conflict for a revoked token.
@@ -185,7 +187,7 @@ def regenerate(token_id: int, *, now: int, by: Actor = "cli") -> tuple[Token, st
     value = generate()
     Token.update(**_secret(value, now)).where(Token.id == token_id).execute()
     token = get(token_id)
-    security_events.add("token.regenerated", account_id=token.user.id, token_id=token_id, now=now, by=by)
+    security_events.add("token.regenerated", account_id=token.user.id, token_id=token_id, now=now, actor=actor)
     return token, value
 
 

@@ -30,7 +30,7 @@ def create(
     admin: bool = False,
     api_access: bool = False,
     now: int,
-    by: Actor = "cli",
+    actor: Actor = "cli",
 ) -> User:
     """A new account, named after the part before the @ unless told otherwise; Invalid where the e-mail is taken."""
     email = email.strip()
@@ -56,10 +56,10 @@ def create(
         raise Invalid({"email": TAKEN}) from None
     user_search.add([(user.id, name)])
     security_events.add(
-        "account.created", account_id=user.id, reason="administrator" if admin else None, now=now, by=by
+        "account.created", account_id=user.id, reason="administrator" if admin else None, now=now, actor=actor
     )
     if api_access:
-        security_events.add("access.granted", account_id=user.id, now=now, by=by)
+        security_events.add("access.granted", account_id=user.id, now=now, actor=actor)
     return user
 
 
@@ -138,27 +138,27 @@ def missing(ids: Collection[int]) -> set[int]:
     return set(ids) - found
 
 
-def set_password(user: User, password_hash: str, *, now: int, by: Actor = "cli") -> None:
+def set_password(user: User, password_hash: str, *, now: int, actor: Actor = "cli") -> None:
     """Give the account another password; tokens stay."""
     user.password_hash = password_hash
     User.update(password_hash=password_hash).where(User.id == user.id).execute()
-    security_events.add("password.set", account_id=user.id, now=now, by=by)
+    security_events.add("password.set", account_id=user.id, now=now, actor=actor)
 
 
-def suspend(user: User, *, now: int, reason: str | None = None, by: Actor = "cli") -> None:
+def suspend(user: User, *, now: int, reason: str | None = None, actor: Actor = "cli") -> None:
     """Close the account: its tokens answer 403 until it is reinstated. Harmless when repeated."""
     if user.suspended_at is None:
         user.suspended_at, user.suspended_reason = now, reason
         _save_suspension(user)
-        security_events.add("account.suspended", account_id=user.id, reason=reason, now=now, by=by)
+        security_events.add("account.suspended", account_id=user.id, reason=reason, now=now, actor=actor)
 
 
-def reinstate(user: User, *, now: int, by: Actor = "cli") -> None:
+def reinstate(user: User, *, now: int, actor: Actor = "cli") -> None:
     """Open a suspended account again; its tokens, where neither expired nor revoked, work at once."""
     if user.suspended_at is not None:
         user.suspended_at = user.suspended_reason = None
         _save_suspension(user)
-        security_events.add("account.reinstated", account_id=user.id, now=now, by=by)
+        security_events.add("account.reinstated", account_id=user.id, now=now, actor=actor)
 
 
 def _save_suspension(user: User) -> None:

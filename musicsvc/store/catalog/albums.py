@@ -89,9 +89,9 @@ def with_words(row: AlbumRow, parts: Collection[str]) -> AlbumRow:
     return row
 
 
-def require_managed(album_id: int, *, by: Identity) -> None:
+def require_managed(album_id: int, *, actor: Identity) -> None:
     """Raises Forbidden where the caller manages none of the album's artists."""
-    query = AlbumArtist.select().join(Artist).where(AlbumArtist.album == album_id, Artist.manager == by.user_id)
+    query = AlbumArtist.select().join(Artist).where(AlbumArtist.album == album_id, Artist.manager == actor.user_id)
     if not query.exists():
         raise Forbidden("You do not manage this album.")
 
@@ -102,9 +102,9 @@ def missing(ids: Collection[int]) -> set[int]:
     return set(ids) - found
 
 
-def create(values: Mapping[str, Any], artist_id: int, words: Iterable[str], *, now: int, by: Identity) -> AlbumRow:
+def create(values: Mapping[str, Any], artist_id: int, words: Iterable[str], *, now: int, actor: Identity) -> AlbumRow:
     """A new album of the artist; `values` are columns of the table. Forbidden where the caller does not manage it."""
-    if not artists.managed([artist_id], by=by):
+    if not artists.managed([artist_id], actor=actor):
         raise Forbidden("You do not manage this artist.")
     album_id = Album.create(**values, created_at=now).id
     AlbumArtist.create(album=album_id, artist=artist_id, position=0)

@@ -60,16 +60,16 @@ def missing(ids: Collection[int]) -> set[int]:
     return set(ids) - found
 
 
-def managed(ids: Collection[int], *, by: Identity) -> set[int]:
+def managed(ids: Collection[int], *, actor: Identity) -> set[int]:
     """Those of the artists that the caller manages."""
-    query = Artist.select(Artist.id).where(Artist.id.in_(ids), Artist.manager == by.user_id)
+    query = Artist.select(Artist.id).where(Artist.id.in_(ids), Artist.manager == actor.user_id)
     return {row[0] for row in query.tuples().iterator()}
 
 
-def create(name: str, description: str | None, image_small: str | None, *, now: int, by: Identity) -> ArtistRow:
+def create(name: str, description: str | None, image_small: str | None, *, now: int, actor: Identity) -> ArtistRow:
     """A new artist, managed by the caller, not verified."""
     artist = Artist.create(
-        name=name, description=description, image_small=image_small, manager=by.user_id, created_at=now
+        name=name, description=description, image_small=image_small, manager=actor.user_id, created_at=now
     )
     return get(artist.id)
 

@@ -65,7 +65,7 @@ def of_track(track_id: int, page: Page) -> Listing[CommentRow]:
 
 
 def create(
-    track_id: int, content: str, *, position: int | None = None, parent_id: int | None = None, now: int, by: Identity
+    track_id: int, content: str, *, position: int | None = None, parent_id: int | None = None, now: int, actor: Identity
 ) -> CommentRow:
     """A new comment, after those of its position or as the last reply to its parent; Invalid where that takes none.
 
@@ -85,8 +85,8 @@ def create(
         "created_at": now,
     }
     place = _free_place(track_id, parent, position)
-    made = Comment.create(track=track_id, user=by.user_id, parent=parent_id, place=place, **values)
-    return CommentRow(made.id, user_id=by.user_id, display_name=by.display_name, avatar=by.avatar, **values)
+    made = Comment.create(track=track_id, user=actor.user_id, parent=parent_id, place=place, **values)
+    return CommentRow(made.id, user_id=actor.user_id, display_name=actor.display_name, avatar=actor.avatar, **values)
 
 
 def parent_problem(parent_id: int, track_id: int) -> str | None:
@@ -99,13 +99,15 @@ def parent_problem(parent_id: int, track_id: int) -> str | None:
     return "That comment was deleted." if parent.deleted else None
 
 
-def removable(comment_id: int, *, by: Identity) -> Comment:
+def removable(comment_id: int, *, actor: Identity) -> Comment:
     """The comment, for its author and for who manages an artist of the track; raises NotFound and Forbidden."""
     comment: Comment | None = Comment.get_or_none(Comment.id == comment_id)
     if comment is None:
         raise NotFound("There is no such comment.")
-    managed = TrackArtist.select().join(Artist).where(TrackArtist.track == comment.track, Artist.manager == by.user_id)
-    if comment.user != by.user_id and not managed.exists():
+    managed = (
+        TrackArtist.select().join(Artist).where(TrackArtist.track == comment.track, Artist.manager == actor.user_id)
+    )
+    if comment.user != actor.user_id and not managed.exists():
         raise Forbidden("This comment is not yours, nor do you manage its track.")
     return comment
 

@@ -16,15 +16,15 @@ REPOST: Kind = TrackRepost
 COUNTS = {TrackLike: Track.likes_count, TrackRepost: Track.reposts_count}
 
 
-def give(kind: Kind, track_id: int, *, now: int, by: Identity) -> None:
+def give(kind: Kind, track_id: int, *, now: int, actor: Identity) -> None:
     """Let the caller like or repost the track; harmless when repeated."""
-    query = kind.insert(track=track_id, user=by.user_id, created_at=now).on_conflict_ignore()
+    query = kind.insert(track=track_id, user=actor.user_id, created_at=now).on_conflict_ignore()
     _count(kind, track_id, len(list(query.returning(kind.track).execute())))
 
 
-def take(kind: Kind, track_id: int, *, by: Identity) -> None:
+def take(kind: Kind, track_id: int, *, actor: Identity) -> None:
     """Take the caller's like or repost back; harmless where there is none."""
-    _count(kind, track_id, -kind.delete().where(kind.track == track_id, kind.user == by.user_id).execute())
+    _count(kind, track_id, -kind.delete().where(kind.track == track_id, kind.user == actor.user_id).execute())
 
 
 def _count(kind: Kind, track_id: int, change: int) -> None:

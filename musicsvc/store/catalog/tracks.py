@@ -186,13 +186,13 @@ def create(
     genre: str | None,
     words: Iterable[str],
     now: int,
-    by: Identity,
+    actor: Identity,
 ) -> TrackRow:
     """A new track; `values` are columns of the table. Forbidden where the caller manages none of its artists.
 
     Raises Invalid where its album has no room for it.
     """
-    if not artists.managed(artist_ids, by=by):
+    if not artists.managed(artist_ids, actor=actor):
         raise Forbidden("You manage none of these artists.")
     album_id = values.get("album_id")
     if album_id is not None:

@@ -76,23 +76,23 @@ class Standing(NamedTuple):
     albums: int
 
 
-def track_of(track_id: int, *, by: Identity) -> Subject:
+def track_of(track_id: int, *, actor: Identity) -> Subject:
     """The track, for who manages an artist credited on it."""
-    return _managed(Subject(TRACK, track_id), by)
+    return _managed(Subject(TRACK, track_id), actor)
 
 
-def album_of(album_id: int, *, by: Identity) -> Subject:
+def album_of(album_id: int, *, actor: Identity) -> Subject:
     """The album, for who manages an artist of it."""
-    return _managed(Subject(ALBUM, album_id), by)
+    return _managed(Subject(ALBUM, album_id), actor)
 
 
-def artist_of(artist_id: int, *, by: Identity) -> Subject:
+def artist_of(artist_id: int, *, actor: Identity) -> Subject:
     """The artist, for who manages it."""
-    return _managed(Subject(ARTIST, artist_id), by)
+    return _managed(Subject(ARTIST, artist_id), actor)
 
 
-def _managed(subject: Subject, by: Identity) -> Subject:
-    for (managed,) in fetch(MANAGED[subject.kind], by.user_id, subject.id):
+def _managed(subject: Subject, actor: Identity) -> Subject:
+    for (managed,) in fetch(MANAGED[subject.kind], actor.user_id, subject.id):
         if managed:
             return subject
         raise Forbidden(NOT_YOURS)

@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 PLATFORMS = ("web", "android", "ios")
 
 
-def register(token: str, platform: str, device_name: str | None, *, now: int, by: Identity) -> None:
+def register(token: str, platform: str, device_name: str | None, *, now: int, actor: Identity) -> None:
     """Store the token, or refresh it and move it to the caller."""
-    values = {"user": by.user_id, "platform": platform, "device_name": device_name, "updated_at": now}
+    values = {"user": actor.user_id, "platform": platform, "device_name": device_name, "updated_at": now}
     Device.insert(token=token, created_at=now, **values).on_conflict(
         conflict_target=[Device.token], update=values
     ).execute()
 
 
-def delete(token: str, *, by: Identity) -> None:
+def delete(token: str, *, actor: Identity) -> None:
     """Forget the token where it is the caller's; harmless where it is not."""
-    Device.delete().where(Device.token == token, Device.user == by.user_id).execute()
+    Device.delete().where(Device.token == token, Device.user == actor.user_id).execute()

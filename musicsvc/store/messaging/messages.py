@@ -52,43 +52,43 @@ def _messages() -> Any:
     return Message.select(*MESSAGE, *USER).join(User, on=(Message.user == User.id))
 
 
-def get(conversation_id: int, *, by: Identity) -> ConversationRow:
+def get(conversation_id: int, *, actor: Identity) -> ConversationRow:
     """The conversation, for those who take part; NotFound for anybody else."""
-    mine = (Participant.conversation == Conversation.id) & (Participant.user == by.user_id)
+    mine = (Participant.conversation == Conversation.id) & (Participant.user == actor.user_id)
     query = Conversation.select(Conversation.id, Conversation.created_at).join(Participant, on=mine)
     for values in query.where(Conversation.id == conversation_id).tuples().iterator():
         return _filled([ConversationRow(*values)])[0]
     raise NotFound("There is no such conversation.")
 
 
-def listing(page: Page, *, by: Identity) -> Listing[ConversationRow]:
+def listing(page: Page, *, actor: Identity) -> Listing[ConversationRow]:
     """The caller's conversations, the one with the newest message first."""
-    mine = (Participant.conversation == Conversation.id) & (Participant.user == by.user_id)
+    mine = (Participant.conversation == Conversation.id) & (Participant.user == actor.user_id)
     keys = Conversation.select(Conversation.id).join(Participant, on=mine)
     rows = Conversation.select(Conversation.id, Conversation.created_at)
-    total = Participant.select().where(Participant.user == by.user_id).count()
+    total = Participant.select().where(Participant.user == actor.user_id).count()
     order = (Conversation.last_at.desc(), Conversation.id.desc())
     found = paginate(keys, rows, order, page, ConversationRow, total)
     _filled(found.rows)
     return found
 
 
-def create(user_ids: Iterable[int], *, now: int, by: Identity) -> ConversationRow:
+def create(user_ids: Iterable[int], *, now: int, actor: Identity) -> ConversationRow:
     """A new conversation of the caller with these accounts."""
     conversation = Conversation.create(created_at=now, last_at=now)
-    everybody = dict.fromkeys([by.user_id, *user_ids])
+    everybody = dict.fromkeys([actor.user_id, *user_ids])
     Participant.insert_many([{"conversation": conversation.id, "user": user_id} for user_id in everybody]).execute()
-    return get(conversation.id, by=by)
+    return get(conversation.id, actor=actor)
 
 
-def send(conversation_id: int, text: str, *, now: int, by: Identity) -> MessageRow:
+def send(conversation_id: int, text: str, *, now: int, actor: Identity) -> MessageRow:
     """A new message; NotFound where the caller does not take part."""
     # The lock keeps last_at and the ids of a conversation in one order.
     locked(Conversation.select(Conversation.id).where(Conversation.id == conversation_id)).first()
-    get(conversation_id, by=by)
-    message = Message.create(conversation=conversation_id, user=by.user_id, message_text=text, created_at=now)
+    get(conversation_id, actor=actor)
+    message = Message.create(conversation=conversation_id, user=actor.user_id, message_text=text, created_at=now)
     Conversation.update(last_at=now).where(Conversation.id == conversation_id).execute()
-    author = UserSummary(by.user_id, by.display_name, by.avatar)
+    author = UserSummary(actor.user_id, actor.display_name, actor.avatar)
     return MessageRow(message.id, conversation_id, text, now, author)
 
 

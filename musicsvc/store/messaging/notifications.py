@@ -25,10 +25,10 @@ class Choice(NamedTuple):
     mobile: bool
 
 
-def owner(user: str, *, by: Identity) -> int:
+def owner(user: str, *, actor: Identity) -> int:
     """The caller's id, spelled `me` or in digits. Forbidden for another's, NotFound for what is no id."""
-    if user == "me" or user == str(by.user_id):
-        return by.user_id
+    if user == "me" or user == str(actor.user_id):
+        return actor.user_id
     # Lengths first: what is longer than any id is not worth reading as a number.
     if user.isascii() and user.isdigit() and user[0] != "0" and len(user) <= DIGITS and int(user) < 1 << 53:
         raise Forbidden("These are another account's notifications.")

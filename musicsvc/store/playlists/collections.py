@@ -39,18 +39,18 @@ def _row(collection_id: int, name: str, description: str | None, created_at: int
     return CollectionRow(collection_id, name, description, created_at, UserSummary(*user))
 
 
-def get(collection_id: int, *, by: Identity) -> CollectionRow:
+def get(collection_id: int, *, actor: Identity) -> CollectionRow:
     """The caller's collection; NotFound for another's."""
     query = Collection.select(*COLUMNS, *USER).join(User)
-    mine = (Collection.id == collection_id) & (Collection.user == by.user_id)
+    mine = (Collection.id == collection_id) & (Collection.user == actor.user_id)
     for values in query.where(mine).tuples().iterator():
         return _with_track_ids(_row(*values))
     raise NotFound("There is no such collection.")
 
 
-def listing(page: Page, *, by: Identity) -> Listing[CollectionRow]:
+def listing(page: Page, *, actor: Identity) -> Listing[CollectionRow]:
     """The caller's collections, newest first."""
-    keys = Collection.select(Collection.id).where(Collection.user == by.user_id)
+    keys = Collection.select(Collection.id).where(Collection.user == actor.user_id)
     rows = Collection.select(*COLUMNS, *USER).join(User)
     found = paginate(keys, rows, [Collection.id.desc()], page, _row)
     counts = _tracks_counts([row.id for row in found.rows])
@@ -59,13 +59,13 @@ def listing(page: Page, *, by: Identity) -> Listing[CollectionRow]:
     return found
 
 
-def create(name: str, description: str | None, track_ids: Sequence[int], *, now: int, by: Identity) -> CollectionRow:
+def create(name: str, description: str | None, track_ids: Sequence[int], *, now: int, actor: Identity) -> CollectionRow:
     """A new collection of the caller; the tracks exist."""
-    made = Collection.create(user=by.user_id, name=name, description=description, created_at=now)
+    made = Collection.create(user=actor.user_id, name=name, description=description, created_at=now)
     if track_ids:
         links = [{"collection": made.id, "position": at, "track": each} for at, each in enumerate(track_ids)]
         CollectionTrack.insert_many(links).execute()
-    return get(made.id, by=by)
+    return get(made.id, actor=actor)
 
 
 def _tracks_counts(ids: Sequence[int]) -> dict[int, int]:

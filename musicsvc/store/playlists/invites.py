@@ -40,10 +40,10 @@ class Invitation:
         return "expired" if self.state == "pending" and now >= self.expires_at else self.state
 
 
-def addressed(playlist_id: int, *, by: Identity) -> Invitation:
+def addressed(playlist_id: int, *, actor: Identity) -> Invitation:
     """The caller's invitation, locked, also to a playlist that the caller cannot see; NotFound where none is."""
     playlists.lock(playlist_id)
-    found = _find(playlist_id, by.user_id)
+    found = _find(playlist_id, actor.user_id)
     if found is None:
         raise NotFound("You have no invitation to such a playlist.")
     return Invitation(found.id, playlists.get(playlist_id), found.state, found.expires_at)

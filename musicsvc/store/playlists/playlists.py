@@ -69,65 +69,65 @@ def lock(playlist_id: int) -> None:
     locked(Playlist.select(Playlist.id).where(Playlist.id == playlist_id)).first()
 
 
-def readable(playlist_id: int, *, by: Identity) -> PlaylistRow:
+def readable(playlist_id: int, *, actor: Identity) -> PlaylistRow:
     """The playlist, for whoever may see it; NotFound where it is private to others."""
     playlist = get(playlist_id)
-    if not (playlist.public or _edits(playlist, by)):
+    if not (playlist.public or _edits(playlist, actor)):
         raise NotFound(UNKNOWN)
     return playlist
 
 
-def editable(playlist_id: int, *, by: Identity) -> PlaylistRow:
+def editable(playlist_id: int, *, actor: Identity) -> PlaylistRow:
     """The playlist, locked, for its owner and collaborators; NotFound where it is private to others, else Forbidden."""
     lock(playlist_id)
-    playlist = readable(playlist_id, by=by)
-    if not _edits(playlist, by):
+    playlist = readable(playlist_id, actor=actor)
+    if not _edits(playlist, actor):
         raise Forbidden("Only the owner of this playlist and its collaborators may change its tracks.")
     return playlist
 
 
-def owned(playlist_id: int, *, by: Identity) -> PlaylistRow:
+def owned(playlist_id: int, *, actor: Identity) -> PlaylistRow:
     """The playlist, locked, for its owner; Forbidden for others who see it, NotFound for those who do not."""
     lock(playlist_id)
-    playlist = readable(playlist_id, by=by)
-    if playlist.owner_id != by.user_id:
+    playlist = readable(playlist_id, actor=actor)
+    if playlist.owner_id != actor.user_id:
         raise Forbidden("Only the owner of this playlist may do this.")
     return playlist
 
 
-def _edits(playlist: PlaylistRow, by: Identity) -> bool:
+def _edits(playlist: PlaylistRow, actor: Identity) -> bool:
     """Whether the caller may edit the tracks: the owner, and collaborators while the playlist is collaborative."""
-    if playlist.owner_id == by.user_id:
+    if playlist.owner_id == actor.user_id:
         return True
     shared = PlaylistInvite.playlist == playlist.id
-    return playlist.collaborative and bool(PlaylistInvite.select().where(shared, _accepted(by)).exists())
+    return playlist.collaborative and bool(PlaylistInvite.select().where(shared, _accepted(actor)).exists())
 
 
-def _accepted(by: Identity) -> Any:
-    return (PlaylistInvite.user == by.user_id) & (PlaylistInvite.state == "accepted")
+def _accepted(actor: Identity) -> Any:
+    return (PlaylistInvite.user == actor.user_id) & (PlaylistInvite.state == "accepted")
 
 
-def listing(page: Page, *, by: Identity) -> Listing[PlaylistRow]:
+def listing(page: Page, *, actor: Identity) -> Listing[PlaylistRow]:
     """The caller's playlists and those that the caller may edit with others, newest first."""
     # A union, because PostgreSQL reads the whole table for "mine or shared with me".
-    own = Playlist.select(Playlist.id).where(Playlist.owner == by.user_id)
-    shared = Playlist.select(Playlist.id).join(PlaylistInvite).where(Playlist.collaborative, _accepted(by))
+    own = Playlist.select(Playlist.id).where(Playlist.owner == actor.user_id)
+    shared = Playlist.select(Playlist.id).join(PlaylistInvite).where(Playlist.collaborative, _accepted(actor))
     keys = Playlist.select(Playlist.id).where(Playlist.id.in_(own | shared))
     return paginate(keys, _select(), [Playlist.id.desc()], page, PlaylistRow)
 
 
-def named(name: str, *, by: Identity) -> PlaylistRow | None:
+def named(name: str, *, actor: Identity) -> PlaylistRow | None:
     """The caller's oldest playlist of exactly this name, locked; until the unit ends no other unit looks for one."""
-    locked(User.select(User.id).where(User.id == by.user_id)).first()
-    query = Playlist.select(Playlist.id).where(Playlist.owner == by.user_id, Playlist.name == name)
+    locked(User.select(User.id).where(User.id == actor.user_id)).first()
+    query = Playlist.select(Playlist.id).where(Playlist.owner == actor.user_id, Playlist.name == name)
     for (playlist_id,) in [*locked(query.order_by(Playlist.id)).tuples().iterator()]:
         return get(playlist_id)
     return None
 
 
-def create(values: Mapping[str, Any], *, now: int, by: Identity) -> PlaylistRow:
+def create(values: Mapping[str, Any], *, now: int, actor: Identity) -> PlaylistRow:
     """A new playlist of the caller; `values` are columns of the table."""
-    return get(Playlist.create(**values, owner=by.user_id, created_at=now).id)
+    return get(Playlist.create(**values, owner=actor.user_id, created_at=now).id)
 
 
 def replace(playlist_id: int, values: Mapping[str, Any]) -> PlaylistRow:
@@ -157,12 +157,12 @@ def tracks_of(playlist_id: int, page: Page) -> Listing[TrackRow]:
     return paginate(keys, rows, [PlaylistTrack.id], page, TrackRow)
 
 
-def append(playlist_id: int, track_ids: Sequence[int], *, by: int | None, now: int) -> None:
+def append(playlist_id: int, track_ids: Sequence[int], *, actor: int | None, now: int) -> None:
     """Put the tracks at the end, in this order, also those that stand in it already; `by` is an account's id."""
     lock(playlist_id)
     for start in range(0, len(track_ids), ROWS_AT_ONCE):
         some = track_ids[start : start + ROWS_AT_ONCE]
-        rows = [{"playlist": playlist_id, "track": each, "added_by": by, "added_at": now} for each in some]
+        rows = [{"playlist": playlist_id, "track": each, "added_by": actor, "added_at": now} for each in some]
         PlaylistTrack.insert_many(rows).execute()
 
 

@@ -67,7 +67,7 @@ class Outcome:
     refused: list[tuple[int, str]] = field(default_factory=list)
 
 
-def report(heard: Sequence[Heard], *, now: int, by: Identity) -> Outcome:
+def report(heard: Sequence[Heard], *, now: int, actor: Identity) -> Outcome:
     """Take plays that an account reports, its own or, with the permission, others'."""
     daily.lock()
     outcome = Outcome()
@@ -75,13 +75,13 @@ def report(heard: Sequence[Heard], *, now: int, by: Identity) -> Outcome:
     kept_from = monthly.mark().kept_from * DAY
     sound: list[Heard] = []
     for index, play in enumerate(heard):
-        if reason := _refusal(play, play.track_id in unknown, now, by) or untimely(play.played_at, kept_from, now):
+        if reason := _refusal(play, play.track_id in unknown, now, actor) or untimely(play.played_at, kept_from, now):
             outcome.refused.append((index, reason))
         else:
             sound.append(play)
-    keys = {play.listener: _key(play, by) for play in sound}
+    keys = {play.listener: _key(play, actor) for play in sound}
     ids = listeners.ensure(keys.values())
-    rows = [_row(play, ids[keys[play.listener]], by) for play in sound]
+    rows = [_row(play, ids[keys[play.listener]], actor) for play in sound]
     outcome.accepted = record(rows)
     outcome.repeated = len(rows) - outcome.accepted
     fold(outcome.accepted)
@@ -93,10 +93,10 @@ def fold(accepted: int) -> None:
     monthly.fold(min(FOLDED * accepted, FOLDED_AT_ONCE))
 
 
-def _refusal(play: Heard, unknown: bool, now: int, by: Identity) -> str | None:  # noqa: FBT001 - a fact, no option
+def _refusal(play: Heard, unknown: bool, now: int, actor: Identity) -> str | None:  # noqa: FBT001 - a fact, no option
     if unknown:
         return UNKNOWN_TRACK
-    if play.listener is not None and not by.reports_plays:
+    if play.listener is not None and not actor.reports_plays:
         return FOR_OTHERS
     return TOO_OLD if play.played_at < now - OLDEST else None
 
@@ -108,13 +108,13 @@ def untimely(played_at: int, kept_from: int, now: int) -> str | None:
     return PRUNED if played_at < kept_from else None
 
 
-def _key(play: Heard, by: Identity) -> str:
-    return listeners.account_key(by.user_id) if play.listener is None else listeners.opaque_key(play.listener)
+def _key(play: Heard, actor: Identity) -> str:
+    return listeners.account_key(actor.user_id) if play.listener is None else listeners.opaque_key(play.listener)
 
 
-def _row(play: Heard, listener: int, by: Identity) -> Row:
-    key = WITHOUT_ID if play.client_id is None else client_key(f"account:{by.user_id}", play.client_id)
-    return Row(play.played_at // SLOT, play.track_id, listener, key, play.played_at, play.duration_ms, by.user_id)
+def _row(play: Heard, listener: int, actor: Identity) -> Row:
+    key = WITHOUT_ID if play.client_id is None else client_key(f"account:{actor.user_id}", play.client_id)
+    return Row(play.played_at // SLOT, play.track_id, listener, key, play.played_at, play.duration_ms, actor.user_id)
 
 
 def client_key(source: str, client_id: str) -> bytes:

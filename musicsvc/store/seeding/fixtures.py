@@ -142,7 +142,7 @@ def _account(entry: Entry, world: World) -> User:
         admin=entry.get("admin", False),
         api_access=entry.get("api_access", False),
         now=world.now - entry["days_ago"] * DAY,
-        by="fixtures",
+        actor="fixtures",
     )
     if entry.get("reports_plays"):
         User.update(reports_plays=True).where(User.id == user.id).execute()
@@ -150,15 +150,15 @@ def _account(entry: Entry, world: World) -> User:
         world.made.tokens[token["key"]] = _token(user, token, world.now)
     if "suspended_days_ago" in entry:
         since, why = world.now - entry["suspended_days_ago"] * DAY, entry["suspended_reason"]
-        users.suspend(user, now=since, reason=why, by="fixtures")
+        users.suspend(user, now=since, reason=why, actor="fixtures")
     return user
 
 
 def _token(user: User, entry: Entry, now: int) -> str:
     made = now - entry["days_ago"] * DAY
-    token, value = tokens.create(user, entry["name"], now=made, without_access=True, by="fixtures")
+    token, value = tokens.create(user, entry["name"], now=made, without_access=True, actor="fixtures")
     if "revoked_days_ago" in entry:
-        tokens.revoke(token.id, entry["reason"], now=now - entry["revoked_days_ago"] * DAY, by="fixtures")
+        tokens.revoke(token.id, entry["reason"], now=now - entry["revoked_days_ago"] * DAY, actor="fixtures")
     return value
 
 

@@ -74,7 +74,7 @@ def _playlist(entry: Entry, world: World) -> None:
     playlist_id = Playlist.create(**columns, **identity, created_at=_at(entry, world)).id
     for added in entry.get("tracks", []):
         by = world.accounts[added["by"]].id
-        playlists.append(playlist_id, _tracks(added["keys"], world), by=by, now=_at(added, world))
+        playlists.append(playlist_id, _tracks(added["keys"], world), actor=by, now=_at(added, world))
     for invitation in entry.get("invitations", []):
         _invitation(playlist_id, invitation, world)
 
@@ -98,7 +98,7 @@ def _follow(entry: Entry, world: World) -> None:
         user_id = world.accounts[key].id
         if Follow.get_or_none(follower=by.user_id, followed=user_id) is None:
             world.made.follows += 1
-            follows.follow(user_id, now=_at(entry, world), by=by)
+            follows.follow(user_id, now=_at(entry, world), actor=by)
 
 
 def _like(entry: Entry, world: World) -> None:
@@ -114,7 +114,7 @@ def _react(kind: likes.Kind, entry: Entry, world: World) -> int:
     by = _caller(entry["by"], world)
     new = [each for each in _tracks(entry["tracks"], world) if kind.get_or_none(track=each, user=by.user_id) is None]
     for track_id in new:
-        likes.give(kind, track_id, now=_at(entry, world), by=by)
+        likes.give(kind, track_id, now=_at(entry, world), actor=by)
     return len(new)
 
 
@@ -124,7 +124,7 @@ def _collection(entry: Entry, world: World) -> None:
         return
     world.made.collections += 1
     track_ids = _tracks(entry.get("tracks", []), world)
-    collections.create(entry["name"], entry.get("description"), track_ids, now=_at(entry, world), by=by)
+    collections.create(entry["name"], entry.get("description"), track_ids, now=_at(entry, world), actor=by)
 
 
 def _conversation(entry: Entry, world: World) -> None:
@@ -132,10 +132,10 @@ def _conversation(entry: Entry, world: World) -> None:
     if _talks(people):
         return
     world.made.conversations += 1
-    made = messages.create(people, now=_at(entry, world), by=_caller(entry["between"][0], world))
+    made = messages.create(people, now=_at(entry, world), actor=_caller(entry["between"][0], world))
     for message in entry.get("messages", []):
         world.made.messages += 1
-        messages.send(made.id, message["text"], now=_at(message, world), by=_caller(message["by"], world))
+        messages.send(made.id, message["text"], now=_at(message, world), actor=_caller(message["by"], world))
 
 
 def _talks(people: set[int]) -> bool:
@@ -153,7 +153,7 @@ def _device(entry: Entry, world: World) -> None:
         world.made.devices += 1
         by = _caller(entry["by"], world)
         name = entry.get("device_name")
-        devices.register(entry["token"], entry["platform"], name, now=_at(entry, world), by=by)
+        devices.register(entry["token"], entry["platform"], name, now=_at(entry, world), actor=by)
 
 
 def _choice(entry: Entry, world: World) -> None:

@@ -42,13 +42,13 @@ class DrivenClock(Clock):
         return 1000 + self.at
 
 
-def furnish(by: Identity) -> None:
+def furnish(actor: Identity) -> None:
     """So many things of its own as the traffic asks for, with the ids from 1 on."""
     for number in range(1, OWN + 1):
-        artist = artists.create(f"Artist {number}", None, None, now=BEGAN, by=by)
+        artist = artists.create(f"Artist {number}", None, None, now=BEGAN, actor=actor)
         values = {"name": f"Track {number}", "duration": 1000}
-        assert tracks.create(values, [artist.id], genre=None, words=(), now=BEGAN, by=by).id == number
-        assert playlists.create({"name": f"List {number}"}, now=BEGAN, by=by).id == number
+        assert tracks.create(values, [artist.id], genre=None, words=(), now=BEGAN, actor=actor).id == number
+        assert playlists.create({"name": f"List {number}"}, now=BEGAN, actor=actor).id == number
 
 
 async def play(profile: Profile, client: Client, clock: DrivenClock) -> int:

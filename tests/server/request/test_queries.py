@@ -125,20 +125,22 @@ def add_owner(world: World, rows: int) -> dict[str, Any]:
     """An account with so many of everything, each played and shared with another artist; in a unit of work."""
     accounts = [worlds.add_account(world, f"fan {rows} {each}") for each in range(rows)]
     token, owner = accounts[0]
-    others = [artists.create(f"Artist {each}", None, None, now=world.now, by=owner).id for each in range(rows)]
-    main = artists.create("Main", None, None, now=world.now, by=owner).id
-    records = [albums.create({"name": "Album"}, main, [f"word {rows}"], now=world.now, by=owner).id for _ in others]
+    others = [artists.create(f"Artist {each}", None, None, now=world.now, actor=owner).id for each in range(rows)]
+    main = artists.create("Main", None, None, now=world.now, actor=owner).id
+    records = [albums.create({"name": "Album"}, main, [f"word {rows}"], now=world.now, actor=owner).id for _ in others]
     made = []
     for album in records:
         for on in {album, records[0]}:
             values = {"name": "Track", "duration": 1, "album_id": on}
             words = [f"tag {rows} {each}" for each in range(rows)]
             credit = [main, *others]
-            made.append(tracks.create(values, credit, genre=f"Genre {album}", words=words, now=world.now, by=owner).id)
+            made.append(
+                tracks.create(values, credit, genre=f"Genre {album}", words=words, now=world.now, actor=owner).id
+            )
     heard = [ingest.Heard(track, world.now) for track in made]
     heard += [ingest.Heard(made[0], world.now - each * MINUTE) for each in range(rows)]
-    ingest.report(heard, now=world.now, by=owner)
+    ingest.report(heard, now=world.now, actor=owner)
     notifications.choose(owner.user_id, [(f"n{each}", {"email": True}) for each in range(rows)])
-    collection = collections.create("All", None, made, now=world.now, by=owner).id
+    collection = collections.create("All", None, made, now=world.now, actor=owner).id
     subjects = {"artist": main, "album": records[0], "track": made[0], "collection": collection}
     return subjects | {"token": token, "rows": rows, "timeframe": "90d" if rows == 1 else "1y"}

@@ -37,16 +37,16 @@ def act(store: Store, unit: Callable[[], object]) -> None:
 
 
 ACTS: list[tuple[str, str | None, Callable[[int], object]]] = [
-    ("token.created", None, lambda _: tokens.create(users.get(1), "phone", now=7, by="api")),
-    ("token.regenerated", None, lambda token: tokens.regenerate(token, now=7, by="api")),
-    ("token.revoked", "leaked", lambda token: tokens.revoke(token, "leaked", now=7, by="api")),
-    ("account.suspended", "scraping", lambda _: users.suspend(users.get(1), reason="scraping", now=7, by="api")),
-    ("password.set", None, lambda _: users.set_password(users.get(1), "$argon2id$made-up", now=7, by="api")),
-    ("access.revoked", None, lambda _: api_access.revoke(users.get(1), now=7, by="api")),
+    ("token.created", None, lambda _: tokens.create(users.get(1), "phone", now=7, actor="api")),
+    ("token.regenerated", None, lambda token: tokens.regenerate(token, now=7, actor="api")),
+    ("token.revoked", "leaked", lambda token: tokens.revoke(token, "leaked", now=7, actor="api")),
+    ("account.suspended", "scraping", lambda _: users.suspend(users.get(1), reason="scraping", now=7, actor="api")),
+    ("password.set", None, lambda _: users.set_password(users.get(1), "$argon2id$made-up", now=7, actor="api")),
+    ("access.revoked", None, lambda _: api_access.revoke(users.get(1), now=7, actor="api")),
     (
         "access.granted",
         "with plays of other listeners",
-        lambda _: api_access.grant(users.get(1), plays=True, now=7, by="api"),
+        lambda _: api_access.grant(users.get(1), plays=True, now=7, actor="api"),
     ),
 ]
 

@@ -117,10 +117,10 @@ def _play(steps: list[tuple[str, int]], clock: Clock) -> None:
                 node.delete()
         elif step in {"reply", "last"} and alive:
             parent = alive[-1] if step == "last" else alive[number % len(alive)]
-            row = comments.create(track, "x", parent_id=parent.id, now=0, by=ann)
+            row = comments.create(track, "x", parent_id=parent.id, now=0, actor=ann)
             parent.replies.append(Node(row.id, parent.depth + 1, parent.position, parent))
         elif step == "root":
-            row = comments.create(track, "x", position=number % 5, now=0, by=ann)
+            row = comments.create(track, "x", position=number % 5, now=0, actor=ann)
             top.replies.append(Node(row.id, 0, number % 5, top))
         expected = [(node.id, node.depth, node.position, node.deleted) for node in top.read()]
         assert [(row.id, row.depth, row.position, row.deleted) for row in _rows(track)] == expected
@@ -183,7 +183,7 @@ def test_a_reply_to_what_is_deleted_meanwhile_is_refused_or_keeps_its_parent(
 
 def _fill(track: int, ann: Identity, shape: str) -> None:
     """A root with a chain of replies below it, or with as many side by side, and a root behind them."""
-    rows, first = [], int(comments.create(track, "first", position=10, now=0, by=ann).id)
+    rows, first = [], int(comments.create(track, "first", position=10, now=0, actor=ann).id)
     for number in range(1, MANY - 1):
         parent = first if shape == "wide" else first + number - 1
         depth = 1 if shape == "wide" else number
@@ -195,7 +195,7 @@ def _fill(track: int, ann: Identity, shape: str) -> None:
     with_many.executemany(f"INSERT INTO comment ({columns}) VALUES ({signs})", rows)
     if current().for_update:
         current().execute_sql("SELECT setval(pg_get_serial_sequence('comment', 'id'), %s)", (first + MANY,))
-    comments.create(track, "last", position=90, now=0, by=ann)
+    comments.create(track, "last", position=90, now=0, actor=ann)
 
 
 @pytest.mark.parametrize("shape", ["deep", "wide"])

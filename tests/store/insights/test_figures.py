@@ -188,14 +188,14 @@ def test_who_does_not_manage_it_is_refused_and_what_is_not_there_is_not_found(st
 
     for noun, find in finds.items():
         own, other = (getattr(each, f"{noun}s")[0] for each in (mine, theirs))
-        assert store.read(partial(find, own, by=mine.manager)).result() == Subject(KINDS[noun], own)
+        assert store.read(partial(find, own, actor=mine.manager)).result() == Subject(KINDS[noun], own)
         with pytest.raises(Forbidden, match="another account's"):
-            store.read(partial(find, other, by=mine.manager)).result()
+            store.read(partial(find, other, actor=mine.manager)).result()
         with pytest.raises(NotFound, match=f"no such {noun}"):
-            store.read(partial(find, 2**53 - 1, by=mine.manager)).result()
+            store.read(partial(find, 2**53 - 1, actor=mine.manager)).result()
     for find, number in ((insight_figures.artist_of, nobodys), (insight_figures.track_of, uncredited)):
         with pytest.raises(Forbidden):
-            store.read(partial(find, number, by=mine.manager)).result()
+            store.read(partial(find, number, actor=mine.manager)).result()
 
 
 def test_one_of_several_artists_is_enough_to_see_a_tracks_figures(store: Store) -> None:
@@ -204,6 +204,8 @@ def test_one_of_several_artists_is_enough_to_see_a_tracks_figures(store: Store) 
         lambda: Artist.update(manager=other.manager.user_id).where(Artist.id == made.artists[1]).execute()
     ).result()
 
-    assert store.read(partial(insight_figures.track_of, made.tracks[1], by=other.manager)).result().id == made.tracks[1]
+    assert (
+        store.read(partial(insight_figures.track_of, made.tracks[1], actor=other.manager)).result().id == made.tracks[1]
+    )
     with pytest.raises(Forbidden):
-        store.read(partial(insight_figures.track_of, made.tracks[0], by=other.manager)).result()
+        store.read(partial(insight_figures.track_of, made.tracks[0], actor=other.manager)).result()

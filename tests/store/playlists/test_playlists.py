@@ -36,10 +36,10 @@ def test_an_accepted_invitation_to_a_playlist_that_is_not_collaborative_gives_no
         made = Playlist.create(**values).id
         PlaylistInvite.create(playlist=made, user=ben[0], state="accepted", created_at=0, expires_at=1)
         try:
-            found = playlists.readable(made, by=by).id == made
+            found = playlists.readable(made, actor=by).id == made
         except NotFound:
             found = False
-        return found, playlists.listing(Page(), by=by).total
+        return found, playlists.listing(Page(), actor=by).total
 
     assert store.write(lambda: rights(collaborative=False)).result() == (False, 0)
     assert store.write(lambda: rights(collaborative=True)).result() == (True, 1)
@@ -51,9 +51,9 @@ def test_tracks_are_appended_in_order_however_many_and_whoever_brings_them(store
 
     def unit() -> list[tuple[int, int | None]]:
         playlist = playlists.ensure_imported(ann, "x", "Rags", clock.now())
-        playlists.append(playlist, [], by=ann, now=clock.now())
-        playlists.append(playlist, [a, b] * 2_600, by=ann, now=clock.now())
-        playlists.append(playlist, [c], by=None, now=clock.now())
+        playlists.append(playlist, [], actor=ann, now=clock.now())
+        playlists.append(playlist, [a, b] * 2_600, actor=ann, now=clock.now())
+        playlists.append(playlist, [c], actor=None, now=clock.now())
         rows = PlaylistTrack.select(PlaylistTrack.track, PlaylistTrack.added_by).order_by(PlaylistTrack.id)
         return [*rows.tuples().iterator()]
 

@@ -68,8 +68,8 @@ def reporter(store: Store) -> Identity:
     return store.write(lambda: account(reports_plays=True)).result()
 
 
-def report(store: Store, heard: Sequence[Heard], by: Identity, now: int = NOW) -> ingest.Outcome:
-    return store.write(lambda: ingest.report(heard, now=now, by=by)).result()
+def report(store: Store, heard: Sequence[Heard], actor: Identity, now: int = NOW) -> ingest.Outcome:
+    return store.write(lambda: ingest.report(heard, now=now, actor=actor)).result()
 
 
 def read_figures() -> dict[Any, tuple[int, list[int]]]:
@@ -184,7 +184,7 @@ def alike(heard: Sequence[Heard]) -> list[Heard]:
     return [play if play.client_id is None else first.setdefault(play.client_id, play) for play in heard]
 
 
-def after(store: Store, batches: Sequence[Sequence[Heard]], by: Identity, folds: Sequence[int] = ()) -> Any:
+def after(store: Store, batches: Sequence[Sequence[Heard]], actor: Identity, folds: Sequence[int] = ()) -> Any:
     """The figures after these batches, and how many were accepted; the store is left as it was."""
     found: Any = None
 
@@ -195,7 +195,7 @@ def after(store: Store, batches: Sequence[Sequence[Heard]], by: Identity, folds:
         nonlocal found
         accepted = 0
         for batch, most in zip_longest(batches, folds):
-            accepted += ingest.report(batch or [], now=NOW, by=by).accepted
+            accepted += ingest.report(batch or [], now=NOW, actor=actor).accepted
             monthly.fold(most or 0)
         found = (read_figures(), accepted)
         raise UndoError
@@ -284,7 +284,7 @@ def test_reports_blocks_and_repeats_at_once_count_each_play_once(store: Store, r
     heard = [Heard(1 + at % 3, NOW - at * 7 * DAY // 60, f"l{at % 11}") for at in range(600)]
 
     def unit(start: int) -> int:
-        accepted = ingest.report(heard[start : start + 120], now=NOW, by=reporter).accepted
+        accepted = ingest.report(heard[start : start + 120], now=NOW, actor=reporter).accepted
         monthly.fold(2)
         return accepted
 

@@ -134,7 +134,7 @@ def test_a_reported_play_of_a_deleted_day_is_refused_and_changes_no_figure(playe
     heard += [Heard(oldest.track, at, f"late {at}", client_id=str(at)) for at in (kept, NOW)]
 
     def report(heard: list[Heard]) -> ingest.Outcome:
-        return played.write(partial(ingest.report, heard, now=NOW, by=reporter)).result()
+        return played.write(partial(ingest.report, heard, now=NOW, actor=reporter)).result()
 
     assert report(heard[:3]) == ingest.Outcome(refused=[(at, ingest.PRUNED) for at in range(3)])
     assert figures(played) == before
