@@ -44,7 +44,7 @@ class MovableClock(Clock):
 
 
 def isoformat(instant: int) -> str:
-    """The instant as `2026-01-01T00:00:00.000000Z` (contract.md, section 1)."""
+    """The instant as `2026-01-01T00:00:00.000000Z` (docs/api.md, Answers)."""
     return to_datetime(instant).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 

@@ -110,7 +110,7 @@ class Plays(Section):
 
 
 class Limits(Section):
-    """How many requests are taken, and in what time (contract.md, section 6)."""
+    """How many requests are taken, and in what time (docs/limits.md)."""
 
     enabled: bool = True
     local: bool = False
@@ -122,7 +122,7 @@ class Limits(Section):
 
 
 class Abuse(Section):
-    """When a token is revoked by itself (contract.md, section 6)."""
+    """When a token is revoked by itself (docs/abuse.md)."""
 
     refusals: Positive = 100
     refusal_seconds: Positive = 300
@@ -205,7 +205,7 @@ class Settings(BaseSettings):
 
     @property
     def hosted(self) -> bool:
-        """Whether the service stands on a public address (contract.md, section 6)."""
+        """Whether the service stands on a public address (docs/operating.md, HTTPS)."""
         return self.server.public_url is not None
 
 

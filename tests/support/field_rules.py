@@ -1,4 +1,4 @@
-"""What every field of every body takes and refuses, at its bounds: stated here alone (contract.md, sections 1 and 4).
+"""What every field of every body takes and refuses, at its bounds: stated here alone (docs/api.md).
 
 A new field needs a row in FIELDS.
 """

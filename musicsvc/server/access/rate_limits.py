@@ -1,4 +1,4 @@
-"""Which limits a request is held to, and what its answer tells of them (contract.md, section 6).
+"""Which limits a request is held to, and what its answer tells of them (docs/limits.md).
 
 RateLimit-Policy and RateLimit are those of draft-ietf-httpapi-ratelimit-headers; X-RateLimit-* tell of the tightest.
 """

@@ -1,4 +1,4 @@
-"""The way of every request: the checks in the contract's order, one store call, one answer."""
+"""The way of every request: the checks in the order of docs/api.md, one store call, one answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From failures to statuses and to the two error bodies (api.md, Errors; contract.md, section 1)."""
+"""From failures to statuses and to the two error bodies (docs/api.md, Errors)."""
 
 from __future__ import annotations
 

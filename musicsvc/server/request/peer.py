@@ -1,4 +1,4 @@
-"""Who speaks, and over what: TLS, trusted proxies, plain HTTP that stays on this machine (contract.md, section 6)."""
+"""Who speaks, and over what: TLS, trusted proxies, plain HTTP that stays on this machine (docs/operating.md, HTTPS)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bodies and queries of artists, albums and tracks (contract.md, sections 3 and 4)."""
+"""Bodies and queries of artists, albums and tracks (docs/api.md, Artists, albums, tracks)."""
 
 from __future__ import annotations
 
@@ -142,6 +142,6 @@ class AlbumParts(Query):
 
 
 class AlbumPages(Pages):
-    """Pages of albums and artists, whose size api.md calls `per_page`."""
+    """Pages of albums and artists, whose size the original specification calls `per_page`."""
 
     size_name: ClassVar[str] = "per_page"

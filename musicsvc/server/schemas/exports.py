@@ -1,4 +1,4 @@
-"""Bodies and answers of the exports (api.md, Insights; contract.md, section 5)."""
+"""Bodies and answers of the exports (docs/exports.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kinds of field that bodies and queries are made of (contract.md, section 1)."""
+"""The kinds of field that bodies and queries are made of (docs/api.md, Requests)."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ class Pages(Query):
     size_name: ClassVar[str] = "perPage"  # the name that stands first in the OpenAPI entry
 
     page: query_integer(1, MAX_PAGE) = Field(1, description="Which page, from 1.")  # type: ignore[valid-type]
-    perPage: query_integer(1, 100) = Field(  # type: ignore[valid-type]  # noqa: N815 - the parameter's name in api.md
+    perPage: query_integer(1, 100) = Field(  # type: ignore[valid-type]  # noqa: N815 - the API's name
         20, description="How many rows a page holds."
     )
 

@@ -1,4 +1,4 @@
-"""Queries and answers of the insights endpoints (api.md, Insights; contract.md, section 5)."""
+"""Queries and answers of the insights endpoints (docs/insights.md)."""
 
 from __future__ import annotations
 

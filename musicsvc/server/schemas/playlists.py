@@ -1,4 +1,4 @@
-"""Bodies and answers of playlists (api.md, Playlist endpoints; contract.md, section 4)."""
+"""Bodies and answers of playlists (docs/playlists.md)."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def success(data: Any) -> JSON:
 
 
 def paginator(listing: Listing[Any], data: list[JSON] | Members) -> JSON:
-    """The seven-key paginator of api.md; `data` are the shaped rows of the listing."""
+    """The seven-key paginator (docs/api.md, Pages); `data` are the shaped rows of the listing."""
     page, some = listing.page, bool(data)
     return {
         "current_page": page.number,

@@ -1,4 +1,4 @@
-"""Exports as they are answered (contract.md, section 5); the command line writes the same."""
+"""Exports as they are answered (docs/exports.md); the command line writes the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures as their endpoints answer them (api.md, Insights; contract.md, section 5)."""
+"""Figures as their endpoints answer them (docs/insights.md)."""
 
 from __future__ import annotations
 

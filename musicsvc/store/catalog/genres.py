@@ -24,7 +24,7 @@ class GenreRow(NamedTuple):
 
 
 def slug(text: str) -> str:
-    """The name of the genre (contract.md, section 3); empty where the text has no letter and no digit."""
+    """Return the slug of the genre (docs/api.md); empty if the text has no letter and no digit."""
     # Folding can bring back what NFKC removes, hence the second round; after it a slug is its own slug.
     for _ in range(2):
         text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())

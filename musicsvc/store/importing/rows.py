@@ -1,4 +1,4 @@
-"""A row of a catalog file: which fields there are, and what each may hold (contract.md, section 7)."""
+"""A row of a catalog file: which fields there are, and what each may hold (docs/import.md)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The figures of tracks, albums and artists: one definition of each, for endpoints, exports, pages and the terminal.
 
-Definitions: contract.md, section 5. Every figure is of the moment: it is read from what the events themselves keep up.
+Definitions: docs/insights.md. Every figure is of the moment: it is read from what the events themselves keep up.
 """
 
 from __future__ import annotations

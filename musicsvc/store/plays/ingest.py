@@ -1,4 +1,4 @@
-"""Plays in: a batch at a time, repeats harmless, each refusal with its reason (contract.md, section 5)."""
+"""Plays in: a batch at a time, repeats harmless, each refusal with its reason (docs/plays.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Windows of whole UTC days: the one place that says which days a period means (contract.md, section 5)."""
+"""Windows of whole UTC days: the one place that says which days a period means (docs/insights.md, Days and windows)."""
 
 from __future__ import annotations
 

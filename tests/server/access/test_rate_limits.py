@@ -1,4 +1,4 @@
-"""What the limits of requests refuse, whom they count, and what answers tell of them (contract.md, section 6)."""
+"""What the limits of requests refuse, whom they count, and what answers tell of them (docs/limits.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Registering: one account for each mailbox, however its e-mail is written (contract.md, section 4)."""
+"""Registering: one account for each mailbox, however its e-mail is written (docs/operating.md, E-mail addresses)."""
 
 from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store

@@ -1,4 +1,4 @@
-"""The order of checks, proved for every endpoint of the table (contract.md, section 1)."""
+"""The order of checks, proved for every endpoint of the table (docs/api.md, Order of checks)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ids in paths, pages, and fields, on every endpoint that takes them (contract.md, sections 1 and 2)."""
+"""Ids in paths, pages, and fields, on every endpoint that takes them (docs/api.md, Requests)."""
 
 from __future__ import annotations
 

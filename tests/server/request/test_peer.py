@@ -1,4 +1,4 @@
-"""HTTPS everywhere but on this machine: TLS, trusted proxies, forged headers (contract.md, section 6)."""
+"""HTTPS everywhere but on this machine: TLS, trusted proxies, forged headers (docs/operating.md, HTTPS)."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def judged(entries: list[Entry]) -> rules.Verdict | None:
 
 
 def refusals_passed(entries: list[Entry]) -> int | None:
-    """When the contract's threshold is passed, word for word: 100 refusals in 300 s, no pause as told between."""
+    """Return the time at which the documented threshold is exceeded: 100 refusals in 300 s without a pause."""
     run: deque[int] = deque()
     back_at = 0
     for entry in entries:

@@ -1,4 +1,4 @@
-"""The syntax and the normal form of e-mail addresses (contract.md, section 4, register)."""
+"""The syntax and the normal form of e-mail addresses (docs/operating.md, E-mail addresses)."""
 
 import pytest
 from hypothesis import given
@@ -72,7 +72,7 @@ def test_what_is_not_an_email_is_refused(email: str) -> None:
     assert email_addresses.problem(email) == email_addresses.INVALID
 
 
-def test_the_lengths_are_those_of_the_contract() -> None:
+def test_the_lengths_are_those_of_rfc_5321() -> None:
     longest = "x" * 64 + "@" + ".".join(["y" * 61] * 3) + ".test"
     assert len(longest) == 255
     assert email_addresses.problem(f" {longest} ") is None

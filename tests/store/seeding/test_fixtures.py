@@ -124,7 +124,7 @@ def test_the_edges_of_the_catalog_are_there(store: Store) -> None:
     "script",
     ["LATIN", "CYRILLIC", "GREEK", "ARABIC", "HEBREW", "DEVANAGARI", "THAI", "CJK", "HIRAGANA", "HANGUL"],
 )
-def test_names_in_every_script_of_the_contract_are_there(store: Store, script: str) -> None:
+def test_names_in_every_supported_script_exist(store: Store, script: str) -> None:
     names = store.read(lambda: [row[0] for row in Track.select(Track.name).tuples().iterator()]).result()
     assert any(unicodedata.name(sign, "").startswith(script) for name in names for sign in name)
 
