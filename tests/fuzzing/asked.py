@@ -95,7 +95,7 @@ class Asking:
         if (route.method, route.path) in self._bodies or chance.random() < 0.05:
             body = self._body(route)
             headers.append(f"Content-Type: {TYPES[0] if chance.random() < 0.9 else chance.choice(TYPES)}")
-        return Asked(method, self._path(route) + self._query(), tuple(headers), body, not route.hidden)
+        return Asked(method, self._path(route) + self._query(), tuple(headers), body, not route.undocumented)
 
     def _path(self, route: Route) -> str:
         chance = self._chance

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from musicsvc.config import PERIODS, rate
 from musicsvc.errors import TooMany
 from musicsvc.networks import client_network
-from musicsvc.server.routes.route import Family, Quota
+from musicsvc.server.routes.route import Family, RateLimit
 from musicsvc.store.rate_limits.window import SECOND, Demand, Limit
 
 if TYPE_CHECKING:
@@ -42,9 +42,9 @@ class Limiter:
         self._token = _limit("token", settings.token)
         self._address = _limit("address", settings.address)
         self._beside = {
-            Quota.REGISTER: _limit("register", settings.registrations),
-            Quota.EXPORTS: _limit("exports", settings.exports),
-            Quota.COVER_ART: _limit("cover_art", settings.cover_art),
+            RateLimit.REGISTER: _limit("register", settings.registrations),
+            RateLimit.EXPORTS: _limit("exports", settings.exports),
+            RateLimit.COVER_ART: _limit("cover_art", settings.cover_art),
         }
 
     def holds(self, route: Route, call: Call) -> bool:
@@ -68,7 +68,7 @@ class Limiter:
 
     def _more(self, route: Route, call: Call) -> list[Demand]:
         """What the endpoint is held to beside that."""
-        if route.limit is Quota.REGISTER:
+        if route.limit is RateLimit.REGISTER:
             return [Demand(self._beside[route.limit], client_network(call.address))]
         if route.limit is not None and call.token_id is not None:
             return [Demand(self._beside[route.limit], str(call.token_id))]

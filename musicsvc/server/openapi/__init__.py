@@ -19,7 +19,7 @@ DEFAULT_ROOT = f"http://{Server().host}:{Server().port}"
 
 def document(root: str = DEFAULT_ROOT) -> JSON:
     """The OpenAPI document of a service at this root; every call makes a new one, in some 50 ms."""
-    shown = [route for route in ROUTES if not route.hidden]
+    shown = [route for route in ROUTES if not route.undocumented]
     models = Models(shown)
     paths: JSON = {}
     for route in shown:

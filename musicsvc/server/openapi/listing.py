@@ -23,7 +23,7 @@ def markdown() -> str:
     """The whole page."""
     sections: dict[str, list[Route]] = {}
     for route in ROUTES:
-        if not route.hidden:
+        if not route.undocumented:
             sections.setdefault(noun(route), []).append(route)
     return "\n".join([HEAD, *(_section(name, routes) for name, routes in sections.items())])
 
@@ -35,7 +35,7 @@ def _section(name: str, routes: Iterable[Route]) -> str:
 
 def _cells(route: Route) -> Iterator[str]:
     yield route.method
-    yield f"`{route.path}`{' +' if route.addition else ''}"
+    yield f"`{route.path}`{' +' if route.extension else ''}"
     yield CALLERS[route.access]
     yield "" if route.limit is None else f"`{route.limit.value}`"
     yield str(route.status)

@@ -43,7 +43,7 @@ def operation(route: Route, models: Models) -> JSON:
                 JSON_MEDIA: {"schema": models.of(route.body, "validation"), "example": body_example(route, models)}
             },
         }
-    if route.addition:
+    if route.extension:
         made["x-addition"] = True
     made["responses"] = responses(route, models)
     return made

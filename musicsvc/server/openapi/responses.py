@@ -60,20 +60,18 @@ FAILURES: tuple[tuple[str, Failure], ...] = (
 
 def statuses(route: Route) -> list[int]:
     """List every status that the endpoint can give; 405, 408 and 431 are described once, for the whole API."""
-    given = {route.status, 400, 403, 429, 500}
+    given = {route.status, 400, 403, 429, 500, *route.raises}
     if route.method == "GET":
         given.add(UNCHANGED)
     if route.access is not Access.OPEN:
         given.add(401)
-    if route.parameters or route.names:
+    if route.parameters:
         given.add(404)
-    if route.conflicts:
-        given.add(409)
     if route.body is not None:
         given |= {413, 415}
-    if route.body is not None or route.query is not None or route.refuses:
+    if route.body is not None or route.query is not None:
         given.add(422)
-    if not (route.storeless and route.access is Access.OPEN):
+    if not (route.no_store and route.access is Access.OPEN):
         given.add(503)
     return sorted(given)
 

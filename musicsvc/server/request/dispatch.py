@@ -146,8 +146,8 @@ class Dispatcher:
         credentials = heads.credentials(request)
         caller = await self._gatekeeper.admit(route, credentials, call)
         call.resource = _resource(route, values)
-        if route.gate is not None:
-            route.gate(self._settings)
+        if route.enabled_if is not None:
+            route.enabled_if(self._settings)
         parsed = None
         if route.body is not None:
             late = not request.content.is_eof()
@@ -202,11 +202,11 @@ class Dispatcher:
         return await run(Work.DRAWING, _call(route.render, sources | {"drawing": result}))
 
     async def _work(self, route: Route, unit: Callable[[], Any], builder: Builder, call: Call) -> Any:
-        if route.storeless:
+        if route.no_store:
             # It may read files, which the event loop never does.
             return await asyncio.to_thread(unit)
         run = self._store.write if route.writes else self._store.read
-        if route.lengthy:
+        if route.slow:
             kind = Work.EXPORTING
         elif route.render is not None and not call.token_holder:
             kind = Work.LOOKING_UP  # anybody may ask for pictures, as often as they like

@@ -2,7 +2,7 @@
 
 from musicsvc.server.handlers import art
 from musicsvc.server.routes.paths import V1
-from musicsvc.server.routes.route import Access, Family, Quota, Route
+from musicsvc.server.routes.route import Access, Family, RateLimit, Route
 from musicsvc.server.schemas.art import Preview, PreviewIn, Templates
 
 OPEN, PLAIN = Access.OPEN, Family.PLAIN
@@ -10,11 +10,12 @@ OPEN, PLAIN = Access.OPEN, Family.PLAIN
 # fmt: off
 ROUTES: tuple[Route, ...] = (
     Route("POST", f"{V1}/cover-art/preview", art.preview, body=PreviewIn, reads=True, answer=Preview,
-          limit=Quota.COVER_ART),
-    Route("GET", f"{V1}/cover-art/templates", art.list_templates, storeless=True, addition=True, answer=Templates),
-    Route("GET", "/cover-art/previews/{name}", art.show_preview, OPEN, family=PLAIN, hidden=True, render=art.draw),
-    Route("GET", "/cover-art/templates/{name}", art.show_template, OPEN, family=PLAIN, hidden=True, storeless=True,
+          limit=RateLimit.COVER_ART),
+    Route("GET", f"{V1}/cover-art/templates", art.list_templates, no_store=True, extension=True, answer=Templates),
+    Route("GET", "/cover-art/previews/{name}", art.show_preview, OPEN, family=PLAIN, undocumented=True,
           render=art.draw),
-    Route("GET", "/avatars/{id}", art.show_avatar, OPEN, family=PLAIN, hidden=True, render=art.draw),
+    Route("GET", "/cover-art/templates/{name}", art.show_template, OPEN, family=PLAIN, undocumented=True, no_store=True,
+          render=art.draw),
+    Route("GET", "/avatars/{id}", art.show_avatar, OPEN, family=PLAIN, undocumented=True, render=art.draw),
 )
 # fmt: on

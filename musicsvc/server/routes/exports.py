@@ -4,16 +4,16 @@ from functools import partial
 
 from musicsvc.server.handlers import exports
 from musicsvc.server.routes.paths import INSIGHTS
-from musicsvc.server.routes.route import Family, Quota, Route
+from musicsvc.server.routes.route import Family, RateLimit, Route
 from musicsvc.server.schemas.exports import Export, ExportIn, Formats, PeriodIn, Report, ReportIn
 from musicsvc.server.schemas.insights import Found
 
 EXPORT = f"{INSIGHTS}/export"
-Exporting = partial(Route, family=Family.INSIGHTS, reads=True, lengthy=True, limit=Quota.EXPORTS)
+Exporting = partial(Route, family=Family.INSIGHTS, reads=True, slow=True, limit=RateLimit.EXPORTS)
 
 # fmt: off
 ROUTES: tuple[Route, ...] = (
-    Route("GET", f"{EXPORT}/formats", exports.list_formats, family=Family.INSIGHTS, storeless=True, answer=Formats),
+    Route("GET", f"{EXPORT}/formats", exports.list_formats, family=Family.INSIGHTS, no_store=True, answer=Formats),
     Exporting("POST", f"{EXPORT}/csv", exports.export_csv, body=ExportIn, media="text/csv"),
     Exporting("POST", f"{EXPORT}/json", exports.export_json, body=ExportIn, answer=Found[Export]),
     Exporting("POST", f"{EXPORT}/report", exports.export_report, body=ReportIn, answer=Found[Report]),

@@ -2,7 +2,7 @@
 
 from musicsvc.server.handlers import accounts, users
 from musicsvc.server.routes.paths import V1
-from musicsvc.server.routes.route import Access, Quota, Route
+from musicsvc.server.routes.route import Access, RateLimit, Route
 from musicsvc.server.schemas.accounts import RegisterIn
 from musicsvc.server.schemas.answers import Paged, Registered, Success, UserSummary
 from musicsvc.server.schemas.fields import Pages
@@ -12,13 +12,13 @@ from musicsvc.store.accounts import users as user_store
 # fmt: off
 ROUTES: tuple[Route, ...] = (
     Route("POST", f"{V1}/auth/register", accounts.register, Access.OPEN, body=RegisterIn, answer=Registered,
-          limit=Quota.REGISTER, gate=accounts.registration_open, prepare=accounts.hash_password, forbids=True),
-    Route("GET", f"{V1}/users/me", users.me, addition=True, answer=OneUser),
+          limit=RateLimit.REGISTER, enabled_if=accounts.registration_open, prepare=accounts.hash_password),
+    Route("GET", f"{V1}/users/me", users.me, extension=True, answer=OneUser),
     Route("GET", f"{V1}/users/me/followed-users", users.list_followed, query=Pages, answer=Paged[UserSummary]),
     Route("GET", f"{V1}/users/me/followers", users.list_followers, query=Pages, answer=Paged[UserSummary]),
     Route("GET", f"{V1}/users/search", users.search, query=SearchQuery, answer=FoundUsers),
-    Route("POST", f"{V1}/users/{{id}}/follow", users.follow, find=user_store.get, addition=True, refuses=True,
+    Route("POST", f"{V1}/users/{{id}}/follow", users.follow, find=user_store.get, extension=True, raises=(422,),
           answer=Success, example={"id": 2}),
-    Route("POST", f"{V1}/users/{{id}}/unfollow", users.unfollow, find=user_store.get, addition=True, answer=Success),
+    Route("POST", f"{V1}/users/{{id}}/unfollow", users.unfollow, find=user_store.get, extension=True, answer=Success),
 )
 # fmt: on

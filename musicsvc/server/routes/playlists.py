@@ -26,21 +26,21 @@ Private = partial(Route, private=True)
 
 # fmt: off
 ROUTES: tuple[Route, ...] = (
-    Route("GET", ALL, playlists.index, query=Pages, addition=True, answer=Paged[Playlist]),
+    Route("GET", ALL, playlists.index, query=Pages, extension=True, answer=Paged[Playlist]),
     Route("POST", ALL, playlists.create, body=PlaylistIn, answer=OnePlaylist),
-    Private("PUT", ALL, playlists.put, body=PlaylistPut, answer=OnePlaylist, forbids=True, names=True),
-    Private("GET", ONE, playlists.show, find=readable, addition=True, answer=OnePlaylist),
-    Private("PUT", ONE, playlists.replace, find=owned, body=PlaylistIn, addition=True, answer=OnePlaylist),
+    Private("PUT", ALL, playlists.put, body=PlaylistPut, answer=OnePlaylist, raises=(404,)),
+    Private("GET", ONE, playlists.show, find=readable, extension=True, answer=OnePlaylist),
+    Private("PUT", ONE, playlists.replace, find=owned, body=PlaylistIn, extension=True, answer=OnePlaylist),
     Private("DELETE", ONE, playlists.delete, find=owned, answer=Success),
-    Private("GET", f"{ONE}/tracks", playlists.list_tracks, find=readable, query=Pages, addition=True,
+    Private("GET", f"{ONE}/tracks", playlists.list_tracks, find=readable, query=Pages, extension=True,
             answer=Paged[Track]),
-    Private("POST", f"{ONE}/tracks/add", playlists.add_tracks, find=editable, body=TracksIn, addition=True,
+    Private("POST", f"{ONE}/tracks/add", playlists.add_tracks, find=editable, body=TracksIn, extension=True,
             answer=OnePlaylist),
     Private("POST", f"{ONE}/tracks/remove", playlists.remove_tracks, find=editable, body=TracksOut, answer=OnePlaylist),
-    Private("POST", f"{ONE}/invite", invites.create, find=owned, body=InviteIn, answer=Invited, conflicts=True),
-    Private("POST", f"{ONE}/accept-invite", invites.accept, find=addressed, addition=True, answer=OnePlaylist,
-            conflicts=True, example={"id": 2}),
-    Private("POST", f"{ONE}/decline-invite", invites.decline, find=addressed, addition=True, answer=OnePlaylist,
-            conflicts=True, example={"id": 2}),
+    Private("POST", f"{ONE}/invite", invites.create, find=owned, body=InviteIn, answer=Invited, raises=(409,)),
+    Private("POST", f"{ONE}/accept-invite", invites.accept, find=addressed, extension=True, answer=OnePlaylist,
+            raises=(409,), example={"id": 2}),
+    Private("POST", f"{ONE}/decline-invite", invites.decline, find=addressed, extension=True, answer=OnePlaylist,
+            raises=(409,), example={"id": 2}),
 )
 # fmt: on

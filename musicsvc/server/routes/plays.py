@@ -7,6 +7,6 @@ from musicsvc.server.schemas.plays import PlaysIn, Reported
 
 # fmt: off
 ROUTES: tuple[Route, ...] = (
-    Route("POST", f"{V1}/plays", plays.report, status=201, body=PlaysIn, addition=True, answer=Reported),
+    Route("POST", f"{V1}/plays", plays.report, status=201, body=PlaysIn, extension=True, answer=Reported),
 )
 # fmt: on

@@ -1,4 +1,4 @@
-"""What a row of the table of endpoints says, and how a path finds its row."""
+"""Rows of the table of endpoints, and the router that finds the row for a path."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from musicsvc.errors import MethodNotAllowed, NotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from pydantic import BaseModel
 
@@ -21,7 +21,7 @@ JSON_MEDIA = "application/json"
 
 
 class Access(Enum):
-    """Who may call: anybody, anybody in the public tier, a token's holder."""
+    """Callers of an endpoint: anybody, anybody with fewer fields for callers without a token, or token holders."""
 
     OPEN = "open"
     PUBLIC = "public"
@@ -29,15 +29,15 @@ class Access(Enum):
 
 
 class Family(Enum):
-    """How answers and errors look: the general body, the insights body, or a page outside the API."""
+    """The form of answers and errors: general JSON, JSON of the insights endpoints, or a page outside the API."""
 
     GENERAL = "general"
     INSIGHTS = "insights"
     PLAIN = "plain"
 
 
-class Quota(Enum):
-    """What limit an endpoint is held to beside that of its caller; the setting of the same name says how many."""
+class RateLimit(Enum):
+    """A rate limit of an endpoint, beside that of its caller. The setting of the same name holds its value."""
 
     REGISTER = "register"
     EXPORTS = "exports"
@@ -46,11 +46,20 @@ class Quota(Enum):
 
 @dataclass(frozen=True)
 class Route:
-    """One endpoint: everything that router, checks, OpenAPI, documentation and tests need to know of it.
+    """One endpoint, read by the router, the checks of a request, the OpenAPI document and the tests.
 
-    `find` is the store function that looks the subject of the path up, with the right that is asked for. `example`
-    holds what the OpenAPI document's example says otherwise than the schemas do: parameters of the path and fields of
-    the body, by name.
+    - `find`: the store function that looks up the subject of the path and checks the caller's right to it.
+    - `answer`, `public_answer`: schemas of a successful answer, with a token and without one.
+    - `enabled_if` raises a Failure where the settings switch the endpoint off.
+    - `prepare` and `render`: heavy work before the handler and on its result, off the store's threads.
+    - `reads`: a method other than GET that writes nothing; `no_store`: the handler uses no database.
+    - `slow`: may take long, so only few such requests run at once.
+    - `nests_tracks`: with a token, each row of a page contains tracks, so large pages are built in an own thread.
+    - `extension`: goes beyond the original specification; `undocumented`: absent from the OpenAPI document.
+    - `plain_http`: answered without TLS too.
+    - `private`: the subject can be private to others, so a denial may be an attempt to probe ids.
+    - `raises`: statuses that the OpenAPI document cannot derive from the other fields, of 404, 409 and 422.
+    - `example`: examples of path parameters and body fields that differ from those of the schemas, by name.
     """
 
     method: str
@@ -65,27 +74,24 @@ class Route:
     answer: type[BaseModel] | None = None
     public_answer: type[BaseModel] | None = None
     media: str = JSON_MEDIA
-    limit: Quota | None = None
-    gate: Callable[[Settings], None] | None = None
+    limit: RateLimit | None = None
+    enabled_if: Callable[[Settings], None] | None = None
     prepare: Callable[..., Any] | None = None
-    render: Callable[..., Any] | None = None  # heavy work on the result, off the store thread
+    render: Callable[..., Any] | None = None
     reads: bool = False
-    lengthy: bool = False  # may take long, so that few are under way at once
-    nests_tracks: bool = False  # with a token each row of a page holds tracks, so that a large page is built apart
-    storeless: bool = False
-    addition: bool = False
-    hidden: bool = False
+    slow: bool = False
+    nests_tracks: bool = False
+    no_store: bool = False
+    extension: bool = False
+    undocumented: bool = False
     plain_http: bool = False
-    private: bool = False  # its subject can be private to others, so that a denial may be a probe
-    forbids: bool = False
-    names: bool = False  # the body names something that can be unknown: 404 after the 422s
-    conflicts: bool = False
-    refuses: bool = False  # the handler can raise Invalid, though there is neither body nor query
+    private: bool = False
+    raises: Collection[int] = ()
     example: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def parameters(self) -> list[str]:
-        """The names of the parameters in the path."""
+        """Names of the path parameters."""
         return [part[1:-1] for part in self.path.split("/") if part.startswith("{")]
 
     @property
@@ -95,17 +101,17 @@ class Route:
 
     @property
     def heavy(self) -> bool:
-        """Whether its work waits for threads of its kind, so that there may be no capacity for it."""
-        return self.lengthy or self.prepare is not None or self.render is not None
+        """Whether the request runs on a bounded executor, which may be full."""
+        return self.slow or self.prepare is not None or self.render is not None
 
     @property
     def operation(self) -> str:
-        """A name that no other endpoint has."""
+        """Unique id of the operation in the OpenAPI document."""
         return f"{self.handler.__module__.rpartition('.')[2]}_{self.handler.__name__}"
 
 
 class Router:
-    """Finds the row of a method and a path; a literal segment goes before a parameter."""
+    """Finds the route of a method and a path. Literal segments take precedence over parameters."""
 
     def __init__(self, routes: Iterable[Route]) -> None:
         self._literal: dict[str, dict[str, Route]] = {}
@@ -120,7 +126,7 @@ class Router:
             patterns.sort(key=lambda pattern: [part.startswith("{") for part in pattern[0]])
 
     def match(self, method: str, path: str) -> tuple[Route, dict[str, str]]:
-        """The row and the values of its path parameters. Raises NotFound and MethodNotAllowed."""
+        """Return the route and the values of its path parameters. Raises NotFound and MethodNotAllowed."""
         wanted = "GET" if method == "HEAD" else method
         literal = self._literal.get(path, {})
         if wanted in literal:

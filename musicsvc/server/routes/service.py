@@ -9,12 +9,12 @@ OPEN, PLAIN = Access.OPEN, Family.PLAIN
 
 # fmt: off
 ROUTES: tuple[Route, ...] = (
-    Route("GET", f"{V1}/openapi.json", documents.openapi, OPEN, storeless=True, addition=True),
-    Route("GET", "/docs", documents.page, OPEN, family=PLAIN, storeless=True, hidden=True),
-    Route("GET", "/docs/{name}", documents.file, OPEN, family=PLAIN, storeless=True, hidden=True),
-    Route("GET", "/healthz", health.alive, OPEN, family=PLAIN, storeless=True, plain_http=True, hidden=True,
+    Route("GET", f"{V1}/openapi.json", documents.openapi, OPEN, no_store=True, extension=True),
+    Route("GET", "/docs", documents.page, OPEN, family=PLAIN, no_store=True, undocumented=True),
+    Route("GET", "/docs/{name}", documents.file, OPEN, family=PLAIN, no_store=True, undocumented=True),
+    Route("GET", "/healthz", health.alive, OPEN, family=PLAIN, no_store=True, plain_http=True, undocumented=True,
           answer=answers.Alive),
-    Route("GET", "/readyz", health.ready, OPEN, family=PLAIN, plain_http=True, hidden=True, answer=answers.Alive),
-    Route("GET", "/metrics", metrics.expose, OPEN, family=PLAIN, storeless=True, hidden=True),
+    Route("GET", "/readyz", health.ready, OPEN, family=PLAIN, plain_http=True, undocumented=True, answer=answers.Alive),
+    Route("GET", "/metrics", metrics.expose, OPEN, family=PLAIN, no_store=True, undocumented=True),
 )
 # fmt: on

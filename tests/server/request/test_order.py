@@ -15,7 +15,7 @@ import pytest_asyncio
 from musicsvc.config import Access as AccessSettings
 from musicsvc.config import Limits, Metrics, Server, Settings
 from musicsvc.server.routes.paths import INSIGHTS
-from musicsvc.server.routes.route import Access, Family, Quota, Route
+from musicsvc.server.routes.route import Access, Family, RateLimit, Route
 from musicsvc.server.routes.table import ROUTES
 from musicsvc.store.accounts import api_access, users
 from tests.rights.table import RIGHTS, endpoint, key
@@ -160,7 +160,7 @@ async def test_a_spent_limit_is_told_in_its_place(store: Store, clock: MovableCl
 @each(lambda route: route.limit)
 async def test_a_limit_beside_the_tokens_has_the_same_place(store: Store, clock: MovableClock, route: Route) -> None:
     world = World(store, clock, CLIMBERS)
-    async with hosted(store, clock, **{quota.value: "1/hour" for quota in Quota}) as client:
+    async with hosted(store, clock, **{limit.value: "1/hour" for limit in RateLimit}) as client:
         question = Question(world, route)
         assert route.limit is not None
         for status in (question.status, 429):
@@ -251,7 +251,7 @@ def below_the_body(world: World, question: Question, worst: str, sound: list[str
         yield "fields", request(route.method, question.path + worst, *sound, *kind, body=faulty), 422
     whole = request(route.method, question.path + question.query, *sound, *kind, body=json_of(question))
     yield "nothing", whole, question.status
-    if route.conflicts and route.body is not None:
+    if 409 in route.raises and route.body is not None:
         yield "conflict", whole, 409
 
 
