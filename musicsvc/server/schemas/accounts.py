@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from musicsvc.server.schemas.fields import Body, Secret, text
+from musicsvc.server.schemas.fields import Body, Secret, Text
 from musicsvc.store.accounts import email_addresses, passwords, users
 
 
 class RegisterIn(Body):
     """A new account; a token is made where `token_name` is sent."""
 
-    email: text(1, email_addresses.LENGTH) = Field(  # type: ignore[valid-type]
+    email: Annotated[str, Text(1, email_addresses.LENGTH)] = Field(
         examples=["clara@example.test"], json_schema_extra={"format": "email"}
     )
     password: Secret = Field(
         examples=["three romances for violin"],
         json_schema_extra={"format": "password", "minLength": passwords.SHORTEST, "maxLength": passwords.LONGEST},
     )
-    token_name: text(3, 50) | None = Field(None, examples=["my first token"])  # type: ignore[valid-type]
+    token_name: Annotated[str, Text(3, 50)] | None = Field(None, examples=["my first token"])
 
     @field_validator("email")
     @classmethod

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field
 
 from musicsvc.reports import covers
 from musicsvc.server.schemas.answers import Answer, Success, Uri
-from musicsvc.server.schemas.fields import Body, Id, text
+from musicsvc.server.schemas.fields import Body, Id, Text
 
 
 def _known(template_id: int) -> int:
@@ -21,8 +21,8 @@ class PreviewIn(Body):
     """What a cover shows."""
 
     template_id: Annotated[Id, AfterValidator(_known)] = Field(examples=[1])
-    title: text(1, 120) = Field(examples=["Maple Leaf Rag"])  # type: ignore[valid-type]
-    artist: text(1, 120) = Field(examples=["Scott Joplin"])  # type: ignore[valid-type]
+    title: Annotated[str, Text(1, 120)] = Field(examples=["Maple Leaf Rag"])
+    artist: Annotated[str, Text(1, 120)] = Field(examples=["Scott Joplin"])
 
 
 class Preview(Success):

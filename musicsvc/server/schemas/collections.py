@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from musicsvc.server.schemas.answers import Answer, Success, Timestamp, TrackNested, UserSummary
-from musicsvc.server.schemas.fields import Body, Id, Name, text
+from musicsvc.server.schemas.fields import Body, Id, Name, Text
 from musicsvc.store.catalog import tracks
 
 MAX_TRACKS = 500
@@ -19,9 +19,7 @@ class CollectionIn(Body):
     references: ClassVar = {"track_ids": tracks.missing}
 
     name: Name = Field(examples=["Left hand alone"])
-    description: text(0, 1000) | None = Field(  # type: ignore[valid-type]
-        None, examples=["For the week the right one rests."]
-    )
+    description: Annotated[str, Text(0, 1000)] | None = Field(None, examples=["For the week the right one rests."])
     track_ids: Annotated[list[Id], Field(max_length=MAX_TRACKS)] | None = None
 
 

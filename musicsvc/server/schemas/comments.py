@@ -7,14 +7,14 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from musicsvc.server.schemas.answers import Comment, Success
-from musicsvc.server.schemas.fields import Body, Id, text
+from musicsvc.server.schemas.fields import Body, Id, Text
 from musicsvc.store.catalog import comments
 
 
 class CommentIn(Body):
     """A comment on a track, or a reply to one."""
 
-    content: text(1, 1000) = Field(examples=["The bar before the return!"])  # type: ignore[valid-type]
+    content: Annotated[str, Text(1, 1000)] = Field(examples=["The bar before the return!"])
     position: Annotated[int, Field(strict=True, ge=0, le=100)] | None = Field(
         None, description="Where in the track, in percent; without it that of the parent, else 0.", examples=[50]
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 
 from musicsvc.server.schemas.answers import Answer, Timestamp
 from musicsvc.server.schemas.fields import TRIMMED, Body, null_is
@@ -135,4 +136,4 @@ class Report(Answer):
     generated_at: Timestamp
     summary: Summary
     top_tracks: list[Ranked] = Field(max_length=10, description="Most played in the period first.")
-    charts: Chart = Field(None, description="Only where `include_charts` is true.")  # type: ignore[assignment]
+    charts: Chart | SkipJsonSchema[None] = Field(None, description="Only where `include_charts` is true.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from datetime import date
 from typing import Annotated, Any, ClassVar
@@ -73,18 +73,16 @@ def unrepeated(values: list[int]) -> list[int]:
     return values
 
 
-def text(minimum: int, maximum: int) -> Any:
-    """A trimmed string of so many code points, without NUL."""
-    return Annotated[
-        str,
-        StringConstraints(strict=True, strip_whitespace=True, min_length=minimum, max_length=maximum),
-        AfterValidator(_no_nul),
-    ]
+class Text(StringConstraints):
+    """Marks a string that is trimmed, has `minimum` to `maximum` code points, and holds no NUL."""
 
+    def __init__(self, minimum: int, maximum: int) -> None:
+        super().__init__(strict=True, strip_whitespace=True, min_length=minimum, max_length=maximum)
 
-def query_integer(minimum: int, maximum: int) -> Any:
-    """An integer of a query string: ASCII digits, no sign, no leading zero."""
-    return Annotated[int, Field(ge=minimum, le=maximum), BeforeValidator(_digits)]
+    def __iter__(self) -> Iterator[Any]:
+        """Yield the constraints; this is how pydantic unpacks metadata that stand for several."""
+        yield from super().__iter__()
+        yield AfterValidator(_no_nul)
 
 
 def null_is(value: Any, kind: Any) -> BeforeValidator:
@@ -92,11 +90,12 @@ def null_is(value: Any, kind: Any) -> BeforeValidator:
     return BeforeValidator(lambda sent: value if sent is None else sent, json_schema_input_type=kind | None)
 
 
-TRIMMED = BeforeValidator(_trimmed)  # for words of a fixed choice; `text` trims by itself
+TRIMMED = BeforeValidator(_trimmed)  # for words of a fixed choice; `Text` trims by itself
+DIGITS_ONLY = BeforeValidator(_digits)  # for integers of a query string: ASCII digits, no sign, no leading zero
 Id = Annotated[int, Field(strict=True, ge=1, le=MAX_ID, examples=[1])]
 Secret = Annotated[str, Field(strict=True), AfterValidator(_no_nul)]
-Name = text(1, 255)
-Description = text(0, 10_000)
+Name = Annotated[str, Text(1, 255)]
+Description = Annotated[str, Text(0, 10_000)]
 Url = Annotated[
     str,
     StringConstraints(strict=True, strip_whitespace=True, max_length=2048),
@@ -118,7 +117,7 @@ ReleaseDate = Annotated[
     AfterValidator(_real_date),
     WithJsonSchema({"type": "string", "format": "date", "examples": ["1899-09-18"]}),
 ]
-Tag = text(1, 60)
+Tag = Annotated[str, Text(1, 60)]
 
 
 class Body(BaseModel):
@@ -183,8 +182,8 @@ class Pages(Query):
     other_names: ClassVar = {"per_page": "perPage"}
     size_name: ClassVar[str] = "perPage"  # the name that stands first in the OpenAPI entry
 
-    page: query_integer(1, MAX_PAGE) = Field(1, description="Which page, from 1.")  # type: ignore[valid-type]
-    perPage: query_integer(1, 100) = Field(  # type: ignore[valid-type]  # noqa: N815 - the API's name
+    page: Annotated[int, Field(ge=1, le=MAX_PAGE), DIGITS_ONLY] = Field(1, description="Which page, from 1.")
+    perPage: Annotated[int, Field(ge=1, le=100), DIGITS_ONLY] = Field(  # noqa: N815 - the API's name
         20, description="How many rows a page holds."
     )
 

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 from pydantic import AfterValidator, Field, ValidationInfo
 
 from musicsvc.server.schemas.answers import Answer, Success, Timestamp, UserSummary
-from musicsvc.server.schemas.fields import Body, Id, text, unrepeated
+from musicsvc.server.schemas.fields import Body, Id, Text, unrepeated
 from musicsvc.store.accounts import users
 
 MAX_OTHERS = 9
@@ -25,7 +25,7 @@ class MessageIn(Body):
     subjects: ClassVar = {"conversation_id": "conversations"}
 
     conversation_id: Id
-    message_text: text(1, 2000) = Field(examples=["Shall we try it a tone lower?"])  # type: ignore[valid-type]
+    message_text: Annotated[str, Text(1, 2000)] = Field(examples=["Shall we try it a tone lower?"])
 
 
 class ConversationIn(Body):

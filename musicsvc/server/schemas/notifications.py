@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, StringConstraints, field_validator, model_validator
 
 from musicsvc.server.schemas.answers import Answer, Success
-from musicsvc.server.schemas.fields import TRIMMED, Body, Secret, text
+from musicsvc.server.schemas.fields import TRIMMED, Body, Secret, Text
 
 MAX_TOKEN = 500
 MAX_KEYS = 10
@@ -28,7 +28,7 @@ class DeviceIn(Body):
 
     token: PushToken = Field(examples=["fcm:a-token-of-this-device"])
     platform: Annotated[Literal["web", "android", "ios"], TRIMMED] | None = "web"
-    device_name: text(0, 200) | None = Field(None, examples=["Clara's phone"])  # type: ignore[valid-type]
+    device_name: Annotated[str, Text(0, 200)] | None = Field(None, examples=["Clara's phone"])
 
     _token = field_validator("token")(_not_blank)
 

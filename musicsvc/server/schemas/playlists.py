@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, WithJsonSchema
 
 from musicsvc.server.schemas.answers import Answer, Success, Timestamp, Uri, UserSummary
-from musicsvc.server.schemas.fields import Body, Id, Url, text
+from musicsvc.server.schemas.fields import Body, Id, Text, Url
 from musicsvc.store.accounts import users
 from musicsvc.store.catalog import tracks
 
@@ -48,8 +48,8 @@ Ids = Annotated[list[Id], Field(min_length=1, max_length=MAX_IDS)]
 class PlaylistIn(Body):
     """A whole playlist; a field that is absent has its default."""
 
-    name: text(1, 250) = Field(examples=["Rags for a rainy day"])  # type: ignore[valid-type]
-    description: text(20, 170) | None = Field(  # type: ignore[valid-type]
+    name: Annotated[str, Text(1, 250)] = Field(examples=["Rags for a rainy day"])
+    description: Annotated[str, Text(20, 170)] | None = Field(
         None, examples=["Slow ones first, then the ones that wake the neighbours."]
     )
     image: Url | None = None

@@ -10,7 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 
 from musicsvc.clock import EPOCH, SECOND
 from musicsvc.server.schemas.answers import Answer, Success
-from musicsvc.server.schemas.fields import Body, Id, text
+from musicsvc.server.schemas.fields import Body, Id, Text
 
 MOST = 1000
 LONGEST = 86_400_000
@@ -59,11 +59,11 @@ class PlayIn(BaseModel):
 
     track_id: Id
     played_at: Moment
-    listener: text(1, 64) | None = Field(  # type: ignore[valid-type]
+    listener: Annotated[str, Text(1, 64)] | None = Field(
         None, description="Who listened, where not the caller: any text of yours.", examples=[None]
     )
     duration_ms: Annotated[int, Field(strict=True, ge=0, le=LONGEST)] | None = Field(None, examples=[184_250])
-    client_id: text(1, 128) | None = Field(  # type: ignore[valid-type]
+    client_id: Annotated[str, Text(1, 128)] | None = Field(
         None, description="Your own id of the play; sent again it is counted once.", examples=["b1946ac92492d234"]
     )
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from musicsvc.server.schemas.answers import Success, UserSummary
-from musicsvc.server.schemas.fields import Query, query_integer, text
+from musicsvc.server.schemas.fields import DIGITS_ONLY, Query, Text
 
 
 class SearchQuery(Query):
@@ -15,11 +15,11 @@ class SearchQuery(Query):
 
     other_names: ClassVar = {"q": "query"}
 
-    query: text(1, 100) = Field(  # type: ignore[valid-type]
+    query: Annotated[str, Text(1, 100)] = Field(
         description="Part of a display name, in whatever case and accents; one or two characters: the start of a word.",
         examples=["no"],
     )
-    limit: query_integer(1, 50) = Field(10, description="How many accounts at most.")  # type: ignore[valid-type]
+    limit: Annotated[int, Field(ge=1, le=50), DIGITS_ONLY] = Field(10, description="How many accounts at most.")
 
 
 class OneUser(Success):
