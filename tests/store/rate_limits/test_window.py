@@ -14,7 +14,7 @@ from musicsvc.store.rate_limits.sqlite import FileQuotas
 from musicsvc.store.rate_limits.window import AHEAD, GRACE, Demand, Limit, MemoryQuotas, Quotas, Standing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 ONE_FIXTURE_FOR_ALL = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
@@ -37,7 +37,9 @@ def time() -> Time:
 
 
 @pytest.fixture(params=["in memory", "shared"])
-def quotas(request: pytest.FixtureRequest, time: Time, tmp_path: Path) -> Iterator[Quotas]:
+def quotas(
+    request: pytest.FixtureRequest, time: Time, tmp_path: Path, new_database: Callable[..., str]
+) -> Iterator[Quotas]:
     """Each way of counting that the run's store has."""
     if request.param == "in memory":
         yield MemoryQuotas(time)
@@ -49,7 +51,7 @@ def quotas(request: pytest.FixtureRequest, time: Time, tmp_path: Path) -> Iterat
         return
     from musicsvc.store.rate_limits.postgres import PostgresQuotas  # noqa: PLC0415 - the run on SQLite does without
 
-    table = PostgresQuotas(request.getfixturevalue("store_url"), time)
+    table = PostgresQuotas(new_database(), time)
     table.open()
     yield table
     table.close()
