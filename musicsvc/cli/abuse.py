@@ -7,7 +7,7 @@ import typer
 
 from musicsvc.cli import output
 from musicsvc.cli.activity import TIME, instant
-from musicsvc.cli.output import JSON, Json
+from musicsvc.cli.output import JSON, AsJson
 from musicsvc.cli.session import Session
 from musicsvc.cli.tokens import Id
 from musicsvc.errors import NotFound
@@ -27,7 +27,7 @@ def check(
     context: typer.Context,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show it; nothing is revoked.")] = False,
     since: Since = None,
-    json: Json = False,
+    json: AsJson = False,
 ) -> None:
     """Replay the rules over the log of calls, and revoke the tokens that break them."""
     from functools import partial
@@ -36,7 +36,7 @@ def check(
     from musicsvc.store.abuse import replay as abuse_replay
     from musicsvc.store.activity import log as activity_log
 
-    session = Session.of(context)
+    session = Session.from_context(context)
     settings, now = session.settings(), session.clock.now()
     first = instant(since, now, "--since") or 0
     found = []
@@ -50,9 +50,9 @@ def check(
                 outcome = "revoked" if sentence.revoked else "reinstated meanwhile"
                 outcome += ", account suspended" if sentence.suspended else ""
             found.append(_decided(standing, verdict, outcome))
-    output.rows(session, found, ("token_id", "email", "rule", "outcome", "reason", "last_at"), json=json)
+    output.print_table(session, found, ("token_id", "email", "rule", "outcome", "reason", "last_at"), json=json)
     if not found:
-        session.say("No token breaks the rules.")
+        session.echo("No token breaks the rules.")
 
 
 def _decided(standing: "Standing", verdict: "Verdict", outcome: str) -> JSON:
@@ -60,20 +60,20 @@ def _decided(standing: "Standing", verdict: "Verdict", outcome: str) -> JSON:
         "token_id": standing.token_id,
         "email": standing.email,
         "rule": verdict.rule,
-        "first_at": output.moment(verdict.since),
-        "last_at": output.moment(verdict.at),
+        "first_at": output.format_time(verdict.since),
+        "last_at": output.format_time(verdict.at),
         "outcome": outcome,
         "reason": verdict.reason,
     }
 
 
 @app.command()
-def explain(context: typer.Context, token_id: Id, since: Since = None, json: Json = False) -> None:
+def explain(context: typer.Context, token_id: Id, since: Since = None, json: AsJson = False) -> None:
     """Show how near a token came to each threshold, or by which calls it passed one."""
     from musicsvc.store.abuse import replay as abuse_replay
     from musicsvc.store.activity import log as activity_log
 
-    session = Session.of(context)
+    session = Session.from_context(context)
     settings, now = session.settings(), session.clock.now()
     first, keep_days = instant(since, now, "--since") or 0, settings.activity.keep_days
     with session.store() as store, activity_log.of(settings.store_url, settings.activity.file) as log:
@@ -86,14 +86,14 @@ def explain(context: typer.Context, token_id: Id, since: Since = None, json: Jso
     ]
     facts = _facts(heard)
     if json:
-        output.value({**facts, "answers": answers})
+        output.print_json({**facts, "answers": answers})
         return
-    output.record(
+    output.print_record(
         {key: value for key, value in facts.items() if not isinstance(value, dict)} | _told(facts), json=False
     )
     typer.echo("\nIts calls in that time:" if answers else "\nThe log holds no calls of it in that time.")
     if answers:
-        output.rows(session, answers, ("calls", "status", "route"), json=False)
+        output.print_table(session, answers, ("calls", "status", "route"), json=False)
 
 
 def _facts(heard: "Hearing") -> JSON:
@@ -101,13 +101,13 @@ def _facts(heard: "Hearing") -> JSON:
     return {
         "token_id": standing.token_id,
         "email": standing.email,
-        "revoked_at": output.moment(standing.revoked_at),
+        "revoked_at": output.format_time(standing.revoked_at),
         "revoked_reason": standing.revoked_reason,
-        "calls_count_from_at": output.moment(standing.since),
+        "calls_count_from_at": output.format_time(standing.since),
         "rule": verdict and verdict.rule,
         "verdict": verdict and verdict.reason,
-        "first_at": output.moment(heard.first),
-        "last_at": output.moment(heard.last),
+        "first_at": output.format_time(heard.first),
+        "last_at": output.format_time(heard.last),
         "refusals": {
             "most": refused.refused,
             "too_early": refused.early,

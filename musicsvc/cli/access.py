@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from musicsvc.cli import output
-from musicsvc.cli.output import JSON, Json, Limit
+from musicsvc.cli.output import JSON, AsJson, Limit
 from musicsvc.cli.session import Session
 from musicsvc.cli.users import Email
 from musicsvc.cli.users import shown as shown_user
@@ -36,8 +36,8 @@ def shown(entry: "Entry") -> JSON:
         "volume": asked and asked.volume,
         "organization": asked and asked.organization,
         "reason": asked and asked.reason,
-        "requested_at": output.moment(asked.created_at if asked else None),
-        "decided_at": output.moment(asked.decided_at if asked else None),
+        "requested_at": output.format_time(asked.created_at if asked else None),
+        "decided_at": output.format_time(asked.decided_at if asked else None),
     }
 
 
@@ -51,8 +51,8 @@ def shown_request(asked: "AccessRequest") -> JSON:
         "volume": asked.volume,
         "organization": asked.organization,
         "reason": asked.reason,
-        "requested_at": output.moment(asked.created_at),
-        "decided_at": output.moment(asked.decided_at),
+        "requested_at": output.format_time(asked.created_at),
+        "decided_at": output.format_time(asked.decided_at),
     }
 
 
@@ -61,12 +61,12 @@ def grant(
     context: typer.Context,
     email: Email,
     plays: Annotated[bool, typer.Option("--plays", help="Let it also report plays of other listeners.")] = False,
-    json: Json = False,
+    json: AsJson = False,
 ) -> None:
     """Give an account API access; its tokens work at once."""
     from musicsvc.store.accounts import api_access, users
 
-    session = Session.of(context)
+    session = Session.from_context(context)
     now = session.clock.now()
 
     def unit() -> "User":
@@ -79,17 +79,17 @@ def grant(
     except NotFound as missing:
         raise Failure(f"{missing.message} Run: musicsvc user create {quote(email)}") from None
     also = " and may report plays of other listeners" if user.reports_plays else ""
-    session.say(f"{user.email} has API access{also}.")
+    session.echo(f"{user.email} has API access{also}.")
     if json:
-        output.value(shown_user(user))
+        output.print_json(shown_user(user))
 
 
 @app.command()
-def revoke(context: typer.Context, email: Email, json: Json = False) -> None:
+def revoke(context: typer.Context, email: Email, json: AsJson = False) -> None:
     """Take API access away, reporting for others too; tokens stay and answer 403 until it is granted again."""
     from musicsvc.store.accounts import api_access, users
 
-    session = Session.of(context)
+    session = Session.from_context(context)
     now = session.clock.now()
 
     def unit() -> "User":
@@ -98,25 +98,25 @@ def revoke(context: typer.Context, email: Email, json: Json = False) -> None:
         return user
 
     user = session.write_urgently(unit)
-    session.say(f"{user.email} has no API access any more.")
+    session.echo(f"{user.email} has no API access any more.")
     if json:
-        output.value(shown_user(user))
+        output.print_json(shown_user(user))
 
 
 @app.command("list")
 def list_(
     context: typer.Context,
-    search: Annotated[str | None, output.searched("e-mail, name, organization or use case")] = None,
+    search: Annotated[str | None, output.search_option("e-mail, name, organization or use case")] = None,
     limit: Limit = None,
-    json: Json = False,
+    json: AsJson = False,
 ) -> None:
     """List who asked for access, then who has it and never asked; oldest first."""
     from musicsvc.store.accounts import api_access
 
-    session = Session.of(context)
+    session = Session.from_context(context)
     found = [shown(entry) for entry in session.read(lambda: api_access.list(limit=limit, text=search))]
     columns = ("request_id", "email", "state", "api_access", "organization", "use_case", "volume", "requested_at")
-    output.rows(session, found, (*columns, "reason", "reports_plays"), json=json)
+    output.print_table(session, found, (*columns, "reason", "reports_plays"), json=json)
 
 
 @app.command()
@@ -126,31 +126,31 @@ def request(
     use_case: Annotated[str, typer.Option(help="What the API is wanted for.")],
     volume: Annotated[str, typer.Option(help="How many requests are expected.")],
     organization: Annotated[str, typer.Option(help="Who asks.")],
-    json: Json = False,
+    json: AsJson = False,
 ) -> None:
     """Note a request for access; the address needs no account yet."""
     from musicsvc.store.accounts import api_access
 
-    session = Session.of(context)
+    session = Session.from_context(context)
     now = session.clock.now()
     asked = session.write(lambda: api_access.request(email, use_case, volume, organization, now=now))
-    session.say(f"Request {asked.id} by {asked.email} is pending.")
+    session.echo(f"Request {asked.id} by {asked.email} is pending.")
     if json:
-        output.value(shown_request(asked))
+        output.print_json(shown_request(asked))
 
 
 @app.command()
-def approve(context: typer.Context, asked: Asked, json: Json = False) -> None:
+def approve(context: typer.Context, asked: Asked, json: AsJson = False) -> None:
     """Grant what was asked for; an address without an account gets one without a password."""
     from musicsvc.store.accounts import api_access
 
-    session = Session.of(context)
+    session = Session.from_context(context)
     now = session.clock.now()
     decided, user, made = session.write(lambda: api_access.approve(_target(asked), now=now))
     account = "was made for it, without a password" if made else "was there already"
-    session.say(f"Request {decided.id} is approved: {user.email} has API access. Account {user.id} {account}.")
+    session.echo(f"Request {decided.id} is approved: {user.email} has API access. Account {user.id} {account}.")
     if json:
-        output.value(shown_request(decided))
+        output.print_json(shown_request(decided))
 
 
 @app.command()
@@ -158,17 +158,17 @@ def deny(
     context: typer.Context,
     asked: Asked,
     reason: Annotated[str, typer.Option(help="Kept, and shown by `access list`.")],
-    json: Json = False,
+    json: AsJson = False,
 ) -> None:
     """Refuse what was asked for."""
     from musicsvc.store.accounts import api_access
 
-    session = Session.of(context)
+    session = Session.from_context(context)
     now = session.clock.now()
     decided = session.write(lambda: api_access.deny(_target(asked), reason, now=now))
-    session.say(f"Request {decided.id} by {decided.email} is denied.")
+    session.echo(f"Request {decided.id} by {decided.email} is denied.")
     if json:
-        output.value(shown_request(decided))
+        output.print_json(shown_request(decided))
 
 
 def _target(asked: str) -> int | str:

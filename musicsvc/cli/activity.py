@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from musicsvc.cli.output import Json
+from musicsvc.cli.output import AsJson
 from musicsvc.cli.session import Session
 from musicsvc.clock import SECOND, parse
 
@@ -56,14 +56,14 @@ def activity(  # noqa: PLR0917 - Typer reads options from parameters
     kind: Kind = "all",
     limit: Limit = 100,
     follow: Follow = False,
-    json: Json = False,
+    json: AsJson = False,
 ) -> None:
     """Show the log of calls and the security events, newest last."""
     from musicsvc.cli.activity_lines import Shown
     from musicsvc.store.activity import log as activity_log
     from musicsvc.store.activity.timeline import History
 
-    session = Session.of(context)
+    session = Session.from_context(context)
     settings, now = session.settings(), session.clock.now()
     of_calls = {
         "address": address,

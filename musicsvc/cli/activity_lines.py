@@ -10,6 +10,7 @@ import typer
 from musicsvc.cli import output
 from musicsvc.cli.output import JSON
 from musicsvc.store.activity.calls import Entry
+from musicsvc.wording import escape_controls
 
 if TYPE_CHECKING:
     from musicsvc.store.accounts.security_events import Event
@@ -30,11 +31,11 @@ class Shown:
         """Show these."""
         self._look_up({row.account_id for row in found if row.account_id is not None})
         if not self._json:
-            text = "".join(output.plain(self._line(row)) + "\n" for row in found)
+            text = "".join(escape_controls(self._line(row)) + "\n" for row in found)
         elif self._lines:
             text = "".join(jsonlib.dumps(self._record(row)) + "\n" for row in found)
         else:
-            output.value([self._record(row) for row in found])
+            output.print_json([self._record(row) for row in found])
             return
         typer.echo(text, nl=False)
         sys.stdout.flush()
@@ -53,11 +54,11 @@ class Shown:
         """The row as JSON holds it."""
         who = {"account": self._email(row.account_id)}
         kind = "call" if isinstance(row, Entry) else "event"
-        return {"type": kind, **row._asdict(), "at": output.moment(row.at), **who}
+        return {"type": kind, **row._asdict(), "at": output.format_time(row.at), **who}
 
     def _line(self, row: "Entry | Event") -> str:
         """The row as a line of a log."""
-        moment = (output.moment(row.at) or "")[:23].replace("T", " ")
+        moment = (output.format_time(row.at) or "")[:23].replace("T", " ")
         who = "-" if row.account_id is None else self._email(row.account_id) or f"account {row.account_id}"
         token = "" if row.token_id is None else f" token {row.token_id}"
         if not isinstance(row, Entry):

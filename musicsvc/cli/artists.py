@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from musicsvc.cli import output
-from musicsvc.cli.output import Json
+from musicsvc.cli.output import AsJson
 from musicsvc.cli.session import Session
 from musicsvc.cli.users import Email
 
@@ -18,12 +18,12 @@ Id = Annotated[int, typer.Argument(metavar="ARTIST_ID", min=1, max=2**63 - 1, he
 
 
 @app.command()
-def assign(context: typer.Context, artist_id: Id, email: Email, json: Json = False) -> None:
+def assign(context: typer.Context, artist_id: Id, email: Email, json: AsJson = False) -> None:
     """Make an account the manager of an artist."""
     from musicsvc.store.accounts import users
     from musicsvc.store.catalog import artists
 
-    session = Session.of(context)
+    session = Session.from_context(context)
     artist = session.write(lambda: artists.assign(artist_id, users.by_email(email)))
     _tell(session, artist, f"{artist.name} (artist {artist.id}) is managed by {email}.", json=json)
 
@@ -33,19 +33,19 @@ def verify(
     context: typer.Context,
     artist_id: Id,
     undo: Annotated[bool, typer.Option("--undo", help="Take the mark back.")] = False,
-    json: Json = False,
+    json: AsJson = False,
 ) -> None:
     """Mark an artist as verified."""
     from musicsvc.store.catalog import artists
 
-    session = Session.of(context)
+    session = Session.from_context(context)
     artist = session.write(lambda: artists.verify(artist_id, verified=not undo))
     state = "verified" if artist.verified else "not verified"
     _tell(session, artist, f"{artist.name} (artist {artist.id}) is {state}.", json=json)
 
 
 def _tell(session: Session, artist: "ArtistRow", message: str, *, json: bool) -> None:
-    session.say(message)
+    session.echo(message)
     if json:
         shown = ("id", "name", "verified", "manager_id")
-        output.value({key: getattr(artist, key) for key in shown})
+        output.print_json({key: getattr(artist, key) for key in shown})

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from musicsvc.cli import output, progress
-from musicsvc.cli.output import Json
+from musicsvc.cli.output import AsJson
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
 
@@ -28,7 +28,7 @@ Place = Annotated[
 Source = Annotated[Path, typer.Argument(metavar="FILE", help="A backup.", show_default=False)]
 
 
-def backup(context: typer.Context, place: Place = None, json: Json = False) -> None:
+def backup(context: typer.Context, place: Place = None, json: AsJson = False) -> None:
     """Back up the SQLite database, beside a running server too.
 
     The backup is opened and compared with the database before it gets its name.
@@ -37,7 +37,7 @@ def backup(context: typer.Context, place: Place = None, json: Json = False) -> N
     from musicsvc.store.backups import create
     from musicsvc.store.engine.sqlite import file_locks, files
 
-    session = Session.of(context)
+    session = Session.from_context(context)
     settings = session.settings()
     path = create.database_file(settings.store_url)
     given = None if place is None else Path(place)
@@ -48,14 +48,14 @@ def backup(context: typer.Context, place: Place = None, json: Json = False) -> N
     stand_back()
     use = file_locks.enter(path)
     try:
-        with progress.bar(session, "backup") as told:
-            made = create.make(path, target(settings, given, session.clock.now()), told)
+        with progress.bar(session, "backup") as on_progress:
+            made = create.make(path, target(settings, given, session.clock.now()), on_progress)
     finally:
         use.release()
     seconds = session.clock.monotonic() - began
-    session.say(f"{described(made)}, in {seconds:.1f} s.")
+    session.echo(f"{described(made)}, in {seconds:.1f} s.")
     if json:
-        output.value(
+        output.print_json(
             {
                 "file": str(made.file),
                 "bytes": made.size,
@@ -92,14 +92,14 @@ def upgraded(session: Session, *, backup: bool = True) -> tuple[list[str], str |
 
     def save(first: str) -> None:
         if path is None:
-            session.say("No backup is made of a PostgreSQL database: pg_dump makes one.")
+            session.echo("No backup is made of a PostgreSQL database: pg_dump makes one.")
         elif backup:
             try:
                 made = create.make(path, target(settings, None, session.clock.now(), f"before-{first}"))
             except Failure as failure:
                 way_out = "Nothing was migrated; musicsvc db upgrade --no-backup goes without a backup."
                 raise Failure(f"{failure.message} {way_out}") from None
-            session.say(f"{described(made)}.")
+            session.echo(f"{described(made)}.")
             saved.append(made.file)
 
     migrations = schema.upgrade(settings.store_url, save)
@@ -116,7 +116,7 @@ def restore(
     file: Source,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     keep: Annotated[bool, typer.Option(help="Keep the replaced database beside the new one.")] = True,
-    json: Json = False,
+    json: AsJson = False,
 ) -> None:
     """Put a backup in the place of the SQLite database.
 
@@ -125,18 +125,18 @@ def restore(
     from musicsvc.store.backups import create
     from musicsvc.store.backups import restore as restore_backup
 
-    session = Session.of(context)
+    session = Session.from_context(context)
     path = create.database_file(session.settings().store_url)
     if file.is_dir():
         raise Failure(f"{file} is a folder. Name a backup in it.")
     if not file.is_file():
         raise Failure(f"There is no file {file}. Name a backup.")
     _ask(path, file, yes=yes)
-    with progress.bar(session, "restore") as told:
-        done = restore_backup.restore(file, path, now=session.clock.now(), keep=keep, told=told)
+    with progress.bar(session, "restore") as on_progress:
+        done = restore_backup.restore(file, path, now=session.clock.now(), keep=keep, told=on_progress)
     _report(session, path, file, done)
     if json:
-        output.value(
+        output.print_json(
             {
                 "database": str(path),
                 "restored": str(file),
@@ -160,15 +160,15 @@ def _ask(path: Path, file: Path, *, yes: bool) -> None:
 
 
 def _report(session: Session, path: Path, file: Path, done: Restored) -> None:
-    session.say(f"Restored {done.facts.rows:,} rows from {file} to {path}.")
+    session.echo(f"Restored {done.facts.rows:,} rows from {file} to {path}.")
     if done.kept is not None:
-        session.say(f"What was there before is now {done.kept}")
+        session.echo(f"What was there before is now {done.kept}")
     if done.facts.older:
-        session.say(f"It is of an older schema ({done.facts.migrations[-1]}). Run: musicsvc db upgrade")
+        session.echo(f"It is of an older schema ({done.facts.migrations[-1]}). Run: musicsvc db upgrade")
     if done.revived is None:
-        session.say("Tokens and rights are those of the backup: revoke again what was revoked since.")
+        session.echo("Tokens and rights are those of the backup: revoke again what was revoked since.")
     elif done.revived.tokens or done.revived.accounts:
         tokens = ", ".join(map(str, done.revived.tokens)) or "none"
         accounts = ", ".join(done.revived.accounts) or "none"
-        session.say(f"Valid again, though revoked or changed since: tokens {tokens}; rights of {accounts}.")
-        session.say("Take back what should stay so: musicsvc token revoke, access revoke, user suspend.")
+        session.echo(f"Valid again, though revoked or changed since: tokens {tokens}; rights of {accounts}.")
+        session.echo("Take back what should stay so: musicsvc token revoke, access revoke, user suspend.")

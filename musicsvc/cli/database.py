@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from musicsvc.cli import backups, output, users
-from musicsvc.cli.output import Json
+from musicsvc.cli.output import AsJson
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
+from musicsvc.wording import escape_controls
 
 if TYPE_CHECKING:
     from musicsvc.config import Settings
@@ -19,38 +20,38 @@ app = typer.Typer(help="The database: schema, soundness, backups.", no_args_is_h
 def upgrade(
     context: typer.Context,
     backup: Annotated[bool, typer.Option(help="Back up a SQLite database first.")] = True,
-    json: Json = False,
+    json: AsJson = False,
 ) -> None:
     """Bring the database to the newest schema, and list accounts that share a mailbox.
 
     Nothing else may use a SQLite database meanwhile.
     """
-    session = Session.of(context)
+    session = Session.from_context(context)
     migrations, saved = backups.upgraded(session, backup=backup)
-    session.make_log()
-    session.say(f"Applied: {', '.join(migrations)}." if migrations else "The schema is the newest already.")
+    session.create_activity_log()
+    session.echo(f"Applied: {', '.join(migrations)}." if migrations else "The schema is the newest already.")
     shared = users.report_shared_mailboxes(session)
     if json:
-        output.value({"migrations": migrations, "backup": saved, "shared_mailboxes": shared})
+        output.print_json({"migrations": migrations, "backup": saved, "shared_mailboxes": shared})
 
 
 @app.command()
-def check(context: typer.Context, json: Json = False) -> None:
+def check(context: typer.Context, json: AsJson = False) -> None:
     """Check integrity, foreign keys, and the schema against the program; exit 1 where something is wrong."""
-    session = Session.of(context)
+    session = Session.from_context(context)
     settings = session.settings()
     try:
         problems = _problems(settings)
     except Failure as failure:
         if json:
-            output.value({"ok": False, "problems": [failure.here]})
+            output.print_json({"ok": False, "problems": [failure.here]})
         raise
     if json:
-        output.value({"ok": not problems, "problems": problems})
+        output.print_json({"ok": not problems, "problems": problems})
     else:
         for problem in problems:
-            typer.echo(output.plain(problem))
-    session.say(f"{len(problems)} problems found." if problems else "The database is sound.")
+            typer.echo(escape_controls(problem))
+    session.echo(f"{len(problems)} problems found." if problems else "The database is sound.")
     if problems:
         raise typer.Exit(1)
 

@@ -61,7 +61,7 @@ def _prepare(url: str, now: int) -> str:
 
 
 def _announce(session: Session, root: str, token: str) -> None:
-    session.say(f"A demo with its own database; it is gone when you stop it (Ctrl+C). Documentation: {root}/docs")
-    session.say(f"Your token, as {fixtures.DEMO_EMAIL}: {token}")
-    session.say("Try:")
+    session.echo(f"A demo with its own database; it is gone when you stop it (Ctrl+C). Documentation: {root}/docs")
+    session.echo(f"Your token, as {fixtures.DEMO_EMAIL}: {token}")
+    session.echo("Try:")
     typer.echo(f'curl -H "Authorization: Bearer {token}" {root}/api/v1/albums')

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from musicsvc.cli import output
-from musicsvc.cli.output import Json
+from musicsvc.cli.output import AsJson
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
 from musicsvc.store.engine.url import without_password
@@ -24,22 +24,22 @@ app = typer.Typer()
 
 
 @app.command()
-def doctor(context: typer.Context, json: Json = False) -> None:
+def doctor(context: typer.Context, json: AsJson = False) -> None:
     """Look for what is wrong with the installation, and tell the way out.
 
     Beside a running server too. Warnings are exit 0, problems exit 1.
     """
-    session = Session.of(context)
+    session = Session.from_context(context)
     found = list(_findings(session))
     wrong = sum(finding.level == "problem" for finding in found)
     if json:
-        output.value({"ok": not wrong, "findings": [asdict(finding) for finding in found]})
+        output.print_json({"ok": not wrong, "findings": [asdict(finding) for finding in found]})
     else:
-        output.rows(
+        output.print_table(
             session, [asdict(finding) for finding in found], ("level", "check", "finding", "way_out"), json=False
         )
     warnings = sum(finding.level == "warning" for finding in found)
-    session.say(f"Problems: {wrong}, warnings: {warnings}." if wrong or warnings else "All is well.")
+    session.echo(f"Problems: {wrong}, warnings: {warnings}." if wrong or warnings else "All is well.")
     if wrong:
         raise typer.Exit(1)
 

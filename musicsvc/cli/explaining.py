@@ -46,13 +46,13 @@ def tell(session: Session, title: str, found: "Explanation") -> None:
     """The explanation on stdout, from the window to the verdict."""
     from musicsvc.store.plays.periods import to_date
 
-    output.record(_head(title, found), json=False)
+    output.print_record(_head(title, found), json=False)
     rows = [{"day": to_date(day), **_spelled(each)} for day, each in sorted(found.days.items())]
     if rows:
         typer.echo()
-        output.rows(session, rows, ("day", "plays", "listeners"), json=False)
+        output.print_table(session, rows, ("day", "plays", "listeners"), json=False)
     typer.echo()
-    output.record(_sums(found), json=False)
+    output.print_record(_sums(found), json=False)
     typer.echo()
     for line in _verdict(found):
         typer.echo(line)
@@ -62,8 +62,8 @@ def _window(window: "Window") -> JSON:
     return {
         "name": window.name,
         "days": window.days,
-        "starts_at": output.moment(window.starts),
-        "ends_at": output.moment(window.ends),
+        "starts_at": output.format_time(window.starts),
+        "ends_at": output.format_time(window.ends),
     }
 
 
@@ -95,7 +95,7 @@ def _head(title: str, found: "Explanation") -> JSON:
 
 
 def _span(window: "Window", note: str) -> str:
-    starts, ends = (str(output.moment(instant))[:16].replace("T", " ") for instant in (window.starts, window.ends))
+    starts, ends = (str(output.format_time(instant))[:16].replace("T", " ") for instant in (window.starts, window.ends))
     return f"{window.days} days, {starts} up to, not including, {ends} UTC; {note}"
 
 

@@ -8,7 +8,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, Literal, get_args
 import typer
 
 from musicsvc.cli import progress
-from musicsvc.cli.output_file import STDOUT, opened
+from musicsvc.cli.output_file import STDOUT, open_output
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
 
@@ -105,10 +105,10 @@ def _export(
     from musicsvc.store.insights.scopes import Scope
     from musicsvc.store.plays.periods import window
 
-    session = Session.of(context)
+    session = Session.from_context(context)
     now = session.clock.now()
     kind = _kind(form, out)
-    with session.store() as store, progress.bar(session, f"{type_} as {kind}") as told, opened(out) as file:
+    with session.store() as store, progress.bar(session, f"{type_} as {kind}") as told, open_output(out) as file:
         begun = False
 
         def unit() -> "dict[str, Any] | None":
@@ -129,7 +129,7 @@ def _export(
 
             file.write(pdf.report(content))
     if out != STDOUT:
-        session.say(f"Written to {out}.")
+        session.echo(f"Written to {out}.")
 
 
 def _kind(form: str | None, out: Path) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from musicsvc.cli import output
-from musicsvc.cli.output import Json
+from musicsvc.cli.output import AsJson
 from musicsvc.cli.session import Session
 
 app = typer.Typer(help="The status of tracks' fingerprints.", no_args_is_help=True)
@@ -33,13 +33,13 @@ def set_(
     context: typer.Context,
     track_id: Annotated[int, typer.Argument(metavar="TRACK_ID", min=1, max=LARGEST_ID, help="The track's id.")],
     status: Annotated[Status, typer.Argument(help="Where it moves.")],
-    json: Json = False,
+    json: AsJson = False,
 ) -> None:
     """Move a track's fingerprint: pending → processing → completed or failed; failed → pending to try again."""
     from musicsvc.store.catalog import fingerprints
 
-    session = Session.of(context)
+    session = Session.from_context(context)
     session.write(lambda: fingerprints.set_status(track_id, status.value))
-    session.say(f"The fingerprint of track {track_id} is {status}.")
+    session.echo(f"The fingerprint of track {track_id} is {status}.")
     if json:
-        output.value({"track_id": track_id, "fingerprint_status": status.value})
+        output.print_json({"track_id": track_id, "fingerprint_status": status.value})

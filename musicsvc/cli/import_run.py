@@ -12,6 +12,7 @@ from musicsvc.cli import output, progress
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure, Invalid
+from musicsvc.wording import escape_controls
 
 if TYPE_CHECKING:
     from musicsvc.cli.refusals import RefusedFile
@@ -44,7 +45,7 @@ def run(session: Session, options: Options, open_file: "Callable[[], Reader]", w
     finally:
         run.report_refused()
     if options.json:
-        output.value(_shown(options.file, summary))
+        output.print_json(_shown(options.file, summary))
     else:
         _draw(session, summary)
     if _all_refused(summary):
@@ -96,11 +97,11 @@ class _Run:
     def interrupted(self) -> None:
         again = "Run the same command again: rows that are in are not added twice."
         if self._summary is not None and self._summary.dry_run:
-            self._session.say("Interrupted. Nothing was written (--dry-run).")
+            self._session.echo("Interrupted. Nothing was written (--dry-run).")
         elif self._through:
-            self._session.say(f"Interrupted. At least the first {self._through:,} rows are in. {again}")
+            self._session.echo(f"Interrupted. At least the first {self._through:,} rows are in. {again}")
         else:
-            self._session.say(f"Interrupted before the first rows were in. {again}")
+            self._session.echo(f"Interrupted before the first rows were in. {again}")
 
     def report_refused(self) -> None:
         """Say what was refused so far, also where the import broke off."""
@@ -112,7 +113,7 @@ class _Run:
             self._file.write()
         if not self._options.json:
             for line in refusals.lines(refused):
-                typer.echo(output.plain(line), err=True)
+                typer.echo(escape_controls(line), err=True)
 
 
 def _draw(session: Session, summary: "Summary") -> None:
@@ -120,17 +121,17 @@ def _draw(session: Session, summary: "Summary") -> None:
     found = [
         {"kind": kind} | {name: getattr(counts, name) for name in columns} for kind, counts in summary.counts.items()
     ]
-    output.rows(session, found, ("kind", *columns), json=False)
+    output.print_table(session, found, ("kind", *columns), json=False)
     from musicsvc.store.importing.summary import NOTES
 
     for note, sentence in NOTES.items():
         if count := summary.notes[note]:
-            session.say(f"{count:,} {sentence}.")
+            session.echo(f"{count:,} {sentence}.")
     if summary.unused:
-        session.say(f"Columns that were not used: {', '.join(map(output.plain, summary.unused))}.")
+        session.echo(f"Columns that were not used: {', '.join(map(escape_controls, summary.unused))}.")
     refused = "all" if _all_refused(summary) else f"{len(summary.refused):,}"
     read = f"{summary.rows:,} rows read, {refused} of them refused."
-    session.say(f"{read} Nothing was written (--dry-run)." if summary.dry_run else read)
+    session.echo(f"{read} Nothing was written (--dry-run)." if summary.dry_run else read)
 
 
 def _all_refused(summary: "Summary") -> bool:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from musicsvc.cli import import_run
-from musicsvc.cli.output import Json
+from musicsvc.cli.output import AsJson
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
 
@@ -97,13 +97,13 @@ def catalog(  # noqa: PLR0917 - a parameter for each option
     manager: Manager = None,
     dry_run: DryRun = False,
     refused: Refused = None,
-    json: Json = False,
+    json: AsJson = False,
 ) -> None:
     """Import artists, albums and tracks. Refused rows are listed, the rest goes in; a second run changes nothing."""
     from musicsvc.store.importing import catalog as importing
     from musicsvc.store.importing import readers
 
-    session = Session.of(context)
+    session = Session.from_context(context)
     now = session.clock.now()
     options = importing.Options((*(map_ or ()), *(more or ())), tuple(blank or ()), manager, dry_run)
     import_run.run(
@@ -125,13 +125,13 @@ def follows(  # noqa: PLR0917 - a parameter for each option
     create_missing: CreateMissing = False,
     dry_run: DryRun = False,
     refused: Refused = None,
-    json: Json = False,
+    json: AsJson = False,
 ) -> None:
     """Import who follows whom. Refused rows are listed, the rest goes in; a second run changes nothing."""
     from musicsvc.store.importing import follows as importing
     from musicsvc.store.importing import readers
 
-    session = Session.of(context)
+    session = Session.from_context(context)
     now = session.clock.now()
     options = importing.Options((*(map_ or ()), *(more or ())), tuple(blank or ()), create_missing, dry_run)
     import_run.run(
@@ -154,7 +154,7 @@ def playlists(  # noqa: PLR0917 - a parameter for each option
     public: Public = False,
     dry_run: DryRun = False,
     refused: Refused = None,
-    json: Json = False,
+    json: AsJson = False,
 ) -> None:
     """Import playlists, a track a row. Refused rows are listed, the rest goes in; a second run changes nothing."""
     from musicsvc.store.importing import playlists as importing
@@ -162,7 +162,7 @@ def playlists(  # noqa: PLR0917 - a parameter for each option
 
     if owner is None:
         raise typer.BadParameter("Playlists need an owner. Say whose they are: --manager EMAIL.")
-    session = Session.of(context)
+    session = Session.from_context(context)
     now = session.clock.now()
     options = importing.Options(owner, (*(map_ or ()), *(more or ())), tuple(blank or ()), public, dry_run)
     import_run.run(
@@ -186,13 +186,13 @@ def plays(  # noqa: PLR0917 - a parameter for each option
     manager: Manager = None,
     dry_run: DryRun = False,
     refused: Refused = None,
-    json: Json = False,
+    json: AsJson = False,
 ) -> None:
     """Import plays, tables or what other services export. Refused rows are listed; a second run changes nothing."""
     from musicsvc.store.importing import histories
     from musicsvc.store.importing import plays as importing
 
-    session = Session.of(context)
+    session = Session.from_context(context)
     now = session.clock.now()
     pairs = (*(map_ or ()), *(more or ()))
     options = importing.Options(pairs, tuple(blank or ()), listener, manager, create_missing, dry_run)

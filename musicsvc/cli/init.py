@@ -5,7 +5,7 @@ from pathlib import Path
 import typer
 
 from musicsvc.cli import backups, output, users
-from musicsvc.cli.output import Json
+from musicsvc.cli.output import AsJson
 from musicsvc.cli.session import Session
 from musicsvc.store.engine.url import without_password
 
@@ -13,9 +13,9 @@ app = typer.Typer()
 
 
 @app.command()
-def init(context: typer.Context, json: Json = False) -> None:
+def init(context: typer.Context, json: AsJson = False) -> None:
     """Make the data folder and the database, at the newest schema. Harmless when repeated."""
-    session = Session.of(context)
+    session = Session.from_context(context)
     url = session.settings().store_url
     made = False
     if url.startswith("sqlite:///"):
@@ -25,19 +25,19 @@ def init(context: typer.Context, json: Json = False) -> None:
         made = not path.exists()
         files.create(path)
     migrations, saved = backups.upgraded(session)
-    session.make_log()
+    session.create_activity_log()
     with session.store() as store:
         wanting = store.keep_room()
     place = without_password(url)
     if migrations:
-        session.say(f"The database {place} is {'made' if made else 'brought to the newest schema'}.")
+        session.echo(f"The database {place} is {'made' if made else 'brought to the newest schema'}.")
     else:
-        session.say(f"The database {place} is there already, at the newest schema.")
+        session.echo(f"The database {place} is there already, at the newest schema.")
     if wanting:
-        session.say(wanting)
+        session.echo(wanting)
     shared = users.report_shared_mailboxes(session)
     if json:
-        output.value(
+        output.print_json(
             {
                 "database_url": place,
                 "created": made,

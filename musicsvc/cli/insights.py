@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from musicsvc.cli import explaining, output, sparkline
-from musicsvc.cli.output import JSON, Json
+from musicsvc.cli.output import JSON, AsJson
 from musicsvc.cli.session import Session
 
 if TYPE_CHECKING:
@@ -45,12 +45,14 @@ PeriodOf = Annotated[Period, typer.Option(help="Whole days in UTC, ending with t
 
 
 @app.command()
-def show(context: typer.Context, kind: KindOf, number: Id, period: PeriodOf = Period.MONTH, json: Json = False) -> None:
+def show(
+    context: typer.Context, kind: KindOf, number: Id, period: PeriodOf = Period.MONTH, json: AsJson = False
+) -> None:
     """Show what the API answers, and the plays day by day."""
     from musicsvc.store.insights import charts, figures
     from musicsvc.store.plays import periods
 
-    session = Session.of(context)
+    session = Session.from_context(context)
     now = session.clock.now()
 
     def unit() -> "tuple[str, JSON, Chart]":
@@ -60,25 +62,25 @@ def show(context: typer.Context, kind: KindOf, number: Id, period: PeriodOf = Pe
 
     name, data, chart = session.read(unit)
     if json:
-        output.value({"kind": kind.value, "id": number, "name": name} | data)
+        output.print_json({"kind": kind.value, "id": number, "name": name} | data)
         return
     days = sparkline.draw([point.plays for point in chart.points], WIDEST, sys.stdout.encoding)
-    output.record({kind.value: f"{number}: {name}"} | _lines(data) | {"plays by day": days}, json=False)
+    output.print_record({kind.value: f"{number}: {name}"} | _lines(data) | {"plays by day": days}, json=False)
     for title in ("tracks", "top_tracks", "top_albums"):
         if data.get(title):
             typer.echo(f"\n{title.replace('_', ' ')}")
-            output.rows(session, [_ranked(row) for row in data[title]], COLUMNS, json=False)
+            output.print_table(session, [_ranked(row) for row in data[title]], COLUMNS, json=False)
 
 
 @app.command()
 def explain(
-    context: typer.Context, kind: KindOf, number: Id, period: PeriodOf = Period.MONTH, json: Json = False
+    context: typer.Context, kind: KindOf, number: Id, period: PeriodOf = Period.MONTH, json: AsJson = False
 ) -> None:
     """Count the figures anew from the single plays, step by step, and compare."""
     from musicsvc.store.insights import explain, figures
     from musicsvc.store.plays import periods
 
-    session = Session.of(context)
+    session = Session.from_context(context)
     now = session.clock.now()
 
     def unit() -> "tuple[str, Explanation]":
@@ -87,7 +89,7 @@ def explain(
 
     name, found = session.read(unit)
     if json:
-        output.value({"kind": kind.value, "id": number, "name": name} | explaining.shown(found))
+        output.print_json({"kind": kind.value, "id": number, "name": name} | explaining.shown(found))
     else:
         explaining.tell(session, f"{kind} {number}: {name}", found)
 

@@ -12,9 +12,9 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from musicsvc.cli import stdio
-from musicsvc.cli.output import plain
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure, Invalid
+from musicsvc.wording import escape_controls
 
 FAILED, USAGE, INTERRUPTED, UNREAD = 1, 2, 130, 141
 
@@ -52,7 +52,7 @@ def _version(wanted: bool) -> None:
 def _keep(context: typer.Context, parameter: typer.CallbackParam, value: bool | Path | None) -> bool | Path | None:
     """Keep an option that every command takes, before or after the command's name."""
     if value and parameter.name:
-        setattr(Session.of(context), parameter.name, value)
+        setattr(Session.from_context(context), parameter.name, value)
     return value
 
 
@@ -104,13 +104,13 @@ def main() -> None:
     except BrokenPipeError:
         code = UNREAD
     except Failure as failure:
-        code = _complain(_sentence(failure))
+        code = _comescape_controls(_sentence(failure))
     except OSError as error:
-        code = _complain(_os_fault(error))
+        code = _comescape_controls(_os_fault(error))
     except Exception as error:  # noqa: BLE001 - the last resort: a user is shown a line, never a trace
         if session.traceback:
             traceback.print_exc()
-        code = _complain(f"Unexpected {type(error).__name__}: {error} (--traceback shows where)")
+        code = _comescape_controls(f"Unexpected {type(error).__name__}: {error} (--traceback shows where)")
     stdio.discard_unwritten()
     sys.exit(code)
 
@@ -119,7 +119,7 @@ def _run(session: Session) -> int:
     try:
         "".join(sys.argv).encode()
     except UnicodeEncodeError:
-        _complain("An argument is not valid UTF-8.")
+        _comescape_controls("An argument is not valid UTF-8.")
         return USAGE
     try:
         command().main(prog_name="musicsvc", obj=session)
@@ -145,7 +145,7 @@ def _os_fault(error: OSError) -> str:
     return f"{fault} {denied}" if denied else fault
 
 
-def _complain(message: str) -> int:
+def _comescape_controls(message: str) -> int:
     """Write one line to stderr, whatever is in the message; return the exit code of a failure."""
-    stdio.write_error(f"Error: {plain(' '.join(message.split()))}")
+    stdio.write_error(f"Error: {escape_controls(' '.join(message.split()))}")
     return FAILED

@@ -3,16 +3,16 @@
 import typer
 
 from musicsvc.cli import output
-from musicsvc.cli.output import Json
+from musicsvc.cli.output import AsJson
 from musicsvc.cli.session import Session
 
 app = typer.Typer()
 
 
 @app.command()
-def openapi(context: typer.Context, json: Json = False) -> None:  # noqa: ARG001 - the document is JSON either way
+def openapi(context: typer.Context, json: AsJson = False) -> None:  # noqa: ARG001 - the document is JSON either way
     """Print the OpenAPI 3.1 document."""
     from musicsvc.server import openapi
 
-    root = Session.of(context).settings().server.public_url
-    output.value(openapi.document(root or openapi.DEFAULT_ROOT))
+    root = Session.from_context(context).settings().server.public_url
+    output.print_json(openapi.document(root or openapi.DEFAULT_ROOT))

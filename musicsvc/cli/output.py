@@ -10,18 +10,19 @@ import typer
 
 from musicsvc.cli.table import NOTHING, Column, fit, headings, lines
 from musicsvc.clock import isoformat
+from musicsvc.wording import escape_controls
 
 if TYPE_CHECKING:
     from musicsvc.cli.session import Session
 
 JSON = dict[str, Any]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON value instead.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value instead.")]
 Limit = Annotated[
     int | None, typer.Option(metavar="N", min=1, max=1_000_000, help="Only the newest N.", show_default=False)
 ]
 
 
-def searched(texts: str) -> Any:
+def search_option(texts: str) -> Any:
     """The option `--search` of a list, which looks through these texts."""
     return typer.Option(
         metavar="TEXT",
@@ -30,25 +31,25 @@ def searched(texts: str) -> Any:
     )
 
 
-def moment(instant: int | None) -> str | None:
+def format_time(instant: int | None) -> str | None:
     """The instant as JSON holds it."""
     return None if instant is None else isoformat(instant)
 
 
-def value(found: object) -> None:
+def print_json(found: object) -> None:
     """One JSON value in UTF-8, whatever the terminal's encoding."""
     text = jsonlib.dumps(found, ensure_ascii=False, indent=2)
     sys.stdout.flush()
     sys.stdout.buffer.write(text.encode() + b"\n")
 
 
-def rows(session: "Session", found: Sequence[JSON], columns: Iterable[str], *, json: bool) -> None:
+def print_table(session: "Session", found: Sequence[JSON], columns: Iterable[str], *, json: bool) -> None:
     """Print a table of these keys, or as JSON every key.
 
     Where a terminal is too narrow for all columns, those in which no row has a value go first, then the last ones.
     """
     if json:
-        value(found)
+        print_json(found)
         return
     table = [Column(_title(key), [_cell(key, row[key]) for row in found], whole=key == "email") for key in columns]
     room, bold = _terminal()
@@ -56,27 +57,20 @@ def rows(session: "Session", found: Sequence[JSON], columns: Iterable[str], *, j
         table, left_out = fit(table, room)
         if left_out:
             names = ", ".join(column.heading for column in left_out)
-            session.say_once(f"Left out at {room} columns: {names}. A wider terminal shows them, and so does --json.")
+            session.echo_once(f"Left out at {room} columns: {names}. A wider terminal shows them, and so does --json.")
     for line in headings(table, room):
         typer.echo(typer.style(line, bold=True) if bold else line)
     typer.echo("".join(f"{line}\n" for line in lines(table, room)), nl=False)
 
 
-def record(found: JSON, *, json: bool) -> None:
+def print_record(found: JSON, *, json: bool) -> None:
     """One thing, a line a key."""
     if json:
-        value(found)
+        print_json(found)
         return
     titles = Column("", [_title(key) for key in found], whole=True)
     parts = Column("", [_cell(key, part) for key, part in found.items()])
     typer.echo("".join(f"{line}\n" for line in lines([titles, parts], _terminal()[0])), nl=False)
-
-
-def plain(text: str) -> str:
-    """The text with control characters made visible, so that no name can steer the terminal."""
-    if text.isprintable():
-        return text
-    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
 
 
 def _title(key: str) -> str:
@@ -91,7 +85,7 @@ def _cell(key: str, part: object) -> str:
         return "yes" if part else "no"
     if key.endswith("_at"):
         return str(part)[:16].replace("T", " ")
-    return plain(str(part))
+    return escape_controls(str(part))
 
 
 def _terminal() -> tuple[int | None, bool]:

@@ -13,7 +13,7 @@ STDOUT = Path("-")
 
 
 @contextmanager
-def opened(out: Path) -> Iterator[IO[bytes]]:
+def open_output(out: Path) -> Iterator[IO[bytes]]:
     """Open the output, `-` for stdout. An error leaves an older file of that name as it is."""
     if out == STDOUT:
         sys.stdout.flush()

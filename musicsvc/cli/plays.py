@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from musicsvc.cli import output, progress
-from musicsvc.cli.output import Json
+from musicsvc.cli.output import AsJson
 from musicsvc.cli.session import Session
 
 if TYPE_CHECKING:
@@ -19,16 +19,16 @@ app = typer.Typer(help="Plays: proofs of the figures, and the end of old plays."
 def recount(
     context: typer.Context,
     check: Annotated[bool, typer.Option("--check", help="Compare only; exit 1 where something differs.")] = False,
-    json: Json = False,
+    json: AsJson = False,
 ) -> None:
     """Count every figure anew from the single plays, show what differs, and put it right."""
     from musicsvc.store.plays import verify as counting
 
-    session = Session.of(context)
-    with session.store() as store, progress.bar(session, "days") as told:
-        report = counting.run(store, check=check, told=told)
+    session = Session.from_context(context)
+    with session.store() as store, progress.bar(session, "days") as on_progress:
+        report = counting.run(store, check=check, told=on_progress)
     if json:
-        output.value(_shown(report, check=check))
+        output.print_json(_shown(report, check=check))
     else:
         _draw(session, report, check=check)
     if check and report.differing:
@@ -51,30 +51,30 @@ def _draw(session: Session, report: "Report", *, check: bool) -> None:
         for row, stored, counted in report.differences
     ]
     if shown:
-        output.rows(session, shown, shown[0], json=False)
+        output.print_table(session, shown, shown[0], json=False)
     if report.differing > len(shown):
-        session.say(f"… and {report.differing - len(shown):,} more.")
+        session.echo(f"… and {report.differing - len(shown):,} more.")
     if report.kept_from:
-        session.say(f"Plays before {to_date(report.kept_from)} were deleted; their days were taken as they are.")
+        session.echo(f"Plays before {to_date(report.kept_from)} were deleted; their days were taken as they are.")
     state = "They differ still: run without --check." if check else "They were put right."
     end = f"{report.differing:,} differed. {state}" if report.differing else "All are right."
-    session.say(f"{report.plays:,} plays of {report.days:,} days counted, {report.rows:,} rows compared. {end}")
+    session.echo(f"{report.plays:,} plays of {report.days:,} days counted, {report.rows:,} rows compared. {end}")
 
 
 @app.command()
-def prune(context: typer.Context, json: Json = False) -> None:
+def prune(context: typer.Context, json: AsJson = False) -> None:
     """Delete plays that are older than the setting plays.keep_days; every figure stays as it is."""
     from musicsvc.store.plays import retention
     from musicsvc.store.plays.periods import to_date
 
-    session = Session.of(context)
+    session = Session.from_context(context)
     keep = session.settings().plays.keep_days
     gone, first = 0, 0
     if keep:
-        with session.store() as store, progress.bar(session, "days") as told:
-            gone, first = retention.prune(store, keep, now=session.clock.now(), told=told)
-        session.say(f"{gone:,} plays before {to_date(first)} were deleted.")
+        with session.store() as store, progress.bar(session, "days") as on_progress:
+            gone, first = retention.prune(store, keep, now=session.clock.now(), told=on_progress)
+        session.echo(f"{gone:,} plays before {to_date(first)} were deleted.")
     else:
-        session.say("Plays are kept for ever. Set plays.keep_days to have old ones deleted.")
+        session.echo("Plays are kept for ever. Set plays.keep_days to have old ones deleted.")
     if json:
-        output.value({"deleted": gone, "kept_from": to_date(first).isoformat() if keep else None})
+        output.print_json({"deleted": gone, "kept_from": to_date(first).isoformat() if keep else None})

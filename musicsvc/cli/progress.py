@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from musicsvc.cli.output import plain
 from musicsvc.cli.session import Session
+from musicsvc.wording import escape_controls
 
 
 @contextmanager
@@ -19,5 +19,5 @@ def bar(session: Session, title: str) -> Iterator[Callable[[float, float], None]
         yield lambda _done, _total: None
         return
     with Progress(console=console, transient=True) as progress:
-        task = progress.add_task(escape(plain(title)), total=None)
+        task = progress.add_task(escape(escape_controls(title)), total=None)
         yield lambda done, total: progress.update(task, completed=done, total=total)

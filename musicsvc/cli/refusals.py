@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import SpooledTemporaryFile
 from typing import IO, Any
 
-from musicsvc.cli.output_file import opened
+from musicsvc.cli.output_file import open_output
 from musicsvc.store.importing.readers import Reader, Record
 from musicsvc.store.importing.summary import Refusal
 
@@ -77,7 +77,7 @@ class RefusedFile:
                 column += "_"  # noqa: PLW2901 - a column of the file that is called line
             names.append(column)
         self._rows.seek(0)
-        with self._rows, opened(self._target) as file:
+        with self._rows, open_output(self._target) as file:
             text = io.TextIOWrapper(file, "utf-8", newline="")
             table = csv.writer(text, quoting=csv.QUOTE_ALL)
             table.writerow(names)

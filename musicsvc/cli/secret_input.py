@@ -7,7 +7,7 @@ import typer
 from musicsvc.errors import Failure
 
 
-def from_stdin(noun: str) -> str:
+def read_stdin(noun: str) -> str:
     """All of stdin in UTF-8 without its last line end; the noun names it in messages."""
     try:
         text = sys.stdin.buffer.read().decode()
@@ -19,13 +19,13 @@ def from_stdin(noun: str) -> str:
     return text
 
 
-def asked_once(question: str) -> str:
+def prompt_once(question: str) -> str:
     """The answer, typed unseen at the terminal."""
     answer: str = typer.prompt(question, hide_input=True, err=True)
     return answer
 
 
-def asked_twice(question: str, option: str) -> str:
+def prompt_twice(question: str, option: str) -> str:
     """The answer, typed twice unseen; without a terminal a Failure that names the option to use instead."""
     if not sys.stdin.isatty():
         raise Failure(f"There is no terminal to ask at. Use {option}.")

@@ -30,7 +30,7 @@ def serve(  # noqa: PLR0917 - typer calls it by name
     """Serve the API."""
     if not demo and (now is not None or speed is not None):
         raise typer.BadParameter("--now and --speed move the clock of --demo only.")
-    session = Session.of(context)
+    session = Session.from_context(context)
     given: dict[str, object] = {
         "host": host,
         "port": port,
@@ -56,8 +56,8 @@ def _serve(session: Session, options: dict[str, object]) -> None:
     def announce(root: str) -> None:
         # Not before the server listens: what keeps it from that is told in one line.
         if made is not None:
-            session.say(f"Made the database {made}")
-        session.say(f"musicsvc listens on {root}")
+            session.echo(f"Made the database {made}")
+        session.echo(f"musicsvc listens on {root}")
 
     serving.serve(settings, session.clock, announce)
 

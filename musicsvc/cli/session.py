@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, TypeVar
 import typer
 
 from musicsvc.cli import stdio
-from musicsvc.cli.output import plain
 from musicsvc.clock import Clock
+from musicsvc.wording import escape_controls
 
 if TYPE_CHECKING:
     from musicsvc.config import Settings
@@ -31,7 +31,7 @@ class Session:
     _said: set[str] = field(default_factory=set)
 
     @staticmethod
-    def of(context: typer.Context) -> "Session":
+    def from_context(context: typer.Context) -> "Session":
         """The session of the command that runs."""
         return context.find_root().ensure_object(Session)
 
@@ -41,7 +41,7 @@ class Session:
 
         settings = config.load(self.config, options)
         if unknown := config.unknown_variables():
-            self.say_once(f"Warning: {', '.join(unknown)}: no such setting, ignored. musicsvc config show lists all.")
+            self.echo_once(f"Warning: {', '.join(unknown)}: no such setting, ignored. musicsvc config show lists all.")
         return settings
 
     @contextmanager
@@ -67,23 +67,23 @@ class Session:
         with self.store() as store:
             return store.write_urgently(unit).result()
 
-    def make_log(self) -> None:
+    def create_activity_log(self) -> None:
         """Make the log of calls, or bring it to its newest state."""
         from musicsvc.store.activity import log as activity_log
 
         settings = self.settings()
         activity_log.make(settings.store_url, settings.activity.file)
 
-    def say(self, message: str) -> None:
+    def echo(self, message: str) -> None:
         """A message on stderr, none where `--quiet` is given."""
         if not self.quiet:
             try:
-                typer.echo(plain(message), file=sys.stderr)
+                typer.echo(escape_controls(message), file=sys.stderr)
             except OSError:
                 stdio.discard(sys.stderr)  # a message that nobody takes is no failure
 
-    def say_once(self, message: str) -> None:
+    def echo_once(self, message: str) -> None:
         """A message that is not repeated in this run."""
         if message not in self._said:
             self._said.add(message)
-            self.say(message)
+            self.echo(message)

@@ -5,7 +5,7 @@ from json import dumps
 import typer
 
 from musicsvc.cli import output
-from musicsvc.cli.output import Json
+from musicsvc.cli.output import AsJson
 from musicsvc.cli.session import Session
 from musicsvc.store.engine.url import without_password
 
@@ -18,18 +18,18 @@ def _group() -> None:
 
 
 @app.command()
-def show(context: typer.Context, json: Json = False) -> None:
+def show(context: typer.Context, json: AsJson = False) -> None:
     """Show every setting, its value as a variable takes it, and where it comes from; passwords are masked."""
     from musicsvc import config
 
-    session = Session.of(context)
+    session = Session.from_context(context)
     settings = session.settings()
     origins = config.origins(settings, session.config)
     values = {**config.flat(settings), "database_url": settings.store_url}
     found = [{"name": name, "value": _masked(value), "from": origins[name]} for name, value in values.items()]
     if not json:
         found = [row | {"value": _written(row["value"])} for row in found]
-    output.rows(session, found, ("name", "value", "from"), json=json)
+    output.print_table(session, found, ("name", "value", "from"), json=json)
 
 
 def _written(value: object) -> str:

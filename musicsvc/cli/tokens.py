@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from musicsvc.cli import output, secret_input
-from musicsvc.cli.output import JSON, Json, Limit
+from musicsvc.cli.output import JSON, AsJson, Limit
 from musicsvc.cli.session import Session
 from musicsvc.cli.users import Email
 from musicsvc.errors import Failure, Forbidden
@@ -29,10 +29,10 @@ def shown(token: "Token", now: int) -> JSON:
         "email": token.user.email,
         "state": tokens.state(token, now),
         "last_four": token.last_four,
-        "created_at": output.moment(token.created_at),
-        "expires_at": output.moment(token.expires_at),
-        "last_used_at": output.moment(token.last_used_at),
-        "revoked_at": output.moment(token.revoked_at),
+        "created_at": output.format_time(token.created_at),
+        "expires_at": output.format_time(token.expires_at),
+        "last_used_at": output.format_time(token.last_used_at),
+        "revoked_at": output.format_time(token.revoked_at),
         "revoked_reason": token.revoked_reason,
     }
 
@@ -42,12 +42,12 @@ def create(
     context: typer.Context,
     email: Email,
     name: Annotated[str, typer.Option(help="What the token is for; 3 to 50 characters.")],
-    json: Json = False,
+    json: AsJson = False,
 ) -> None:
     """Make a token for 90 days. It is printed this once; the account needs API access."""
     from musicsvc.store.accounts import tokens, users
 
-    session = Session.of(context)
+    session = Session.from_context(context)
     now = session.clock.now()
 
     def unit() -> "tuple[Token, str]":
@@ -65,18 +65,18 @@ def create(
 def list_(
     context: typer.Context,
     user: Annotated[str | None, typer.Option(metavar="EMAIL", help="Only this account's tokens.")] = None,
-    search: Annotated[str | None, output.searched("name or e-mail")] = None,
+    search: Annotated[str | None, output.search_option("name or e-mail")] = None,
     limit: Limit = None,
-    json: Json = False,
+    json: AsJson = False,
 ) -> None:
     """List tokens, oldest first, expired and revoked ones too."""
     from musicsvc.store.accounts import tokens, users
 
-    session = Session.of(context)
+    session = Session.from_context(context)
     now = session.clock.now()
     found = session.read(lambda: tokens.list(None if user is None else users.by_email(user), limit=limit, text=search))
     columns = ("id", "name", "email", "state", "revoked_reason", "expires_at", "last_used_at", "last_four")
-    output.rows(session, [shown(token, now) for token in found], columns, json=json)
+    output.print_table(session, [shown(token, now) for token in found], columns, json=json)
 
 
 @app.command()
@@ -84,23 +84,23 @@ def revoke(
     context: typer.Context,
     token_id: Id,
     reason: Annotated[str, typer.Option(help="Kept, and shown by `token list`.")] = "revoked by an operator",
-    json: Json = False,
+    json: AsJson = False,
 ) -> None:
     """Revoke a token: it answers 401 from the next request on."""
     from musicsvc.store.accounts import tokens
 
-    session = Session.of(context)
+    session = Session.from_context(context)
     now = session.clock.now()
     token = session.write_urgently(lambda: tokens.revoke(token_id, reason, now=now))
     _tell(session, token, f"Token {token.id} of {token.user.email} is revoked.", json=json)
 
 
 @app.command()
-def reinstate(context: typer.Context, token_id: Id, json: Json = False) -> None:
+def reinstate(context: typer.Context, token_id: Id, json: AsJson = False) -> None:
     """Take a token's revocation back."""
     from musicsvc.store.accounts import tokens
 
-    session = Session.of(context)
+    session = Session.from_context(context)
     now = session.clock.now()
     token = session.write(lambda: tokens.reinstate(token_id, now=now))
     state = tokens.state(token, now)
@@ -111,42 +111,42 @@ def reinstate(context: typer.Context, token_id: Id, json: Json = False) -> None:
 
 
 @app.command()
-def regenerate(context: typer.Context, token_id: Id, json: Json = False) -> None:
+def regenerate(context: typer.Context, token_id: Id, json: AsJson = False) -> None:
     """Give a token a new value for 90 days, printed this once; the old value ends at once."""
     from musicsvc.store.accounts import tokens
 
-    session = Session.of(context)
+    session = Session.from_context(context)
     now = session.clock.now()
     _hand_over(session, *session.write_urgently(lambda: tokens.regenerate(token_id, now=now)), json=json)
 
 
 @app.command()
-def inspect(context: typer.Context, json: Json = False) -> None:
+def inspect(context: typer.Context, json: AsJson = False) -> None:
     """Show what a token is. It is read from stdin, or asked for at a terminal."""
     from musicsvc.store.accounts import tokens
 
-    session = Session.of(context)
-    value = secret_input.from_stdin("token") if not sys.stdin.isatty() else secret_input.asked_once("Token")
+    session = Session.from_context(context)
+    value = secret_input.read_stdin("token") if not sys.stdin.isatty() else secret_input.prompt_once("Token")
     if not tokens.well_formed(value):
         raise Failure("This is no token of musicsvc: it must be msvc_ and 46 letters and digits, copied whole.")
     token = session.read(lambda: tokens.find_by_value(value))
     if token is None:
         raise Failure("The token is well formed, but unknown here: made elsewhere, or regenerated since.")
-    output.record(shown(token, session.clock.now()), json=json)
+    output.print_record(shown(token, session.clock.now()), json=json)
 
 
 def _hand_over(session: Session, token: "Token", value: str, *, json: bool) -> None:
     """The value alone on stdout, so that it can be piped; the hint is for a person at a terminal."""
     if json:
-        expires = output.moment(token.expires_at)
-        output.value({"id": token.id, "name": token.name, "token": value, "expires_at": expires})
+        expires = output.format_time(token.expires_at)
+        output.print_json({"id": token.id, "name": token.name, "token": value, "expires_at": expires})
         return
     if sys.stdout.isatty():
-        session.say(f"Token {token.id} for {token.user.email}. Keep it safe: it is not shown again.")
+        session.echo(f"Token {token.id} for {token.user.email}. Keep it safe: it is not shown again.")
     typer.echo(value)
 
 
 def _tell(session: Session, token: "Token", message: str, *, json: bool) -> None:
-    session.say(message)
+    session.echo(message)
     if json:
-        output.value(shown(token, session.clock.now()))
+        output.print_json(shown(token, session.clock.now()))

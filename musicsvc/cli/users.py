@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from musicsvc.cli import output, secret_input
-from musicsvc.cli.output import JSON, Json, Limit
+from musicsvc.cli.output import JSON, AsJson, Limit
 from musicsvc.cli.session import Session
 from musicsvc.errors import Invalid
 
@@ -29,9 +29,9 @@ def shown(user: "User") -> JSON:
         "api_access": user.api_access,
         "reports_plays": user.reports_plays,
         "has_password": user.password_hash is not None,
-        "suspended_at": output.moment(user.suspended_at),
+        "suspended_at": output.format_time(user.suspended_at),
         "suspended_reason": user.suspended_reason,
-        "created_at": output.moment(user.created_at),
+        "created_at": output.format_time(user.created_at),
     }
 
 
@@ -42,13 +42,13 @@ def create(
     display_name: Annotated[str | None, typer.Option(help="Default: the part before the @.")] = None,
     password_stdin: PasswordStdin = False,
     admin: Annotated[bool, typer.Option("--admin", help="Let it administer the service.")] = False,
-    json: Json = False,
+    json: AsJson = False,
 ) -> None:
     """Make an account. Without --password-stdin it has no password until `user password`."""
     from musicsvc.store.accounts import users
 
-    session = Session.of(context)
-    hashed = _hashed(secret_input.from_stdin("password"), email, session.settings()) if password_stdin else None
+    session = Session.from_context(context)
+    hashed = _hashed(secret_input.read_stdin("password"), email, session.settings()) if password_stdin else None
     now = session.clock.now()
     user = session.write(
         lambda: users.create(email, display_name=display_name, password_hash=hashed, admin=admin, now=now)
@@ -57,16 +57,16 @@ def create(
 
 
 @app.command()
-def password(context: typer.Context, email: Email, password_stdin: PasswordStdin = False, json: Json = False) -> None:
+def password(context: typer.Context, email: Email, password_stdin: PasswordStdin = False, json: AsJson = False) -> None:
     """Set an account's password, asked for at the terminal or read from stdin."""
     from musicsvc.store.accounts import users
 
-    session = Session.of(context)
+    session = Session.from_context(context)
     session.read(lambda: users.by_email(email))
     typed = (
-        secret_input.from_stdin("password")
+        secret_input.read_stdin("password")
         if password_stdin
-        else secret_input.asked_twice("New password", "--password-stdin")
+        else secret_input.prompt_twice("New password", "--password-stdin")
     )
     hashed = _hashed(typed, email, session.settings())
     now = session.clock.now()
@@ -83,25 +83,25 @@ def password(context: typer.Context, email: Email, password_stdin: PasswordStdin
 @app.command("list")
 def list_(
     context: typer.Context,
-    search: Annotated[str | None, output.searched("e-mail or display name")] = None,
+    search: Annotated[str | None, output.search_option("e-mail or display name")] = None,
     limit: Limit = None,
-    json: Json = False,
+    json: AsJson = False,
 ) -> None:
     """List accounts, oldest first."""
     from musicsvc.store.accounts import users
 
-    session = Session.of(context)
+    session = Session.from_context(context)
     found = [shown(user) for user in session.read(lambda: users.list(limit=limit, text=search))]
     columns = ("id", "email", "display_name", "api_access", "suspended_at", "admin", "reports_plays", "created_at")
-    output.rows(session, found, columns, json=json)
+    output.print_table(session, found, columns, json=json)
 
 
 @app.command()
-def show(context: typer.Context, email: Email, json: Json = False) -> None:
+def show(context: typer.Context, email: Email, json: AsJson = False) -> None:
     """Show one account."""
     from musicsvc.store.accounts import users
 
-    output.record(shown(Session.of(context).read(lambda: users.by_email(email))), json=json)
+    output.print_record(shown(Session.from_context(context).read(lambda: users.by_email(email))), json=json)
 
 
 @app.command()
@@ -109,12 +109,12 @@ def suspend(
     context: typer.Context,
     email: Email,
     reason: Annotated[str | None, typer.Option(help="Kept, and shown by `user show`.")] = None,
-    json: Json = False,
+    json: AsJson = False,
 ) -> None:
     """Suspend an account: its tokens answer 403 from the next request on."""
     from musicsvc.store.accounts import users
 
-    session = Session.of(context)
+    session = Session.from_context(context)
     now = session.clock.now()
 
     def unit() -> "User":
@@ -127,11 +127,11 @@ def suspend(
 
 
 @app.command()
-def reinstate(context: typer.Context, email: Email, json: Json = False) -> None:
+def reinstate(context: typer.Context, email: Email, json: AsJson = False) -> None:
     """Open a suspended account again; its tokens work at once."""
     from musicsvc.store.accounts import users
 
-    session = Session.of(context)
+    session = Session.from_context(context)
     now = session.clock.now()
 
     def unit() -> "User":
@@ -149,7 +149,7 @@ def report_shared_mailboxes(session: Session) -> list[JSON]:
 
     pairs = session.read(mailboxes.shared)
     for pair in pairs:
-        session.say(f"Warning: {pair.finding} {pair.hint}")
+        session.echo(f"Warning: {pair.finding} {pair.hint}")
     return [pair._asdict() for pair in pairs]
 
 
@@ -163,6 +163,6 @@ def _hashed(password: str, email: str, settings: "Settings") -> str:
 
 
 def _tell(session: Session, user: "User", message: str, *, json: bool) -> None:
-    session.say(message)
+    session.echo(message)
     if json:
-        output.value(shown(user))
+        output.print_json(shown(user))

@@ -117,5 +117,5 @@ def test_a_number_has_its_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_a_message_to_be_said_once_is_not_repeated(capsys: pytest.CaptureFixture[str]) -> None:
     session = Session()
     for message in ("first", "second", "first"):
-        session.say_once(message)
+        session.echo_once(message)
     assert capsys.readouterr().err == "first\nsecond\n"
