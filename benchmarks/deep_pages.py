@@ -27,7 +27,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from network_server import Server, percentiles, running, told
 
-from musicsvc.store.engine.binding import current, is_sqlite
+from musicsvc.store.engine.binding import current
+from musicsvc.store.engine.dialect import is_sqlite
 from tests.support import postgres
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import orjson
 
 from musicsvc.errors import Invalid
 from musicsvc.server.shapes.envelope import JSON, Download, Members
-from musicsvc.store.engine import streams
+from musicsvc.store.engine import sql
 
 if TYPE_CHECKING:
     from musicsvc.server.responses.memory_budget import Reservation
@@ -86,7 +86,7 @@ class Builder:
         self._reservation.resize(size)
         if size > LARGE and not self.large and not self._writes:
             self.large = True
-            with streams.unmapped():  # releases what was mapped to measure the answer
+            with sql.without_memory_map():  # releases what was mapped to measure the answer
                 raise LargeAnswerError
 
     def finish(self, route: Route, result: Any) -> Any:
@@ -101,7 +101,7 @@ def uncached(unit: Callable[[], Any]) -> Callable[[], Any]:
     """Return the unit so that what it reads does not stay in the database's caches."""
 
     def run() -> Any:
-        with streams.uncached():
+        with sql.without_cache():
             return unit()
 
     return run

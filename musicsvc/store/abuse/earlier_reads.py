@@ -8,7 +8,8 @@ import orjson
 
 from musicsvc.clock import DAY
 from musicsvc.store.abuse.probing_rule import FIRST_FAILURE, denies
-from musicsvc.store.engine.binding import current, is_sqlite
+from musicsvc.store.engine.dialect import is_sqlite
+from musicsvc.store.engine.sql import fetch
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from musicsvc.store.activity.calls import Entry
 
 SQLITE = "SELECT value->>0 AS account, value->>1 AS resource, value->>2 AS at FROM json_each(?)"
-POSTGRES = "SELECT * FROM unnest(%s::int8[], %s::text[], %s::int8[]) d (account, resource, at)"
+POSTGRES = "SELECT * FROM unnest(?::int8[], ?::text[], ?::int8[]) d (account, resource, at)"
 # Repeats the condition of the index activity_read, so that each denial costs one search in it. PostgreSQL could turn an
 # EXISTS into a join that reads the whole log.
 READ_BEFORE = (
@@ -42,7 +43,7 @@ def read_before(calls: Iterable[Entry], keep_days: int) -> set[Denial]:
     columns = [list(column) for column in zip(*found, strict=True)]
     values = [orjson.dumps([list(each) for each in found]).decode()] if is_sqlite() else columns
     query = READ_BEFORE.format(denials=SQLITE if is_sqlite() else POSTGRES, keep=keep_days * DAY)
-    return {Denial._make(row) for row in current().execute_sql(query, values).fetchall()}
+    return {Denial._make(row) for row in fetch(query, *values)}
 
 
 def read_before_in(entries: Iterable[Entry], calls: Iterable[Entry]) -> set[Denial]:

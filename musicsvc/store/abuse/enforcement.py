@@ -10,7 +10,7 @@ from musicsvc.clock import SECOND
 from musicsvc.store.abuse.probing_rule import DENIED, FIRST_FAILURE
 from musicsvc.store.abuse.rate_limit_rule import REFUSED
 from musicsvc.store.accounts import tokens, users
-from musicsvc.store.engine.binding import locked
+from musicsvc.store.engine.dialect import lock_rows
 from musicsvc.store.models import Activity, SecurityEvent, Token, User
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def carry_out(token_id: int, verdict: Verdict, rules: Abuse, *, now: int) -> Sen
     """Revoke the token, with an event and its reason; suspend its account where it was one too many."""
     owner = Token.select(Token.user).where(Token.id == token_id)
     # One verdict on an account at a time, so that each counts those before it.
-    locked(User.select(User.id).where(User.id.in_(owner))).first()
+    lock_rows(User.select(User.id).where(User.id.in_(owner))).first()
     standing = standings([token_id]).get(token_id)
     if standing is None or standing.revoked_at is not None or standing.pardoned_at >= verdict.at:
         return Sentence(revoked=False, suspended=False)

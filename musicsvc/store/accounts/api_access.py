@@ -9,7 +9,8 @@ from peewee import IntegrityError
 
 from musicsvc.errors import Conflict, Invalid, NotFound
 from musicsvc.store.accounts import email_addresses, security_events, users
-from musicsvc.store.engine.binding import locked, savepoint
+from musicsvc.store.engine.binding import savepoint
+from musicsvc.store.engine.dialect import lock_rows
 from musicsvc.store.engine.newest import newest
 from musicsvc.store.models import AccessRequest, User
 
@@ -154,7 +155,7 @@ def _find(asked: int | str) -> AccessRequest:
     # The pending one first, else the last that was decided.
     exact = email_addresses.exact_first(AccessRequest)
     order = (AccessRequest.state == "pending").desc(), exact, AccessRequest.id.desc()
-    found: AccessRequest | None = locked(AccessRequest.select().where(wanted).order_by(*order)).first()
+    found: AccessRequest | None = lock_rows(AccessRequest.select().where(wanted).order_by(*order)).first()
     if found is None:
         raise NotFound(f"There is no request {asked}." if by_id else f"There is no request by {asked}.")
     return found

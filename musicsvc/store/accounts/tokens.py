@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from musicsvc.clock import DAY
 from musicsvc.errors import Conflict, Forbidden, Invalid, NotFound
 from musicsvc.store.accounts import security_events
-from musicsvc.store.engine.binding import current, locked
+from musicsvc.store.engine.dialect import lock_rows
 from musicsvc.store.engine.newest import newest
+from musicsvc.store.engine.sql import fetch, run_many
 from musicsvc.store.models import Token, User
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ IDENTIFY = """
     SELECT a.id, a.display_name, a.avatar, a.admin, a.api_access, a.reports_plays, a.suspended_at IS NOT NULL,
            t.id, t.name, t.expires_at, t.revoked_at IS NOT NULL
     FROM token t JOIN account a ON a.id = t.user_id
-    WHERE t.digest = {sign}
+    WHERE t.digest = ?
 """
 
 State = Literal["valid", "expired", "revoked"]
@@ -85,11 +86,10 @@ def identify(digest: bytes) -> Identity | None:
 
     The caller checks whether the token is revoked or expired.
     """
-    # Every request asks this, hence SQL as it stands: building the query anew takes 200 µs, running it 20.
-    row = current().execute_sql(IDENTIFY.format(sign=current().param), (digest,)).fetchone()
-    if row is None:
-        return None
-    return Identity._make((*row[:3], *map(bool, row[3:7]), *row[7:10], bool(row[10])))
+    # Every request runs this. Building the query with Peewee takes 200 µs, running it 20.
+    for row in fetch(IDENTIFY, digest):
+        return Identity._make((*row[:3], *map(bool, row[3:7]), *row[7:10], bool(row[10])))
+    return None
 
 
 def state(token: Token, now: int) -> State:
@@ -181,7 +181,7 @@ def regenerate(token_id: int, *, now: int, actor: Actor = "cli") -> tuple[Token,
 
     Raises Conflict for a revoked token.
     """
-    locked(Token.select(Token.id).where(Token.id == token_id)).first()
+    lock_rows(Token.select(Token.id).where(Token.id == token_id)).first()
     if get(token_id).revoked_at is not None:
         raise Conflict(f"Token {token_id} is revoked and cannot be regenerated. Create a new one.")
     value = generate()
@@ -200,12 +200,10 @@ def latest_use() -> tuple[int, int]:
 
 def touch(last_used: Mapping[int, int]) -> None:
     """Note when tokens were last used: instants by token id, in one batch; an older one never replaces a newer."""
-    sign = current().param
-    statement = f"UPDATE token SET last_used_at = {sign} WHERE id = {sign} AND coalesce(last_used_at, 0) < {sign}"  # noqa: S608
+    statement = "UPDATE token SET last_used_at = ? WHERE id = ? AND coalesce(last_used_at, 0) < ?"
     # In the order of the ids, so that two processes that touch the same tokens wait instead of locking up.
     rows = [(moment, token_id, moment) for token_id, moment in sorted(last_used.items())]
-    if rows:
-        current().cursor().executemany(statement, rows)
+    run_many(statement, rows)
 
 
 def _with_accounts() -> Any:

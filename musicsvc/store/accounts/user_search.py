@@ -10,7 +10,9 @@ import unicodedata
 from typing import TYPE_CHECKING, Any
 
 from musicsvc.store.accounts.user_summary import COLUMNS, UserSummary
-from musicsvc.store.engine.binding import current, is_sqlite
+from musicsvc.store.engine.binding import current
+from musicsvc.store.engine.dialect import is_sqlite
+from musicsvc.store.engine.sql import fetch, run
 from musicsvc.store.models import User
 
 if TYPE_CHECKING:
@@ -85,7 +87,7 @@ def _keys(pattern: str, limit: int) -> Sequence[int]:
         sql = "SELECT rowid FROM account_search WHERE account_search MATCH ? ORDER BY rowid LIMIT ?"
         return _first_column(sql, (phrase, limit))
     if pattern.startswith(NAME_BEGINS) and len(pattern) <= LONGEST_START:
-        sql = f"SELECT key FROM account_search WHERE left(name, {len(pattern)}) = %s ORDER BY key LIMIT %s"  # noqa: S608
+        sql = f"SELECT key FROM account_search WHERE left(name, {len(pattern)}) = ? ORDER BY key LIMIT ?"  # noqa: S608 - a number of ours
         return _first_column(sql, (pattern, limit))
     return _keys_by_trigrams(pattern, limit)
 
@@ -98,18 +100,18 @@ def _keys_by_trigrams(pattern: str, limit: int) -> Sequence[int]:
     """
     like = "%" + pattern.replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_") + "%"
     sql = (
-        "WITH shortest AS MATERIALIZED (SELECT key, name FROM account_search ORDER BY key LIMIT %s)"
-        " SELECT key FROM shortest WHERE name LIKE %s ORDER BY key LIMIT %s"
+        "WITH shortest AS MATERIALIZED (SELECT key, name FROM account_search ORDER BY key LIMIT ?)"
+        " SELECT key FROM shortest WHERE name LIKE ? ORDER BY key LIMIT ?"
     )
     found = _first_column(sql, (SHORTEST, like, limit))
     if len(found) < limit:
-        sql = "SELECT key FROM account_search WHERE name LIKE %s ORDER BY key + 0 LIMIT %s"
+        sql = "SELECT key FROM account_search WHERE name LIKE ? ORDER BY key + 0 LIMIT ?"
         found = _first_column(sql, (like, limit))
     return found
 
 
 def _first_column(sql: str, values: tuple[Any, ...]) -> Sequence[int]:
-    return [row[0] for row in current().execute_sql(sql, values).fetchall()]
+    return [row[0] for row in fetch(sql, *values)]
 
 
 def add(people: Iterable[tuple[int, str]]) -> None:
@@ -128,13 +130,13 @@ def add(people: Iterable[tuple[int, str]]) -> None:
 def remove(user_id: int, display_name: str) -> None:
     """Let the account no longer be found by this display name; harmless where it is not."""
     key = "rowid" if is_sqlite() else "key"
-    sql = f"DELETE FROM account_search WHERE {key} = {current().param}"  # noqa: S608 - two words of ours
-    current().execute_sql(sql, (_key(user_id, fold(display_name)),))
+    sql = f"DELETE FROM account_search WHERE {key} = ?"  # noqa: S608 - two words of ours
+    run(sql, _key(user_id, fold(display_name)))
 
 
 def rebuild() -> None:
     """Make the index anew from the accounts."""
-    current().execute_sql("DELETE FROM account_search")
+    run("DELETE FROM account_search")
     last = 0
     while people := _after(last):
         add(people)

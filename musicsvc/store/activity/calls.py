@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from musicsvc.networks import client_network
-from musicsvc.store.engine import bulk
-from musicsvc.store.engine.binding import current, is_sqlite
+from musicsvc.store.engine import dialect
+from musicsvc.store.engine.dialect import is_sqlite
+from musicsvc.store.engine.sql import run
 from musicsvc.store.models.activity import Activity
 
 if TYPE_CHECKING:
@@ -85,9 +86,9 @@ def add(entries: Sequence[Entry]) -> None:
     """Keep the entries, in one statement: on SQLite it runs while the event loop does, row by row would not."""
     if is_sqlite():
         rows = orjson.dumps([list(entry) for entry in entries]).decode()
-        current().execute_sql(INSERT.format(rows=UNPACKED), (rows,))
+        run(INSERT.format(rows=UNPACKED), rows)
     else:
-        bulk.run(INSERT, TYPES, entries)
+        dialect.insert_many(INSERT, TYPES, entries)
 
 
 def find(wanted: Filter = ALL, *, limit: int) -> list[Entry]:

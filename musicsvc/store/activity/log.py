@@ -9,7 +9,9 @@ from playhouse.migrations import Runner
 from playhouse.schema_diff import diff_models
 
 from musicsvc.errors import Damaged, Failure
-from musicsvc.store.engine.binding import bound, current, is_sqlite
+from musicsvc.store.engine.binding import bound, current
+from musicsvc.store.engine.dialect import is_sqlite
+from musicsvc.store.engine.sql import fetch
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Activity
 from musicsvc.store.opening import open_unchecked
@@ -143,7 +145,7 @@ def applied() -> set[str]:
     """The names of the log's migrations that the database has had; inside a unit."""
     if HISTORY not in current().get_tables():
         return set()
-    return {name for (name,) in current().execute_sql(f"SELECT name FROM {HISTORY}").fetchall()}  # noqa: S608 - a constant
+    return {name for (name,) in fetch(f"SELECT name FROM {HISTORY}")}  # noqa: S608 - a constant
 
 
 def problems() -> list[str]:

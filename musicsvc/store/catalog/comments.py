@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 from peewee import fn
 
 from musicsvc.errors import Forbidden, Invalid, NotFound
-from musicsvc.store.engine.binding import current, locked
+from musicsvc.store.engine.dialect import lock_rows
 from musicsvc.store.engine.pagination import Listing, Page, paginate
+from musicsvc.store.engine.sql import run
 from musicsvc.store.models import Artist, Comment, Track, TrackArtist, User
 
 if TYPE_CHECKING:
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 GAP = 1 << 40  # between the places of neighbours, so that many comments can be put between them
 LAST = 1 << 62
 RENUMBER = """
-    UPDATE comment SET place = numbered.at * {sign} FROM
-    (SELECT id, row_number() OVER (ORDER BY place, id) AS at FROM comment WHERE track_id = {sign}) AS numbered
+    UPDATE comment SET place = numbered.at * ? FROM
+    (SELECT id, row_number() OVER (ORDER BY place, id) AS at FROM comment WHERE track_id = ?) AS numbered
     WHERE comment.id = numbered.id
 """
 
@@ -148,7 +149,7 @@ def _start_of_emptied(comment: Comment, depth_after: int) -> int:
 
 def _lock(track_id: int) -> None:
     """Let one comment of the track be written or deleted at a time."""
-    list(locked(Track.select(Track.id).where(Track.id == track_id)).tuples().iterator())
+    list(lock_rows(Track.select(Track.id).where(Track.id == track_id)).tuples().iterator())
 
 
 def _on(track_id: Any) -> Any:
@@ -190,5 +191,5 @@ def _end_of_thread(track_id: int, parent_id: int, depth: int) -> int | None:
 def _renumbered(track_id: int, parent: Comment | None, position: int) -> int:
     """Give the track's comments places with gaps between them; then a free one."""
     gap = min(GAP, LAST // (Comment.select().where(Comment.track == track_id).count() + 2))
-    current().execute_sql(RENUMBER.format(sign=current().param), (gap, track_id))
+    run(RENUMBER, gap, track_id)
     return _free_place(track_id, parent, position)

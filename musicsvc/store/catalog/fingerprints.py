@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from musicsvc.errors import Conflict, NotFound
-from musicsvc.store.engine.binding import locked
+from musicsvc.store.engine.dialect import lock_rows
 from musicsvc.store.models import Track
 
 MOVES: dict[str, tuple[str, ...]] = {
@@ -16,7 +16,7 @@ MOVES: dict[str, tuple[str, ...]] = {
 
 def set_status(track_id: int, wanted: str) -> None:
     """Move the status on; NotFound for an unknown track, Conflict where it cannot move there from where it is."""
-    row = locked(Track.select(Track.fingerprint_status).where(Track.id == track_id)).tuples().first()
+    row = lock_rows(Track.select(Track.fingerprint_status).where(Track.id == track_id)).tuples().first()
     if row is None:
         raise NotFound(f"There is no track {track_id}.")
     present: str = row[0]

@@ -6,8 +6,7 @@ import unicodedata
 from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.errors import Invalid
-from musicsvc.store.engine.binding import bytewise
-from musicsvc.store.engine.bulk import pieces
+from musicsvc.store.engine.dialect import batches, by_code_point
 from musicsvc.store.engine.pagination import Listing, Page, paginate
 from musicsvc.store.models import Genre
 
@@ -60,7 +59,7 @@ def ensure(names: Iterable[str]) -> dict[str, int]:
 def find(slugs: Sequence[str]) -> dict[str, int]:
     """The ids of those that there are, by slug."""
     found: dict[str, int] = {}
-    for some in pieces(slugs):
+    for some in batches(slugs):
         found.update(Genre.select(Genre.name, Genre.id).where(Genre.name.in_(some)).tuples().iterator())
     return found
 
@@ -68,4 +67,4 @@ def find(slugs: Sequence[str]) -> dict[str, int]:
 def listing(page: Page) -> Listing[GenreRow]:
     """All genres by name."""
     rows = Genre.select(Genre.id, Genre.name, Genre.display_name)
-    return paginate(Genre.select(Genre.id), rows, [bytewise(Genre.name), Genre.id], page, GenreRow)
+    return paginate(Genre.select(Genre.id), rows, [by_code_point(Genre.name), Genre.id], page, GenreRow)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import orjson
 
 from musicsvc.errors import Invalid
-from musicsvc.store.engine import bulk
-from musicsvc.store.engine.binding import is_sqlite, locked
+from musicsvc.store.engine import dialect
+from musicsvc.store.engine.dialect import is_sqlite, lock_rows
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.models import Album
 
@@ -115,7 +115,7 @@ def new_artist(name: str) -> int:
 
 def lock_album(album_id: int) -> None:
     """Let nobody else add to the album until the unit ends."""
-    locked(Album.select(Album.id).where(Album.id == album_id)).first()
+    lock_rows(Album.select(Album.id).where(Album.id == album_id)).first()
 
 
 def require_bounds(album_id: int, field: str) -> None:
@@ -126,7 +126,7 @@ def require_bounds(album_id: int, field: str) -> None:
 
 def of_albums(album_ids: Collection[int]) -> dict[int, AlbumSize]:
     """The size of each of the albums."""
-    among, values = bulk.among(album_ids)
+    among, values = dialect.in_list(album_ids)
     statement = OF_ALBUMS.format(
         among=among,
         album=ALBUM,
@@ -145,13 +145,13 @@ def of_albums(album_ids: Collection[int]) -> dict[int, AlbumSize]:
 
 def of_artists(artist_ids: Collection[int]) -> dict[int, int]:
     """The size of each of the artists within another resource."""
-    among, values = bulk.among(artist_ids)
+    among, values = dialect.in_list(artist_ids)
     return dict(fetch(f"SELECT a.id, {_artist()} FROM artist a WHERE a.id {among}", values))  # noqa: S608
 
 
 def of_tracks(track_ids: Collection[int], *, full: bool = False) -> dict[int, int]:
     """The size of each of the tracks within another resource, or, with `full`, by itself."""
-    among, values = bulk.among(track_ids)
+    among, values = dialect.in_list(track_ids)
     statement = (OF_TRACKS + OF_WORDS * full).format(
         among=among,
         track=TRACK + FULL_TRACK * full,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from musicsvc.store.engine.bulk import pieces
+from musicsvc.store.engine.dialect import batches
 from musicsvc.store.models import Tag
 
 if TYPE_CHECKING:
@@ -26,6 +26,6 @@ def ensure(names: Iterable[str]) -> dict[str, int]:
 def find(names: Sequence[str]) -> dict[str, int]:
     """The ids of those that there are, by name."""
     found: dict[str, int] = {}
-    for some in pieces(names):
+    for some in batches(names):
         found.update(Tag.select(Tag.name, Tag.id).where(Tag.name.in_(some)).tuples().iterator())
     return found

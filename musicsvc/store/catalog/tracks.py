@@ -9,9 +9,9 @@ from peewee import JOIN, fn
 
 from musicsvc.errors import Forbidden, NotFound
 from musicsvc.store.catalog import artists, genres, sizes, tags
-from musicsvc.store.engine import bulk
-from musicsvc.store.engine.binding import current
+from musicsvc.store.engine import dialect
 from musicsvc.store.engine.pagination import Listing, Page, paginate
+from musicsvc.store.engine.sql import fetch
 from musicsvc.store.models import Album, Genre, Tag, Track, TrackArtist, TrackGenre, TrackPlays, TrackTag
 
 if TYPE_CHECKING:
@@ -213,6 +213,6 @@ def create(
 
 def missing(ids: Collection[int]) -> set[int]:
     """Those of the ids that are no track's."""
-    condition, values = bulk.among(ids)
-    rows = current().execute_sql(f"SELECT id FROM track WHERE id {condition}", (values,)).fetchall()  # noqa: S608
+    condition, values = dialect.in_list(ids)
+    rows = fetch(f"SELECT id FROM track WHERE id {condition}", values)  # noqa: S608 - our own condition
     return set(ids) - {row[0] for row in rows}

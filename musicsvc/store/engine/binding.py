@@ -68,22 +68,3 @@ def savepoint() -> AbstractContextManager[Any]:
     """A savepoint within the unit, for a statement that may meet a constraint."""
     point: AbstractContextManager[Any] = current().savepoint()
     return point
-
-
-def locked(query: Any) -> Any:
-    """The query with its rows locked until the unit ends; on SQLite a writing unit is alone anyway.
-
-    Rows that merely refer to a locked one can still be inserted, so that units which lock in another order do not
-    wait for each other in a circle.
-    """
-    return query.for_update("FOR NO KEY UPDATE") if current().for_update else query
-
-
-def is_sqlite() -> bool:
-    """Whether the unit runs on SQLite."""
-    return not current().for_update
-
-
-def bytewise(field: Any) -> Any:
-    """The text column in the order of its code points, the same on both stores."""
-    return field if is_sqlite() else field.collate('"C"')

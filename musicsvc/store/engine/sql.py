@@ -1,27 +1,78 @@
-"""SQL as it stands, for what is asked often: to build a query anew takes longer than to run it."""
+"""Statements with `?` for each parameter, run in the unit's transaction.
+
+They serve the frequent queries, which Peewee takes longer to build than the database takes to answer.
+"""
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from musicsvc.store.engine.binding import current
+from musicsvc.store.engine.dialect import is_sqlite, native
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+
+ROWS_PER_FETCH = 1000
 
 
 def run(statement: str, *values: Any) -> None:
-    """Run a statement of ours that changes rows, with the same signs as `fetch`."""
-    current().execute_sql(statement.replace("?", current().param), values)
+    """Run a statement that changes rows."""
+    current().execute_sql(native(statement), values)
 
 
 def run_many(statement: str, rows: Sequence[Sequence[Any]]) -> None:
-    """Run the statement for each of the rows of values."""
+    """Run a statement once for each row of values."""
     if rows:
-        current().cursor().executemany(statement.replace("?", current().param), rows)
+        current().cursor().executemany(native(statement), rows)
 
 
 def fetch(statement: str, *values: Any) -> list[Any]:
-    """The rows of a statement of ours, in which `?` stands for each value and for nothing else."""
-    rows: list[Any] = current().execute_sql(statement.replace("?", current().param), values).fetchall()
+    """Return all rows of a query."""
+    rows: list[Any] = current().execute_sql(native(statement), values).fetchall()
     return rows
+
+
+def stream_rows(statement: str, *values: Any) -> Iterator[Any]:
+    """Yield the rows of a query one by one, in memory that does not grow with their number."""
+    if is_sqlite():
+        yield from current().execute_sql(native(statement), values)
+        return
+    # An unnamed cursor of psycopg would load all rows at once.
+    connection: Any = current().connection()
+    with connection.cursor(name=f"stream_{uuid4().hex}") as cursor:
+        cursor.itersize = ROWS_PER_FETCH
+        cursor.execute(native(statement), values)
+        yield from cursor
+
+
+@contextmanager
+def without_memory_map() -> Iterator[None]:
+    """Read without SQLite's memory map, whose resident size would grow with everything that is read."""
+    with _pragma("mmap_size", 0):
+        yield
+
+
+@contextmanager
+def without_cache() -> Iterator[None]:
+    """Read without SQLite's memory map and with a page cache of one megabyte, which is released at the end."""
+    with without_memory_map(), _pragma("cache_size", -1000):
+        yield
+    if is_sqlite():
+        fetch("PRAGMA shrink_memory")
+
+
+@contextmanager
+def _pragma(name: str, value: int) -> Iterator[None]:
+    """Set a pragma of SQLite and restore it at the end; does nothing on PostgreSQL."""
+    if not is_sqlite():
+        yield
+        return
+    ((before,),) = fetch(f"PRAGMA {name}")
+    fetch(f"PRAGMA {name} = {value}")
+    try:
+        yield
+    finally:
+        fetch(f"PRAGMA {name} = {before}")

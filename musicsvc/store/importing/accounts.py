@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from musicsvc.store.accounts import email_addresses, users
 from musicsvc.store.accounts.users import NewUser
-from musicsvc.store.engine import bulk
+from musicsvc.store.engine import dialect
 from musicsvc.store.models import User
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def resolve(names: Iterable[str], known: Mapping[Key, int], *, create: bool, dry
 def _find(keys: list[Key]) -> dict[Key, int]:
     found: dict[Key, int] = {}
     for kind, column in (("email", User.email_key), ("id", User.external_id)):
-        for some in bulk.pieces([value for key_kind, value in keys if key_kind == kind]):
+        for some in dialect.batches([value for key_kind, value in keys if key_kind == kind]):
             query = User.select(column, User.id).where(column.in_(some))
             found |= {(kind, value): user_id for value, user_id in query.tuples().iterator()}
     return found

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from musicsvc.store.catalog import sizes
 from musicsvc.store.catalog.sizes import AlbumSize
-from musicsvc.store.engine import bulk
+from musicsvc.store.engine import bulk, dialect
 from musicsvc.store.importing.batch import Batch, Key, State
 from musicsvc.store.models import Album, AlbumArtist
 
@@ -57,14 +57,14 @@ def _load(rows: Iterable[Row], artists: Mapping[str, int], batch: Batch) -> None
 
 
 def _by_external_id(external_ids: Sequence[Any], batch: Batch) -> Iterable[Any]:
-    for some in bulk.pieces(external_ids):
+    for some in dialect.batches(external_ids):
         mine = Album.imported_for == batch.scope.imported_for
         yield from Album.select(*COLUMNS).where(mine, Album.external_id.in_(some)).tuples().iterator()
 
 
 def _by_name(keys: Sequence[Key]) -> Iterable[Any]:
     first = (AlbumArtist.album == Album.id) & (AlbumArtist.position == 0)
-    for some in bulk.pieces(keys):
+    for some in dialect.batches(keys):
         wanted = AlbumArtist.artist.in_({key[1] for key in some}) & Album.name.in_({key[2] for key in some})
         yield from Album.select(*COLUMNS).join(AlbumArtist, on=first).where(wanted).tuples().iterator()
 
@@ -72,7 +72,7 @@ def _by_name(keys: Sequence[Key]) -> Iterable[Any]:
 def _credits(album_ids: Sequence[int]) -> dict[int, dict[int, None]]:
     """The artists of each album, in order."""
     found: dict[int, dict[int, None]] = {}
-    for some in bulk.pieces(album_ids):
+    for some in dialect.batches(album_ids):
         query = AlbumArtist.select(AlbumArtist.album, AlbumArtist.artist).where(AlbumArtist.album.in_(some))
         for album_id, artist_id in query.order_by(AlbumArtist.position).tuples().iterator():
             found.setdefault(album_id, {})[artist_id] = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from musicsvc.store.engine import bulk
+from musicsvc.store.engine import bulk, dialect
 from musicsvc.store.models import Artist
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def resolve(rows: Sequence[Row], batch: Batch) -> dict[str, int]:
 def _find(names: Iterable[str], scope: Scope) -> dict[str, int]:
     found: dict[str, int] = {}
     managed = Artist.manager.is_null() if scope.manager is None else Artist.manager == scope.manager
-    for some in bulk.pieces(list(names)):
+    for some in dialect.batches(list(names)):
         query = Artist.select(Artist.name, Artist.id).where(managed, Artist.name.in_(some)).order_by(Artist.id)
         for name, artist_id in query.tuples().iterator():
             found.setdefault(name, artist_id)

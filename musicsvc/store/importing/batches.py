@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from musicsvc.store.engine.binding import current, is_sqlite
+from musicsvc.store.engine.dialect import lock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -28,8 +28,7 @@ def pieces(found: Iterable[T]) -> Iterator[list[T]]:
 
 def take_turn() -> None:
     """Wait until no other import writes; in a writing unit."""
-    if not is_sqlite():
-        current().execute_sql("SELECT pg_advisory_xact_lock(%s)", (TURN,))
+    lock(TURN)
 
 
 def cells(record: Record, columns: Columns, blanks: Sequence[str]) -> dict[str, list[Any]]:

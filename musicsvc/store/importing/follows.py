@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from musicsvc.errors import Failure
-from musicsvc.store.engine import bulk
+from musicsvc.store.engine import bulk, dialect
 from musicsvc.store.importing import accounts, values
 from musicsvc.store.importing.batches import cells, left_off, pieces, take_turn
 from musicsvc.store.importing.columns import Columns
@@ -169,12 +169,12 @@ def _insert(pairs: list[tuple[int, int]], now: int) -> set[tuple[int, int]]:
     """Write the follows that are not there yet; which these are."""
     ids = bulk.ids(Follow, len(pairs))
     rows = [(follow_id, *pair, now) for follow_id, pair in zip(ids, pairs, strict=True)]
-    return _as_pairs(bulk.returning(INSERT, ("bigint", *PAIR, "bigint"), rows))
+    return _as_pairs(dialect.insert_returning(INSERT, ("bigint", *PAIR, "bigint"), rows))
 
 
 def _unknown(pairs: list[tuple[int, int]], unwritten: Unwritten) -> set[tuple[int, int]]:
     """The follows that are not there yet, nor were seen by the dry run."""
-    return set(pairs) - _as_pairs(bulk.returning(FIND, PAIR, pairs)) - unwritten.follows
+    return set(pairs) - _as_pairs(dialect.insert_returning(FIND, PAIR, pairs)) - unwritten.follows
 
 
 def _as_pairs(rows: list[tuple[Any, ...]]) -> set[tuple[int, int]]:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from musicsvc.clock import DAY
-from musicsvc.store.engine import bulk
+from musicsvc.store.engine import dialect
 from musicsvc.store.importing.batches import take_turn
 from musicsvc.store.importing.create_missing import Maker, Scope
 from musicsvc.store.importing.listen_rows import Listen
@@ -134,7 +134,7 @@ class Batches:
             if not self.seen.has(key):
                 rows[key] = _row(listen, track, ids.get(listeners.opaque_key(listen.listener), 0))
         asked = [row[:4] for row in rows.values() if row.track > 0 and row.listener]
-        return len(rows) - len(bulk.returning(PRESENT, TYPES, asked))
+        return len(rows) - len(dialect.insert_returning(PRESENT, TYPES, asked))
 
 
 def _makeable(listen: Listen) -> bool:

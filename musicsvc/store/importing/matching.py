@@ -7,8 +7,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from musicsvc.store.engine import bulk
-from musicsvc.store.engine.binding import current
+from musicsvc.store.engine import dialect
+from musicsvc.store.engine.sql import fetch
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -77,7 +77,7 @@ class Catalog:
 def read(manager: int | None) -> Catalog:
     """The catalog with the names of all artists; inside a unit."""
     catalog = Catalog(manager)
-    catalog.add(Artist(*row) for row in current().execute_sql(ARTISTS).fetchall())
+    catalog.add(Artist(*row) for row in fetch(ARTISTS))
     return catalog
 
 
@@ -158,15 +158,15 @@ def _choose(found: Collection[tuple[Track, Artist]], listen: Listen, manager: in
 
 
 def _ids(ids: Collection[int]) -> set[int]:
-    condition, values = bulk.among(ids)
-    return {row[0] for row in current().execute_sql(TRACKS.format(among=condition), (values,)).fetchall()}
+    condition, values = dialect.in_list(ids)
+    return {row[0] for row in fetch(TRACKS.format(among=condition), values)}
 
 
 def _external(ids: Collection[str], manager: int | None) -> dict[str, int]:
     """The track of each id: what was imported for the manager first, then for nobody, then the oldest."""
-    condition, values = bulk.among(ids)
+    condition, values = dialect.in_list(ids)
     best: dict[str, tuple[bool, bool, int]] = {}
-    for external_id, track, owner in current().execute_sql(EXTERNAL.format(among=condition), (values,)).fetchall():
+    for external_id, track, owner in fetch(EXTERNAL.format(among=condition), values):
         rank = (owner != (manager or 0), owner != 0, track)
         best[external_id] = min(rank, best.get(external_id, rank))
     return {external_id: rank[2] for external_id, rank in best.items()}
@@ -175,8 +175,8 @@ def _external(ids: Collection[str], manager: int | None) -> dict[str, int]:
 def _tracks(artists: Collection[int]) -> Tracks:
     """The tracks of the artists."""
     found: Tracks = {artist: {} for artist in artists}
-    condition, ids = bulk.among(artists)
-    for artist, *values in current().execute_sql(OF_ARTISTS.format(among=condition), (ids,)).fetchall():
+    condition, ids = dialect.in_list(artists)
+    for artist, *values in fetch(OF_ARTISTS.format(among=condition), ids):
         track = Track(*values)
         found[artist].setdefault(folded(track.name), []).append(track)
     return found

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from musicsvc.store.engine import bulk
-from musicsvc.store.engine.binding import locked
+from musicsvc.store.engine import bulk, dialect
+from musicsvc.store.engine.dialect import lock_rows
 from musicsvc.store.models import Playlist, PlaylistTrack
 from musicsvc.store.playlists import playlists
 
@@ -92,10 +92,10 @@ def _held(wanted: Sequence[tuple[str | None, str]], scope: Scope) -> list[Named]
         (Playlist.external_id, {external_id for external_id, _ in wanted if external_id is not None}),
         (Playlist.name, {name for external_id, name in wanted if external_id is None}),
     ):
-        for some in bulk.pieces(sorted(values)):
+        for some in dialect.batches(sorted(values)):
             query = Playlist.select(Playlist.id, Playlist.external_id, Playlist.name)
             query = query.where(Playlist.owner == scope.owner, column.in_(some)).order_by(Playlist.id)
-            rows = (query if scope.dry_run else locked(query)).tuples().iterator()
+            rows = (query if scope.dry_run else lock_rows(query)).tuples().iterator()
             found |= {row[0]: Named(*row) for row in rows}
     return [found[playlist_id] for playlist_id in sorted(found)]
 
@@ -120,7 +120,7 @@ def append(pairs: Iterable[Pair], scope: Scope, memory: Memory) -> set[Pair]:
 
 
 def _there(pairs: Sequence[Pair]) -> Iterator[Pair]:
-    for some in bulk.pieces(pairs):
+    for some in dialect.batches(pairs):
         playlist_ids, track_ids = ({pair[side] for pair in some} for side in (0, 1))
         query = PlaylistTrack.select(PlaylistTrack.playlist, PlaylistTrack.track).distinct()
         inside = PlaylistTrack.playlist.in_(playlist_ids) & PlaylistTrack.track.in_(track_ids)

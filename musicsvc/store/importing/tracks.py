@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from musicsvc.store.catalog import genres, tags
-from musicsvc.store.engine import bulk
+from musicsvc.store.engine import bulk, dialect
 from musicsvc.store.importing.batch import Batch, Key, State
 from musicsvc.store.importing.bounds import ExceededError, Placed
 from musicsvc.store.importing.rows import MOST_TAGS
@@ -83,14 +83,14 @@ def _measure(rows: Sequence[Row], artists: Mapping[str, int], batch: Batch) -> N
 
 
 def _by_external_id(external_ids: Sequence[Any], batch: Batch) -> Iterable[Any]:
-    for some in bulk.pieces(external_ids):
+    for some in dialect.batches(external_ids):
         mine = Track.imported_for == batch.scope.imported_for
         yield from Track.select(*COLUMNS).where(mine, Track.external_id.in_(some)).tuples().iterator()
 
 
 def _by_name(keys: Sequence[Any]) -> Iterable[Any]:
     found: dict[int, Any] = {}
-    for some in bulk.pieces(keys):
+    for some in dialect.batches(keys):
         artists = {artist_id for key in some for artist_id in key[1]}
         wanted = TrackArtist.artist.in_(artists) & Track.name.in_({key[2] for key in some})
         query = Track.select(*COLUMNS).join(TrackArtist, on=(TrackArtist.track == Track.id)).where(wanted)
@@ -101,7 +101,7 @@ def _by_name(keys: Sequence[Any]) -> Iterable[Any]:
 def _collect(link: Any, track_ids: Sequence[int]) -> dict[int, dict[Any, None]]:
     """The artists' ids in order, the slugs of the genres, or the names of the tags, of each track."""
     found: dict[int, dict[Any, None]] = {}
-    for some in bulk.pieces(track_ids):
+    for some in dialect.batches(track_ids):
         if link is TrackArtist:
             query = link.select(link.track, link.artist).order_by(link.track, link.position)
         else:

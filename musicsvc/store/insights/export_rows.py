@@ -10,8 +10,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from musicsvc.store.engine import bulk, streams
-from musicsvc.store.engine.binding import current
+from musicsvc.store.engine import dialect, sql
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.insights import scopes
 from musicsvc.store.insights.figures import Figures, change
@@ -70,7 +69,7 @@ GIVEN = {
 ANY = "SELECT 1 FROM play_day WHERE day = ? LIMIT 1"
 HEARD = """
     SELECT d.subject, t.name, d.plays, d.listeners FROM play_day d JOIN track t ON t.id = d.subject
-    WHERE d.day = {sign} AND d.kind = {sign} AND d.subject {subjects} ORDER BY d.subject
+    WHERE d.day = ? AND d.kind = ? AND d.subject {subjects} ORDER BY d.subject
 """
 
 
@@ -98,7 +97,7 @@ def cells(type_: str, scope: Scope, window: Window) -> Iterator[Iterator[tuple[A
     """
     kind = KINDS.get(type_)
     found = daily(scope, window) if kind is None else (_cells(kind, row) for row in rows(kind, scope, window))
-    with streams.unmapped(), closing(found):
+    with sql.without_memory_map(), closing(found):
         yield found
 
 
@@ -116,8 +115,8 @@ def rows(kind: int, scope: Scope, window: Window) -> Iterator[Row]:
 
 def piece(kind: int, ids: Sequence[int], window: Window, reader: Reader) -> Iterator[Row]:
     """These subjects, whose ids ascend."""
-    condition, value = bulk.among(ids)
-    names = dict(current().execute_sql(NAMES[kind].format(among=condition), (value,)).fetchall())
+    condition, value = dialect.in_list(ids)
+    names = dict(fetch(NAMES[kind].format(among=condition), value))
     authors = _authors(kind, ids)
     heard = reader.read(kind, ids)
     likes, reposts = (_given(table, kind, ids, window) for table in ("track_like", "track_repost"))
@@ -141,18 +140,18 @@ def piece(kind: int, ids: Sequence[int], window: Window, reader: Reader) -> Iter
 def _authors(kind: int, ids: Sequence[int]) -> dict[int, list[str]]:
     found: dict[int, list[str]] = defaultdict(list)
     if kind in CREDITS:
-        condition, value = bulk.among(ids)
-        for subject, name in current().execute_sql(CREDITS[kind].format(among=condition), (value,)).fetchall():
+        condition, value = dialect.in_list(ids)
+        for subject, name in fetch(CREDITS[kind].format(among=condition), value):
             found[subject].append(name)
     return found
 
 
 def _given(table: str, kind: int, ids: Sequence[int], window: Window) -> dict[int, int]:
     """How many were given in the window to each that has any."""
-    condition, value = bulk.among(ids)
-    when = f"g.created_at >= {current().param} AND g.created_at < {current().param}"
+    condition, value = dialect.in_list(ids)
+    when = "g.created_at >= ? AND g.created_at < ?"
     query = GIVEN[kind].format(table=table, among=condition, when=when)
-    return dict(current().execute_sql(query, (value, window.starts, window.ends)).fetchall())
+    return dict(fetch(query, value, window.starts, window.ends))
 
 
 def _cells(kind: int, row: Row) -> tuple[Any, ...]:
@@ -180,8 +179,8 @@ def daily(scope: Scope, window: Window) -> Generator[tuple[Any, ...]]:
             continue
         date = to_date(day).isoformat()
         for ids in scopes.pieces(tracks, TRACKS_A_PIECE):
-            condition, values = bulk.among_ascending(ids)
-            query = HEARD.format(sign=current().param, subjects=condition)
-            for track, name, plays, packed in streams.rows(query, [day, TRACK, *values]):
+            condition, values = dialect.in_range_or_list(ids)
+            query = HEARD.format(subjects=condition)
+            for track, name, plays, packed in sql.stream_rows(query, day, TRACK, *values):
                 if track in tracks:
                     yield date, track, name, plays, count(packed)

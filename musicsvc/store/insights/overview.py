@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pyroaring import BitMap
 
 from musicsvc.clock import DAY
-from musicsvc.store.engine import bulk, streams
-from musicsvc.store.engine.binding import current
+from musicsvc.store.engine import dialect, sql
 from musicsvc.store.insights import scopes
 from musicsvc.store.insights.charts import Chart, Point
 from musicsvc.store.insights.export_rows import SUBJECTS_A_PIECE, Row, piece, rows
@@ -29,11 +28,11 @@ if TYPE_CHECKING:
 TOP, TOP_BESIDE = 10, 5  # tracks; albums and artists, which stand beside them
 HEARD = """
     SELECT day, subject, plays, listeners FROM play_day
-    WHERE day IN ({days}) AND kind = {sign} AND subject {subjects}
+    WHERE day IN ({days}) AND kind = ? AND subject {subjects}
 """
 GIVEN = f"""
     SELECT track_id, created_at / {DAY}, COUNT(*) FROM {{table}}
-    WHERE track_id {{subjects}} AND created_at >= {{sign}} AND created_at < {{sign}}
+    WHERE track_id {{subjects}} AND created_at >= ? AND created_at < ?
     GROUP BY track_id, created_at / {DAY}
 """  # noqa: S608 - constants
 
@@ -67,7 +66,7 @@ class _Sum:
 
 def of(scope: Scope, window: Window, *, albums_and_artists: bool = False) -> Overview:
     """The overview of what is covered, with the most played albums and artists where asked for; within a unit."""
-    with streams.unmapped():
+    with sql.without_memory_map():
         return _of(scope, window, albums_and_artists=albums_and_artists)
 
 
@@ -137,9 +136,9 @@ class _Whole:
             self._days[day].listeners |= union(some)
 
     def _rows(self, query: str, ids: Sequence[int], before: list[int], after: list[int], **more: str) -> Iterator[Any]:
-        condition, values = bulk.among_ascending(ids)
-        statement = query.format(sign=current().param, subjects=condition, **more)
-        return streams.rows(statement, [*before, *values, *after])
+        condition, values = dialect.in_range_or_list(ids)
+        statement = query.format(subjects=condition, **more)
+        return sql.stream_rows(statement, *before, *values, *after)
 
     def figures(self) -> Figures:
         """The figures of all tracks together."""

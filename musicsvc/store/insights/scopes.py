@@ -9,8 +9,7 @@ from pyroaring import BitMap64
 
 from musicsvc.store.accounts import users
 from musicsvc.store.catalog import artists
-from musicsvc.store.engine import streams
-from musicsvc.store.engine.binding import current
+from musicsvc.store.engine import sql
 from musicsvc.store.plays.rollups.subjects import ALBUM, ARTIST, TRACK
 
 if TYPE_CHECKING:
@@ -35,11 +34,10 @@ class Scope(NamedTuple):
         """The ids of the tracks, albums or artists that are covered, in their order."""
         if self.artist is not None:
             artists.get(self.artist)
-        sign = current().param
-        bounds = {f"a.manager_id = {sign}": self.manager, f"a.id = {sign}": self.artist}
+        bounds = {"a.manager_id = ?": self.manager, "a.id = ?": self.artist}
         given = {condition: value for condition, value in bounds.items() if value is not None}
         query = SOME[kind].format(which=" AND ".join(given)) if given else EVERY[kind]
-        rows = streams.rows(query, list(given.values()))
+        rows = sql.stream_rows(query, *given.values())
         found = BitMap64()
         # By itself it would make a list of all of them first.
         while some := [row[0] for row in islice(rows, IDS_AT_ONCE)]:

@@ -10,7 +10,7 @@ from peewee import fn
 from musicsvc.errors import NotFound
 from musicsvc.store.accounts.user_summary import COLUMNS as USER
 from musicsvc.store.accounts.user_summary import UserSummary
-from musicsvc.store.engine.binding import locked
+from musicsvc.store.engine.dialect import lock_rows
 from musicsvc.store.engine.pagination import Listing, Page, paginate
 from musicsvc.store.models import Conversation, Message, Participant, User
 
@@ -84,7 +84,7 @@ def create(user_ids: Iterable[int], *, now: int, actor: Identity) -> Conversatio
 def send(conversation_id: int, text: str, *, now: int, actor: Identity) -> MessageRow:
     """A new message; NotFound where the caller does not take part."""
     # The lock keeps last_at and the ids of a conversation in one order.
-    locked(Conversation.select(Conversation.id).where(Conversation.id == conversation_id)).first()
+    lock_rows(Conversation.select(Conversation.id).where(Conversation.id == conversation_id)).first()
     get(conversation_id, actor=actor)
     message = Message.create(conversation=conversation_id, user=actor.user_id, message_text=text, created_at=now)
     Conversation.update(last_at=now).where(Conversation.id == conversation_id).execute()

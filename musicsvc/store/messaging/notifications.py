@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.errors import Forbidden, NotFound
-from musicsvc.store.engine.binding import bytewise, locked
+from musicsvc.store.engine.dialect import by_code_point, lock_rows
 from musicsvc.store.models import NotificationChoice, User
 
 if TYPE_CHECKING:
@@ -44,13 +44,13 @@ def listing(user_id: int) -> Sequence[Choice]:
         NotificationChoice.mobile,
     )
     query = NotificationChoice.select(*fields).where(NotificationChoice.user == user_id)
-    rows = query.order_by(bytewise(NotificationChoice.notif_id)).tuples().iterator()
+    rows = query.order_by(by_code_point(NotificationChoice.notif_id)).tuples().iterator()
     return [Choice(name, *map(bool, channels)) for name, *channels in rows]
 
 
 def choose(user_id: int, selections: Iterable[tuple[str, Mapping[str, bool]]]) -> None:
     """Merge the selections into what the account has chosen; a channel that is absent keeps its value."""
-    locked(User.select(User.id).where(User.id == user_id)).first()
+    lock_rows(User.select(User.id).where(User.id == user_id)).first()
     merged: dict[str, dict[str, bool]] = {}
     for notif_id, channels in selections:
         merged.setdefault(notif_id, {}).update(channels)

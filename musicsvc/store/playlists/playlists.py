@@ -11,7 +11,7 @@ from musicsvc.errors import Forbidden, NotFound
 from musicsvc.store.accounts.user_summary import COLUMNS as USER
 from musicsvc.store.catalog import tracks
 from musicsvc.store.catalog.tracks import TrackRow
-from musicsvc.store.engine.binding import locked
+from musicsvc.store.engine.dialect import lock_rows
 from musicsvc.store.engine.pagination import Listing, Page, paginate
 from musicsvc.store.models import Playlist, PlaylistInvite, PlaylistTrack, Track, User
 
@@ -66,7 +66,7 @@ def get(playlist_id: int) -> PlaylistRow:
 
 def lock(playlist_id: int) -> None:
     """Let nobody else change the playlist until the unit ends."""
-    locked(Playlist.select(Playlist.id).where(Playlist.id == playlist_id)).first()
+    lock_rows(Playlist.select(Playlist.id).where(Playlist.id == playlist_id)).first()
 
 
 def readable(playlist_id: int, *, actor: Identity) -> PlaylistRow:
@@ -118,9 +118,9 @@ def listing(page: Page, *, actor: Identity) -> Listing[PlaylistRow]:
 
 def named(name: str, *, actor: Identity) -> PlaylistRow | None:
     """The caller's oldest playlist of exactly this name, locked; until the unit ends no other unit looks for one."""
-    locked(User.select(User.id).where(User.id == actor.user_id)).first()
+    lock_rows(User.select(User.id).where(User.id == actor.user_id)).first()
     query = Playlist.select(Playlist.id).where(Playlist.owner == actor.user_id, Playlist.name == name)
-    for (playlist_id,) in [*locked(query.order_by(Playlist.id)).tuples().iterator()]:
+    for (playlist_id,) in [*lock_rows(query.order_by(Playlist.id)).tuples().iterator()]:
         return get(playlist_id)
     return None
 

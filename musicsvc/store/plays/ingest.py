@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.clock import DAY, MINUTE, SECOND
 from musicsvc.store.catalog import tracks
-from musicsvc.store.engine import bulk
+from musicsvc.store.engine import dialect
 from musicsvc.store.plays.rollups import daily, listeners, monthly, subjects
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def client_key(source: str, client_id: str) -> bytes:
 def record(rows: Iterable[Row]) -> int:
     """Store the plays that are new and count them; how many were new. Their tracks and listeners exist."""
     daily.lock()
-    taken = bulk.returning(INSERT, TYPES, sorted(rows, key=KEY))
+    taken = dialect.insert_returning(INSERT, TYPES, sorted(rows, key=KEY))
     if taken:
         subjects.add(taken)
     return len(taken)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from musicsvc.store.engine import bulk
-from musicsvc.store.engine.binding import current
+from musicsvc.store.engine import dialect
+from musicsvc.store.engine.sql import fetch
 from musicsvc.store.plays.rollups import days_reader, monthly
 from musicsvc.store.plays.rollups.subjects import SLOTS_A_DAY, TRACK
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 OF_TRACK = """
     SELECT p.played_at, l.key FROM play p JOIN listener l ON l.id = p.listener_id
-    WHERE p.slot {slots} AND p.track_id = {sign}
+    WHERE p.slot {slots} AND p.track_id = ?
     ORDER BY p.slot DESC, p.played_at DESC, p.listener_id, p.client_key
 """
-MADE = "SELECT block FROM play_block WHERE kind = {sign} AND subject = {sign} AND block < {sign} ORDER BY block DESC"
+MADE = "SELECT block FROM play_block WHERE kind = ? AND subject = ? AND block < ? ORDER BY block DESC"
 
 
 class Logged(NamedTuple):
@@ -39,17 +39,17 @@ def newest(track: int, most: int) -> list[Logged]:
 
 def between(track: int, first: int, end: int) -> list[Logged]:
     """The plays of a track in these half minutes, newest first."""
-    slots, values = bulk.among(range(first, end))
-    query = OF_TRACK.format(slots=slots, sign=current().param)
-    return [Logged(*row) for row in current().execute_sql(query, (values, track)).fetchall()]
+    slots, values = dialect.in_list(range(first, end))
+    query = OF_TRACK.format(slots=slots)
+    return [Logged(*row) for row in fetch(query, values, track)]
 
 
 def _days(track: int) -> Iterator[int]:
     """The days on which the track was played, newest first."""
     mark = monthly.mark()
     yield from _played(track, mark.day, days_reader.ALL_TIME)
-    made = MADE.format(sign=current().param)
-    for (block,) in current().execute_sql(made, (TRACK, track, mark.block)).fetchall():
+    made = MADE
+    for (block,) in fetch(made, TRACK, track, mark.block):
         yield from _played(track, block * monthly.DAYS, (block + 1) * monthly.DAYS)
 
 

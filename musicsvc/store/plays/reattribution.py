@@ -6,8 +6,8 @@ from collections import defaultdict
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from musicsvc.store.engine import bulk
-from musicsvc.store.engine.binding import current
+from musicsvc.store.engine import dialect
+from musicsvc.store.engine.sql import fetch, run
 from musicsvc.store.plays.rollups import daily, days_reader, listeners, monthly, weekly
 from musicsvc.store.plays.rollups import subjects as rollups
 from musicsvc.store.plays.rollups.subjects import ALBUM, ARTIST, TRACK
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
 MEMBERS = {
-    ALBUM: "SELECT id FROM track WHERE album_id = {sign}",
-    ARTIST: "SELECT track_id FROM track_artist WHERE artist_id = {sign}",
+    ALBUM: "SELECT id FROM track WHERE album_id = ?",
+    ARTIST: "SELECT track_id FROM track_artist WHERE artist_id = ?",
 }
-MADE = "SELECT DISTINCT block FROM play_block WHERE kind = {sign} AND subject {among} AND block < {sign}"
+MADE = "SELECT DISTINCT block FROM play_block WHERE kind = ? AND subject {among} AND block < ?"
 FROM_TRACKS = """
     SELECT day, plays, listeners FROM play_day WHERE day {days} AND kind = 1 AND subject {tracks} ORDER BY day
 """
-DELETE = "DELETE FROM play_{span} WHERE {which} kind = {sign} AND subject = {sign}"
+DELETE = "DELETE FROM play_{span} WHERE {which} kind = ? AND subject = ?"
 
 
 @contextmanager
@@ -47,14 +47,13 @@ def rebuild(subjects: Iterable[tuple[int, int]]) -> None:
 
 
 def _rebuild(kind: int, subject: int, mark: monthly.Mark) -> None:
-    sign = current().param
-    tracks = [row[0] for row in current().execute_sql(MEMBERS[kind].format(sign=sign), (subject,)).fetchall()]
-    days, values = bulk.among(_days(kind, subject, tracks, mark))
-    current().execute_sql(DELETE.format(span="day", which=f"day {days} AND", sign=sign), (values, kind, subject))
+    tracks = [row[0] for row in fetch(MEMBERS[kind], subject)]
+    days, values = dialect.in_list(_days(kind, subject, tracks, mark))
+    run(DELETE.format(span="day", which=f"day {days} AND"), values, kind, subject)
     weekly.forget(kind, subject)
-    current().execute_sql(DELETE.format(span="block", which="", sign=sign), (kind, subject))
-    among, ids = bulk.among(tracks)
-    found = current().execute_sql(FROM_TRACKS.format(days=days, tracks=among), (values, ids)).fetchall()
+    run(DELETE.format(span="block", which=""), kind, subject)
+    among, ids = dialect.in_list(tracks)
+    found = fetch(FROM_TRACKS.format(days=days, tracks=among), values, ids)
     daily.put(daily.DAYS, [(day, kind, subject, *tally) for day, tally in _sums(found).items()])
     whole = ((day // monthly.DAYS, plays, packed) for day, plays, packed in found)
     made = _sums(row for row in whole if mark.passed(row[0], kind, subject))
@@ -65,9 +64,9 @@ def _days(kind: int, subject: int, tracks: Collection[int], mark: monthly.Mark) 
     """Every day on which it has a row, or one of its tracks has."""
     found = {*monthly.open_days(mark)}
     for of_kind, ids in ((kind, [subject]), (TRACK, tracks)):
-        among, values = bulk.among(ids)
-        query = MADE.format(sign=current().param, among=among)
-        for (block,) in current().execute_sql(query, (of_kind, values, mark.block)).fetchall():
+        among, values = dialect.in_list(ids)
+        query = MADE.format(among=among)
+        for (block,) in fetch(query, of_kind, values, mark.block):
             found.update(range(block * monthly.DAYS, (block + 1) * monthly.DAYS))
     return sorted(found)
 

@@ -12,9 +12,10 @@ from playhouse.schema_diff import diff_models
 from musicsvc import extras
 from musicsvc.errors import Failure
 from musicsvc.store import models
-from musicsvc.store.engine import url as database_url
-from musicsvc.store.engine.binding import bound, current, is_sqlite
+from musicsvc.store.engine.binding import bound, current
+from musicsvc.store.engine.dialect import is_sqlite
 from musicsvc.store.engine.sqlite import file_locks
+from musicsvc.store.engine.url import named as name_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -44,7 +45,7 @@ def applied() -> list[str]:
 
 def require_current(store: Store) -> None:
     """Raises Failure that names the database and the way out, where it is of another schema."""
-    if problem := store.read(lambda: fault(database_url.named(store.url))).result():
+    if problem := store.read(lambda: fault(name_of(store.url))).result():
         raise Failure(problem)
 
 
@@ -72,7 +73,7 @@ def upgrade(url: str, save: Callable[[str], None] | None = None) -> list[str]:
     with migrating(url) as database, bound(database):
         have = applied()
         if set(have) - set(known()):
-            raise Failure(str(fault(database_url.named(url))))
+            raise Failure(str(fault(name_of(url))))
         missing = [name for name in known() if name not in have]
         if not missing:
             return []

@@ -13,7 +13,9 @@ from musicsvc.store.abuse import earlier_reads
 from musicsvc.store.activity import calls
 from musicsvc.store.activity import log as activity_log
 from musicsvc.store.activity.calls import Entry
-from musicsvc.store.engine.binding import bound, current, is_sqlite
+from musicsvc.store.engine.binding import bound, current
+from musicsvc.store.engine.dialect import is_sqlite
+from musicsvc.store.engine.sql import fetch
 from musicsvc.store.schema import schema
 
 if TYPE_CHECKING:
@@ -97,7 +99,7 @@ def test_each_denial_costs_a_search_in_an_index_however_large_the_log_is(log: Lo
         denials = earlier_reads.SQLITE if is_sqlite() else earlier_reads.POSTGRES
         query = earlier_reads.READ_BEFORE.format(denials=denials, keep=KEEP_DAYS * DAY)
         values: list[Any] = ["[]"] if is_sqlite() else [[3], ["playlists/1"], [NOW]]
-        rows = current().execute_sql(f"EXPLAIN {'QUERY PLAN ' if is_sqlite() else ''}{query}", values).fetchall()
+        rows = fetch(f"EXPLAIN {'QUERY PLAN ' if is_sqlite() else ''}{query}", *values)
         return [row[-1] for row in rows]
 
     log.write(lambda: current().execute_sql("ANALYZE activity") and None).result()

@@ -13,7 +13,8 @@ import pytest
 
 from musicsvc.errors import Failure, Unavailable
 from musicsvc.store import opening
-from musicsvc.store.engine.binding import current, locked
+from musicsvc.store.engine.binding import current
+from musicsvc.store.engine.dialect import lock_rows
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Tag
 from musicsvc.store.schema import schema
@@ -82,7 +83,7 @@ def test_a_deadlock_is_settled_by_running_a_unit_again(store: Store) -> None:
 
     def unit(*names: str) -> None:
         for name in names:
-            list(locked(Tag.select().where(Tag.name == name)))
+            list(lock_rows(Tag.select().where(Tag.name == name)))
             with suppress(threading.BrokenBarrierError):
                 meet.wait(0.5)
         Tag.create(name="-".join(names))

@@ -80,7 +80,7 @@ def test_figures_are_the_same_whether_ids_lie_close_or_far_apart(
         return found
 
     close = store.read(read).result()
-    monkeypatch.setattr("musicsvc.store.engine.bulk.DENSE", 0)
+    monkeypatch.setattr("musicsvc.store.engine.dialect.DENSE", 0)
     monkeypatch.setattr("musicsvc.store.insights.export_rows.SUBJECTS_A_PIECE", 2)
     monkeypatch.setattr("musicsvc.store.insights.export_rows.TRACKS_A_PIECE", 2)
     assert store.read(read).result() == close

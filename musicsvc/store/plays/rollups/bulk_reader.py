@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from pyroaring import BitMap
 
-from musicsvc.store.engine import bulk, streams
-from musicsvc.store.engine.binding import current
+from musicsvc.store.engine import dialect, sql
+from musicsvc.store.engine.sql import fetch
 from musicsvc.store.plays.rollups import listeners, monthly
 from musicsvc.store.plays.rollups.reader import Audience
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 FROM_BLOCKS = """
     SELECT subject, block, plays, listeners FROM play_block
-    WHERE kind = {sign} AND subject {subjects} AND block < {sign}
+    WHERE kind = ? AND subject {subjects} AND block < ?
 """
 FROM_DAYS = """
     SELECT subject, day, plays, listeners FROM play_day
-    WHERE day IN ({days}) AND kind = {sign} AND subject {subjects}
+    WHERE day IN ({days}) AND kind = ? AND subject {subjects}
 """
 NOBODY = Audience(0, BitMap())
 MUCH = 64 * 1024  # bytes of sets that are kept for one subject before they are united
-SPAN = "SELECT min(day), max(day) FROM play_day WHERE day >= {sign}"
+SPAN = "SELECT min(day), max(day) FROM play_day WHERE day >= ?"
 
 
 @dataclass(slots=True)
@@ -59,9 +59,7 @@ class Reader:
         """Takes a few queries; within a unit."""
         self._windows = windows
         self._mark = monthly.mark().block
-        oldest, newest = (
-            current().execute_sql(SPAN.format(sign=current().param), (self._mark * monthly.DAYS,)).fetchone()
-        )
+        oldest, newest = fetch(SPAN, self._mark * monthly.DAYS)[0]
         kept = [] if oldest is None else range(oldest, newest + 1)
         self._days = sorted({*kept, *self._loose()})
 
@@ -97,10 +95,10 @@ class Reader:
         return len(self._windows)
 
     def _rows(self, query: str, kind: int, ids: Sequence[int], *last: int) -> Iterator[tuple[int, int, int, bytes]]:
-        condition, values = bulk.among_ascending(ids)
+        condition, values = dialect.in_range_or_list(ids)
         days = ", ".join(map(str, self._days))
-        statement = query.format(sign=current().param, subjects=condition, days=days)
-        return streams.rows(statement, [kind, *values, *last])
+        statement = query.format(subjects=condition, days=days)
+        return sql.stream_rows(statement, kind, *values, *last)
 
 
 def _audiences(parts: Sequence[_Part], plays: int) -> list[Audience]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from musicsvc.store.engine import bulk
-from musicsvc.store.engine.binding import current, is_sqlite
+from musicsvc.store.engine import dialect
+from musicsvc.store.engine.dialect import concat_blob
+from musicsvc.store.engine.sql import fetch, run, run_many
 from musicsvc.store.plays.rollups import listeners
 
 if TYPE_CHECKING:
@@ -39,39 +40,34 @@ BLOCKS = Table("play_block", ("kind", "subject", "block"), ("int", "bigint", "in
 
 def lock() -> None:
     """Let one unit at a time keep rows up, from here to its end; on SQLite a writing unit is alone anyway."""
-    if not is_sqlite():
-        current().execute_sql(f"SELECT pg_advisory_xact_lock({LOCK})")
+    dialect.lock(LOCK)
 
 
 def append(table: Table, heard: Mapping[Key, bytes]) -> None:
     """Add to the rows of these keys; each integer of a packed set is a play."""
-    joined = f"{table.name}.listeners || excluded.listeners"
-    joined = f"CAST({joined} AS BLOB)" if is_sqlite() else joined
+    joined = concat_blob(f"{table.name}.listeners", "excluded.listeners")
     statement = APPEND.format(table=table.name, key=", ".join(table.key), joined=joined)
     rows = [(*key, len(heard[key]) // listeners.WIDTH, heard[key]) for key in sorted(heard)]
-    for a, b, c, plays in bulk.returning(statement, table.types, rows):
+    for a, b, c, plays in dialect.insert_returning(statement, table.types, rows):
         fresh = len(heard[a, b, c]) // listeners.WIDTH
         if plays // COMPACT_EVERY > (plays - fresh) // COMPACT_EVERY:
             _compact(table, (a, b, c))
 
 
 def _compact(table: Table, key: Key) -> None:
-    sign = current().param
-    where = " AND ".join(f"{name} = {sign}" for name in table.key)
-    (packed,) = current().execute_sql(f"SELECT listeners FROM {table.name} WHERE {where}", key).fetchone()  # noqa: S608
+    where = " AND ".join(f"{name} = ?" for name in table.key)
+    ((packed,),) = fetch(f"SELECT listeners FROM {table.name} WHERE {where}", *key)  # noqa: S608 - names of our tables
     smaller = listeners.merge([packed])
-    current().execute_sql(f"UPDATE {table.name} SET listeners = {sign} WHERE {where}", (smaller, *key))  # noqa: S608
+    run(f"UPDATE {table.name} SET listeners = ? WHERE {where}", smaller, *key)  # noqa: S608 - names of our tables
 
 
 def put(table: Table, rows: Iterable[tuple[int, int, int, int, bytes]]) -> None:
     """Put these rows in the place of those with the same keys."""
     statement = PUT.format(table=table.name, key=", ".join(table.key))
-    bulk.run(statement, table.types, sorted(rows))
+    dialect.insert_many(statement, table.types, sorted(rows))
 
 
 def delete(table: Table, keys: Sequence[Key]) -> None:
     """Delete the rows of these keys."""
-    sign = current().param
-    where = " AND ".join(f"{name} = {sign}" for name in table.key)
-    if keys:
-        current().cursor().executemany(f"DELETE FROM {table.name} WHERE {where}", keys)  # noqa: S608 - constants
+    where = " AND ".join(f"{name} = ?" for name in table.key)
+    run_many(f"DELETE FROM {table.name} WHERE {where}", keys)  # noqa: S608 - constants

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from musicsvc.store.engine import bulk
-from musicsvc.store.engine.binding import current
+from musicsvc.store.engine import dialect
+from musicsvc.store.engine.sql import fetch
 from musicsvc.store.plays.rollups import listeners, monthly, weekly
 from musicsvc.store.plays.rollups.subjects import ALBUM, ARTIST, TRACK
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
     from pyroaring import BitMap
 
-FROM_DAYS = "SELECT {columns} FROM play_day WHERE day {days} AND kind = {sign} AND subject {subjects}"
+FROM_DAYS = "SELECT {columns} FROM play_day WHERE day {days} AND kind = ? AND subject {subjects}"
 FROM_BLOCKS = """
-    SELECT {columns} FROM play_block WHERE kind = {sign} AND subject {subjects} AND block >= {sign} AND block < {sign}
+    SELECT {columns} FROM play_block WHERE kind = ? AND subject {subjects} AND block >= ? AND block < ?
 """
 HOT = """
-    SELECT subject FROM play_stretch WHERE kind = {sign} AND subject {subjects} AND stretch {stretches}
-    GROUP BY subject HAVING COUNT(*) = {sign}
+    SELECT subject FROM play_stretch WHERE kind = ? AND subject {subjects} AND stretch {stretches}
+    GROUP BY subject HAVING COUNT(*) = ?
 """
 FROM_STRETCHES = """
-    SELECT {columns} FROM play_stretch WHERE kind = {sign} AND subject {subjects} AND stretch {stretches}
+    SELECT {columns} FROM play_stretch WHERE kind = ? AND subject {subjects} AND stretch {stretches}
 """
 # Of a track's own count; an album's and an artist's are those of their tracks.
 EVER = {
@@ -42,7 +42,7 @@ EVER = {
     """,
 }
 ALL_TIME = 1 << 40  # a day that never comes
-SPAN = "SELECT coalesce(min(day), 0), coalesce(max(day) + 1, 0) FROM play_day WHERE day >= {sign}"
+SPAN = "SELECT coalesce(min(day), 0), coalesce(max(day) + 1, 0) FROM play_day WHERE day >= ?"
 
 
 class Heard(NamedTuple):
@@ -86,8 +86,8 @@ def listeners_of(kind: int, subjects: Collection[int], first: int, end: int) -> 
 
 def plays_ever(kind: int, subjects: Collection[int]) -> dict[int, int]:
     """The plays of all time of each of the subjects that has any."""
-    condition, ids = bulk.among(subjects)
-    rows = current().execute_sql(EVER[kind].format(among=condition), (ids,)).fetchall()
+    condition, ids = dialect.in_list(subjects)
+    rows = fetch(EVER[kind].format(among=condition), ids)
     return {subject: int(plays) for subject, plays in rows}
 
 
@@ -98,9 +98,9 @@ def _rows(columns: str, kind: int, subjects: Collection[int], first: int, end: i
     if low >= high:
         yield from _from_edges(columns, kind, subjects, _days(first, end), grouped)
         return
-    condition, ids = bulk.among(subjects)
-    query = FROM_BLOCKS.format(columns=columns, sign=current().param, subjects=condition) + grouped
-    yield from current().execute_sql(query, (kind, ids, low, high)).fetchall()
+    condition, ids = dialect.in_list(subjects)
+    query = FROM_BLOCKS.format(columns=columns, subjects=condition) + grouped
+    yield from fetch(query, kind, ids, low, high)
     edges = [*range(first, low * monthly.DAYS), *_days(high * monthly.DAYS, end)]
     yield from _from_edges(columns, kind, subjects, edges, grouped)
 
@@ -108,7 +108,7 @@ def _rows(columns: str, kind: int, subjects: Collection[int], first: int, end: i
 def _days(first: int, end: int) -> range:
     """The days, without those before the first and after the last play of all."""
     if end == ALL_TIME:
-        oldest, newest = current().execute_sql(SPAN.format(sign=current().param), (first,)).fetchone()
+        oldest, newest = fetch(SPAN, first)[0]
         return range(max(first, oldest), newest)
     return range(first, end)
 
@@ -120,10 +120,10 @@ def _from_edges(
     whole = weekly.within({*days})
     hot = _with_stretches(kind, subjects, whole) if whole else set()
     if hot:
-        among, ids = bulk.among(hot)
-        of_stretches, values = bulk.among(whole)
-        query = FROM_STRETCHES.format(columns=columns, sign=current().param, subjects=among, stretches=of_stretches)
-        yield from current().execute_sql(f"{query} {grouped}", (kind, ids, values)).fetchall()
+        among, ids = dialect.in_list(hot)
+        of_stretches, values = dialect.in_list(whole)
+        query = FROM_STRETCHES.format(columns=columns, subjects=among, stretches=of_stretches)
+        yield from fetch(f"{query} {grouped}", kind, ids, values)
         covered = {day for each in whole for day in weekly.days_of(each)}
         yield from _from_days(columns, kind, hot, [day for day in days if day not in covered], grouped)
     yield from _from_days(columns, kind, [each for each in subjects if each not in hot], days, grouped)
@@ -131,10 +131,10 @@ def _from_edges(
 
 def _with_stretches(kind: int, subjects: Collection[int], whole: Collection[int]) -> set[int]:
     """Those of the subjects that have all these stretches."""
-    among, ids = bulk.among(subjects)
-    of_stretches, values = bulk.among(whole)
-    query = HOT.format(sign=current().param, subjects=among, stretches=of_stretches)
-    return {row[0] for row in current().execute_sql(query, (kind, ids, values, len(whole))).fetchall()}
+    among, ids = dialect.in_list(subjects)
+    of_stretches, values = dialect.in_list(whole)
+    query = HOT.format(subjects=among, stretches=of_stretches)
+    return {row[0] for row in fetch(query, kind, ids, values, len(whole))}
 
 
 def _from_days(
@@ -142,7 +142,7 @@ def _from_days(
 ) -> list[Any]:
     if not days or not subjects:
         return []
-    condition, ids = bulk.among(subjects)
-    of_days, values = bulk.among(days)
-    query = f"{FROM_DAYS.format(columns=columns, days=of_days, sign=current().param, subjects=condition)} {grouped}"
-    return list(current().execute_sql(query, (values, kind, ids)).fetchall())
+    condition, ids = dialect.in_list(subjects)
+    of_days, values = dialect.in_list(days)
+    query = f"{FROM_DAYS.format(columns=columns, days=of_days, subjects=condition)} {grouped}"
+    return list(fetch(query, values, kind, ids))

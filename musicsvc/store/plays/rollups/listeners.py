@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from pyroaring import BitMap
 
-from musicsvc.store.engine import bulk
-from musicsvc.store.engine.binding import current
+from musicsvc.store.engine import dialect
+from musicsvc.store.engine.sql import fetch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -83,7 +83,7 @@ def ensure(keys: Iterable[str]) -> dict[str, int]:
         some = wanted[start : start + NAMES_A_QUERY]
         found |= find(some)
         if missing := [(key,) for key in some if key not in found]:
-            found |= dict(bulk.returning(INSERT, ("text",), missing))
+            found |= dict(dialect.insert_returning(INSERT, ("text",), missing))
         if others := [key for key in some if key not in found]:  # made by somebody else just now
             found |= find(others)
     return found
@@ -91,5 +91,5 @@ def ensure(keys: Iterable[str]) -> dict[str, int]:
 
 def find(keys: Sequence[str]) -> dict[str, int]:
     """The ids of those of the listeners that are there, by key."""
-    condition, values = bulk.among(keys)
-    return dict(current().execute_sql(f"SELECT key, id FROM listener WHERE key {condition}", (values,)).fetchall())  # noqa: S608
+    condition, values = dialect.in_list(keys)
+    return dict(fetch(f"SELECT key, id FROM listener WHERE key {condition}", values))  # noqa: S608 - our own condition

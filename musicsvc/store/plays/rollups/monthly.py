@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
-from musicsvc.store.engine import bulk
-from musicsvc.store.engine.binding import current
+from musicsvc.store.engine import dialect
+from musicsvc.store.engine.sql import fetch, run
 from musicsvc.store.plays.rollups import daily, listeners, weekly
 
 if TYPE_CHECKING:
@@ -23,13 +23,13 @@ KINDS = 3
 MARK = "SELECT block, kind, subject, kept_from FROM play_mark"
 ROWS = """
     SELECT subject, plays, listeners FROM play_day
-    WHERE day {days} AND kind = {sign} AND subject BETWEEN {sign} AND {sign}
+    WHERE day {days} AND kind = ? AND subject BETWEEN ? AND ?
 """
 # The least of the subjects that stand at some place in each day: below it, a slice of bounded size.
 BOUND = """
     SELECT min(bound) FROM (SELECT (
-        SELECT subject FROM play_day WHERE day = column1 AND kind = {sign} AND subject >= {sign}
-        ORDER BY subject LIMIT 1 OFFSET {sign}
+        SELECT subject FROM play_day WHERE day = column1 AND kind = ? AND subject >= ?
+        ORDER BY subject LIMIT 1 OFFSET ?
     ) AS bound FROM (VALUES {days}) AS each_day) AS bounds
 """
 
@@ -54,7 +54,7 @@ class Mark(NamedTuple):
 
 def mark() -> Mark:
     """How far blocks are made."""
-    return Mark(*current().execute_sql(MARK).fetchone())
+    return Mark(*fetch(MARK)[0])
 
 
 def open_days(made: Mark) -> range:
@@ -87,16 +87,14 @@ def fold(most: int) -> bool:
     kind, subject = (made.kind, made.subject) if block == made.block else (1, 0)
     end = _slice(block, kind, subject, most)
     step = (block, kind, end) if end else (block, kind + 1, 0) if kind < KINDS else (block + 1, 1, 0)
-    sign = current().param
-    current().execute_sql(f"UPDATE play_mark SET block = {sign}, kind = {sign}, subject = {sign}", step)  # noqa: S608
+    run("UPDATE play_mark SET block = ?, kind = ?, subject = ?", *step)
     return True
 
 
 def _span(first: int) -> tuple[int | None, int]:
     """The oldest day from the first on, and the newest."""
-    sign = current().param
-    query = f"SELECT min(day), (SELECT max(day) FROM play_day) FROM play_day WHERE day >= {sign}"  # noqa: S608
-    oldest, newest = current().execute_sql(query, (first,)).fetchone()
+    query = "SELECT min(day), (SELECT max(day) FROM play_day) FROM play_day WHERE day >= ?"
+    oldest, newest = fetch(query, first)[0]
     return oldest, newest
 
 
@@ -111,18 +109,18 @@ def _slice(block: int, kind: int, subject: int, most: int) -> int | None:
 def bound(block: int, kind: int, subject: int, most: int) -> int | None:
     """Below which subject a slice from this one on ends, None where it takes all that are left."""
     days = ", ".join(f"({day})" for day in range(block * DAYS, (block + 1) * DAYS))
-    query = BOUND.format(sign=current().param, days=days)
-    end: int | None = current().execute_sql(query, (kind, subject, most)).fetchone()[0]
+    query = BOUND.format(days=days)
+    end: int | None = fetch(query, kind, subject, most)[0][0]
     return end
 
 
 def gather(block: int, kind: int, subject: int, end: int | None) -> dict[int, tuple[int, bytes]]:
     """The plays and packed listeners in the days of the block, of each subject from this one on, below the end."""
-    condition, values = bulk.among(range(block * DAYS, (block + 1) * DAYS))
-    rows = ROWS.format(sign=current().param, days=condition)
+    condition, values = dialect.in_list(range(block * DAYS, (block + 1) * DAYS))
+    rows = ROWS.format(days=condition)
     plays: dict[int, int] = defaultdict(int)
     sets: dict[int, list[bytes]] = defaultdict(list)
-    for each, count, packed in current().execute_sql(rows, (values, kind, subject, last(end))).fetchall():
+    for each, count, packed in fetch(rows, values, kind, subject, last(end)):
         plays[each] += count
         sets[each].append(packed)
     return {each: (plays[each], listeners.merge(some)) for each, some in sets.items()}

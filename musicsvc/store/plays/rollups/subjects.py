@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
-from musicsvc.store.engine import bulk
-from musicsvc.store.engine.binding import current
+from musicsvc.store.engine import dialect
+from musicsvc.store.engine.sql import fetch
 from musicsvc.store.plays.rollups import daily, listeners, monthly, weekly
 
 if TYPE_CHECKING:
@@ -50,14 +50,14 @@ def add(plays: Iterable[tuple[int, int, int]]) -> None:
     daily.append(daily.DAYS, days)
     monthly.append(days)
     weekly.append(days)
-    bulk.run(COUNT, ("bigint", "bigint"), sorted(counts.items()))
+    dialect.insert_many(COUNT, ("bigint", "bigint"), sorted(counts.items()))
 
 
 def subjects_of(tracks: Collection[int]) -> dict[int, list[tuple[int, int]]]:
     """What a play of each track counts for, as (kind, id): the track, its album, its artists."""
     found: dict[int, list[tuple[int, int]]] = {}
-    condition, ids = bulk.among(tracks)
-    for track, album, artist in current().execute_sql(SUBJECTS.format(among=condition), (ids,)).fetchall():
+    condition, ids = dialect.in_list(tracks)
+    for track, album, artist in fetch(SUBJECTS.format(among=condition), ids):
         if track not in found:
             found[track] = [(TRACK, track)] if album is None else [(TRACK, track), (ALBUM, album)]
         if artist is not None:

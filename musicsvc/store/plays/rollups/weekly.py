@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from musicsvc.store.engine.binding import is_sqlite
+from musicsvc.store.engine.dialect import concat_blob
 from musicsvc.store.engine.sql import fetch, run, run_many
 from musicsvc.store.plays.rollups import daily, listeners
 
@@ -55,9 +55,8 @@ def append(heard: Mapping[Key, bytes]) -> None:
     for (day, kind, subject), packed in heard.items():
         if mark - KEPT <= day // DAYS < mark:
             late[kind, subject, day // DAYS] += packed
-    joined = "CAST(listeners || ? AS BLOB)" if is_sqlite() else "listeners || ?"
     rows = [(len(packed) // listeners.WIDTH, packed, *key) for key, packed in sorted(late.items())]
-    run_many(LATE.format(joined=joined), rows)
+    run_many(LATE.format(joined=concat_blob("listeners", "?")), rows)
 
 
 def fold() -> bool:
