@@ -131,7 +131,7 @@ def _play(steps: list[tuple[str, int]], clock: Clock) -> None:
 
 def _create(track: int, ann: Identity, parent: int | None = None, **more: Any) -> Callable[[], int]:
     """A unit that writes a comment and gives its id."""
-    return lambda: comments.create(track, **{"content": "x", "parent_id": parent, "now": 0, "by": ann} | more).id
+    return lambda: comments.create(track, **{"content": "x", "parent_id": parent, "now": 0, "actor": ann} | more).id
 
 
 def _delete(comment_id: int) -> Callable[[], None]:
