@@ -56,7 +56,7 @@ def main() -> None:
         with opening.connect(url) as store:
             token = store.write(_fill).result()
         uvloop.run(_compare(url, token))
-        with activity_log.of(url, Path(folder) / "rows.db") as log:
+        with activity_log.build(url, Path(folder) / "rows.db") as log:
             log.prepare()
             _write(log, rows)
             size = (Path(folder) / "rows.db").stat().st_size

@@ -13,9 +13,9 @@ from musicsvc.cli.tokens import Id
 from musicsvc.errors import NotFound
 
 if TYPE_CHECKING:
-    from musicsvc.store.abuse.enforcement import Standing
-    from musicsvc.store.abuse.replay import Hearing
-    from musicsvc.store.abuse.rules import Verdict
+    from musicsvc.store.abuse.enforcement import TokenStatus
+    from musicsvc.store.abuse.replay import Replay
+    from musicsvc.store.abuse.rules import Violation
 
 app = typer.Typer(help="Abuse: judge the log of calls, explain what was decided.", no_args_is_help=True)
 
@@ -40,30 +40,30 @@ def check(
     settings, now = session.settings(), session.clock.now()
     first = instant(since, now, "--since") or 0
     found = []
-    with session.store() as store, activity_log.of(settings.store_url, settings.activity.file) as log:
-        replay = abuse_replay.verdicts(store, log, settings.abuse, first, keep_days=settings.activity.keep_days)
-        for standing, verdict in replay:
-            outcome = "already revoked" if standing.revoked_at is not None else "would be revoked"
-            if not dry_run and standing.revoked_at is None:
-                unit = partial(enforcement.carry_out, standing.token_id, verdict, settings.abuse, now=now)
-                sentence = store.write(unit).result()
-                outcome = "revoked" if sentence.revoked else "reinstated meanwhile"
-                outcome += ", account suspended" if sentence.suspended else ""
-            found.append(_decided(standing, verdict, outcome))
+    with session.store() as store, activity_log.build(settings.store_url, settings.activity.file) as log:
+        replay = abuse_replay.violations(store, log, settings.abuse, first, keep_days=settings.activity.keep_days)
+        for status, violation in replay:
+            outcome = "already revoked" if status.revoked_at is not None else "would be revoked"
+            if not dry_run and status.revoked_at is None:
+                unit = partial(enforcement.enforce, status.token_id, violation, settings.abuse, now=now)
+                result = store.write(unit).result()
+                outcome = "revoked" if result.revoked else "reinstated meanwhile"
+                outcome += ", account suspended" if result.suspended else ""
+            found.append(_decided(status, violation, outcome))
     output.print_table(session, found, ("token_id", "email", "rule", "outcome", "reason", "last_at"), json=json)
     if not found:
         session.echo("No token breaks the rules.")
 
 
-def _decided(standing: "Standing", verdict: "Verdict", outcome: str) -> JSON:
+def _decided(status: "TokenStatus", violation: "Violation", outcome: str) -> JSON:
     return {
-        "token_id": standing.token_id,
-        "email": standing.email,
-        "rule": verdict.rule,
-        "first_at": output.format_time(verdict.since),
-        "last_at": output.format_time(verdict.at),
+        "token_id": status.token_id,
+        "email": status.email,
+        "rule": violation.rule,
+        "first_at": output.format_time(violation.since),
+        "last_at": output.format_time(violation.at),
         "outcome": outcome,
-        "reason": verdict.reason,
+        "reason": violation.reason,
     }
 
 
@@ -76,8 +76,8 @@ def explain(context: typer.Context, token_id: Id, since: Since = None, json: AsJ
     session = Session.from_context(context)
     settings, now = session.settings(), session.clock.now()
     first, keep_days = instant(since, now, "--since") or 0, settings.activity.keep_days
-    with session.store() as store, activity_log.of(settings.store_url, settings.activity.file) as log:
-        heard = abuse_replay.hear(store, log, settings.abuse, token_id, first, keep_days=keep_days)
+    with session.store() as store, activity_log.build(settings.store_url, settings.activity.file) as log:
+        heard = abuse_replay.replay_token(store, log, settings.abuse, token_id, first, keep_days=keep_days)
     if heard is None:
         raise NotFound(f"There is no token {token_id}.")
     answers = [
@@ -96,16 +96,16 @@ def explain(context: typer.Context, token_id: Id, since: Since = None, json: AsJ
         output.print_table(session, answers, ("calls", "status", "route"), json=False)
 
 
-def _facts(heard: "Hearing") -> JSON:
-    standing, verdict, refused, probed, rules = heard.standing, heard.verdict, heard.refused, heard.probed, heard.rules
+def _facts(heard: "Replay") -> JSON:
+    status, violation, refused, probed, rules = heard.status, heard.violation, heard.refused, heard.probed, heard.rules
     return {
-        "token_id": standing.token_id,
-        "email": standing.email,
-        "revoked_at": output.format_time(standing.revoked_at),
-        "revoked_reason": standing.revoked_reason,
-        "calls_count_from_at": output.format_time(standing.since),
-        "rule": verdict and verdict.rule,
-        "verdict": verdict and verdict.reason,
+        "token_id": status.token_id,
+        "email": status.email,
+        "revoked_at": output.format_time(status.revoked_at),
+        "revoked_reason": status.revoked_reason,
+        "calls_count_from_at": output.format_time(status.since),
+        "rule": violation and violation.rule,
+        "verdict": violation and violation.reason,
         "first_at": output.format_time(heard.first),
         "last_at": output.format_time(heard.last),
         "refusals": {

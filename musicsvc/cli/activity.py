@@ -73,7 +73,7 @@ def activity(  # noqa: PLR0917 - Typer reads options from parameters
         "statuses": _statuses(status),
     }
     of_both = {"token_id": token_id, **_range(since, until, now, follow=follow)}
-    with session.store() as store, activity_log.of(settings.store_url, settings.activity.file) as log:
+    with session.store() as store, activity_log.build(settings.store_url, settings.activity.file) as log:
         wanted = _wanted(kind, of_calls, {**of_both, "account_id": _account(store, account)})
         shown = Shown(store, json=json, lines=follow)
         history = History(store, log, *wanted)

@@ -99,7 +99,7 @@ def _guarded(session: Session, settings: Settings, path: Path | None) -> tuple[l
 def _log(settings: Settings, path: Path) -> Path:
     from musicsvc.store.activity import log_file
 
-    return settings.activity.file or log_file.place(path)
+    return settings.activity.file or log_file.default_file(path)
 
 
 def _of_files(settings: Settings, path: Path, now: int) -> Iterator[Finding]:
@@ -127,7 +127,7 @@ def _of_log(settings: Settings, path: Path | None) -> Iterator[Finding]:
         return
     aside = "A server keeps it aside and begins a new one by itself."
     try:
-        wrong = activity_log.look(settings.store_url, settings.activity.file)
+        wrong = activity_log.problems(settings.store_url, settings.activity.file)
     except (Damaged, activity_log.Outdated) as failure:
         found = database.failed("activity log", failure, aside)
         yield database.warning(found.check, found.finding, found.way_out)

@@ -72,7 +72,7 @@ class Session:
         from musicsvc.store.activity import log as activity_log
 
         settings = self.settings()
-        activity_log.make(settings.store_url, settings.activity.file)
+        activity_log.create(settings.store_url, settings.activity.file)
 
     def echo(self, message: str) -> None:
         """A message on stderr, none where `--quiet` is given."""

@@ -8,11 +8,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
 from musicsvc.errors import Failure
-from musicsvc.server.access.authentication import Gatekeeper
-from musicsvc.server.access.rate_limit_counter import Counter
-from musicsvc.server.access.rate_limits import Limiter
-from musicsvc.server.jobs.abuse_monitor import Judge
-from musicsvc.server.jobs.activity_writer import ActivityLog
+from musicsvc.server.access.authentication import Authenticator
+from musicsvc.server.access.rate_limit_counter import RateLimitCounter
+from musicsvc.server.access.rate_limits import RateLimiter
+from musicsvc.server.jobs.abuse_monitor import AbuseMonitor
+from musicsvc.server.jobs.activity_writer import ActivityWriter
 from musicsvc.server.logs import access_log
 from musicsvc.server.metrics import collectors
 from musicsvc.server.metrics.registry import Metrics
@@ -55,23 +55,27 @@ class App:
         self._settings = settings
         self._store = store
         self._executors = Executors()
-        counter = Counter(store.url, clock)
-        self._gatekeeper = Gatekeeper(store, clock, settings, Limiter(settings.limits, counter))
+        counter = RateLimitCounter(store.url, clock)
+        self._authenticator = Authenticator(store, clock, settings, RateLimiter(settings.limits, counter))
         self._metrics = metrics or Metrics()
         # Where the log of calls is kept, for whoever reads it too.
-        self._calls = activity_log.of(store.url, settings.activity.file)
-        self._activity = ActivityLog(self._calls, store, clock, settings.activity.keep_days, settings.server.workers)
-        self._judge = Judge(settings, store, self._calls, self._activity, self._gatekeeper, clock)
-        observers: list[Observer] = [self._metrics, self._activity, self._judge]
+        self._calls = activity_log.build(store.url, settings.activity.file)
+        self._activity_writer = ActivityWriter(
+            self._calls, store, clock, settings.activity.keep_days, settings.server.workers
+        )
+        self._abuse_monitor = AbuseMonitor(
+            settings, store, self._calls, self._activity_writer, self._authenticator, clock
+        )
+        observers: list[Observer] = [self._metrics, self._activity_writer, self._abuse_monitor]
         if settings.log.requests:
             observers.append(access_log.write)
         self._dispatcher = Dispatcher(
-            settings, store, clock, Site(root), self._gatekeeper, self._executors, observers, metrics=self._metrics
+            settings, store, clock, Site(root), self._authenticator, self._executors, observers, metrics=self._metrics
         )
         # Done every second, off the path of any request, and a last time at the end; each has a name for the log.
         self._chores: list[tuple[str, Chore]] = [
-            ("writing last uses of tokens", self._gatekeeper.write_last_used),
-            ("keeping the counts of limits", counter.tend),
+            ("writing last uses of tokens", self._authenticator.write_last_used),
+            ("keeping the counts of limits", counter.maintain),
             ("keeping room for revocations", self._keep_room),
             ("reading figures", self._metrics.refresh),
         ]
@@ -80,7 +84,7 @@ class App:
         collectors.of_connections(self._metrics, lambda: self._server, lambda: self._door)
         collectors.of_store(self._metrics, store)
         collectors.of_answers(self._metrics, self._dispatcher.answer_memory)
-        collectors.of_calls(self._metrics, self._activity, self._judge)
+        collectors.of_calls(self._metrics, self._activity_writer, self._abuse_monitor)
         self._batches: asyncio.Task[None] | None = None
         self._failing: set[str] = set()
 
@@ -96,8 +100,8 @@ class App:
         self._server = JsonServer(self._dispatcher, server, places)
         self._door = Door(listener, self._server, places, tls, server.handshake_timeout)
         self._door.open()
-        self._activity.start()
-        self._judge.start()
+        self._activity_writer.start()
+        self._abuse_monitor.start()
         self._batches = asyncio.create_task(self._do_chores_for_ever())
 
     async def stop(self) -> None:
@@ -110,8 +114,8 @@ class App:
             with suppress(asyncio.CancelledError):
                 await self._batches
             await self._do_chores(last=True)
-        await self._judge.stop()
-        await self._activity.stop()
+        await self._abuse_monitor.stop()
+        await self._activity_writer.stop()
         self._executors.close()
 
     async def _keep_room(self, *, last: bool) -> None:

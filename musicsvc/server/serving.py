@@ -57,8 +57,8 @@ def serve(settings: Settings, clock: Clock, ready: Callable[[str], None]) -> Non
     ready(root)
 
     def work(metrics: Metrics, lifeline: int | None = None) -> None:
-        with log_setup.started(settings.log, clock, threaded=True) as outlet:
-            collectors.of_logs(metrics, outlet)
+        with log_setup.started(settings.log, clock, threaded=True) as writer:
+            collectors.of_logs(metrics, writer)
             _run(_work(settings, clock, root, listener, tls, early if lifeline is None else lifeline, metrics))
 
     if settings.server.workers == 1:

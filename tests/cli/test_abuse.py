@@ -48,7 +48,7 @@ def played(store: Store) -> Callable[..., list[int]]:
                 entry._replace(account_id=1, token_id=each, at=entry.at + shift)
                 for entry in TRAFFIC[name].entries(SlidingWindow())
             ]
-        with activity_log.of(store.url) as log:
+        with activity_log.build(store.url) as log:
             log.prepare()
             log.write(lambda: calls.add(entries)).result()
         return made

@@ -44,7 +44,7 @@ def log(store: Store) -> Callable[..., None]:
     """Writes calls to the log of the run's store."""
 
     def write(*entries: Entry) -> None:
-        with activity_log.of(store.url) as opened:
+        with activity_log.build(store.url) as opened:
             opened.prepare()
             opened.write(lambda: calls.add(entries)).result()
 

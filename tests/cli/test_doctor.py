@@ -329,7 +329,7 @@ def test_an_activity_log_that_takes_nothing_is_a_problem(
     (file.parent / "backups").mkdir()
     (file.parent / "closed").mkdir()
     if place in {"made.db", "closed.db", "full.db"}:
-        activity_log.make(f"sqlite:///{file}", log)
+        activity_log.create(f"sqlite:///{file}", log)
     if place == "damaged.db":
         log.write_bytes(b"no database at all, but long enough to be looked at")
     if place == "full.db":

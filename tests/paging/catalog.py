@@ -51,20 +51,20 @@ def _add_albums(world: World) -> None:
         _add_album(world, number, by)
 
 
-def _add_album(world: World, number: int, credits: Sequence[Row]) -> None:
+def _add_album(world: World, number: int, credited: Sequence[Row]) -> None:
     values = {
         "name": f"Album {number * 11 % 39}",
         "image": None if number % 5 == 0 else f"https://img.test/albums/{number}.png",
         "release_date": None if number % 7 == 0 else f"20{10 + number * 7 % 5}-0{1 + number % 3}-15",
         "description": f"Description {number}" if number % 2 else None,
     }
-    first = credits[0]["id"]
+    first = credited[0]["id"]
     row = albums.create(values, first, (), now=world.tick(), actor=world.callers["ann"])
-    for position, artist in enumerate(credits):
+    for position, artist in enumerate(credited):
         if position:
             AlbumArtist.create(album=row.id, artist=artist["id"], position=position)
         artist["albums_count"] += 1
-    world.albums.append(values | {"id": row.id, "created_at": world.now, "by": credits})
+    world.albums.append(values | {"id": row.id, "created_at": world.now, "by": credited})
 
 
 def _add_tracks(world: World) -> None:
@@ -76,13 +76,13 @@ def _add_tracks(world: World) -> None:
         _add_track(world, number, by, album)
 
 
-def _add_track(world: World, number: int, credits: Sequence[Row], album: Row | None) -> None:
+def _add_track(world: World, number: int, credited: Sequence[Row], album: Row | None) -> None:
     values = _track_values(number)
     word, series = list(GENRES)[number % 6], number // 6
     tags = [f"tag {number}"] if number % 2 else []
     row = tracks.create(
         values | {"album_id": album and album["id"]},
-        [artist["id"] for artist in credits],
+        [artist["id"] for artist in credited],
         genre=None if number % 10 == 9 else f"{word} {series}",
         words=tags,
         now=world.tick(),
@@ -93,10 +93,10 @@ def _add_track(world: World, number: int, credits: Sequence[Row], album: Row | N
     world.genres += genre
     heard = [ingest.Heard(row.id, world.now - each * ingest.SLOT) for each in range(number * 5 % 9)]
     ingest.report(heard, now=world.now, actor=world.callers["ann"])
-    for artist in credits:
+    for artist in credited:
         artist["tracks_count"] += 1
     counts = {"plays": len(heard), "likes": 0, "reposts": 0}
-    facts = {"id": row.id, "created_at": world.now, "by": credits, "album": album, "genres": genre}
+    facts = {"id": row.id, "created_at": world.now, "by": credited, "album": album, "genres": genre}
     world.tracks.append(values | counts | facts | {"tags": [(row.tags[0][0], tags[0])] if tags else []})
 
 

@@ -36,7 +36,7 @@ class SqliteTemplate:
         self._file = folder / "musicsvc.db"
         files.create(self._file)
         schema.upgrade(f"sqlite:///{self._file}")
-        log = log_file.LogFile(log_file.place(self._file))
+        log = log_file.LogFile(log_file.default_file(self._file))
         log.prepare()
         log.close()
 
@@ -52,7 +52,7 @@ class SqliteTemplate:
 
     def make_log(self, url: str) -> None:
         """Copy the template's."""
-        copy_to(log_file.place(self._file), log_file.place(Path(url.removeprefix("sqlite:///"))))
+        copy_to(log_file.default_file(self._file), log_file.default_file(Path(url.removeprefix("sqlite:///"))))
 
     def remove(self, url: str) -> None:
         """Nothing to do."""
@@ -79,7 +79,7 @@ class PostgresTemplate:
         self._admin = psycopg.connect(postgres.database_url(server, "postgres"), autocommit=True)
         self._admin.execute(f'CREATE DATABASE "{self._name}" TEMPLATE template0')
         schema.upgrade(postgres.database_url(server, self._name))
-        activity_log.make(postgres.database_url(server, self._name))
+        activity_log.create(postgres.database_url(server, self._name))
 
     def make(self, folder: Path, number: int, *, migrated: bool) -> str:  # noqa: ARG002 - the other store's
         """Copy the template on the server."""

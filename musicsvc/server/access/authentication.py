@@ -16,7 +16,7 @@ from musicsvc.store.accounts import tokens
 if TYPE_CHECKING:
     from musicsvc.clock import Clock
     from musicsvc.config import Settings
-    from musicsvc.server.access.rate_limits import Limiter
+    from musicsvc.server.access.rate_limits import RateLimiter
     from musicsvc.server.request.context import Call
     from musicsvc.server.routes.route import Route
     from musicsvc.store.accounts.tokens import Identity
@@ -33,10 +33,10 @@ BEHIND = (
 )
 
 
-class Gatekeeper:
+class Authenticator:
     """Tells who calls, and refuses who may not."""
 
-    def __init__(self, store: Store, clock: Clock, settings: Settings, limiter: Limiter) -> None:
+    def __init__(self, store: Store, clock: Clock, settings: Settings, limiter: RateLimiter) -> None:
         self._store = store
         self._limiter = limiter
         self._clock = clock
@@ -57,7 +57,7 @@ class Gatekeeper:
         """Go by the store again."""
         self._ended.discard(token_id)
 
-    async def admit(self, route: Route, header: str | None, call: Call) -> Identity | None:
+    async def authenticate(self, route: Route, header: str | None, call: Call) -> Identity | None:
         """The caller, None in the public tier; noted on the call, and counted.
 
         Raises Unauthenticated, Forbidden without API access, and TooMany where a limit is spent.
@@ -85,10 +85,10 @@ class Gatekeeper:
         return caller
 
     async def uncount(self, call: Call) -> None:
-        """Take back what `admit` counted, where there is no capacity to serve the request."""
-        await self._limiter.give_back(call)
+        """Take back what `authenticate` counted, where there is no capacity to serve the request."""
+        await self._limiter.uncount(call)
 
-    async def readmit(self, caller: Identity, header: str) -> Identity:
+    async def reauthenticate(self, caller: Identity, header: str) -> Identity:
         """Check an admitted caller again, once the body of the request has arrived; nothing is counted.
 
         Raises Unauthenticated where the token has been revoked meanwhile, and Forbidden where the account has been
@@ -107,7 +107,7 @@ class Gatekeeper:
         if route.access is not Access.OPEN:
             return await self._checked_holder(header)
         # Such a route asks for no token; one decides what the request counts to and whom it waits for, nothing else.
-        if route.heavy or self._limiter.holds(route, call):
+        if route.heavy or self._limiter.applies_to(route, call):
             with suppress(Failure):
                 return await self._checked_holder(header)
         return None

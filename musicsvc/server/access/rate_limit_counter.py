@@ -25,7 +25,7 @@ PURGE_SECONDS = 30.0
 TOLD_SECONDS = 300.0  # what goes and comes back again and again is told once in a while
 
 
-class Counter:
+class RateLimitCounter:
     """Counts requests; never fails one."""
 
     def __init__(self, url: str, clock: Clock) -> None:
@@ -50,19 +50,19 @@ class Counter:
             try:
                 return await self._take_together(demands)
             except Unavailable as reason:
-                self._part(reason.message)
+                self._fall_back(reason.message)
             except TimeoutError:
-                self._part("the others cannot be reached in time")
+                self._fall_back("the others cannot be reached in time")
         return self._own.take(demands)
 
-    async def give_back(self, demands: Sequence[Demand]) -> None:
+    async def uncount(self, demands: Sequence[Demand]) -> None:
         """Uncount a request that was allowed but could not be served."""
         if not self._together:
             self._own.give_back(demands)
             return
         with suppress(Unavailable, TimeoutError):
             async with asyncio.timeout(PATIENCE_SECONDS):
-                await self._aside(lambda: self._shared.give_back(demands))
+                await self._run_in_thread(lambda: self._shared.give_back(demands))
 
     async def _take_together(self, demands: Sequence[Demand]) -> list[Standing]:
         # Behind others that wait there is no need to try: each try holds the event loop up a little.
@@ -72,28 +72,28 @@ class Counter:
         self._waiting += 1
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
-                return await self._aside(lambda: self._shared.take(demands))
+                return await self._run_in_thread(lambda: self._shared.take(demands))
         finally:
             self._waiting -= 1
 
-    async def _aside(self, work: Callable[[], T]) -> T:
+    async def _run_in_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
     async def _open(self) -> None:
         try:
-            await self._aside(self._shared.open)
+            await self._run_in_thread(self._shared.open)
         except Unavailable as reason:
-            self._part(reason.message)
+            self._fall_back(reason.message)
         else:
             self._together = True
 
-    def _part(self, reason: str) -> None:
+    def _fall_back(self, reason: str) -> None:
         self._together = False
         if self._clock.monotonic() - self._told >= TOLD_SECONDS:
             log.warning("Limits are counted by each process alone for now: %s.", reason)
             self._told = self._clock.monotonic()
 
-    async def tend(self, *, last: bool = False) -> None:
+    async def maintain(self, *, last: bool = False) -> None:
         """Drop what is old, and count together again as soon as that can be; waits for neither."""
         if last:
             await self._end()
@@ -105,13 +105,13 @@ class Counter:
     async def _keep(self) -> None:
         self._own.purge()
         try:
-            if self._together and not await self._aside(self._shared.in_place):
+            if self._together and not await self._run_in_thread(self._shared.in_place):
                 self._together = False
             if self._together and self._clock.monotonic() - self._purged >= PURGE_SECONDS:
                 self._purged = self._clock.monotonic()
-                await self._aside(self._shared.purge)
+                await self._run_in_thread(self._shared.purge)
         except Unavailable as reason:
-            self._part(reason.message)
+            self._fall_back(reason.message)
         if not self._together:
             await self._open()
 

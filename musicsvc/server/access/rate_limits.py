@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from musicsvc.config import Limits
-    from musicsvc.server.access.rate_limit_counter import Counter
+    from musicsvc.server.access.rate_limit_counter import RateLimitCounter
     from musicsvc.server.request.context import Call
     from musicsvc.server.routes.route import Route
     from musicsvc.store.rate_limits.window import Standing
@@ -34,10 +34,10 @@ UNITS = ((3600, "hour"), (60, "minute"))
 HEADERS = ("RateLimit-Policy", "RateLimit", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
 
 
-class Limiter:
+class RateLimiter:
     """Holds requests to the limits of the settings."""
 
-    def __init__(self, settings: Limits, counter: Counter) -> None:
+    def __init__(self, settings: Limits, counter: RateLimitCounter) -> None:
         self._counter = counter
         self._token = _limit("token", settings.token)
         self._address = _limit("address", settings.address)
@@ -47,24 +47,24 @@ class Limiter:
             RateLimit.COVER_ART: _limit("cover_art", settings.cover_art),
         }
 
-    def holds(self, route: Route, call: Call) -> bool:
+    def applies_to(self, route: Route, call: Call) -> bool:
         """Whether any limit is for this request: pages, pictures and health have none."""
         return call.judged and route.family is not Family.PLAIN
 
     async def count_address(self, route: Route, call: Call) -> None:
         """Count a request without a valid token; raises TooMany once its address has spent a limit."""
-        if self.holds(route, call):
+        if self.applies_to(route, call):
             await self._count(call, [Demand(self._address, client_network(call.address)), *self._more(route, call)])
 
     async def count_token(self, route: Route, call: Call) -> None:
         """Count a request with a valid token; raises TooMany once the token, or an address, has spent a limit."""
-        if self.holds(route, call):
+        if self.applies_to(route, call):
             await self._count(call, [Demand(self._token, str(call.token_id)), *self._more(route, call)])
 
-    async def give_back(self, call: Call) -> None:
+    async def uncount(self, call: Call) -> None:
         """Uncount a request that could not be served for want of capacity."""
         if call.counted:
-            await self._counter.give_back(call.counted)
+            await self._counter.uncount(call.counted)
 
     def _more(self, route: Route, call: Call) -> list[Demand]:
         """What the endpoint is held to beside that."""

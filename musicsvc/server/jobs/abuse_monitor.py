@@ -12,7 +12,7 @@ from musicsvc.clock import SECOND
 from musicsvc.errors import Failure
 from musicsvc.store.abuse import earlier_reads, enforcement
 from musicsvc.store.abuse import rules as abuse_rules
-from musicsvc.store.abuse.enforcement import Tally
+from musicsvc.store.abuse.enforcement import RefusalCounts
 from musicsvc.store.abuse.probing_rule import DENIED, denies
 from musicsvc.store.abuse.rate_limit_rule import REFUSED
 from musicsvc.store.activity import calls as activity_calls
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
     from musicsvc.clock import Clock
     from musicsvc.config import Abuse, Settings
-    from musicsvc.server.access.authentication import Gatekeeper
-    from musicsvc.server.jobs.activity_writer import ActivityLog
+    from musicsvc.server.access.authentication import Authenticator
+    from musicsvc.server.jobs.activity_writer import ActivityWriter
     from musicsvc.server.request.context import Call
     from musicsvc.store.abuse.earlier_reads import Denial
-    from musicsvc.store.abuse.enforcement import Standing
-    from musicsvc.store.abuse.rules import Verdict
+    from musicsvc.store.abuse.enforcement import TokenStatus
+    from musicsvc.store.abuse.rules import Violation
     from musicsvc.store.activity.calls import Entry
     from musicsvc.store.activity.log import Log
     from musicsvc.store.engine.store import Store
@@ -40,7 +40,7 @@ REST, LONGEST_REST_SECONDS = 9, 20.0  # times as long as the judging took, but a
 LOOKS = 10  # at a token, after it was refused something: other processes may have seen more of it
 
 
-class Judge:
+class AbuseMonitor:
     """Sees which tokens are refused something, looks their calls up, and revokes those that pass a threshold.
 
     It takes effect in the memory of this process first, so that a full disk does not keep a token alive; then in the
@@ -48,7 +48,13 @@ class Judge:
     """
 
     def __init__(
-        self, settings: Settings, store: Store, calls: Log, waiting: ActivityLog, gatekeeper: Gatekeeper, clock: Clock
+        self,
+        settings: Settings,
+        store: Store,
+        calls: Log,
+        waiting: ActivityWriter,
+        authenticator: Authenticator,
+        clock: Clock,
     ) -> None:
         """`calls` is the log to be read, `waiting` holds what could not be written to it yet."""
         self._rules = settings.abuse
@@ -56,10 +62,10 @@ class Judge:
         self._store = store
         self._calls = calls
         self._waiting = waiting
-        self._gatekeeper = gatekeeper
+        self._authenticator = authenticator
         self._clock = clock
         self._suspected: dict[int, int] = {}
-        self._unwritten: dict[int, Verdict] = {}
+        self._unwritten: dict[int, Violation] = {}
         self._judging: asyncio.Task[None] | None = None
         self._writing: asyncio.Task[None] | None = None
         self.revoked = 0
@@ -73,7 +79,7 @@ class Judge:
             self._suspected[call.token_id] = LOOKS
 
     def start(self) -> None:
-        """Judge from now on."""
+        """AbuseMonitor from now on."""
         self._judging = asyncio.create_task(self._judge_for_ever())
 
     async def stop(self) -> None:
@@ -84,7 +90,7 @@ class Judge:
                 await self._judging
         if self._writing is not None:
             await self._writing
-        await self._carry_out()
+        await self._enforce()
         for token_id in self._unwritten:
             log.error("token %s was revoked in memory only: the database could not be written", token_id)
 
@@ -103,10 +109,10 @@ class Judge:
             took = time() - began
             # Beside the judging, which a database that is locked must not hold up.
             if self._unwritten and (self._writing is None or self._writing.done()):
-                self._writing = asyncio.create_task(self._carry_out())
+                self._writing = asyncio.create_task(self._enforce())
 
     async def _judge(self) -> None:
-        """Judge the tokens that were refused something lately."""
+        """AbuseMonitor the tokens that were refused something lately."""
         self._suspected = {token: looks - 1 for token, looks in self._suspected.items() if looks}
         token_ids = self._suspected.keys() - self._unwritten.keys()
         if not token_ids:
@@ -119,27 +125,29 @@ class Judge:
         suspicious = await self._suspicious(token_ids, waiting, since)
         if suspicious:
             written = await self._read_log(partial(activity_calls.of_tokens, suspicious, since))
-            standings = await asyncio.wrap_future(self._store.read(partial(enforcement.standings, suspicious)))
+            token_statuses = await asyncio.wrap_future(
+                self._store.read(partial(enforcement.token_statuses, suspicious))
+            )
             calls = [*(written or ()), *waiting]
             known = await self._read_log(partial(earlier_reads.read_before, calls, self._keep_days))
             rules = self._rules_now(reads_are_known=known is not None)
             counted = await asyncio.to_thread(_counted, calls, known or set(), unwritten)
-            verdicts = await asyncio.to_thread(_verdicts, counted, standings.values(), now - SETTLED, rules)
-            for token_id, verdict in verdicts.items():
+            violations = await asyncio.to_thread(_violations, counted, token_statuses.values(), now - SETTLED, rules)
+            for token_id, violation in violations.items():
                 # From here on it is refused; the store follows.
-                self._gatekeeper.end(token_id)
-                self._unwritten[token_id] = verdict
+                self._authenticator.end(token_id)
+                self._unwritten[token_id] = violation
                 self.revoked += 1
-                log.warning("token %s is revoked: %s", token_id, verdict.reason)
+                log.warning("token %s is revoked: %s", token_id, violation.reason)
 
     async def _suspicious(self, token_ids: Collection[int], waiting: Iterable[Entry], since: int) -> set[int]:
         """The tokens that have been refused so much that their calls are worth reading."""
-        found = await self._read_log(partial(enforcement.tallies, token_ids, since)) or {}
+        found = await self._read_log(partial(enforcement.refusal_counts, token_ids, since)) or {}
         for entry in waiting:
             if entry.token_id is not None:
-                refused, denied = found.get(entry.token_id, Tally())
-                found[entry.token_id] = Tally(refused + (entry.status == REFUSED), denied + denies(entry))
-        return {token_id for token_id, tally in found.items() if tally.suspicious(self._rules)}
+                refused, denied = found.get(entry.token_id, RefusalCounts())
+                found[entry.token_id] = RefusalCounts(refused + (entry.status == REFUSED), denied + denies(entry))
+        return {token_id for token_id, counts in found.items() if counts.suspicious(self._rules)}
 
     async def _read_log(self, unit: Callable[[], T]) -> T | None:
         """What the log tells, None where it cannot be read now."""
@@ -158,20 +166,20 @@ class Judge:
         blind = now < self._blind_until or not reads_are_known
         return self._rules.model_copy(update={"probe_success_percent": 0}) if blind else self._rules
 
-    async def _carry_out(self) -> None:
-        """Write the verdicts that are not written yet; what cannot be written now is tried again."""
-        for token_id, verdict in list(self._unwritten.items()):
-            unit = partial(enforcement.carry_out, token_id, verdict, self._rules, now=self._clock.now())
+    async def _enforce(self) -> None:
+        """Write the violations that are not written yet; what cannot be written now is tried again."""
+        for token_id, violation in list(self._unwritten.items()):
+            unit = partial(enforcement.enforce, token_id, violation, self._rules, now=self._clock.now())
             try:
-                sentence = await asyncio.wrap_future(self._store.write_urgently(unit))
+                result = await asyncio.wrap_future(self._store.write_urgently(unit))
             except Failure:
                 continue
             except Exception:
                 log.exception("writing the revocation of token %s failed", token_id)
                 continue
             del self._unwritten[token_id]
-            self._gatekeeper.release(token_id)
-            if sentence.suspended:
+            self._authenticator.release(token_id)
+            if result.suspended:
                 log.warning("the account of token %s is suspended", token_id)
 
 
@@ -180,16 +188,18 @@ def _counted(calls: Collection[Entry], known: set[Denial], unwritten: Iterable[E
     return list(earlier_reads.without(calls, known | earlier_reads.read_before_in(unwritten, calls)))
 
 
-def _verdicts(calls: Iterable[Entry], standings: Iterable[Standing], until: int, rules: Abuse) -> dict[int, Verdict]:
-    """The verdicts on these tokens, as far as there are any, by what is known up to this instant."""
+def _violations(
+    calls: Iterable[Entry], token_statuses: Iterable[TokenStatus], until: int, rules: Abuse
+) -> dict[int, Violation]:
+    """The violations on these tokens, as far as there are any, by what is known up to this instant."""
     once = {(entry.at, entry.request_id): entry for entry in calls if entry.at <= until}
     by_token: dict[int | None, list[Entry]] = {}
     for key in sorted(once):
         by_token.setdefault(once[key].token_id, []).append(once[key])
     found = {}
-    for standing in standings:
-        if standing.revoked_at is None:
-            judged = filter(standing.counts, by_token.get(standing.token_id, ()))
-            if (verdict := abuse_rules.judge(judged, rules)) is not None:
-                found[standing.token_id] = verdict
+    for status in token_statuses:
+        if status.revoked_at is None:
+            judged = filter(status.counts, by_token.get(status.token_id, ()))
+            if (violation := abuse_rules.evaluate(judged, rules)) is not None:
+                found[status.token_id] = violation
     return found

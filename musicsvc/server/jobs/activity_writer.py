@@ -34,7 +34,7 @@ FAULTY = 400
 LONGEST_METHOD, LONGEST_TEXT = 16, 128
 
 
-class ActivityLog:
+class ActivityWriter:
     """Takes note of calls; what cannot be written waits in memory up to a bound, and no request ever waits for it."""
 
     def __init__(self, calls: Log, store: Store, clock: Clock, keep_days: int, workers: int = 1) -> None:

@@ -34,7 +34,7 @@ class Lines:
         self._trace = _indented if people else _whole
         self._render: Callable[[Any, str, EventDict], Any] = _text() if people else _json()
 
-    def of(self, message: EventDict) -> bytes:
+    def render(self, message: EventDict) -> bytes:
         """The message's line, with its end; what is long is cut until it fits."""
         for value, trace in LIMITS:
             line = self._rendered(message, value, trace)

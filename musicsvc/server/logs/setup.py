@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Protocol
 
 from musicsvc.server.logs.formatting import LONGEST, Lines
-from musicsvc.server.logs.writer import Outlet, Queued
+from musicsvc.server.logs.writer import LogWriter, QueuedLogWriter
 from musicsvc.server.request.context import request_id
 
 if TYPE_CHECKING:
@@ -39,18 +39,18 @@ class Sink(Protocol):
 
 
 @contextmanager
-def started(settings: Log, clock: Clock, *, threaded: bool) -> Iterator[Outlet]:
+def started(settings: Log, clock: Clock, *, threaded: bool) -> Iterator[LogWriter]:
     """Log to stderr as the settings say, in this process; before a fork without a thread."""
     with suppress(OSError):
         sys.stderr.flush()
     descriptor = sys.stderr.fileno()
     people = settings.format == "text" or (settings.format == "auto" and os.isatty(descriptor))
-    outlet = Outlet(descriptor, Lines(people=people), clock)
+    writer = LogWriter(descriptor, Lines(people=people), clock)
     with ExitStack() as undo:
-        sink = undo.enter_context(Queued(outlet)) if threaded else outlet
+        sink = undo.enter_context(QueuedLogWriter(writer)) if threaded else writer
         undo.enter_context(_handled(Handler(sink, clock), settings))
         undo.enter_context(_hooked())
-        yield outlet
+        yield writer
 
 
 class Handler(logging.Handler):

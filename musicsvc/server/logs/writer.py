@@ -26,7 +26,7 @@ GATHERING_SECONDS = 0.02
 FLUSH_SECONDS = 2.0
 
 
-class Outlet:
+class LogWriter:
     """Writes to a descriptor; by itself at once, where that does not block."""
 
     def __init__(self, descriptor: int, lines: Lines, clock: Clock) -> None:
@@ -36,34 +36,34 @@ class Outlet:
         self._counting = threading.Lock()
         self._torn = False
         self._untold = 0
-        self.lost = 0
+        self.dropped = 0
 
     def put(self, message: EventDict) -> None:
         """Write the message now, or lose it where nobody reads."""
         if self._takes(0):
             self.write([message])
         else:
-            self.lose(1)
+            self.drop(1)
 
     def write(self, messages: list[EventDict]) -> None:
         """Write the messages, blocking; once it works again, tell how many were lost."""
         for chunk, count in _chunks(filter(None, map(self._of, messages))):
             if not self._pass_on(chunk):
-                self.lose(count)
+                self.drop(count)
             elif self._untold:
                 self._tell()
 
-    def lose(self, count: int) -> None:
+    def drop(self, count: int) -> None:
         """Count what was not written."""
         with self._counting:
-            self.lost += count
+            self.dropped += count
             self._untold += count
 
     def _of(self, message: EventDict) -> bytes:
         try:
-            return self._lines.of(message)
+            return self._lines.render(message)
         except Exception:  # noqa: BLE001 - a value that cannot be told is no reason to tell nothing more
-            self.lose(1)
+            self.drop(1)
             return b""
 
     def _tell(self) -> None:
@@ -76,7 +76,7 @@ class Outlet:
             "logger": "musicsvc",
             "lost": count,
         }
-        if not self._pass_on(self._lines.of(about)):
+        if not self._pass_on(self._lines.render(about)):
             with self._counting:
                 self._untold += count
 
@@ -101,11 +101,11 @@ class Outlet:
         return bool(poll.poll(milliseconds))
 
 
-class Queued:
-    """Hands messages to an outlet on a thread of its own, so that no disk and no reader holds anybody up."""
+class QueuedLogWriter:
+    """Hands messages to an writer on a thread of its own, so that no disk and no reader holds anybody up."""
 
-    def __init__(self, outlet: Outlet) -> None:
-        self._outlet = outlet
+    def __init__(self, writer: LogWriter) -> None:
+        self._writer = writer
         self._queue: SimpleQueue[EventDict | None] = SimpleQueue()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="log", daemon=True)
@@ -115,7 +115,7 @@ class Queued:
         if self._queue.qsize() < MOST_WAITING:
             self._queue.put(message)
         else:
-            self._outlet.lose(1)
+            self._writer.drop(1)
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -135,7 +135,7 @@ class Queued:
             with suppress(Empty):
                 while len(messages) < AT_ONCE and (message := self._queue.get_nowait()) is not None:
                     messages.append(message)
-            self._outlet.write(messages)
+            self._writer.write(messages)
             if self._ended.is_set():
                 self._queue.put(None)  # which may just have been taken out
 

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
     from musicsvc.clock import Clock
     from musicsvc.config import Settings
-    from musicsvc.server.jobs.abuse_monitor import Judge
-    from musicsvc.server.jobs.activity_writer import ActivityLog
-    from musicsvc.server.logs.writer import Outlet
+    from musicsvc.server.jobs.abuse_monitor import AbuseMonitor
+    from musicsvc.server.jobs.activity_writer import ActivityWriter
+    from musicsvc.server.logs.writer import LogWriter
     from musicsvc.server.metrics.registry import Metrics
     from musicsvc.server.network.acceptor import Door
     from musicsvc.server.network.http_server import JsonServer
@@ -47,13 +47,13 @@ def of_connections(metrics: Metrics, server: Callable[[], JsonServer | None], do
     metrics.gauge("musicsvc_requests_in_flight", "Requests come and not answered yet.", in_flight)
 
 
-def of_calls(metrics: Metrics, activity: ActivityLog, judge: Judge) -> None:
+def of_calls(metrics: Metrics, activity: ActivityWriter, monitor: AbuseMonitor) -> None:
     """What became of the log of calls, and of those whom it convicts."""
     metrics.counter("musicsvc_activity_written", "Calls in the activity log.", lambda: activity.written)
     metrics.counter("musicsvc_activity_counted", "Calls that it only counts.", lambda: activity.counted)
     metrics.counter("musicsvc_activity_dropped", "Calls that it could not take.", lambda: activity.dropped)
     metrics.gauge("musicsvc_activity_waiting", "Calls on their way to it.", lambda: activity.waiting)
-    metrics.counter("musicsvc_tokens_revoked", "Tokens revoked for abuse.", lambda: judge.revoked)
+    metrics.counter("musicsvc_tokens_revoked", "Tokens revoked for abuse.", lambda: monitor.revoked)
 
 
 def of_answers(metrics: Metrics, memory: AnswerMemory) -> None:
@@ -83,10 +83,10 @@ def of_backups(metrics: Metrics, settings: Settings, clock: Clock) -> None:
     metrics.once("musicsvc_backup_bytes", "Size of the last good backup.", size)
 
 
-def of_logs(metrics: Metrics, outlet: Outlet) -> None:
+def of_logs(metrics: Metrics, writer: LogWriter) -> None:
     """What became of the messages."""
     about = "Log lines that stderr did not take."
-    metrics.counter("musicsvc_log_lines_dropped", about, lambda: outlet.lost)
+    metrics.counter("musicsvc_log_lines_dropped", about, lambda: writer.dropped)
 
 
 def of_store(metrics: Metrics, store: Store) -> None:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from musicsvc.clock import Clock
     from musicsvc.config import Settings
-    from musicsvc.server.access.authentication import Gatekeeper
+    from musicsvc.server.access.authentication import Authenticator
     from musicsvc.server.metrics.registry import Metrics
     from musicsvc.server.request.context import Observer
     from musicsvc.server.request.executors import Executors
@@ -57,7 +57,7 @@ class Dispatcher:
         store: Store,
         clock: Clock,
         site: Site,
-        gatekeeper: Gatekeeper,
+        authenticator: Authenticator,
         executors: Executors,
         observers: Sequence[Observer] = (),
         *,
@@ -68,7 +68,7 @@ class Dispatcher:
         self._store = store
         self._clock = clock
         self._site = site
-        self._gatekeeper = gatekeeper
+        self._authenticator = authenticator
         self._executors = executors
         self._observers = observers
         self._metrics = metrics
@@ -106,7 +106,7 @@ class Dispatcher:
                 call.retry_after = failure.retry_after
             elif isinstance(failure, Overloaded):
                 call.refused_by = BUSY
-                await self._gatekeeper.uncount(call)
+                await self._authenticator.uncount(call)
             reply = refusal(self._failures.for_client(failure, call), path)
         except Exception:
             log.exception("request %s failed: %s", call.request_id, request.method)
@@ -144,7 +144,7 @@ class Dispatcher:
         route, values = found
         call.route = route
         credentials = heads.credentials(request)
-        caller = await self._gatekeeper.admit(route, credentials, call)
+        caller = await self._authenticator.authenticate(route, credentials, call)
         call.resource = _resource(route, values)
         if route.enabled_if is not None:
             route.enabled_if(self._settings)
@@ -154,7 +154,7 @@ class Dispatcher:
             context = self._context | {"caller_id": caller and caller.user_id}
             parsed = await self._bodies.receive(request, route.body, context, token_holder=call.token_holder)
             if late and caller is not None and credentials is not None:
-                caller = await self._gatekeeper.readmit(caller, credentials)
+                caller = await self._authenticator.reauthenticate(caller, credentials)
             call.resource = call.resource or parsed.resource
         call.reservation = Reservation(self.answer_memory, call)
         builder = Builder(call.reservation, _size_name(route, request), writes=route.writes)

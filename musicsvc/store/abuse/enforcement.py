@@ -1,4 +1,4 @@
-"""What follows a verdict: the token is revoked, after several the account is suspended; and what was taken back."""
+"""What follows a violation: the token is revoked, after several the account is suspended; and what was taken back."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from musicsvc.config import Abuse
-    from musicsvc.store.abuse.rules import Verdict
+    from musicsvc.store.abuse.rules import Violation
     from musicsvc.store.activity.calls import Entry
 
-PARDONS = ("token.reinstated", "token.regenerated")
+RESETS = ("token.reinstated", "token.regenerated")
 WINDOWS = 2  # what is judged goes back so many windows, so that a run of refusals is seen from its beginning
 
 
-class Standing(NamedTuple):
+class TokenStatus(NamedTuple):
     """How a token stands before it is judged: nothing counts that came before the pardon (an instant, or 0).
 
     The log may hold calls of another token that had the same id: a restored database gives ids again.
@@ -36,19 +36,19 @@ class Standing(NamedTuple):
     created_at: int
     revoked_at: int | None
     revoked_reason: str | None
-    pardoned_at: int
+    reset_at: int
 
     @property
     def since(self) -> int:
         """The first instant whose calls count."""
-        return max(self.created_at, self.pardoned_at + 1)
+        return max(self.created_at, self.reset_at + 1)
 
     def counts(self, entry: Entry) -> bool:
         """Whether a call under the token's id is this token's, and counts."""
         return entry.account_id == self.account_id and entry.at >= self.since
 
 
-class Sentence(NamedTuple):
+class Enforcement(NamedTuple):
     """What was done; nothing where the token was revoked already, or has been reinstated since."""
 
     revoked: bool
@@ -60,38 +60,38 @@ def window(rules: Abuse) -> int:
     return WINDOWS * max(rules.refusal_seconds, rules.probe_seconds) * SECOND
 
 
-def standings(token_ids: Collection[int]) -> dict[int, Standing]:
+def token_statuses(token_ids: Collection[int]) -> dict[int, TokenStatus]:
     """How these tokens stand, by id, those that are none left out."""
     wanted = list(token_ids)
     columns = (Token.id, User.id, User.email, Token.created_at, Token.revoked_at, Token.revoked_reason)
     found = Token.select(*columns).join(User).where(Token.id.in_(wanted)).tuples()
-    pardons = dict(_pardons(wanted))
-    return {row[0]: Standing._make((*row, pardons.get(row[0], 0))) for row in found.iterator()}
+    resets = dict(_resets(wanted))
+    return {row[0]: TokenStatus._make((*row, resets.get(row[0], 0))) for row in found.iterator()}
 
 
-def _pardons(token_ids: Collection[int]) -> Any:
+def _resets(token_ids: Collection[int]) -> Any:
     """(token id, instant) of the last time that each was reinstated, or given a new value."""
-    mine = SecurityEvent.token_id.in_(list(token_ids)), SecurityEvent.kind.in_(PARDONS)
+    mine = SecurityEvent.token_id.in_(list(token_ids)), SecurityEvent.kind.in_(RESETS)
     query = SecurityEvent.select(SecurityEvent.token_id, fn.MAX(SecurityEvent.at)).where(*mine)
     return query.group_by(SecurityEvent.token_id).tuples().iterator()
 
 
-def carry_out(token_id: int, verdict: Verdict, rules: Abuse, *, now: int) -> Sentence:
+def enforce(token_id: int, violation: Violation, rules: Abuse, *, now: int) -> Enforcement:
     """Revoke the token, with an event and its reason; suspend its account where it was one too many."""
     owner = Token.select(Token.user).where(Token.id == token_id)
-    # One verdict on an account at a time, so that each counts those before it.
+    # One violation on an account at a time, so that each counts those before it.
     lock_rows(User.select(User.id).where(User.id.in_(owner))).first()
-    standing = standings([token_id]).get(token_id)
-    if standing is None or standing.revoked_at is not None or standing.pardoned_at >= verdict.at:
-        return Sentence(revoked=False, suspended=False)
-    tokens.revoke(token_id, verdict.reason, now=now, actor="abuse")
-    revoked = _revoked_for_abuse(standing.account_id)
-    user = users.get(standing.account_id)
+    status = token_statuses([token_id]).get(token_id)
+    if status is None or status.revoked_at is not None or status.reset_at >= violation.at:
+        return Enforcement(revoked=False, suspended=False)
+    tokens.revoke(token_id, violation.reason, now=now, actor="abuse")
+    revoked = _revoked_for_abuse(status.account_id)
+    user = users.get(status.account_id)
     if not rules.terminate_after or revoked < rules.terminate_after or user.suspended_at is not None:
-        return Sentence(revoked=True, suspended=False)
+        return Enforcement(revoked=True, suspended=False)
     many = "1 token was" if revoked == 1 else f"{revoked} tokens were"
     users.suspend(user, now=now, reason=f"abuse: {many} revoked for abuse", actor="abuse")
-    return Sentence(revoked=True, suspended=True)
+    return Enforcement(revoked=True, suspended=True)
 
 
 def _revoked_for_abuse(account_id: int) -> int:
@@ -102,7 +102,7 @@ def _revoked_for_abuse(account_id: int) -> int:
     return int(query.distinct().count())
 
 
-class Tally(NamedTuple):
+class RefusalCounts(NamedTuple):
     """How many refusals and denials there were, whatever came between: none is judged below the thresholds."""
 
     refused: int = 0
@@ -113,7 +113,7 @@ class Tally(NamedTuple):
         return self.refused >= rules.refusals or self.denied >= rules.probes
 
 
-def tallies(token_ids: Collection[int] | None, since: int) -> dict[int, Tally]:
+def refusal_counts(token_ids: Collection[int] | None, since: int) -> dict[int, RefusalCounts]:
     """How many refusals and denials of these tokens, or of all, the log holds since then; on the log's store."""
     counts = [
         fn.COALESCE(fn.SUM(condition.cast("integer")), 0)
@@ -123,4 +123,4 @@ def tallies(token_ids: Collection[int] | None, since: int) -> dict[int, Tally]:
     # Said with the number as it stands, so that the index of refused calls is known to do.
     refused = SQL(f"status >= {FIRST_FAILURE}"), Activity.at >= since, Activity.judged
     rows = Activity.select(Activity.token_id, *counts).where(mine, *refused).group_by(Activity.token_id).tuples()
-    return {token_id: Tally(int(refused), int(denied)) for token_id, refused, denied in rows.iterator()}
+    return {token_id: RefusalCounts(int(refused), int(denied)) for token_id, refused, denied in rows.iterator()}

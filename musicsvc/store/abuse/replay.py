@@ -17,23 +17,23 @@ if TYPE_CHECKING:
 
     from musicsvc.config import Abuse
     from musicsvc.store.abuse import probing_rule, rate_limit_rule
-    from musicsvc.store.abuse.enforcement import Standing
-    from musicsvc.store.abuse.rules import Verdict
+    from musicsvc.store.abuse.enforcement import TokenStatus
+    from musicsvc.store.abuse.rules import Violation
     from musicsvc.store.activity.calls import Entry
     from musicsvc.store.activity.log import Log
     from musicsvc.store.engine.store import Store
 
 
 @dataclass(slots=True)
-class Hearing:
-    """What the log says of one token; where there is a verdict, of the calls that led to it.
+class Replay:
+    """What the log says of one token; where there is a violation, of the calls that led to it.
 
     `first` and `last`: the instants of the first and the last call; `answers` counts them by status and route.
     """
 
-    standing: Standing
+    status: TokenStatus
     rules: Abuse
-    verdict: Verdict | None
+    violation: Violation | None
     refused: rate_limit_rule.Figures
     probed: probing_rule.Figures
     first: int | None = None
@@ -41,33 +41,35 @@ class Hearing:
     answers: Counter[tuple[int, str | None]] = field(default_factory=Counter)
 
 
-def verdicts(store: Store, log: Log, rules: Abuse, since: int, *, keep_days: int) -> Iterator[tuple[Standing, Verdict]]:
+def violations(
+    store: Store, log: Log, rules: Abuse, since: int, *, keep_days: int
+) -> Iterator[tuple[TokenStatus, Violation]]:
     """Yield the tokens that break the rules by their calls since an instant, by id; the log holds `keep_days`."""
-    if not log.look():
+    if not log.open_existing():
         return
-    tallies = log.read(partial(enforcement.tallies, None, since)).result()
-    suspicious = [token_id for token_id, tally in tallies.items() if tally.suspicious(rules)]
-    standings = store.read(partial(enforcement.standings, suspicious)).result()
-    for _, standing in sorted(standings.items()):
-        verdict = abuse_rules.judge(_counted(log, _calls(log, standing, since), keep_days), rules)
-        if verdict is not None:
-            yield standing, verdict
+    refusal_counts = log.read(partial(enforcement.refusal_counts, None, since)).result()
+    suspicious = [token_id for token_id, counts in refusal_counts.items() if counts.suspicious(rules)]
+    token_statuses = store.read(partial(enforcement.token_statuses, suspicious)).result()
+    for _, status in sorted(token_statuses.items()):
+        violation = abuse_rules.evaluate(_counted(log, _calls(log, status, since), keep_days), rules)
+        if violation is not None:
+            yield status, violation
 
 
-def hear(store: Store, log: Log, rules: Abuse, token_id: int, since: int, *, keep_days: int) -> Hearing | None:
+def replay_token(store: Store, log: Log, rules: Abuse, token_id: int, since: int, *, keep_days: int) -> Replay | None:
     """Judge one token alike, and say how near it came; None where there is no such token."""
-    standing = store.read(partial(enforcement.standings, [token_id])).result().get(token_id)
-    if standing is None:
+    status = store.read(partial(enforcement.token_statuses, [token_id])).result().get(token_id)
+    if status is None:
         return None
-    trial = abuse_rules.Trial(rules)
-    calls = _calls(log, standing, since) if log.look() else iter(())
+    evaluation = abuse_rules.Evaluation(rules)
+    calls = _calls(log, status, since) if log.open_existing() else iter(())
     counted = _counted(log, calls, keep_days)
-    verdict = next((found for entry in counted if (found := trial.see(entry)) is not None), None)
-    heard = Hearing(standing, rules, verdict, trial.refused, trial.probed)
-    if log.look():
-        since = since if verdict is None else verdict.since
-        for entry in _calls(log, standing, since):
-            if verdict is not None and entry.at > verdict.at:
+    violation = next((found for entry in counted if (found := evaluation.see(entry)) is not None), None)
+    heard = Replay(status, rules, violation, evaluation.refused, evaluation.probed)
+    if log.open_existing():
+        since = since if violation is None else violation.since
+        for entry in _calls(log, status, since):
+            if violation is not None and entry.at > violation.at:
                 break
             heard.first = heard.first or entry.at
             heard.last = entry.at
@@ -75,10 +77,10 @@ def hear(store: Store, log: Log, rules: Abuse, token_id: int, since: int, *, kee
     return heard
 
 
-def _calls(log: Log, standing: Standing, since: int) -> Iterator[Entry]:
+def _calls(log: Log, status: TokenStatus, since: int) -> Iterator[Entry]:
     """The calls of the token that are judged, in the order of time."""
-    wanted = activity_calls.Filter(token_id=standing.token_id, since=max(since, standing.since))
-    return filter(standing.counts, activity_calls.replay(log, wanted))
+    wanted = activity_calls.Filter(token_id=status.token_id, since=max(since, status.since))
+    return filter(status.counts, activity_calls.replay(log, wanted))
 
 
 def _counted(log: Log, calls: Iterator[Entry], keep_days: int) -> Iterator[Entry]:

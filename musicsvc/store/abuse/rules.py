@@ -24,7 +24,7 @@ CATALOG = {"albums", "artists", "tracks", "genres"}  # lists end in one of these
 Rule = Literal["excessive", "scraping", "probing"]
 
 
-class Verdict(NamedTuple):
+class Violation(NamedTuple):
     """That a token has passed a threshold: which, in which calls, and in plain words why."""
 
     rule: Rule
@@ -33,7 +33,7 @@ class Verdict(NamedTuple):
     reason: str
 
 
-class Trial:
+class Evaluation:
     """One token before the rules; it is told of its calls in the order of time."""
 
     def __init__(self, rules: Abuse) -> None:
@@ -43,8 +43,8 @@ class Trial:
         self._probes = Probes(rules)
         self._pages = _Pages(rules.refusal_seconds * SECOND)
 
-    def see(self, entry: Entry) -> Verdict | None:
-        """Take a call in; the verdict where it passes a threshold."""
+    def see(self, entry: Entry) -> Violation | None:
+        """Take a call in; the violation where it passes a threshold."""
         if not entry.judged:
             return None
         self._pages.see(entry)
@@ -61,13 +61,13 @@ class Trial:
     def _nearness(self, figures: ProbeFigures) -> tuple[bool, int]:
         return self._probes.seldom_right(figures), figures.resources
 
-    def _excessive(self, figures: RefusalFigures, at: int) -> Verdict:
+    def _excessive(self, figures: RefusalFigures, at: int) -> Violation:
         route = self._pages.walked(at)
         rule: Rule = "excessive" if route is None else "scraping"
         paging = "" if route is None else f", while paging through {route}"
         told = f"{figures.refused} requests refused with 429 within {_seconds(figures.since, at)}"
         told += ", without a pause as told by Retry-After"
-        return Verdict(rule, figures.since, at, f"abuse: {told}{paging}")
+        return Violation(rule, figures.since, at, f"abuse: {told}{paging}")
 
 
 class _Pages:
@@ -94,10 +94,10 @@ class _Pages:
         return None
 
 
-def _probing(figures: ProbeFigures, at: int) -> Verdict:
+def _probing(figures: ProbeFigures, at: int) -> Violation:
     told = f"{figures.resources} different resources that are not its own, or not there, within"
     told += f" {_seconds(figures.since, at)}, {figures.successes} of {figures.calls} calls successful"
-    return Verdict("probing", figures.since, at, f"abuse: {told}")
+    return Violation("probing", figures.since, at, f"abuse: {told}")
 
 
 def _seconds(since: int, until: int) -> str:
@@ -105,7 +105,7 @@ def _seconds(since: int, until: int) -> str:
     return "1 second" if seconds == 1 else f"{seconds} seconds"
 
 
-def judge(entries: Iterable[Entry], rules: Abuse) -> Verdict | None:
-    """The first verdict on a token whose calls these are, in the order of time; None where there is none."""
-    trial = Trial(rules)
-    return next((verdict for entry in entries if (verdict := trial.see(entry)) is not None), None)
+def evaluate(entries: Iterable[Entry], rules: Abuse) -> Violation | None:
+    """The first violation on a token whose calls these are, in the order of time; None where there is none."""
+    evaluation = Evaluation(rules)
+    return next((violation for entry in entries if (violation := evaluation.see(entry)) is not None), None)

@@ -42,7 +42,7 @@ class Log(Store):
         """
         raise NotImplementedError
 
-    def look(self) -> bool:
+    def open_existing(self) -> bool:
         """Open it as it is, to be read; False where there is none yet. Raises Failure where it cannot be read."""
         raise NotImplementedError
 
@@ -68,7 +68,7 @@ class LogTable(Log):
                 migrate(database)
             self._prepared = True
 
-    def look(self) -> bool:
+    def open_existing(self) -> bool:
         """Whether there is the table."""
         return self.read(is_made).result()
 
@@ -85,34 +85,34 @@ class LogTable(Log):
         self._store.close()
 
 
-def of(url: str, file: Path | None = None) -> Log:
+def build(url: str, file: Path | None = None) -> Log:
     """The log of the calls of this database; `file` is the setting `activity.file`, which moves it on SQLite."""
     if not url.startswith("sqlite:///"):
         return LogTable(url)
-    from musicsvc.store.activity.log_file import LogFile, place  # noqa: PLC0415 - the driver of the other store
+    from musicsvc.store.activity.log_file import LogFile, default_file  # noqa: PLC0415 - the driver of the other store
 
-    return LogFile(file or place(Path(url.removeprefix("sqlite:///"))))
+    return LogFile(file or default_file(Path(url.removeprefix("sqlite:///"))))
 
 
-def make(url: str, file: Path | None = None) -> None:
+def create(url: str, file: Path | None = None) -> None:
     """Make the log of this database's calls, or bring it to its newest state."""
-    with of(url, file) as log:
+    with build(url, file) as log:
         log.prepare()
 
 
 def check(url: str, file: Path | None = None) -> list[str]:
     """What is wrong with the log of the calls of this database, a line each; none where there is no log yet."""
     try:
-        found = look(url, file)
+        found = problems(url, file)
     except Failure as failure:
         found = [failure.message]
     return [f"activity log: {line}" for line in found]
 
 
-def look(url: str, file: Path | None = None) -> list[str]:
+def problems(url: str, file: Path | None = None) -> list[str]:
     """The same; raises Failure where it cannot be read, Damaged or Outdated where a server puts that right."""
-    with of(url, file) as log:
-        return log.read(problems).result() if log.look() else []
+    with build(url, file) as log:
+        return log.read(schema_problems).result() if log.open_existing() else []
 
 
 def migrate(database: Database) -> list[str]:
@@ -148,7 +148,7 @@ def applied() -> set[str]:
     return {name for (name,) in fetch(f"SELECT name FROM {HISTORY}")}  # noqa: S608 - a constant
 
 
-def problems() -> list[str]:
+def schema_problems() -> list[str]:
     """What is wrong with the log, a line each; inside a unit on the log."""
     found: list[str] = []
     if is_sqlite():

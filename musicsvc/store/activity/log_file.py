@@ -43,7 +43,7 @@ class LogFile(Log):
             if self._store is None:
                 self._store = _opened(self.path)
 
-    def look(self) -> bool:
+    def open_existing(self) -> bool:
         """Open the file as it is; it is neither made nor mended."""
         with self._changing:
             if self._store is None and self.path.exists():
@@ -92,7 +92,7 @@ class LogFile(Log):
             self._store = None
 
 
-def place(data: Path) -> Path:
+def default_file(data: Path) -> Path:
     """The log's file of this database: `activity.db` for `musicsvc.db`, a name of its own for every other."""
     return data.with_name("activity.db" if data.name == "musicsvc.db" else f"{data.stem}-activity.db")
 

@@ -53,7 +53,7 @@ class History:
 
     def _there(self) -> bool:
         """Whether there is a log yet."""
-        self._looked = self._looked or self._log.look()
+        self._looked = self._looked or self._log.open_existing()
         return self._looked
 
 

@@ -49,8 +49,8 @@ async def answered(program: Program, first: int = 0) -> set[str]:
 
 
 def logged(store_url: str) -> list[Entry]:
-    with activity_log.of(store_url) as log:
-        return log.read(lambda: activity_calls.find(limit=10_000)).result() if log.look() else []
+    with activity_log.build(store_url) as log:
+        return log.read(lambda: activity_calls.find(limit=10_000)).result() if log.open_existing() else []
 
 
 async def test_sigterm_flushes_the_log_of_every_worker(serve: Program, store_url: str) -> None:

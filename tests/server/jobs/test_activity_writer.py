@@ -14,7 +14,7 @@ import pytest
 from musicsvc.clock import DAY, MovableClock
 from musicsvc.config import Settings
 from musicsvc.server.jobs import activity_writer as recording
-from musicsvc.server.jobs.activity_writer import ActivityLog
+from musicsvc.server.jobs.activity_writer import ActivityWriter
 from musicsvc.server.request.context import Call
 from musicsvc.store.accounts import security_events, tokens
 from musicsvc.store.activity import calls
@@ -35,7 +35,7 @@ PROXIED = {"X-Forwarded-For": "203.0.113.9", "X-Forwarded-Proto": "https"}
 
 def logged(store: Store, **wanted: Any) -> list[Entry]:
     """What the log holds now, as another process reads it."""
-    with activity_log.of(store.url) as log:
+    with activity_log.build(store.url) as log:
         log.prepare()
         return log.read(lambda: calls.find(calls.Filter(**wanted), limit=100_000)).result()
 
@@ -136,8 +136,8 @@ async def test_nothing_secret_or_hostile_gets_into_the_log(store: Store, clock: 
 
 
 async def test_what_no_parser_lets_through_would_be_made_harmless(store: Store, clock: MovableClock) -> None:
-    log = activity_log.of(store.url)
-    record = ActivityLog(log, store, clock, 90)
+    log = activity_log.build(store.url)
+    record = ActivityWriter(log, store, clock, 90)
     call = Call(1, 0.0, "r\x00\r\n\ud800", "\x1b[2J" * 99, "a" * 999, resource="users/\u202e\x00")
     record(call)
     await record.stop()

@@ -42,7 +42,7 @@ def counts(entries: list[Entry]) -> Counter[tuple[str, int]]:
 
 def logged(store: Store, **wanted: Any) -> list[Entry]:
     """The log as another process reads it."""
-    with activity_log.of(store.url) as log:
+    with activity_log.build(store.url) as log:
         log.prepare()
         return log.read(lambda: activity_calls.find(activity_calls.Filter(**wanted), limit=999)).result()
 

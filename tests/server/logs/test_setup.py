@@ -23,7 +23,7 @@ from musicsvc.clock import MovableClock, isoformat
 from musicsvc.config import Log
 from musicsvc.server.logs import setup as log_setup
 from musicsvc.server.logs.formatting import LONGEST, Lines
-from musicsvc.server.logs.writer import MOST_WAITING, Outlet, Queued
+from musicsvc.server.logs.writer import MOST_WAITING, LogWriter, QueuedLogWriter
 from musicsvc.server.request.context import request_id
 from tests.conftest import NOW
 from tests.support.program import until
@@ -73,7 +73,7 @@ def written(found: logging.LogRecord, *, people: bool) -> bytes:
     """What becomes of the record on its whole way."""
     kept = Kept()
     log_setup.Handler(kept, MovableClock(NOW, speed=0)).emit(found)
-    return Lines(people=people).of(kept[0])
+    return Lines(people=people).render(kept[0])
 
 
 def line(found: logging.LogRecord) -> dict[str, Any]:
@@ -229,31 +229,31 @@ def test_a_server_writes_its_log_on_a_thread_and_a_process_that_forks_has_none(
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is full")
 def test_what_is_lost_is_counted_and_told_once_when_it_works_again(tmp_path: Path, clock: MovableClock) -> None:
     descriptor = os.open("/dev/full", os.O_WRONLY)
-    outlet = Outlet(descriptor, Lines(people=False), clock)
+    writer = LogWriter(descriptor, Lines(people=False), clock)
     for _ in range(3):
-        outlet.put(HELLO)
-    outlet.write([HELLO] * 40)
-    assert outlet.lost == 43
+        writer.put(HELLO)
+    writer.write([HELLO] * 40)
+    assert writer.dropped == 43
     with (tmp_path / "log").open("wb") as file:
         os.dup2(file.fileno(), descriptor)
     for _ in range(2):
-        outlet.put(HELLO)
+        writer.put(HELLO)
     os.close(descriptor)
     found = [json.loads(each) for each in (tmp_path / "log").read_text().splitlines()]
     assert [each["message"] for each in found] == ["hello", "43 log lines were lost: stderr did not take them", "hello"]
-    assert (found[1]["lost"], found[1]["time"], outlet.lost) == (43, isoformat(NOW), 43)
+    assert (found[1]["lost"], found[1]["time"], writer.dropped) == (43, isoformat(NOW), 43)
 
 
 def test_a_reader_that_does_not_read_holds_nobody_up(clock: MovableClock) -> None:
     reading, writing = os.pipe()
-    outlet = Outlet(writing, Lines(people=False), clock)
-    with Queued(outlet) as queued:
+    writer = LogWriter(writing, Lines(people=False), clock)
+    with QueuedLogWriter(writer) as queued:
         began = time.monotonic()
         for _ in range(2 * MOST_WAITING):
             queued.put(HELLO)
         assert time.monotonic() - began < 5
-        until(lambda: outlet.lost > 0)
-        lost = outlet.lost
+        until(lambda: writer.dropped > 0)
+        lost = writer.dropped
         os.set_blocking(reading, False)
         got: list[dict[str, Any]] = []
         rest = b""
@@ -280,11 +280,11 @@ def _available(reading: int) -> Iterator[bytes]:
 
 def test_a_process_without_threads_waits_for_no_reader(clock: MovableClock) -> None:
     reading, writing = os.pipe()
-    outlet = Outlet(writing, Lines(people=False), clock)
+    writer = LogWriter(writing, Lines(people=False), clock)
     for _ in range(2000):
-        outlet.put(HELLO | {"more": "x" * 100})
-    assert outlet.lost > 0
+        writer.put(HELLO | {"more": "x" * 100})
+    assert writer.dropped > 0
     os.close(reading)
-    outlet.put(HELLO)  # nobody will ever read it
+    writer.put(HELLO)  # nobody will ever read it
     os.close(writing)
-    outlet.put(HELLO)
+    writer.put(HELLO)

@@ -168,7 +168,7 @@ async def test_registrations_that_find_no_capacity_count_to_no_limit(
         assert '"register";r=2;' in last.headers["RateLimit"]
         figures = await scraped(anonymous)
     assert (total(figures, REFUSED, limit="busy"), total(figures, REFUSED, limit="register")) == (5, 0)
-    with activity_log.of(store.url) as log:
+    with activity_log.build(store.url) as log:
         log.prepare()
         (entry,) = log.read(lambda: calls.find(calls.Filter(request_id=f"register-{full}"), limit=9)).result()
     assert (entry.status, entry.retry_after) == (503, None)

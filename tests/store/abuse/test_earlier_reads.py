@@ -43,7 +43,7 @@ def call(resource: str, status: int, at: int = NOW, **more: Any) -> Entry:
 
 @pytest.fixture
 def log(store: Store) -> Iterator[Log]:
-    with activity_log.of(store.url) as opened:
+    with activity_log.build(store.url) as opened:
         opened.prepare()
         yield opened
 
@@ -130,4 +130,4 @@ def test_calls_that_were_logged_before_are_marked_by_what_they_concern(new_datab
 
         assert [(entry.route, entry.resource, entry.private) for entry in calls.find(limit=20)] == rows
         assert {(entry.calls, entry.is_count) for entry in calls.find(limit=20)} == {(1, False)}
-        assert activity_log.problems() == []
+        assert activity_log.schema_problems() == []

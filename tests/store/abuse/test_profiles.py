@@ -18,10 +18,10 @@ LIMITS = {"ours": SlidingWindow, "fixed windows": FixedWindow, "a bucket": Bucke
 HONEST, ATTACKS = profiles("honest"), profiles("attacks")
 
 
-def judged(entries: list[Entry]) -> rules.Verdict | None:
-    """The verdict on all calls of an account, whose own reads are all the log knows."""
+def evaluated(entries: list[Entry]) -> rules.Violation | None:
+    """The violation on all calls of an account, whose own reads are all the log knows."""
     known = earlier_reads.read_before_in(entries, entries)
-    return rules.judge(earlier_reads.without(entries, known), RULES)
+    return rules.evaluate(earlier_reads.without(entries, known), RULES)
 
 
 def refusals_passed(entries: list[Entry]) -> int | None:
@@ -64,19 +64,19 @@ def test_there_are_enough_of_them_and_each_has_a_name_and_a_sentence() -> None:
 @pytest.mark.parametrize("limit", LIMITS.values(), ids=LIMITS)
 @pytest.mark.parametrize("profile", HONEST, ids=lambda each: each.name)
 def test_an_honest_client_is_never_punished(profile: Profile, limit: type[Limit]) -> None:
-    assert judged(profile.entries(limit())) is None
+    assert evaluated(profile.entries(limit())) is None
 
 
 @pytest.mark.parametrize("limit", LIMITS.values(), ids=LIMITS)
 @pytest.mark.parametrize("profile", ATTACKS, ids=lambda each: each.name)
 def test_an_attack_is_punished_within_a_minute_of_passing_the_threshold(profile: Profile, limit: type[Limit]) -> None:
     entries = profile.entries(limit())
-    verdict = judged(entries)
-    assert verdict is not None
-    assert verdict.rule == profile.rule
-    passed = probes_passed(entries) if verdict.rule == "probing" else refusals_passed(entries)
+    violation = evaluated(entries)
+    assert violation is not None
+    assert violation.rule == profile.rule
+    passed = probes_passed(entries) if violation.rule == "probing" else refusals_passed(entries)
     assert passed is not None
-    assert passed <= verdict.at <= passed + SOON
+    assert passed <= violation.at <= passed + SOON
 
 
 def test_to_the_letter_the_threshold_would_punish_clients_that_obey() -> None:

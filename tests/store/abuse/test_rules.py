@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from musicsvc.clock import SECOND
 from musicsvc.config import Abuse
 from musicsvc.store.abuse import rules as abuse_rules
-from musicsvc.store.abuse.rules import Trial, Verdict
+from musicsvc.store.abuse.rules import Evaluation, Violation
 from musicsvc.store.activity.calls import Entry
 from tests.support.traffic import BEGAN, Bucket, Client, FixedWindow, Limit, Profile, SlidingWindow
 
@@ -42,95 +42,95 @@ def probes(amount: int, *, every: float = 1.0, start: float = 0) -> list[Entry]:
     return [call(start + number * every, 404, f"playlists/{number}") for number in range(amount)]
 
 
-def judged(*calls: list[Entry], rules: Abuse = RULES) -> Verdict | None:
-    return abuse_rules.judge(sorted(chain(*calls), key=lambda entry: entry.at), rules)
+def evaluated(*calls: list[Entry], rules: Abuse = RULES) -> Violation | None:
+    return abuse_rules.evaluate(sorted(chain(*calls), key=lambda entry: entry.at), rules)
 
 
 def test_a_hundred_refusals_without_a_pause_are_too_many_and_the_reason_says_so() -> None:
-    verdict = judged(refusals(40, every=0.3))
-    assert verdict is not None
-    assert verdict.rule == "excessive"
-    assert verdict.reason == (
+    violation = evaluated(refusals(40, every=0.3))
+    assert violation is not None
+    assert violation.rule == "excessive"
+    assert violation.reason == (
         "abuse: 100 requests refused with 429 within 30 seconds, without a pause as told by Retry-After"
     )
-    assert (verdict.since, verdict.at) == (BEGAN, BEGAN + round(29.7 * SECOND))
-    assert judged(refusals(29.5, every=0.3)) is None
+    assert (violation.since, violation.at) == (BEGAN, BEGAN + round(29.7 * SECOND))
+    assert evaluated(refusals(29.5, every=0.3)) is None
 
 
 def test_refusals_are_counted_over_five_minutes() -> None:
-    assert judged(refusals(900, every=2.9, retry_after=600)) is not None
-    assert judged(refusals(900, every=3.1, retry_after=600)) is None
+    assert evaluated(refusals(900, every=2.9, retry_after=600)) is not None
+    assert evaluated(refusals(900, every=3.1, retry_after=600)) is None
 
 
 def test_a_pause_as_told_forgives() -> None:
     run = refusals(9.9, every=0.1, retry_after=20)
     again = [entry for start in (30, 60, 90) for entry in refusals(9.9, every=0.1, start=start, retry_after=20)]
-    assert judged(run, again) is None
+    assert evaluated(run, again) is None
     too_early = [entry for start in (20, 40, 60) for entry in refusals(9.9, every=0.1, start=start, retry_after=20)]
-    assert judged(run, too_early) is not None
+    assert evaluated(run, too_early) is not None
 
 
 def test_what_was_in_flight_when_the_limit_was_met_is_forgiven_with_the_pause_after_it() -> None:
-    assert judged(refusals(0.99, every=0.01), refusals(0.99, every=0.01, start=60)) is None
-    assert judged(refusals(1.01, every=0.01)) is not None
+    assert evaluated(refusals(0.99, every=0.01), refusals(0.99, every=0.01, start=60)) is None
+    assert evaluated(refusals(1.01, every=0.01)) is not None
 
 
 def test_one_client_in_ten_refusals_may_pause_for_itself() -> None:
     def clients(many: int) -> list[Entry]:
         return [call(number * 0.1 + turn * 2.1, 429, retry_after=2) for number in range(many) for turn in range(100)]
 
-    assert judged(clients(10)) is None
-    assert judged(clients(20)) is not None
-    assert judged(clients(20), rules=Abuse(refusals=200)) is None
+    assert evaluated(clients(10)) is None
+    assert evaluated(clients(20)) is not None
+    assert evaluated(clients(20), rules=Abuse(refusals=200)) is None
 
 
 def test_a_refusal_without_retry_after_asks_for_a_second() -> None:
-    assert judged([call(at * 1.1, 429, retry_after=None) for at in range(300)]) is None
-    assert judged([call(at * 0.05, 429, retry_after=None) for at in range(300)]) is not None
+    assert evaluated([call(at * 1.1, 429, retry_after=None) for at in range(300)]) is None
+    assert evaluated([call(at * 0.05, 429, retry_after=None) for at in range(300)]) is not None
 
 
 def test_paging_makes_the_reason_plainer_and_is_no_rule_of_its_own() -> None:
     pages = [call(at * 0.2, route="/api/v1/albums") for at in range(300)]
-    assert judged(pages) is None
-    verdict = judged(pages, refusals(20, every=0.1, start=60))
-    assert verdict is not None
-    assert verdict.rule == "scraping"
-    assert verdict.reason.endswith("Retry-After, while paging through /api/v1/albums")
+    assert evaluated(pages) is None
+    violation = evaluated(pages, refusals(20, every=0.1, start=60))
+    assert violation is not None
+    assert violation.rule == "scraping"
+    assert violation.reason.endswith("Retry-After, while paging through /api/v1/albums")
     single = [call(at * 0.2, resource=f"tracks/{at}") for at in range(320)]
-    assert (judged(pages, single, refusals(20, every=0.1, start=60)) or verdict).rule == "excessive"
+    assert (evaluated(pages, single, refusals(20, every=0.1, start=60)) or violation).rule == "excessive"
 
 
 def test_a_list_whose_pages_were_refused_was_not_paged_through() -> None:
     some = [call(number / 10, route="/api/v1/albums") for number in range(abuse_rules.PAGES - 1)]
-    verdict = judged(some, refusals(40, every=0.3, start=5, route="/api/v1/albums"))
-    assert verdict is not None
-    assert verdict.rule == "excessive"
+    violation = evaluated(some, refusals(40, every=0.3, start=5, route="/api/v1/albums"))
+    assert violation is not None
+    assert violation.rule == "excessive"
 
 
 def test_fifty_different_resources_in_a_minute_are_too_many_and_the_reason_says_so() -> None:
-    verdict = judged(probes(60))
-    assert verdict is not None
-    assert verdict == Verdict(
+    violation = evaluated(probes(60))
+    assert violation is not None
+    assert violation == Violation(
         "probing",
         BEGAN,
         BEGAN + 49 * SECOND,
         "abuse: 50 different resources that are not its own, or not there, within 49 seconds, 0 of 50 calls successful",
     )
-    assert judged(probes(49)) is None
-    assert judged(probes(500, every=60 / 49)) is None
-    assert judged(probes(500, every=60 / 51)) is not None
+    assert evaluated(probes(49)) is None
+    assert evaluated(probes(500, every=60 / 49)) is None
+    assert evaluated(probes(500, every=60 / 51)) is not None
 
 
 def test_the_same_resource_counts_once() -> None:
-    assert judged([entry._replace(resource="playlists/1") for entry in probes(60)]) is None
-    assert judged([entry._replace(status=403) for entry in probes(30)], probes(30, start=31)) is None
+    assert evaluated([entry._replace(resource="playlists/1") for entry in probes(60)]) is None
+    assert evaluated([entry._replace(status=403) for entry in probes(30)], probes(30, start=31)) is None
 
 
 def test_a_tenth_of_successes_acquits() -> None:
     successes = [call(0.5 + at) for at in range(6)]
-    assert judged(probes(50), successes) is None
-    assert judged(probes(55), successes) is not None
-    assert judged(probes(60), rules=Abuse(probe_success_percent=0)) is None
+    assert evaluated(probes(50), successes) is None
+    assert evaluated(probes(55), successes) is not None
+    assert evaluated(probes(60), rules=Abuse(probe_success_percent=0)) is None
 
 
 @pytest.mark.parametrize(
@@ -145,20 +145,20 @@ def test_a_tenth_of_successes_acquits() -> None:
     ],
 )
 def test_what_does_not_count(harmless: dict[str, Any]) -> None:
-    assert judged([entry._replace(**harmless) for entry in probes(200, every=0.1)]) is None
+    assert evaluated([entry._replace(**harmless) for entry in probes(200, every=0.1)]) is None
 
 
 def test_what_does_not_count_does_not_dilute_either() -> None:
     noise = [call(0.3 + at * 0.2, status) for at in range(200) for status in (404, 429, 499, 503)]
-    assert judged(probes(60), [entry._replace(retry_after=1) for entry in noise]) is not None
+    assert evaluated(probes(60), [entry._replace(retry_after=1) for entry in noise]) is not None
 
 
 def test_a_trial_knows_how_near_it_came() -> None:
-    trial = Trial(RULES)
+    evaluation = Evaluation(RULES)
     for entry in [*probes(31, every=0.1), *refusals(20, every=0.4, start=100)]:
-        assert trial.see(entry) is None
-    assert (trial.probed.resources, trial.probed.calls, trial.probed.successes) == (31, 31, 0)
-    assert (trial.refused.refused, trial.refused.early) == (50, 40)
+        assert evaluation.see(entry) is None
+    assert (evaluation.probed.resources, evaluation.probed.calls, evaluation.probed.successes) == (31, 31, 0)
+    assert (evaluation.refused.refused, evaluation.refused.early) == (50, 40)
 
 
 limits = st.builds(
@@ -186,7 +186,7 @@ def clients(on_429: st.SearchStrategy[float], steps: list[dict[str, Any]]) -> st
 
 @given(st.lists(clients(st.just(1.0), OWN_STEPS), min_size=1, max_size=3), limits)
 def test_who_pauses_as_told_and_asks_for_its_own_is_never_punished(sharing: list[Client], limit: Limit) -> None:
-    assert abuse_rules.judge(Profile("obedient", "", sharing).entries(limit), RULES) is None
+    assert abuse_rules.evaluate(Profile("obedient", "", sharing).entries(limit), RULES) is None
 
 
 ANY_STEPS = [*OWN_STEPS, {"ask": f"GET {PLAYLIST}", "ids": "new", "status": 404, "times": 10}]
@@ -197,9 +197,9 @@ LOW = Abuse(refusals=10, refusal_seconds=60, probes=8, probe_seconds=20)
 @given(clients(st.floats(0, 1), ANY_STEPS), limits, st.lists(st.floats(0, 1), max_size=8))
 def test_in_batches_the_verdict_is_the_same_as_at_once(client: Client, limit: Limit, cuts: list[float]) -> None:
     entries = Profile("anybody", "", [client]).entries(limit)
-    verdict = abuse_rules.judge(entries, LOW)
-    trial = Trial(LOW)
-    decisive = next((number for number, entry in enumerate(entries) if trial.see(entry)), len(entries))
+    violation = abuse_rules.evaluate(entries, LOW)
+    evaluation = Evaluation(LOW)
+    decisive = next((number for number, entry in enumerate(entries) if evaluation.see(entry)), len(entries))
     for cut in cuts:
         known = round(cut * len(entries))
-        assert abuse_rules.judge(entries[:known], LOW) == (verdict if known > decisive else None)
+        assert abuse_rules.evaluate(entries[:known], LOW) == (violation if known > decisive else None)

@@ -38,7 +38,7 @@ PLAIN = Entry(
 
 @pytest.fixture
 def log(store: Store) -> Iterator[Log]:
-    with activity_log.of(store.url) as opened:
+    with activity_log.build(store.url) as opened:
         opened.prepare()
         yield opened
 
@@ -150,14 +150,14 @@ def test_old_entries_go_a_slice_at_a_time(log: Log) -> None:
 
 
 def test_the_log_has_no_problems_and_its_table_is_as_the_model_says(log: Log) -> None:
-    assert log.read(activity_log.problems).result() == []
+    assert log.read(activity_log.schema_problems).result() == []
 
 
 def test_a_dropped_index_is_a_problem_and_a_log_that_is_not_there_is_none(store: Store) -> None:
     if store.url.startswith("sqlite:///"):
         assert activity_log.check(store.url) == []
-    activity_log.make(store.url)
-    with activity_log.of(store.url) as log:
+    activity_log.create(store.url)
+    with activity_log.build(store.url) as log:
         log.prepare()
         log.write(lambda: binding.current().execute_sql("DROP INDEX activity_address") and None).result()
 
@@ -166,19 +166,19 @@ def test_a_dropped_index_is_a_problem_and_a_log_that_is_not_there_is_none(store:
 
 @sqlite
 def test_a_log_that_cannot_be_read_is_a_problem(store: Store, tmp_path: Path) -> None:
-    activity_log.make(store.url, tmp_path / "calls.db")
+    activity_log.create(store.url, tmp_path / "calls.db")
     for damage in ("torn", "newer"):
         spoil(tmp_path / "calls.db", damage)
         (problem,) = activity_log.check(store.url, tmp_path / "calls.db")
         assert problem.startswith("activity log: ")
         (tmp_path / "calls.db").unlink()
-        activity_log.make(store.url, tmp_path / "calls.db")
+        activity_log.create(store.url, tmp_path / "calls.db")
 
 
 @sqlite
 def test_the_file_is_made_where_it_is_missing_and_for_its_owner_alone(store: Store, tmp_path: Path) -> None:
     file = tmp_path / "other disk" / "calls.db"
-    with activity_log.of(store.url, file) as log:
+    with activity_log.build(store.url, file) as log:
         log.prepare()
         log.prepare()
         write(log, PLAIN)
@@ -190,10 +190,10 @@ def test_the_file_is_made_where_it_is_missing_and_for_its_owner_alone(store: Sto
 
 @sqlite
 def test_databases_of_one_folder_have_logs_of_their_own() -> None:
-    from musicsvc.store.activity.log_file import place  # noqa: PLC0415 - SQLite's
+    from musicsvc.store.activity.log_file import default_file  # noqa: PLC0415 - SQLite's
 
-    assert place(Path("data/musicsvc.db")) == Path("data/activity.db")
-    assert place(Path("data/other.db")) == Path("data/other-activity.db")
+    assert default_file(Path("data/musicsvc.db")) == Path("data/activity.db")
+    assert default_file(Path("data/other.db")) == Path("data/other-activity.db")
 
 
 @sqlite
@@ -202,13 +202,13 @@ def test_a_damaged_log_is_kept_aside_and_a_new_one_begun(
     store: Store, tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     file = tmp_path / "activity.db"
-    with activity_log.of(store.url, file) as log:
+    with activity_log.build(store.url, file) as log:
         log.prepare()
         write(log, *[PLAIN] * 2_000)
     spoil(file, damage)
     before = file.read_bytes()
 
-    with activity_log.of(store.url, file) as log:
+    with activity_log.build(store.url, file) as log:
         log.prepare()
         write(log, PLAIN)
         assert found(log) == [PLAIN]
@@ -231,7 +231,7 @@ def spoil(file: Path, damage: str) -> None:
 @sqlite
 def test_damage_that_shows_while_it_is_written_ends_in_a_new_file(store: Store, tmp_path: Path) -> None:
     file = tmp_path / "activity.db"
-    with activity_log.of(store.url, file) as log, activity_log.of(store.url, file) as other:
+    with activity_log.build(store.url, file) as log, activity_log.build(store.url, file) as other:
         log.prepare()
         other.prepare()
 
@@ -247,7 +247,7 @@ def test_damage_that_shows_while_it_is_written_ends_in_a_new_file(store: Store, 
 @sqlite
 def test_a_file_that_went_away_is_made_anew_by_the_next_preparation(store: Store, tmp_path: Path) -> None:
     file = tmp_path / "activity.db"
-    with activity_log.of(store.url, file) as log:
+    with activity_log.build(store.url, file) as log:
         log.prepare()
         file.unlink()
         with pytest.raises(Failure):
@@ -270,10 +270,10 @@ def test_the_database_itself_and_those_of_other_programs_are_left_alone(store: S
     for file in (data, other):
         before = file.read_bytes()
         with pytest.raises(Failure, match="is no activity log, and is left alone"):
-            activity_log.of(store.url, file).prepare()
+            activity_log.build(store.url, file).prepare()
         assert file.read_bytes() == before
 
-    with activity_log.of(store.url) as log:
+    with activity_log.build(store.url) as log:
         log.prepare()
     with pytest.raises(Failure, match="belongs to another program"):
         files.examine(data.with_name("activity.db"))

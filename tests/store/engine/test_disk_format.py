@@ -24,7 +24,7 @@ def test_a_file_says_what_it_is(template: databases.Template, store: Store) -> N
     file = files.path_of(store.url)
     assert file is not None
     assert file.read_bytes()[68:72] == b"MSVC"
-    assert log_file.place(file).read_bytes()[68:72] == b"MSVL"
+    assert log_file.default_file(file).read_bytes()[68:72] == b"MSVL"
 
 
 def test_plays_lie_by_half_minutes_days_and_blocks_of_32_days(store: Store) -> None:
