@@ -25,7 +25,7 @@ def fill(world: World) -> None:
     _add_artists(world)
     _add_albums(world)
     _add_tracks(world)
-    _add_reactions(world)
+    _add_likes(world)
     _add_comments(world)
 
 
@@ -118,7 +118,7 @@ def _track_values(number: int) -> Row:
     }
 
 
-def _add_reactions(world: World) -> None:
+def _add_likes(world: World) -> None:
     """More likes than any track has plays, more reposts than likes."""
     for number, track in enumerate(world.tracks[:12]):
         track["likes"], track["reposts"] = 9 + number % 4, 13 + number % 5

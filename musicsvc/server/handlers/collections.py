@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from musicsvc.server.shapes import catalog
-from musicsvc.server.shapes import messaging as shapes
+from musicsvc.server.shapes import collections as shapes
 from musicsvc.server.shapes.envelope import JSON, Site, ok, paginator
 from musicsvc.store.catalog import tracks
 from musicsvc.store.playlists import collections
@@ -29,13 +29,13 @@ def create(body: CollectionIn, caller: Identity, site: Site, now: int, answer: B
 def index(query: Pages, caller: Identity, site: Site) -> JSON:
     """List the caller's collections, newest first, without their tracks."""
     found = collections.listing(query.at(), actor=caller)
-    return ok(pagination=paginator(found, [shapes.collection_listed(row, site) for row in found.rows]))
+    return ok(pagination=paginator(found, [shapes.listed(row, site) for row in found.rows]))
 
 
 def show(subject: CollectionRow, site: Site, answer: Builder) -> JSON:
     """Read one of the caller's collections."""
     contents = answer.array(subject.track_ids, tracks.measure_nested, _tracks)
-    return ok(collection=shapes.collection(subject, contents, site))
+    return ok(collection=shapes.full(subject, contents, site))
 
 
 def _tracks(ids: Sequence[int]) -> list[JSON]:

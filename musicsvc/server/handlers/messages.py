@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from musicsvc.server.shapes import messaging as shapes
+from musicsvc.server.shapes import messages as shapes
 from musicsvc.server.shapes.envelope import JSON, Site, ok, paginator
 from musicsvc.store.messaging import messages
 
 if TYPE_CHECKING:
     from musicsvc.server.schemas.fields import Pages
-    from musicsvc.server.schemas.messaging import ConversationIn, MessageIn
+    from musicsvc.server.schemas.messages import ConversationIn, MessageIn
     from musicsvc.store.accounts.tokens import Identity
     from musicsvc.store.messaging.messages import ConversationRow
 

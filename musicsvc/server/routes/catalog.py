@@ -1,11 +1,11 @@
 """Albums, tracks with their comments, likes and reposts, artists, genres."""
 
-from musicsvc.server.handlers import albums, artists, comments, genres, reactions, tracks
+from musicsvc.server.handlers import albums, artists, comments, genres, likes, tracks
 from musicsvc.server.routes.paths import V1
 from musicsvc.server.routes.route import Access, Route
-from musicsvc.server.schemas import answers
+from musicsvc.server.schemas import answers, catalog
 from musicsvc.server.schemas.catalog import AlbumIn, AlbumPages, AlbumParts, ArtistIn, TrackIn
-from musicsvc.server.schemas.comments import CommentIn, OneComment
+from musicsvc.server.schemas.comments import Comment, CommentIn, OneComment
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.store.catalog import albums as album_store
 from musicsvc.store.catalog import artists as artist_store
@@ -17,40 +17,40 @@ PUBLIC = Access.PUBLIC
 # fmt: off
 ROUTES: tuple[Route, ...] = (
     Route("GET", f"{V1}/albums", albums.index, PUBLIC, query=AlbumPages, nests_tracks=True,
-          answer=answers.OfAlbums[answers.Album], public_answer=answers.OfAlbums[answers.AlbumPublic]),
-    Route("POST", f"{V1}/albums", albums.create, status=201, body=AlbumIn, answer=answers.OneAlbum[answers.Album]),
+          answer=catalog.OfAlbums[catalog.Album], public_answer=catalog.OfAlbums[catalog.AlbumPublic]),
+    Route("POST", f"{V1}/albums", albums.create, status=201, body=AlbumIn, answer=catalog.OneAlbum[catalog.Album]),
     Route("GET", f"{V1}/albums/{{id}}", albums.show, PUBLIC, find=album_store.get, query=AlbumParts,
-          answer=answers.OneAlbum[answers.Album], public_answer=answers.OneAlbum[answers.AlbumPublic]),
-    Route("POST", f"{V1}/tracks", tracks.create, status=201, body=TrackIn, answer=answers.OneTrack[answers.Track]),
+          answer=catalog.OneAlbum[catalog.Album], public_answer=catalog.OneAlbum[catalog.AlbumPublic]),
+    Route("POST", f"{V1}/tracks", tracks.create, status=201, body=TrackIn, answer=catalog.OneTrack[catalog.Track]),
     Route("GET", f"{V1}/tracks/{{id}}", tracks.show, PUBLIC, find=track_store.get, extension=True,
-          answer=answers.OneTrack[answers.Track], public_answer=answers.OneTrack[answers.TrackPublic]),
+          answer=catalog.OneTrack[catalog.Track], public_answer=catalog.OneTrack[catalog.TrackPublic]),
     Route("GET", f"{V1}/tracks/{{id}}/comments", comments.index, find=track_store.known, query=Pages,
-          answer=answers.Paged[answers.Comment]),
+          answer=answers.Paged[Comment]),
     Route("POST", f"{V1}/tracks/{{id}}/comments", comments.create, status=201, find=track_store.known, body=CommentIn,
           extension=True, answer=OneComment),
     Route("DELETE", f"{V1}/comments/{{id}}", comments.delete, find=comment_store.removable, extension=True,
           answer=answers.Success),
-    Route("POST", f"{V1}/tracks/{{id}}/like", reactions.like, find=track_store.known, extension=True,
+    Route("POST", f"{V1}/tracks/{{id}}/like", likes.like, find=track_store.known, extension=True,
           answer=answers.Success),
-    Route("POST", f"{V1}/tracks/{{id}}/unlike", reactions.unlike, find=track_store.known, extension=True,
+    Route("POST", f"{V1}/tracks/{{id}}/unlike", likes.unlike, find=track_store.known, extension=True,
           answer=answers.Success),
-    Route("POST", f"{V1}/tracks/{{id}}/repost", reactions.repost, find=track_store.known, extension=True,
+    Route("POST", f"{V1}/tracks/{{id}}/repost", likes.repost, find=track_store.known, extension=True,
           answer=answers.Success),
-    Route("POST", f"{V1}/tracks/{{id}}/unrepost", reactions.unrepost, find=track_store.known, extension=True,
+    Route("POST", f"{V1}/tracks/{{id}}/unrepost", likes.unrepost, find=track_store.known, extension=True,
           answer=answers.Success),
     Route("GET", f"{V1}/tracks/{{id}}/fingerprint/status", tracks.fingerprint_status, find=track_store.get,
-          answer=answers.Fingerprint),
+          answer=catalog.Fingerprint),
     Route("GET", f"{V1}/artists", artists.index, PUBLIC, query=AlbumPages,
-          answer=answers.OfArtists[answers.Artist], public_answer=answers.OfArtists[answers.ArtistPublic]),
+          answer=catalog.OfArtists[catalog.Artist], public_answer=catalog.OfArtists[catalog.ArtistPublic]),
     Route("POST", f"{V1}/artists", artists.create, status=201, body=ArtistIn,
-          answer=answers.OneArtist[answers.Artist]),
+          answer=catalog.OneArtist[catalog.Artist]),
     Route("GET", f"{V1}/artists/{{id}}", artists.show, PUBLIC, find=artist_store.get, extension=True,
-          answer=answers.OneArtist[answers.Artist], public_answer=answers.OneArtist[answers.ArtistPublic]),
+          answer=catalog.OneArtist[catalog.Artist], public_answer=catalog.OneArtist[catalog.ArtistPublic]),
     Route("GET", f"{V1}/artists/{{id}}/albums", artists.list_albums, PUBLIC, find=artist_store.get, query=Pages,
-          nests_tracks=True, answer=answers.Paged[answers.Album], public_answer=answers.Paged[answers.AlbumPublic]),
+          nests_tracks=True, answer=answers.Paged[catalog.Album], public_answer=answers.Paged[catalog.AlbumPublic]),
     Route("GET", f"{V1}/artists/{{id}}/tracks", artists.list_tracks, PUBLIC, find=artist_store.get, query=Pages,
-          answer=answers.Paged[answers.Track], public_answer=answers.Paged[answers.TrackPublic]),
+          answer=answers.Paged[catalog.Track], public_answer=answers.Paged[catalog.TrackPublic]),
     Route("GET", f"{V1}/genres", genres.index, PUBLIC, query=Pages, extension=True,
-          answer=answers.Paged[answers.Genre], public_answer=answers.Paged[answers.Genre]),
+          answer=answers.Paged[catalog.Genre], public_answer=answers.Paged[catalog.Genre]),
 )
 # fmt: on

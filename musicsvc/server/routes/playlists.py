@@ -5,7 +5,8 @@ from functools import partial
 from musicsvc.server.handlers import invites, playlists
 from musicsvc.server.routes.paths import V1
 from musicsvc.server.routes.route import Route
-from musicsvc.server.schemas.answers import Paged, Success, Track
+from musicsvc.server.schemas.answers import Paged, Success
+from musicsvc.server.schemas.catalog import Track
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.schemas.playlists import (
     Invited,

@@ -1,16 +1,32 @@
 """The table of endpoints: a path that is not in it does not exist."""
 
-from musicsvc.server.routes import art, catalog, exports, insights, messaging, people, playlists, plays, service
+from musicsvc.server.routes import (
+    art,
+    catalog,
+    collections,
+    documents,
+    exports,
+    health,
+    insights,
+    messages,
+    notifications,
+    playlists,
+    plays,
+    users,
+)
 from musicsvc.server.routes.route import Route
 
 ROUTES: tuple[Route, ...] = (
-    *people.ROUTES,
+    *users.ROUTES,
     *catalog.ROUTES,
     *playlists.ROUTES,
     *plays.ROUTES,
-    *messaging.ROUTES,
+    *collections.ROUTES,
+    *messages.ROUTES,
+    *notifications.ROUTES,
     *art.ROUTES,
     *insights.ROUTES,
     *exports.ROUTES,
-    *service.ROUTES,
+    *documents.ROUTES,
+    *health.ROUTES,
 )

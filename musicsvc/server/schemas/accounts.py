@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationInfo, field_validator
 
+from musicsvc.server.schemas.answers import Success, UserSummary
 from musicsvc.server.schemas.fields import Body, Secret, Text
 from musicsvc.store.accounts import email_addresses, passwords, users
 
@@ -43,3 +44,15 @@ class RegisterIn(Body):
         if "email" not in faults and users.is_taken(sent["email"]):
             return {"email": users.TAKEN}
         return {}
+
+
+class RegisteredUser(UserSummary):
+    """A new account; the token is there only where `token_name` was sent."""
+
+    access_token: str = Field("", examples=["msvc_" + "0" * 46])
+
+
+class Registered(Success):
+    """The new account."""
+
+    user: RegisteredUser

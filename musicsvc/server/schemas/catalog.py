@@ -1,11 +1,12 @@
-"""Bodies and queries of artists, albums and tracks (docs/api.md, Artists, albums, tracks)."""
+"""Bodies, queries and answers of artists, albums and tracks (docs/api.md, Artists, albums, tracks)."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Generic, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, WithJsonSchema
 
+from musicsvc.server.schemas.answers import Answer, Date, Paginator, Success, T, Timestamp, Uri
 from musicsvc.server.schemas.currencies import CODES
 from musicsvc.server.schemas.fields import (
     TRIMMED,
@@ -16,7 +17,7 @@ from musicsvc.server.schemas.fields import (
     Pages,
     Query,
     ReleaseDate,
-    Tag,
+    TagName,
     Url,
     unrepeated,
 )
@@ -61,7 +62,7 @@ def _parts(value: Any) -> Any:
     return frozenset(filter(None, names))
 
 
-Genre = Annotated[Tag, AfterValidator(_has_slug), Field(examples=["Baroque"])]
+GenreName = Annotated[TagName, AfterValidator(_has_slug), Field(examples=["Baroque"])]
 Currency = Annotated[
     str,
     StringConstraints(strict=True, strip_whitespace=True),
@@ -77,7 +78,7 @@ Key = Annotated[Literal["C", "C#", "D", "D#", "E", "F", "F#", "G", "G#", "A", "A
 Scale = Annotated[Literal["Major", "Minor"], TRIMMED]
 Licensing = Annotated[Literal["non_exclusive_only", "both", "exclusive_only"], TRIMMED]
 Exclusive = Annotated[Literal["available", "not_available", "sold"], TRIMMED]
-Tags = Annotated[list[Tag], Field(max_length=20, examples=[["keyboard", "teaching"]])]
+Tags = Annotated[list[TagName], Field(max_length=20, examples=[["keyboard", "teaching"]])]
 
 
 class ArtistIn(Body):
@@ -116,7 +117,7 @@ class TrackIn(Body):
         AfterValidator(unrepeated),
     ]
     description: Description | None = Field(None, examples=["Long thought to be by another hand."])
-    genre: Genre | None = None
+    genre: GenreName | None = None
     image: Url | None = None
     release_date: ReleaseDate | None = None
     album_id: Id | None = Field(
@@ -145,3 +146,153 @@ class AlbumPages(Pages):
     """Pages of albums and artists, whose size the original specification calls `per_page`."""
 
     size_name: ClassVar[str] = "per_page"
+
+
+class Genre(Answer):
+    """A genre; `name` is its slug."""
+
+    id: int
+    name: str = Field(examples=["ragtime"])
+    display_name: str = Field(examples=["Ragtime"])
+    model_type: Literal["genre"]
+
+
+class Tag(Answer):
+    """A free word."""
+
+    id: int
+    name: str = Field(examples=["syncopated"])
+
+
+class ArtistNested(Answer):
+    """An artist within another resource."""
+
+    id: int
+    name: str = Field(examples=["Scott Joplin"])
+    image_small: Uri | None
+    verified: bool
+
+
+class ArtistPublic(Answer):
+    """An artist without a token."""
+
+    id: int
+    name: str = Field(examples=["Scott Joplin"])
+    model_type: Literal["artist"]
+
+
+class Artist(ArtistNested):
+    """An artist with a token."""
+
+    model_type: Literal["artist"]
+    created_at: Timestamp
+    albums_count: int
+    tracks_count: int
+
+
+class TrackNested(Answer):
+    """A track within another resource."""
+
+    id: int
+    name: str = Field(examples=["Maple Leaf Rag"])
+    release_date: Date | None
+    image: Uri | None
+    duration: int = Field(examples=[184_250], description="Milliseconds.")
+    description: str | None = Field(examples=["The one that paid the rent."])
+    artists: list[ArtistNested]
+
+
+class TrackPublic(Answer):
+    """A track without a token."""
+
+    id: int
+    name: str = Field(examples=["Maple Leaf Rag"])
+    image: Uri | None
+    created_at: Timestamp
+    model_type: Literal["track"]
+    duration_text: str = Field(examples=["3:04"], description="`m:ss`, from one hour on `h:mm:ss`.")
+
+
+class Track(TrackNested):
+    """A track with a token."""
+
+    model_type: Literal["track"]
+    created_at: Timestamp
+    duration_text: str = Field(examples=["3:04"], description="`m:ss`, from one hour on `h:mm:ss`.")
+    bpm: int | None = Field(examples=[100])
+    key: str | None = Field(examples=["G#"])
+    scale: Literal["Major", "Minor"] | None = Field(examples=["Major"])
+    plays: int
+    likes_count: int
+    reposts_count: int
+    price: float | None = Field(examples=[12.5])
+    currency: str = Field(examples=["USD"])
+    licensing_type: Literal["non_exclusive_only", "both", "exclusive_only"]
+    exclusive_status: Literal["available", "not_available", "sold"]
+    exclusive_price: float | None = Field(examples=[None])
+    genres: list[Genre]
+    tags: list[Tag]
+    album_id: int | None
+
+
+class AlbumPublic(Answer):
+    """An album without a token."""
+
+    id: int
+    name: str = Field(examples=["Das Wohltemperierte Klavier"])
+    model_type: Literal["album"]
+    image: Uri | None
+    release_date: Date | None
+
+
+class Album(Answer):
+    """An album with a token; genres and tags where `with` asks for them."""
+
+    id: int
+    name: str = Field(examples=["Das Wohltemperierte Klavier"])
+    image: Uri | None
+    release_date: Date | None
+    description: str | None = Field(examples=["Book one."])
+    tracks: list[TrackNested]
+    artists: list[ArtistNested]
+    model_type: Literal["album"]
+    created_at: Timestamp
+    plays: int
+    genres: list[Genre] = Field([])
+    tags: list[Tag] = Field([])
+
+
+class OfAlbums(Success, Generic[T]):
+    """A list under `albums`."""
+
+    albums: Paginator[T]
+
+
+class OfArtists(Success, Generic[T]):
+    """A list under `artists`."""
+
+    artists: Paginator[T]
+
+
+class OneAlbum(Success, Generic[T]):
+    """An album."""
+
+    album: T
+
+
+class OneArtist(Success, Generic[T]):
+    """An artist."""
+
+    artist: T
+
+
+class OneTrack(Success, Generic[T]):
+    """A track."""
+
+    track: T
+
+
+class Fingerprint(Success):
+    """The status of a track's fingerprint."""
+
+    fingerprint_status: Literal["pending", "processing", "completed", "failed"]

@@ -6,7 +6,8 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from musicsvc.server.schemas.answers import Answer, Success, Timestamp, TrackNested, UserSummary
+from musicsvc.server.schemas.answers import Answer, Success, Timestamp, UserSummary
+from musicsvc.server.schemas.catalog import TrackNested
 from musicsvc.server.schemas.fields import Body, Id, Name, Text
 from musicsvc.store.catalog import tracks
 

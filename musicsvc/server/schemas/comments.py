@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from musicsvc.server.schemas.answers import Comment, Success
+from musicsvc.server.schemas.answers import Answer, Success, UserSummary
 from musicsvc.server.schemas.fields import Body, Id, Text
 from musicsvc.store.catalog import comments
 
@@ -30,6 +30,17 @@ class CommentIn(Body):
             return {}
         problem = comments.parent_problem(parent_id, subject)
         return {"parent_id": problem} if problem else {}
+
+
+class Comment(Answer):
+    """A comment; a deleted one that has replies stays, without its content."""
+
+    id: int
+    content: str = Field(examples=["Is this the 1899 print?"])
+    position: int = Field(examples=[12], description="Where in the track, in percent.")
+    depth: int = Field(examples=[0], description="0 for a root, one more for each reply.")
+    deleted: bool
+    user: UserSummary
 
 
 class OneComment(Success):

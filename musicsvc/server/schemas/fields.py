@@ -117,7 +117,7 @@ ReleaseDate = Annotated[
     AfterValidator(_real_date),
     WithJsonSchema({"type": "string", "format": "date", "examples": ["1899-09-18"]}),
 ]
-Tag = Annotated[str, Text(1, 60)]
+TagName = Annotated[str, Text(1, 60)]
 
 
 class Body(BaseModel):

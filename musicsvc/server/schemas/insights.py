@@ -6,7 +6,8 @@ from typing import Generic, Literal, TypeVar
 
 from pydantic import Field
 
-from musicsvc.server.schemas.answers import Answer, Date, Timestamp, TrackNested, Uri
+from musicsvc.server.schemas.answers import Answer, Date, Timestamp, Uri
+from musicsvc.server.schemas.catalog import TrackNested
 from musicsvc.server.schemas.fields import Query
 
 T = TypeVar("T")

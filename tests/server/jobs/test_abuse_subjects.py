@@ -6,7 +6,7 @@ from musicsvc.server.routes.route import Family, Route
 from musicsvc.server.routes.table import ROUTES
 from musicsvc.server.schemas.catalog import AlbumIn, TrackIn
 from musicsvc.server.schemas.fields import Body
-from musicsvc.server.schemas.messaging import MessageIn
+from musicsvc.server.schemas.messages import MessageIn
 from musicsvc.server.schemas.playlists import PlaylistIn, PlaylistPut
 
 

@@ -1,4 +1,4 @@
-"""Conversations, messages and collections."""
+"""Conversations and messages."""
 
 from __future__ import annotations
 
@@ -8,11 +8,8 @@ from musicsvc.clock import isoformat
 from musicsvc.server.shapes import users
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from musicsvc.server.shapes.envelope import JSON, Members, Site
+    from musicsvc.server.shapes.envelope import JSON, Site
     from musicsvc.store.messaging.messages import ConversationRow, MessageRow
-    from musicsvc.store.playlists.collections import CollectionRow
 
 
 def message(row: MessageRow, site: Site) -> JSON:
@@ -34,23 +31,3 @@ def conversation(row: ConversationRow, site: Site) -> JSON:
         "last_message": None if row.last_message is None else message(row.last_message, site),
         "created_at": isoformat(row.created_at),
     }
-
-
-def collection(row: CollectionRow, tracks: Sequence[JSON] | Members, site: Site) -> JSON:
-    """A collection with its tracks, in order."""
-    return {
-        "id": row.id,
-        "name": row.name,
-        "description": row.description,
-        "tracks_count": row.tracks_count,
-        "tracks": tracks,
-        "user": users.summary(*row.user, site),
-        "created_at": isoformat(row.created_at),
-    }
-
-
-def collection_listed(row: CollectionRow, site: Site) -> JSON:
-    """A collection in a list, without its tracks."""
-    shape = collection(row, (), site)
-    del shape["tracks"]
-    return shape

@@ -1,7 +1,6 @@
-"""The service itself: its description, its health."""
+"""Health checks and metrics."""
 
-from musicsvc.server.handlers import documents, health, metrics
-from musicsvc.server.routes.paths import V1
+from musicsvc.server.handlers import health, metrics
 from musicsvc.server.routes.route import Access, Family, Route
 from musicsvc.server.schemas import answers
 
@@ -9,9 +8,6 @@ OPEN, PLAIN = Access.OPEN, Family.PLAIN
 
 # fmt: off
 ROUTES: tuple[Route, ...] = (
-    Route("GET", f"{V1}/openapi.json", documents.openapi, OPEN, no_store=True, extension=True),
-    Route("GET", "/docs", documents.page, OPEN, family=PLAIN, no_store=True, undocumented=True),
-    Route("GET", "/docs/{name}", documents.file, OPEN, family=PLAIN, no_store=True, undocumented=True),
     Route("GET", "/healthz", health.alive, OPEN, family=PLAIN, no_store=True, plain_http=True, undocumented=True,
           answer=answers.Alive),
     Route("GET", "/readyz", health.ready, OPEN, family=PLAIN, plain_http=True, undocumented=True, answer=answers.Alive),

@@ -1,10 +1,10 @@
-"""Accounts and what they do to each other."""
+"""Registration, accounts and follows."""
 
 from musicsvc.server.handlers import accounts, users
 from musicsvc.server.routes.paths import V1
 from musicsvc.server.routes.route import Access, RateLimit, Route
-from musicsvc.server.schemas.accounts import RegisterIn
-from musicsvc.server.schemas.answers import Paged, Registered, Success, UserSummary
+from musicsvc.server.schemas.accounts import Registered, RegisterIn
+from musicsvc.server.schemas.answers import Paged, Success, UserSummary
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.schemas.users import FoundUsers, OneUser, SearchQuery
 from musicsvc.store.accounts import users as user_store

@@ -1,0 +1,34 @@
+"""Collections."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from musicsvc.clock import isoformat
+from musicsvc.server.shapes import users
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from musicsvc.server.shapes.envelope import JSON, Members, Site
+    from musicsvc.store.playlists.collections import CollectionRow
+
+
+def full(row: CollectionRow, tracks: Sequence[JSON] | Members, site: Site) -> JSON:
+    """A collection with its tracks, in order."""
+    return {
+        "id": row.id,
+        "name": row.name,
+        "description": row.description,
+        "tracks_count": row.tracks_count,
+        "tracks": tracks,
+        "user": users.summary(*row.user, site),
+        "created_at": isoformat(row.created_at),
+    }
+
+
+def listed(row: CollectionRow, site: Site) -> JSON:
+    """A collection in a list, without its tracks."""
+    shape = full(row, (), site)
+    del shape["tracks"]
+    return shape
