@@ -116,6 +116,21 @@ async def test_a_lock_of_another_program_holds_nobody_up_for_long(
                 before = await client.get("openapi.json")
 
 
+@sqlite
+async def test_others_that_do_not_answer_in_time_leave_the_limits_in_force(
+    store: Store, clock: Clock, file: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with limited(store, clock) as client:
+        assert await statuses(client, 1) == [200]
+        other = apsw.Connection(str(file))
+        other.execute("BEGIN IMMEDIATE")
+        monkeypatch.setattr("musicsvc.server.access.rate_limit_counter.PATIENCE_SECONDS", 0.05)
+        assert await statuses(client, 4) == [200, 200, 200, 429]
+        assert told(caplog) == [f"{ALONE}: the others cannot be reached in time."]
+        other.execute("ROLLBACK")
+        other.close()
+
+
 @contextmanager
 def full_disk() -> Iterator[None]:
     """No file can grow."""

@@ -1,6 +1,6 @@
 """Registering: one account for each mailbox, however its e-mail is written (docs/operating.md, E-mail addresses)."""
 
-from musicsvc.store.accounts import users
+from musicsvc.store.accounts import passwords, users
 from musicsvc.store.engine.store import Store
 from tests.support.serving import Client
 
@@ -32,6 +32,12 @@ async def test_every_domain_with_a_dot_registers_and_a_mailbox_only_once(anonymo
         assert (status, list(errors)) == (422, ["email"])
     assert len(store.read(users.list).result()) == len(valid) + 1
     assert {user.email for user in store.read(users.list).result()} == {*valid, "u@strasse.test"}
+
+
+async def test_the_password_is_kept_as_it_was_sent(anonymous: Client, store: Store) -> None:
+    assert await _register(anonymous, "eva@label.test") == (200, {})
+    kept = store.read(lambda: users.by_email("eva@label.test").password_hash).result()
+    assert passwords.verify(str(kept), PASSWORD)
 
 
 async def test_a_password_is_not_the_email_in_any_spelling(anonymous: Client) -> None:

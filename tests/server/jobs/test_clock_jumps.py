@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from musicsvc.clock import DAY, SECOND, parse
+from musicsvc.clock import DAY, MINUTE, SECOND, parse
 from musicsvc.server.routes.paths import INSIGHTS
 from musicsvc.store.accounts import tokens, users
 from musicsvc.store.plays import verify
@@ -83,6 +83,19 @@ async def test_a_clock_that_was_years_ahead_is_told_with_the_way_out(
     store.write(lambda: tokens.revoke(2, "made while the clock was wrong", now=clock.now())).result()
     async with running(store, clock) as client:
         assert await status(client, token) == 200
+
+
+@pytest.mark.parametrize(("behind", "told"), [(MINUTE, False), (MINUTE + 1, True)])
+async def test_a_clock_is_told_to_be_behind_from_a_minute_on(
+    store: Store, clock: MovableClock, caplog: pytest.LogCaptureFixture, behind: int, *, told: bool
+) -> None:
+    _, token = person(store, clock, "ann@label.test")
+    async with running(store, clock) as client:
+        assert await status(client, token) == 200
+    clock.advance(-behind)
+    async with running(store, clock) as client:
+        assert await status(client, token) == 200
+    assert ("the clock is behind" in caplog.text) == told
 
 
 @pytest.mark.parametrize("jump", EACH)

@@ -15,6 +15,7 @@ import pytest
 from musicsvc.config import Settings
 from musicsvc.server import serving
 from musicsvc.server.app import App
+from musicsvc.server.network.raw_responses import MAX_HEAD
 from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON, SOUND, check_sound
 from tests.support.raw_connection import Wire, connected, not_reading, request
 from tests.support.serving import Client, person, running
@@ -151,6 +152,17 @@ async def test_who_takes_nothing_of_an_answer_is_cut_off(store: Store, clock: Cl
         assert await take(slow) > whole
 
 
+async def test_who_takes_nothing_gains_no_time_by_asking_for_more(store: Store, clock: Clock) -> None:
+    bundle = "/docs/swagger-ui-bundle.js"
+    async with running(store, clock, patience(write=SHORT * 3)) as client:
+        whole = len((await client.get(bundle)).body)
+        async with not_reading(client.root, request("GET", bundle)) as slow:
+            await asyncio.sleep(SHORT * 2)
+            await asyncio.get_running_loop().sock_sendall(slow, GET)
+            await asyncio.sleep(SHORT * 4)
+            assert await asyncio.wait_for(take(slow), PATIENCE) < whole
+
+
 async def test_a_few_bytes_that_nobody_takes_do_not_hold_a_connection(store: Store, clock: Clock) -> None:
     """Small answers, a little more together than what the systems between hold back."""
     settings = patience(write=SHORT * 2, keepalive=SHORT)
@@ -235,6 +247,17 @@ async def test_a_head_may_have_32_kib(client: Client, pieces: int) -> None:
             answer = await wire.answer()
             check_sound(answer)
             assert answer.status == status, size
+
+
+@pytest.mark.parametrize(("more", "status"), [(0, 200), (1, 431)])
+async def test_the_path_and_the_headers_may_have_32_kib_to_the_byte(client: Client, more: int, status: int) -> None:
+    def head(last: int) -> bytes:
+        return request("GET", ALBUMS, *(f"X-{number}: {'a' * 6000}" for number in range(5)), f"X-Last: {'a' * last}")
+
+    rest = MAX_HEAD - len(f"{ALBUMS}Hostmusic.testX-Last") - 5 * (len("X-0") + 6000)
+    async with connected(client.root) as wire:
+        await wire.send(head(rest + more))
+        assert (await wire.answer()).status == status
 
 
 async def test_requests_sent_in_advance_are_all_answered_and_one_too_large_ends_them(client: Client) -> None:

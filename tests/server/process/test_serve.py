@@ -238,6 +238,27 @@ async def test_workers_are_replaced_and_end_together(serve: Callable[..., Progra
     assert line["message"] == f"worker {killed} ended (SIGKILL); another one takes its place"
 
 
+@pytest.mark.only_on("sqlite")
+async def test_a_worker_that_cannot_start_says_so_in_one_line_and_is_replaced(
+    serve: Callable[..., Program], store_url: str
+) -> None:
+    program = serve("--workers", "2")
+    root = program.root
+    until(lambda: len(program.workers) == 2)
+    killed, kept = program.workers
+    database = Path(store_url.removeprefix("sqlite:///"))
+    away = database.rename(database.with_name("away"))  # noqa: ASYNC240 - at once
+    os.kill(killed, signal.SIGKILL)
+    until(lambda: "(exit 1)" in program.err)
+    away.rename(database)
+    until(lambda: len(set(program.workers) - {killed, kept}) == 1)
+    async with connected(root) as wire:
+        assert await status(wire, "GET", ALBUMS) == 200
+    errors = [line for line in map(json.loads, program.err.splitlines()[1:]) if line["level"] == "error"]
+    assert errors
+    assert all(str(database) in line["message"] and "exception" not in line for line in errors)
+
+
 async def test_workers_do_not_outlive_their_supervisor(serve: Callable[..., Program]) -> None:
     program = serve("--workers", "2")
     root = program.root

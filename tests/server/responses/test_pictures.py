@@ -48,6 +48,13 @@ def test_memory_is_bounded_and_the_picture_unused_for_longest_goes_first(asked: 
         assert size(pictures) == pictures._size <= CAPACITY
 
 
+def test_a_picture_that_fills_the_memory_is_kept_and_a_larger_one_drops_nothing() -> None:
+    pictures = Pictures(CAPACITY)
+    full = pictures.draw("full", lambda: bytes(CAPACITY))
+    assert len(pictures.draw("larger", lambda: bytes(CAPACITY + 1)).content) == CAPACITY + 1
+    assert (pictures.get("full"), pictures.get("larger")) == (full, None)
+
+
 def test_a_picture_that_two_threads_draw_at_once_is_counted_once() -> None:
     pictures = Pictures(CAPACITY)
     pictures.draw("a", lambda: pictures.draw("a", lambda: bytes(30)).content * 2)

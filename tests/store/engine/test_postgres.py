@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from musicsvc.store.engine.dialect import lock_rows
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Tag
 from musicsvc.store.schema import schema
+from tests.support import upgrades
 
 psycopg = pytest.importorskip("psycopg")
 pytestmark = pytest.mark.only_on("postgres")
@@ -199,3 +201,16 @@ def test_a_migration_waits_for_another_longer_than_for_any_lock(new_database: Ca
     thread.join(10)
 
     assert done == [schema.known()]
+
+
+def test_a_migration_waits_for_a_table_no_longer_than_a_unit_does(new_database: Callable[..., str]) -> None:
+    url = new_database(migrated=False)
+    upgrades.migrate_to(url, schema.known()[0])
+    with psycopg.connect(url) as other, ThreadPoolExecutor() as thread:
+        other.execute("LOCK TABLE account")
+        upgrade = thread.submit(schema.upgrade, url)
+        try:
+            with pytest.raises(Failure):
+                upgrade.result(20)
+        finally:
+            other.rollback()
