@@ -1,7 +1,8 @@
-"""The rules of the house that can be counted: layers, lengths, names."""
+"""Rules for the code that a test can check: layers, lengths, names, the folder map."""
 
 import ast
 import logging
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,12 +20,12 @@ def test_the_layers_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     for logger in logging.root.manager.loggerDict.values():
         if isinstance(logger, logging.Logger):
-            monkeypatch.setattr(logger, "disabled", logger.disabled)  # which the checker sets on all but its own
+            monkeypatch.setattr(logger, "disabled", logger.disabled)  # the checker disables all other loggers
 
     assert cli.lint_imports(no_cache=True) == cli.EXIT_STATUS_SUCCESS
 
 
-def test_no_file_outgrows_its_subject() -> None:
+def test_no_file_is_too_long() -> None:
     lengths = {str(path.relative_to(ROOT)): len(path.read_text("utf-8").splitlines()) for path in SOURCES}
 
     assert {name: length for name, length in lengths.items() if length > LONGEST_FILE} == {}
@@ -36,12 +37,34 @@ def _functions(path: Path) -> Iterator[tuple[str, int]]:
             yield f"{path.relative_to(ROOT)}: {node.name}", (node.end_lineno or 0) - node.lineno + 1
 
 
-def test_no_function_outgrows_the_eye() -> None:
+def test_no_function_is_too_long() -> None:
     # A migration is one function, a list of tables.
     lengths = dict(pair for path in SOURCES if "migrations" not in path.parts for pair in _functions(path))
 
     assert {name: length for name, length in lengths.items() if length > LONGEST_FUNCTION} == {}
 
 
-def test_every_module_has_a_noun() -> None:
+def test_module_names_say_what_the_module_contains() -> None:
     assert [path for path in SOURCES if path.stem in NAMELESS or path.parent.name in NAMELESS] == []
+
+
+def _folders() -> set[str]:
+    """All folders of the package, relative to it."""
+    paths = {path.relative_to(ROOT / "musicsvc") for path in (ROOT / "musicsvc").rglob("*") if path.is_file()}
+    folders = {str(parent) for path in paths for parent in path.parents if "__pycache__" not in path.parts}
+    return folders - {"."}
+
+
+def test_the_folder_map_names_every_folder_of_the_package() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    named = re.findall(r"^\| `([a-z_/]+)/` \|", page, re.MULTILINE)
+
+    assert sorted(named) == sorted(_folders()), "mend the folder map of docs/architecture.md"
+
+
+def test_the_modules_that_the_architecture_page_names_exist() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    named = re.findall(r"`((?:cli|reports|server|store)/[a-z_/]+\.py)`", page)
+
+    assert len(named) > 10
+    assert [name for name in named if not (ROOT / "musicsvc" / name).exists()] == []
