@@ -42,7 +42,7 @@ def _anchors(page: Path) -> set[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=_name)
 def test_links_lead_to_files_and_headings(page: Path) -> None:
-    for link in re.findall(r"\]\((?!https?:)([^)\s]+)\)", _text(page)):
+    for link in re.findall(r"(?:\]\(|src=\")(?!https?:)([^)\s\"]+)", _text(page)):
         file, _, anchor = link.partition("#")
         target = (page.parent / file).resolve() if file else page
         assert target.exists(), link
@@ -115,3 +115,10 @@ def test_commands_in_the_text_exist(page: Path) -> None:
                 break
             assert word in group.commands, span
             group = group.commands[word]
+
+
+def test_the_index_links_to_every_page() -> None:
+    index = ROOT / "docs" / "README.md"
+    linked = {(index.parent / link).resolve() for link in re.findall(r"\]\(([^)#]+)\)", _text(index))}
+
+    assert [str(page) for page in PAGES if page.is_relative_to(ROOT / "docs") and page not in {index, *linked}] == []
