@@ -29,7 +29,7 @@ from musicsvc.store import opening
 from musicsvc.store.accounts import api_access, tokens, users
 from musicsvc.store.engine.sqlite import files
 from musicsvc.store.rate_limits import shared
-from musicsvc.store.rate_limits.window import Busy, Demand, Limit
+from musicsvc.store.rate_limits.window import Busy, Hit, Limit
 from musicsvc.store.schema import schema
 from tests.support import postgres
 
@@ -97,19 +97,19 @@ def print_counting(url: str, processes: int) -> None:
 
 def count(url: str, ready: Any, told: Queue[tuple[float, float]]) -> None:
     """Count `HITS` requests of some tokens, as a worker's event loop does."""
-    quotas = shared.of(url, lambda: int(time.monotonic() * 1000))
-    quotas.open()
-    demands = [[Demand(LIMIT, str(number))] for number in range(KEYS)]
+    counter = shared.build(url, lambda: int(time.monotonic() * 1000))
+    counter.open()
+    hits = [[Hit(LIMIT, str(number))] for number in range(KEYS)]
     ready.wait()
     wall, cpu = time.perf_counter(), time.process_time()
     for number in range(HITS):
-        asked = demands[number % KEYS]
+        asked = hits[number % KEYS]
         try:
-            quotas.take_at_once(asked)
+            counter.count_now(asked)
         except Busy:
-            quotas.take(asked)
+            counter.count(asked)
     told.put((time.perf_counter() - wall, time.process_time() - cpu))
-    quotas.close()
+    counter.close()
 
 
 @contextmanager

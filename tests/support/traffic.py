@@ -20,7 +20,8 @@ from musicsvc.clock import SECOND, parse
 from musicsvc.server.routes.table import ROUTES
 from musicsvc.store.activity.calls import Entry
 from musicsvc.store.rate_limits import window as rate_limit_window
-from musicsvc.store.rate_limits.window import Demand, MemoryQuotas
+from musicsvc.store.rate_limits.memory import MemoryHitCounter
+from musicsvc.store.rate_limits.window import Hit
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -49,15 +50,13 @@ class SlidingWindow:
 
     def __init__(self, amount: int = 300, seconds: int = 60) -> None:
         self._now = 0
-        self._quotas = MemoryQuotas(lambda: self._now)
-        self._demands = [
-            Demand(rate_limit_window.Limit("token", amount, seconds * rate_limit_window.SECOND), str(TOKEN))
-        ]
+        self._quotas = MemoryHitCounter(lambda: self._now)
+        self._demands = [Hit(rate_limit_window.Limit("token", amount, seconds * rate_limit_window.SECOND), str(TOKEN))]
 
     def ask(self, at: float) -> int | None:
         self._now = int((at + 1) * rate_limit_window.SECOND)
-        (standing,) = self._quotas.take(self._demands)
-        return None if standing.let_in else max(1, math.ceil(standing.wait / rate_limit_window.SECOND))
+        (status,) = self._quotas.count(self._demands)
+        return None if status.allowed else max(1, math.ceil(status.wait / rate_limit_window.SECOND))
 
 
 @dataclass

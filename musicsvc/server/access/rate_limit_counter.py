@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, TypeVar
 
 from musicsvc.errors import Unavailable
 from musicsvc.store.rate_limits import shared
-from musicsvc.store.rate_limits.window import Busy, MemoryQuotas
+from musicsvc.store.rate_limits.memory import MemoryHitCounter
+from musicsvc.store.rate_limits.window import Busy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from musicsvc.clock import Clock
-    from musicsvc.store.rate_limits.window import Demand, Standing
+    from musicsvc.store.rate_limits.window import Hit, Status
 
 T = TypeVar("T")
 log = logging.getLogger("musicsvc")
@@ -31,8 +32,8 @@ class RateLimitCounter:
     def __init__(self, url: str, clock: Clock) -> None:
         """`url` is that of the store; nothing is opened before the first request is counted."""
         self._clock = clock
-        self._shared = shared.of(url, self._milliseconds)
-        self._own = MemoryQuotas(self._milliseconds)
+        self._shared = shared.build(url, self._milliseconds)
+        self._own = MemoryHitCounter(self._milliseconds)
         self._threads = ThreadPoolExecutor(self._shared.threads, "counting")
         self._opening: asyncio.Task[None] | None = None
         self._keeping: asyncio.Task[None] | None = None
@@ -40,39 +41,39 @@ class RateLimitCounter:
         self._waiting = 0
         self._told = self._purged = float("-inf")
 
-    async def take(self, demands: Sequence[Demand]) -> list[Standing]:
-        """Let a request in that makes these demands, or refuse it."""
+    async def count(self, hits: Sequence[Hit]) -> list[Status]:
+        """Let a request in that makes these hits, or refuse it."""
         if self._opening is None:
             self._opening = asyncio.create_task(self._open())
         if not self._opening.done():
             await asyncio.wait([self._opening], timeout=PATIENCE_SECONDS)
         if self._together:
             try:
-                return await self._take_together(demands)
+                return await self._count_together(hits)
             except Unavailable as reason:
                 self._fall_back(reason.message)
             except TimeoutError:
                 self._fall_back("the others cannot be reached in time")
-        return self._own.take(demands)
+        return self._own.count(hits)
 
-    async def uncount(self, demands: Sequence[Demand]) -> None:
+    async def uncount(self, hits: Sequence[Hit]) -> None:
         """Uncount a request that was allowed but could not be served."""
         if not self._together:
-            self._own.give_back(demands)
+            self._own.uncount(hits)
             return
         with suppress(Unavailable, TimeoutError):
             async with asyncio.timeout(PATIENCE_SECONDS):
-                await self._run_in_thread(lambda: self._shared.give_back(demands))
+                await self._run_in_thread(lambda: self._shared.uncount(hits))
 
-    async def _take_together(self, demands: Sequence[Demand]) -> list[Standing]:
+    async def _count_together(self, hits: Sequence[Hit]) -> list[Status]:
         # Behind others that wait there is no need to try: each try holds the event loop up a little.
         if not self._waiting:
             with suppress(Busy):
-                return self._shared.take_at_once(demands)
+                return self._shared.count_now(hits)
         self._waiting += 1
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
-                return await self._run_in_thread(lambda: self._shared.take(demands))
+                return await self._run_in_thread(lambda: self._shared.count(hits))
         finally:
             self._waiting -= 1
 

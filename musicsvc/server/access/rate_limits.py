@@ -11,7 +11,7 @@ from musicsvc.config import PERIODS, rate
 from musicsvc.errors import TooMany
 from musicsvc.networks import client_network
 from musicsvc.server.routes.route import Family, RateLimit
-from musicsvc.store.rate_limits.window import SECOND, Demand, Limit
+from musicsvc.store.rate_limits.window import SECOND, Hit, Limit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from musicsvc.server.access.rate_limit_counter import RateLimitCounter
     from musicsvc.server.request.context import Call
     from musicsvc.server.routes.route import Route
-    from musicsvc.store.rate_limits.window import Standing
+    from musicsvc.store.rate_limits.window import Status
 
 WHAT = {
     "token": "{} request{s} {} for this token",
@@ -54,42 +54,42 @@ class RateLimiter:
     async def count_address(self, route: Route, call: Call) -> None:
         """Count a request without a valid token; raises TooMany once its address has spent a limit."""
         if self.applies_to(route, call):
-            await self._count(call, [Demand(self._address, client_network(call.address)), *self._more(route, call)])
+            await self._count(call, [Hit(self._address, client_network(call.address)), *self._more(route, call)])
 
     async def count_token(self, route: Route, call: Call) -> None:
         """Count a request with a valid token; raises TooMany once the token, or an address, has spent a limit."""
         if self.applies_to(route, call):
-            await self._count(call, [Demand(self._token, str(call.token_id)), *self._more(route, call)])
+            await self._count(call, [Hit(self._token, str(call.token_id)), *self._more(route, call)])
 
     async def uncount(self, call: Call) -> None:
         """Uncount a request that could not be served for want of capacity."""
         if call.counted:
             await self._counter.uncount(call.counted)
 
-    def _more(self, route: Route, call: Call) -> list[Demand]:
+    def _more(self, route: Route, call: Call) -> list[Hit]:
         """What the endpoint is held to beside that."""
         if route.limit is RateLimit.REGISTER:
-            return [Demand(self._beside[route.limit], client_network(call.address))]
+            return [Hit(self._beside[route.limit], client_network(call.address))]
         if route.limit is not None and call.token_id is not None:
-            return [Demand(self._beside[route.limit], str(call.token_id))]
+            return [Hit(self._beside[route.limit], str(call.token_id))]
         return []
 
-    async def _count(self, call: Call, demands: Sequence[Demand]) -> None:
-        standings = await self._counter.take(demands)
-        call.headers.update(headers(standings))
-        refused = [standing for standing in standings if not standing.let_in]
+    async def _count(self, call: Call, hits: Sequence[Hit]) -> None:
+        statuses = await self._counter.count(hits)
+        call.headers.update(headers(statuses))
+        refused = [status for status in statuses if not status.allowed]
         if refused:
-            longest = max(refused, key=lambda standing: standing.wait)
+            longest = max(refused, key=lambda status: status.wait)
             call.refused_by = longest.limit.name
             raise TooMany(_message(longest), _seconds(longest))
-        call.counted = demands
+        call.counted = hits
 
 
-def headers(standings: Sequence[Standing]) -> dict[str, str]:
+def headers(statuses: Sequence[Status]) -> dict[str, str]:
     """What every limited answer tells of its limits."""
-    tightest = min(standings, key=lambda standing: (standing.remaining, -standing.wait))
-    policies = (f'"{each.limit.name}";q={each.limit.amount};w={each.limit.window // SECOND}' for each in standings)
-    left = (f'"{each.limit.name}";r={each.remaining};t={_seconds(each)}' for each in standings)
+    tightest = min(statuses, key=lambda status: (status.remaining, -status.wait))
+    policies = (f'"{each.limit.name}";q={each.limit.amount};w={each.limit.window // SECOND}' for each in statuses)
+    left = (f'"{each.limit.name}";r={each.remaining};t={_seconds(each)}' for each in statuses)
     values = (
         ", ".join(policies),
         ", ".join(left),
@@ -105,16 +105,16 @@ def _limit(name: str, written: str) -> Limit:
     return Limit(name, amount, seconds * SECOND)
 
 
-def _seconds(standing: Standing) -> int:
+def _seconds(status: Status) -> int:
     """The wait in whole seconds, after which it is over for certain."""
-    return max(1, -(-standing.wait // SECOND))
+    return max(1, -(-status.wait // SECOND))
 
 
-def _message(standing: Standing) -> str:
-    limit = standing.limit
+def _message(status: Status) -> str:
+    limit = status.limit
     plural = "" if limit.amount == 1 else "s"
     what = WHAT[limit.name].format(f"{limit.amount:,}", PER[limit.window // SECOND], s=plural)
-    return f"The limit of {what} is spent. Try again in {_spoken(_seconds(standing))}."
+    return f"The limit of {what} is spent. Try again in {_spoken(_seconds(status))}."
 
 
 def _spoken(seconds: int) -> str:

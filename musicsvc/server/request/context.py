@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from musicsvc.server.responses.memory_budget import Reservation
     from musicsvc.server.routes.route import Route
-    from musicsvc.store.rate_limits.window import Demand
+    from musicsvc.store.rate_limits.window import Hit
 
 
 BUSY = "busy"
@@ -47,7 +47,7 @@ class Call:
     milliseconds: float = 0.0
     retry_after: int | None = None
     refused_by: str | None = None
-    counted: Sequence[Demand] = ()
+    counted: Sequence[Hit] = ()
     headers: dict[str, str] = field(default_factory=dict)
     reservation: Reservation | None = None
 

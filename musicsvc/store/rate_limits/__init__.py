@@ -1,1 +1,1 @@
-"""Rate limits: the sliding window and the counters behind it."""
+"""Rate limits: the sliding window rule, and counters in memory, in a SQLite file and on PostgreSQL."""

@@ -1,7 +1,7 @@
-"""Counting for all nodes: an unlogged table of PostgreSQL, by the server's clock.
+"""Rate limit counts shared by all nodes: an unlogged table of PostgreSQL, timed by the server's clock.
 
-On connections of its own, so that no request waits behind those that write, and in one statement without a transaction
-around it, which is one way to the server and back.
+The counter has its own connections, so it never waits for writing units. Counting one hit is a single statement outside
+a transaction: one round trip.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from musicsvc.errors import Unavailable
 from musicsvc.store.engine.postgres import ERRORS, PostgresDatabase
-from musicsvc.store.rate_limits.window import SECOND, TAKE, Busy, Demand, Quotas, Row, Standing, at
+from musicsvc.store.rate_limits.window import SECOND, UPSERT, Busy, Count, Hit, HitCounter, Status, advance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,91 +23,91 @@ COUNT = f"""
     WITH moment (now) AS MATERIALIZED (SELECT {NOW}), counted AS (
         INSERT INTO quota (key, began, taken, earlier, ends)
         SELECT %(key)s, now, 1, 0, now + 2 * %(window)s::bigint FROM moment
-        {TAKE.format(window="%(window)s::bigint", amount="%(amount)s::bigint", least="least", greatest="greatest")}
+        {UPSERT.format(window="%(window)s::bigint", amount="%(amount)s::bigint", least="least", greatest="greatest")}
     )
     SELECT moment.now, counted.began, counted.taken, counted.earlier FROM moment LEFT JOIN counted ON true
-"""  # noqa: S608 - put together from constants
-LOOK = "SELECT began, taken, earlier FROM quota WHERE key = %(key)s"
-GIVE_BACK = "UPDATE quota SET taken = taken - 1 WHERE key = %(key)s AND taken > 0"
-# Rows that somebody counts in just now are left for the next time.
-OVER = f"""
+"""  # noqa: S608 - composed of constants
+SELECT = "SELECT began, taken, earlier FROM quota WHERE key = %(key)s"
+UNCOUNT = "UPDATE quota SET taken = taken - 1 WHERE key = %(key)s AND taken > 0"
+# Rows that are being counted in are left for the next purge.
+DELETE_OVER = f"""
     DELETE FROM quota WHERE key IN (
         SELECT key FROM quota, (SELECT {NOW} AS now) AS moment
         WHERE ends <= now OR began > now + {60 * SECOND} FOR UPDATE OF quota SKIP LOCKED)
-"""  # noqa: S608
-OLDEST = """
+"""  # noqa: S608 - composed of constants
+DELETE_OLDEST = """
     DELETE FROM quota WHERE key IN (
-        SELECT key FROM quota ORDER BY ends LIMIT greatest(0, (SELECT count(*) FROM quota) - %(most)s)
+        SELECT key FROM quota ORDER BY ends LIMIT greatest(0, (SELECT count(*) FROM quota) - %(max_rows)s)
         FOR UPDATE SKIP LOCKED)
 """
-MOST_ROWS = 1_000_000
+MAX_ROWS = 1_000_000
 
 
-class PostgresQuotas(Quotas):
-    """The table of all nodes; may be used by several threads, each on a connection of its own."""
+class PostgresHitCounter(HitCounter):
+    """Counts in the shared table; each thread that uses it has its own connection."""
 
     threads = 2
 
     def __init__(self, url: str, clock: Callable[[], int | None] = lambda: None) -> None:
-        """`clock`: None stands for the server's own."""
+        """Take the store's address; a `clock` that returns None stands for the server's clock."""
         self._clock = clock
         self._database = PostgresDatabase(url)
 
     def open(self) -> None:
-        """Look whether the table answers."""
-        self._tried(lambda: self._rows(LOOK, key=""))
+        """Check that the table can be read."""
+        self._attempt(lambda: self._rows(SELECT, key=""))
 
     def in_place(self) -> bool:
-        """A table is where it is."""
+        """Return True: all nodes use the same table."""
         return True
 
-    def take_at_once(self, demands: Sequence[Demand]) -> list[Standing]:  # noqa: ARG002 - of the other kind
-        """The way to the server is always too long."""
+    def count_now(self, hits: Sequence[Hit]) -> list[Status]:  # noqa: ARG002 - the interface
+        """Raise Busy: a round trip to the server is too long for the event loop."""
         raise Busy
 
-    def take(self, demands: Sequence[Demand]) -> list[Standing]:
-        """Count; several demands in one transaction."""
-        return self._tried(lambda: self._take(demands))
+    def count(self, hits: Sequence[Hit]) -> list[Status]:
+        """Count a request, in a transaction if it has several limits."""
+        return self._attempt(lambda: self._count_all(hits))
 
-    def give_back(self, demands: Sequence[Demand]) -> None:
+    def uncount(self, hits: Sequence[Hit]) -> None:
         """Uncount a request that was allowed but could not be served."""
-        self._tried(lambda: super(PostgresQuotas, self).give_back(demands))
+        self._attempt(lambda: super(PostgresHitCounter, self).uncount(hits))
 
-    def _take(self, demands: Sequence[Demand]) -> list[Standing]:
-        if len(demands) == 1:
-            return super().take(demands)
+    def _count_all(self, hits: Sequence[Hit]) -> list[Status]:
+        if len(hits) == 1:
+            return super().count(hits)
         self._database.execute_sql("BEGIN")
-        standings = super().take(demands)
+        statuses = super().count(hits)
         self._database.execute_sql("COMMIT")
-        return standings
+        return statuses
 
-    def _count(self, demand: Demand) -> tuple[Row, int, bool]:
-        limit, key = demand.limit, demand.key
-        asked = {"key": key, "now": self._clock(), "window": limit.window, "amount": limit.amount}
-        ((now, began, taken, earlier),) = self._rows(COUNT, **asked)
+    def _count(self, hit: Hit) -> tuple[Count, int, bool]:
+        limit, key = hit.limit, hit.key
+        values = {"key": key, "now": self._clock(), "window": limit.window, "amount": limit.amount}
+        ((now, began, current, previous),) = self._rows(COUNT, **values)
         if began is not None:
-            return Row(began, taken, earlier), now, True
-        kept = self._rows(LOOK, key=key)
-        return at(limit, Row(*kept[0]), now) if kept else Row(now, 0, 0), now, False
+            return Count(began, current, previous), now, True
+        stored = self._rows(SELECT, key=key)
+        return advance(limit, Count(*stored[0]), now) if stored else Count(now, 0, 0), now, False
 
-    def _give_back(self, demand: Demand) -> None:
-        self._database.execute_sql(GIVE_BACK, {"key": demand.key})
+    def _uncount(self, hit: Hit) -> None:
+        self._database.execute_sql(UNCOUNT, {"key": hit.key})
 
     def purge(self) -> None:
-        """Drop rows that no longer tell anything, and the oldest where there are far too many."""
-        self._tried(lambda: self._database.execute_sql(OVER, {"now": self._clock()}))
-        self._tried(lambda: self._database.execute_sql(OLDEST, {"most": MOST_ROWS}))
+        """Delete the counts of windows that are over, and the oldest ones if there are too many."""
+        self._attempt(lambda: self._database.execute_sql(DELETE_OVER, {"now": self._clock()}))
+        self._attempt(lambda: self._database.execute_sql(DELETE_OLDEST, {"max_rows": MAX_ROWS}))
 
     def close(self) -> None:
         """Close the connections of all threads."""
         self._database.close_all()
 
-    def _rows(self, sql: str, **asked: int | str | None) -> list[tuple[int, ...]]:
-        found: list[tuple[int, ...]] = self._database.execute_sql(sql, asked).fetchall()
+    def _rows(self, sql: str, **values: int | str | None) -> list[tuple[int, ...]]:
+        found: list[tuple[int, ...]] = self._database.execute_sql(sql, values).fetchall()
         return found
 
-    def _tried(self, work: Callable[[], T]) -> T:
-        """Do it; once more on a new connection where that of the last time fails."""
+    def _attempt(self, work: Callable[[], T]) -> T:
+        """Run `work`; if an open connection fails, run it once more on a new one."""
         while True:
             fresh = self._database.is_closed()
             try:
@@ -117,4 +117,4 @@ class PostgresQuotas(Quotas):
                 with suppress(*ERRORS):
                     self._database.close()
                 if fresh:
-                    raise Unavailable("the PostgreSQL server of database_url does not count just now") from error
+                    raise Unavailable("the PostgreSQL server of database_url cannot be used") from error

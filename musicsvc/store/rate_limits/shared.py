@@ -1,4 +1,4 @@
-"""Which way of counting with other processes belongs to a store."""
+"""Choose the counter that all processes of a store share."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from musicsvc.store.rate_limits.window import SharedQuotas
+    from musicsvc.store.rate_limits.window import SharedHitCounter
 
 
-def of(url: str, clock: Callable[[], int]) -> SharedQuotas:
-    """The quotas of the store at this address, not open yet; `clock` is the machine's, in milliseconds."""
+def build(url: str, clock: Callable[[], int]) -> SharedHitCounter:
+    """Return the unopened counter of the store at this address; `clock` is the machine's, in milliseconds."""
     if url.startswith("sqlite:///"):
-        from musicsvc.store.rate_limits.sqlite import MachineQuotas, place  # noqa: PLC0415 - a driver is loaded where needed
+        from musicsvc.store.rate_limits.sqlite import MachineHitCounter, file_of  # noqa: PLC0415 - loads its driver only if used
 
-        return MachineQuotas(place(Path(url.removeprefix("sqlite:///"))), clock)
-    from musicsvc.store.rate_limits.postgres import PostgresQuotas  # noqa: PLC0415
+        return MachineHitCounter(file_of(Path(url.removeprefix("sqlite:///"))), clock)
+    from musicsvc.store.rate_limits.postgres import PostgresHitCounter  # noqa: PLC0415 - the same
 
-    return PostgresQuotas(url)
+    return PostgresHitCounter(url)

@@ -1,11 +1,10 @@
-"""Counting for all processes of a machine: a small SQLite file beside the database.
+"""Rate limit counts shared by all processes of a machine: a small SQLite file beside the database.
 
-Nothing in it is worth a disk's time: it is never synced, and where it is damaged another one takes its place.
+The counts may be lost, so the file is never synced, and a damaged file is replaced by an empty one.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 from contextlib import contextmanager, suppress
@@ -14,8 +13,9 @@ from typing import TYPE_CHECKING
 import apsw
 
 from musicsvc.errors import Unavailable
+from musicsvc.store.engine.sqlite import file_locks
 from musicsvc.store.engine.sqlite.files import identity
-from musicsvc.store.rate_limits.window import SECOND, TAKE, Busy, Demand, Quotas, Row, Standing, at
+from musicsvc.store.rate_limits.window import SECOND, UPSERT, Busy, Count, Hit, HitCounter, Status, advance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -32,21 +32,21 @@ TABLE = """
 """
 COUNT = f"""
     INSERT INTO quota (key, began, taken, earlier, ends) VALUES (?1, ?2, 1, 0, ?2 + 2 * ?3)
-    {TAKE.format(window="?3", amount="?4", least="min", greatest="max")}
-"""  # noqa: S608 - put together from constants
-LOOK = "SELECT began, taken, earlier FROM quota WHERE key = ?"
-GIVE_BACK = "UPDATE quota SET taken = taken - 1 WHERE key = ? AND taken > 0"
-# Keys are read without a lock and deleted a few at a time: whoever counts meanwhile waits for a few only.
-OVER = "SELECT key FROM quota WHERE ends <= ?1 OR began > ?2"
-OLDEST = "SELECT key FROM quota ORDER BY ends LIMIT max(0, (SELECT count(*) FROM quota) - ?)"
-DROP = "DELETE FROM quota WHERE key = ?"
-AT_ONCE = 100
-MOST_ROWS = 300_000  # some 20 MB
-PAGE_BYTES = 1024  # a page is written for each request
-NAP_SECONDS = 0.00005
-OPENING_SECONDS = 1
-AT_ONCE_SECONDS = 0.002
-PATIENT_SECONDS = 1.0
+    {UPSERT.format(window="?3", amount="?4", least="min", greatest="max")}
+"""  # noqa: S608 - composed of constants
+SELECT = "SELECT began, taken, earlier FROM quota WHERE key = ?"
+UNCOUNT = "UPDATE quota SET taken = taken - 1 WHERE key = ? AND taken > 0"
+# Keys are read without a lock and deleted in small batches, so counting never waits long.
+SELECT_OVER = "SELECT key FROM quota WHERE ends <= ?1 OR began > ?2"
+SELECT_OLDEST = "SELECT key FROM quota ORDER BY ends LIMIT max(0, (SELECT count(*) FROM quota) - ?)"
+DELETE = "DELETE FROM quota WHERE key = ?"
+DELETE_BATCH = 100
+MAX_ROWS = 300_000  # about 20 MB
+PAGE_BYTES = 1024  # small, as every request writes a page
+POLL_SECONDS = 0.00005
+OPEN_TIMEOUT = 1
+COUNT_NOW_TIMEOUT = 0.002
+COUNT_TIMEOUT = 1.0
 REASONS: dict[type[apsw.Error], str] = {
     apsw.FullError: "cannot be written: the disk is full",
     apsw.ReadOnlyError: "cannot be written",
@@ -56,68 +56,68 @@ REASONS: dict[type[apsw.Error], str] = {
 }
 
 
-class FileQuotas(Quotas):
-    """One connection to the file, for one thread at a time."""
+class SqliteHitCounter(HitCounter):
+    """One connection to the file, used by one thread at a time."""
 
-    def __init__(self, path: Path, clock: Callable[[], int], patience: float) -> None:
-        """Open the file, and make it where there is none; `patience`: seconds to wait for other processes.
+    def __init__(self, path: Path, clock: Callable[[], int], timeout: float) -> None:
+        """Open or create the file; `timeout`: seconds to wait for the locks of other processes.
 
-        Raises Unavailable with the reason, also from `take`; Busy where others kept it for too long.
+        Like `count`, raises Unavailable with the reason, or Busy after the timeout.
         """
         self._clock = clock
         self._path = path
-        self._patience = patience
+        self._timeout = timeout
         self._deadline = 0.0
         try:
-            with _alone_in(path.parent):
-                self._connection = _opened(path)
+            with _opening_lock(path.parent):
+                self._connection = _open(path)
         except (apsw.Error, OSError) as error:
             raise self._failure(error) from error
         self._identity = identity(path)
         self._connection.set_busy_handler(self._wait)
 
     def in_place(self) -> bool:
-        """Whether other processes that look for the file find this one."""
+        """Whether the file is still at its path, where other processes find it."""
         return identity(self._path) == self._identity
 
-    def take(self, demands: Sequence[Demand]) -> list[Standing]:
-        """Count in one transaction."""
+    def count(self, hits: Sequence[Hit]) -> list[Status]:
+        """Count a request in one transaction."""
         try:
-            if len(demands) == 1:
-                return super().take(demands)
+            if len(hits) == 1:
+                return super().count(hits)
             with self._transaction():
-                return super().take(demands)
+                return super().count(hits)
         except apsw.Error as error:
             raise self._failure(error) from error
 
-    def give_back(self, demands: Sequence[Demand]) -> None:
+    def uncount(self, hits: Sequence[Hit]) -> None:
         """Uncount a request that was allowed but could not be served."""
         try:
-            super().give_back(demands)
+            super().uncount(hits)
         except apsw.Error as error:
             raise self._failure(error) from error
 
-    def _count(self, demand: Demand) -> tuple[Row, int, bool]:
-        now, limit, key = self._clock(), demand.limit, demand.key
-        # Fetched to the end, where it is committed.
+    def _count(self, hit: Hit) -> tuple[Count, int, bool]:
+        now, limit, key = self._clock(), hit.limit, hit.key
+        # SQLite commits the statement when its last row is fetched.
         counted: list[Any] = self._connection.execute(COUNT, (key, now, limit.window, limit.amount)).fetchall()
         if counted:
-            return Row(*counted[0]), now, True
-        kept: list[Any] = self._connection.execute(LOOK, (key,)).fetchall()
-        return at(limit, Row(*kept[0]), now) if kept else Row(now, 0, 0), now, False
+            return Count(*counted[0]), now, True
+        stored: list[Any] = self._connection.execute(SELECT, (key,)).fetchall()
+        return advance(limit, Count(*stored[0]), now) if stored else Count(now, 0, 0), now, False
 
-    def _give_back(self, demand: Demand) -> None:
-        self._connection.execute(GIVE_BACK, (demand.key,))
+    def _uncount(self, hit: Hit) -> None:
+        self._connection.execute(UNCOUNT, (hit.key,))
 
     def purge(self) -> None:
-        """Drop rows that no longer tell anything, and the oldest where there are far too many."""
+        """Delete the counts of windows that are over, and the oldest ones if there are too many."""
         now = self._clock()
         try:
-            for query, bounds in ((OVER, (now, now + 60 * SECOND)), (OLDEST, (MOST_ROWS,))):
+            for query, bounds in ((SELECT_OVER, (now, now + 60 * SECOND)), (SELECT_OLDEST, (MAX_ROWS,))):
                 keys = self._connection.execute(query, bounds).fetchall()
-                for start in range(0, len(keys), AT_ONCE):
+                for start in range(0, len(keys), DELETE_BATCH):
                     with self._transaction():
-                        self._connection.executemany(DROP, keys[start : start + AT_ONCE])
+                        self._connection.executemany(DELETE, keys[start : start + DELETE_BATCH])
         except apsw.Error as error:
             raise self._failure(error) from error
 
@@ -138,13 +138,13 @@ class FileQuotas(Quotas):
             raise
 
     def _wait(self, tried: int) -> bool:
-        """Whether to try once more, after a nap much shorter than SQLite's own."""
+        """Whether SQLite should retry a busy lock; the pauses are much shorter than its own."""
         now = time.monotonic()
         if tried == 0:
-            self._deadline = now + self._patience
+            self._deadline = now + self._timeout
         if now >= self._deadline:
             return False
-        time.sleep(NAP_SECONDS)
+        time.sleep(POLL_SECONDS)
         return True
 
     def _failure(self, error: Exception) -> Unavailable:
@@ -154,40 +154,40 @@ class FileQuotas(Quotas):
         return Unavailable(f"{self._path} {reason}")
 
 
-class MachineQuotas:
-    """Two connections to the file: one for the event loop, which waits for nobody, and one that does, for a thread."""
+class MachineHitCounter:
+    """Two connections to the file: one for the event loop, which never waits for long, and one for a thread."""
 
     threads = 1
 
     def __init__(self, path: Path, clock: Callable[[], int]) -> None:
         self._path = path
         self._clock = clock
-        self._connections: list[FileQuotas] = []
+        self._connections: list[SqliteHitCounter] = []
 
     def open(self) -> None:
-        """Open the file, and make it where there is none."""
+        """Open or create the file."""
         self.close()
-        for patience in (AT_ONCE_SECONDS, PATIENT_SECONDS):
-            self._connections.append(FileQuotas(self._path, self._clock, patience))
+        for timeout in (COUNT_NOW_TIMEOUT, COUNT_TIMEOUT):
+            self._connections.append(SqliteHitCounter(self._path, self._clock, timeout))
 
-    def take_at_once(self, demands: Sequence[Demand]) -> list[Standing]:
-        """Count; raises Busy where others keep the file for longer than they do to count."""
-        return self._connections[0].take(demands)
+    def count_now(self, hits: Sequence[Hit]) -> list[Status]:
+        """Count a request; raise Busy if other processes hold the lock for longer than counting takes."""
+        return self._connections[0].count(hits)
 
-    def take(self, demands: Sequence[Demand]) -> list[Standing]:
-        """Count once it is our turn."""
-        return self._connections[1].take(demands)
+    def count(self, hits: Sequence[Hit]) -> list[Status]:
+        """Count a request, waiting for other processes if necessary."""
+        return self._connections[1].count(hits)
 
-    def give_back(self, demands: Sequence[Demand]) -> None:
+    def uncount(self, hits: Sequence[Hit]) -> None:
         """Uncount a request that was allowed but could not be served."""
-        self._connections[1].give_back(demands)
+        self._connections[1].uncount(hits)
 
     def purge(self) -> None:
-        """Drop rows that no longer tell anything, and the oldest where there are far too many."""
+        """Delete the counts of windows that are over, and the oldest ones if there are too many."""
         self._connections[1].purge()
 
     def in_place(self) -> bool:
-        """Whether other processes that look for the file find ours."""
+        """Whether the file is still at its path, where other processes find it."""
         return all(connection.in_place() for connection in self._connections)
 
     def close(self) -> None:
@@ -196,40 +196,29 @@ class MachineQuotas:
             self._connections.pop().close()
 
 
-def place(data: Path) -> Path:
-    """The file of this database: `limits.db` for `musicsvc.db`, a name of its own for every other."""
-    return data.with_name("limits.db" if data.name == "musicsvc.db" else f"{data.stem}-limits.db")
+def file_of(database: Path) -> Path:
+    """Return the counter's file: `limits.db` beside `musicsvc.db`, `NAME-limits.db` beside any other database."""
+    return database.with_name("limits.db" if database.name == "musicsvc.db" else f"{database.stem}-limits.db")
 
 
 @contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
-    """While no other process opens its file in this folder."""
-    lock = os.open(folder, os.O_RDONLY)
-    deadline = time.monotonic() + OPENING_SECONDS
+def _opening_lock(folder: Path) -> Iterator[None]:
+    """Prevent other processes from opening a counter in this folder."""
+    descriptor = os.open(folder, os.O_RDONLY)
     try:
-        while not _locked(lock):
-            if time.monotonic() >= deadline:
-                raise Busy(f"{folder} is locked by another program")
-            time.sleep(NAP_SECONDS)
+        if not file_locks.acquire(descriptor, timeout=OPEN_TIMEOUT, poll=POLL_SECONDS):
+            raise Busy(f"{folder} is locked by another program")
         yield
     finally:
-        os.close(lock)
+        os.close(descriptor)
 
 
-def _locked(folder: int) -> bool:
-    try:
-        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-def _opened(path: Path) -> apsw.Connection:
-    """A connection to a sound file; one that is damaged, or of another version, is put aside."""
+def _open(path: Path) -> apsw.Connection:
+    """Open the file; one that is damaged or of another version is renamed and replaced."""
     try:
         return _connection(path)
     except (apsw.CorruptError, apsw.NotADBError):
-        for suffix in ("-wal", "-shm"):  # before the file: a new one would take them for its own
+        for suffix in ("-wal", "-shm"):  # first, else a new file would take them over
             path.with_name(path.name + suffix).unlink(missing_ok=True)
         path.replace(path.with_name(f"{path.name}.damaged"))
         return _connection(path)
@@ -247,7 +236,7 @@ def _connection(path: Path) -> apsw.Connection:
 
 
 def _prepare(connection: apsw.Connection, path: Path) -> None:
-    connection.set_busy_timeout(1000 * OPENING_SECONDS)
+    connection.set_busy_timeout(1000 * OPEN_TIMEOUT)
     if connection.pragma("application_id") not in {0, APPLICATION_ID}:
         raise Unavailable(f"{path} belongs to another program")
     connection.pragma("page_size", PAGE_BYTES)

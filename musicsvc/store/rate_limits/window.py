@@ -1,224 +1,193 @@
-"""How many requests are let in within a time: the rule, and counting by it in the memory of one process.
+"""The rate limit rule: a sliding window, estimated from the counts of the current window and the previous one.
 
-A key's first request begins a window, and windows follow each other while requests come. A window lets in `amount` at
-most; those of the window before still count as if they had come evenly, fewer and fewer of them. What is refused does
-not count. Times are milliseconds of any clock.
+The first request of a key begins a window; further windows follow while requests come. A window allows `amount`
+requests. Those of the previous window count as if they had come at even intervals, so they expire one by one while the
+current window passes. Rejected requests are not counted. Times are milliseconds of any monotonic clock.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from musicsvc.errors import Unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
 SECOND = 1000
-AHEAD = 5 * SECOND  # a window that begins later than this was begun before the machine's clock began anew
-# Counted as time gone by: the first request of a window is out of sight when the next window begins, and times are
-# rounded, so that who keeps exactly to the rate is let in.
+AHEAD = 5 * SECOND  # a window that begins later than this from now is from before a restart of the machine's clock
+# Added to the elapsed time. The first request of a window has expired when the next window begins, and times are
+# rounded, so a client that keeps exactly to the rate is never rejected.
 GRACE = 2
-MOST_IN_MEMORY = 50_000
 
-# `{now}` is repeated as `excluded.began`. A request that is not let in changes nothing and gives no row.
-ANEW = f"(quota.began > excluded.began + {AHEAD} OR excluded.began >= quota.began + 2 * {{window}})"
+# The rule as an upsert into `quota (key, began, taken, earlier, ends)`: `taken` counts the current window, `earlier`
+# the previous one, and `excluded.began` is now. A rejected request changes nothing and returns no row.
+RESTART = f"(quota.began > excluded.began + {AHEAD} OR excluded.began >= quota.began + 2 * {{window}})"
 NEXT = "excluded.began >= quota.began + {window}"
-GONE_OF_NEXT = f"{{least}}({{window}}, excluded.began - quota.began - {{window}} + {GRACE})"
-GONE = f"{{least}}({{window}}, {{greatest}}(0, excluded.began - quota.began) + {GRACE})"
-TAKE = f"""
+ELAPSED_OF_NEXT = f"{{least}}({{window}}, excluded.began - quota.began - {{window}} + {GRACE})"
+ELAPSED = f"{{least}}({{window}}, {{greatest}}(0, excluded.began - quota.began) + {GRACE})"
+UPSERT = f"""
     ON CONFLICT (key) DO UPDATE SET
-        began = CASE WHEN {ANEW} THEN excluded.began WHEN {NEXT} THEN quota.began + {{window}} ELSE quota.began END,
-        taken = CASE WHEN {ANEW} OR {NEXT} THEN 1 ELSE quota.taken + 1 END,
-        earlier = CASE WHEN {ANEW} THEN 0 WHEN {NEXT} THEN quota.taken ELSE quota.earlier END,
-        ends = CASE WHEN {ANEW} OR {NEXT} THEN excluded.ends ELSE quota.ends END
+        began = CASE WHEN {RESTART} THEN excluded.began WHEN {NEXT} THEN quota.began + {{window}} ELSE quota.began END,
+        taken = CASE WHEN {RESTART} OR {NEXT} THEN 1 ELSE quota.taken + 1 END,
+        earlier = CASE WHEN {RESTART} THEN 0 WHEN {NEXT} THEN quota.taken ELSE quota.earlier END,
+        ends = CASE WHEN {RESTART} OR {NEXT} THEN excluded.ends ELSE quota.ends END
     WHERE CASE
-        WHEN {ANEW} THEN 0
-        WHEN {NEXT} THEN quota.taken * ({{window}} - {GONE_OF_NEXT}) / {{window}}
-        ELSE quota.earlier * ({{window}} - {GONE}) / {{window}} + quota.taken END < {{amount}}
+        WHEN {RESTART} THEN 0
+        WHEN {NEXT} THEN quota.taken * ({{window}} - {ELAPSED_OF_NEXT}) / {{window}}
+        ELSE quota.earlier * ({{window}} - {ELAPSED}) / {{window}} + quota.taken END < {{amount}}
     RETURNING began, taken, earlier
 """
 
 
 class Busy(Unavailable):
-    """Another process counts just now; a moment later it will not."""
+    """Another process holds the counter's lock; retry in a moment."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """So many in a window of so many milliseconds."""
+    """At most `amount` requests in a window of `window` milliseconds."""
 
     name: str
     amount: int
     window: int
 
 
-class Demand(NamedTuple):
-    """One request that counts to a limit, for a token or an address."""
+class Hit(NamedTuple):
+    """One request to count against a limit for a subject: a token or an address."""
 
     limit: Limit
-    whose: str
+    subject: str
 
     @property
     def key(self) -> str:
-        """Under which it is counted."""
-        return f"{self.limit.name}:{self.whose}"
+        """The key of its counter."""
+        return f"{self.limit.name}:{self.subject}"
 
 
-class Row(NamedTuple):
-    """What is kept of a key: when its window began, how many it has let in, and how many the one before."""
+class Count(NamedTuple):
+    """The stored state of a key: when its current window began, and the requests of that and the previous window."""
 
     began: int
-    taken: int
-    earlier: int
+    current: int
+    previous: int
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """How a limit stands after a request: how many more would be let in at once, and for how many milliseconds.
+class Status:
+    """The state of a limit after a request: how many more requests are allowed at once, for `wait` milliseconds.
 
-    Where none would be, `wait` is the time until one is; else that until the window ends.
+    If `remaining` is 0, `wait` is the time until one more is allowed, else the time until the window ends.
     """
 
     limit: Limit
-    let_in: bool
+    allowed: bool
     remaining: int
     wait: int
 
 
-class Quotas(ABC):
-    """Counts demands; `take` is the one way in, `give_back` the one out."""
+class HitCounter(ABC):
+    """Counts requests against their limits."""
 
-    def take(self, demands: Sequence[Demand]) -> list[Standing]:
-        """Let a request in that makes these demands, or refuse it, and then count it nowhere."""
-        counted = [self._count(demand) for demand in demands]
-        if not all(let_in for _, _, let_in in counted):
-            for demand, (_, _, let_in) in zip(demands, counted, strict=True):
-                if let_in:
-                    self._give_back(demand)
-            counted = [(row._replace(taken=row.taken - let_in), now, let_in) for row, now, let_in in counted]
+    def count(self, hits: Sequence[Hit]) -> list[Status]:
+        """Count a request against all of these limits if each allows it, else against none."""
+        counted = [self._count(hit) for hit in hits]
+        if not all(allowed for _, _, allowed in counted):
+            for hit, (_, _, allowed) in zip(hits, counted, strict=True):
+                if allowed:
+                    self._uncount(hit)
+            counted = [(count._replace(current=count.current - ok), now, ok) for count, now, ok in counted]
         return [
-            standing(demand.limit, row, now, let_in=let_in)
-            for demand, (row, now, let_in) in zip(demands, counted, strict=True)
+            status(hit.limit, count, now, allowed=allowed)
+            for hit, (count, now, allowed) in zip(hits, counted, strict=True)
         ]
 
-    def give_back(self, demands: Sequence[Demand]) -> None:
+    def uncount(self, hits: Sequence[Hit]) -> None:
         """Uncount a request that was allowed but could not be served."""
-        for demand in demands:
-            self._give_back(demand)
+        for hit in hits:
+            self._uncount(hit)
 
     @abstractmethod
-    def _count(self, demand: Demand) -> tuple[Row, int, bool]:
-        """The row as it stands now, with this request in it where it was let in; the time; whether it was."""
+    def _count(self, hit: Hit) -> tuple[Count, int, bool]:
+        """Count the hit if its limit allows it. Return the resulting count, the current time, and whether it did."""
 
     @abstractmethod
-    def _give_back(self, demand: Demand) -> None:
-        """Uncount a request, as far as the window still holds it."""
+    def _uncount(self, hit: Hit) -> None:
+        """Uncount a hit if it is in the current window."""
 
     @abstractmethod
     def purge(self) -> None:
-        """Drop rows that no longer tell anything, and the oldest where there are far too many."""
+        """Delete the counts of windows that are over, and the oldest ones if there are too many."""
 
 
-class SharedQuotas(Protocol):
-    """Counts with other processes. All but `take_at_once` may wait, so that the event loop leaves it to a thread.
+class SharedHitCounter(Protocol):
+    """Counts together with other processes. All methods but `count_now` may block, so they run in a thread.
 
-    Whatever cannot be done raises Unavailable with the reason.
+    Every method raises Unavailable with the reason if counting is impossible.
     """
 
     threads: int
 
     def open(self) -> None:
-        """Begin to count, or begin anew after a fault."""
+        """Open the counter, or reopen it after a fault."""
 
-    def take_at_once(self, demands: Sequence[Demand]) -> list[Standing]:
-        """As `take`; raises Busy where that would have to wait."""
+    def count_now(self, hits: Sequence[Hit]) -> list[Status]:
+        """Do the same as `count`, but raise Busy instead of waiting for another process."""
 
-    def take(self, demands: Sequence[Demand]) -> list[Standing]:
-        """Let a request in that makes these demands, or refuse it."""
+    def count(self, hits: Sequence[Hit]) -> list[Status]:
+        """Count a request against all of these limits if each allows it, else against none."""
 
-    def give_back(self, demands: Sequence[Demand]) -> None:
+    def uncount(self, hits: Sequence[Hit]) -> None:
         """Uncount a request that was allowed but could not be served."""
 
     def purge(self) -> None:
-        """Drop rows that no longer tell anything, and the oldest where there are far too many."""
+        """Delete the counts of windows that are over, and the oldest ones if there are too many."""
 
     def in_place(self) -> bool:
-        """Whether others that begin to count would count with us."""
+        """Whether a process that opens the counter now would count together with this one."""
 
     def close(self) -> None:
-        """Let go of files and connections."""
+        """Close files and connections."""
 
 
-class MemoryQuotas(Quotas):
-    """Counts for one process; where keys are many the one unused for longest is forgotten."""
-
-    def __init__(self, clock: Callable[[], int], most: int = MOST_IN_MEMORY) -> None:
-        self._clock = clock
-        self._rows: OrderedDict[str, tuple[Row, int]] = OrderedDict()
-        self._most = most
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def _count(self, demand: Demand) -> tuple[Row, int, bool]:
-        now, limit = self._clock(), demand.limit
-        kept = self._rows.get(demand.key)
-        row = Row(now, 0, 0) if kept is None else at(limit, kept[0], now)
-        let_in = _still(limit, row, now) + row.taken < limit.amount
-        if let_in:
-            row = row._replace(taken=row.taken + 1)
-            self._rows[demand.key] = row, row.began + 2 * limit.window
-            self._rows.move_to_end(demand.key)
-            if len(self._rows) > self._most:
-                self._rows.popitem(last=False)
-        return row, now, let_in
-
-    def _give_back(self, demand: Demand) -> None:
-        if demand.key in self._rows:
-            row, ends = self._rows[demand.key]
-            self._rows[demand.key] = row._replace(taken=max(0, row.taken - 1)), ends
-
-    def purge(self) -> None:
-        """Drop rows whose windows are over."""
-        now = self._clock()
-        self._rows = OrderedDict((key, kept) for key, kept in self._rows.items() if kept[1] > now)
+def advance(limit: Limit, count: Count, now: int) -> Count:
+    """Return the count moved to the window that contains `now`."""
+    if count.began > now + AHEAD or now >= count.began + 2 * limit.window:
+        return Count(now, 0, 0)
+    if now >= count.began + limit.window:
+        return Count(count.began + limit.window, 0, count.current)
+    return count
 
 
-def at(limit: Limit, row: Row, now: int) -> Row:
-    """The row as it stands at this time."""
-    if row.began > now + AHEAD or now >= row.began + 2 * limit.window:
-        return Row(now, 0, 0)
-    if now >= row.began + limit.window:
-        return Row(row.began + limit.window, 0, row.taken)
-    return row
+def is_allowed(limit: Limit, count: Count, now: int) -> bool:
+    """Whether the limit allows one more request; the count is of the window that contains `now`."""
+    return _unexpired(limit, count, now) + count.current < limit.amount
 
 
-def standing(limit: Limit, row: Row, now: int, *, let_in: bool) -> Standing:
-    """What is told of a row that stands at this time."""
-    remaining = max(0, limit.amount - _still(limit, row, now) - row.taken) if let_in else 0
-    wait = _until_free(limit, row, now) if remaining == 0 else row.began + limit.window - now
-    return Standing(limit, let_in, remaining, wait)
+def status(limit: Limit, count: Count, now: int, *, allowed: bool) -> Status:
+    """Return the status of a limit from the count of the window that contains `now`."""
+    remaining = max(0, limit.amount - _unexpired(limit, count, now) - count.current) if allowed else 0
+    wait = _until_allowed(limit, count, now) if remaining == 0 else count.began + limit.window - now
+    return Status(limit, allowed, remaining, wait)
 
 
-def _still(limit: Limit, row: Row, now: int) -> int:
-    """How many of the window before still count."""
-    gone = min(limit.window, max(0, now - row.began) + GRACE)
-    return row.earlier * (limit.window - gone) // limit.window
+def _unexpired(limit: Limit, count: Count, now: int) -> int:
+    """Return how many requests of the previous window still count."""
+    elapsed = min(limit.window, max(0, now - count.began) + GRACE)
+    return count.previous * (limit.window - elapsed) // limit.window
 
 
-def _until_free(limit: Limit, row: Row, now: int) -> int:
-    """The milliseconds until one more is let in."""
-    if row.taken < limit.amount:
-        return max(0, row.began + _thinned(limit, row.earlier, limit.amount - row.taken) - now)
-    return row.began + limit.window + _thinned(limit, row.taken, limit.amount) - now
+def _until_allowed(limit: Limit, count: Count, now: int) -> int:
+    """Return the milliseconds until one more request is allowed."""
+    if count.current < limit.amount:
+        return max(0, count.began + _expiry(limit, count.previous, limit.amount - count.current) - now)
+    return count.began + limit.window + _expiry(limit, count.current, limit.amount) - now
 
 
-def _thinned(limit: Limit, earlier: int, room: int) -> int:
-    """How far into a window fewer than `room` of those before it still count."""
-    if earlier < room:
+def _expiry(limit: Limit, previous: int, room: int) -> int:
+    """Return how far into a window fewer than `room` of the previous window's requests still count."""
+    if previous < room:
         return 0
-    return max(0, limit.window - GRACE - (room * limit.window - 1) // earlier)
+    return max(0, limit.window - GRACE - (room * limit.window - 1) // previous)

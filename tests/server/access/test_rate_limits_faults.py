@@ -35,7 +35,7 @@ def quick_chores(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def file(store: Store) -> Path:
-    return sqlite_counter.place(Path(store.url.removeprefix("sqlite:///")))
+    return sqlite_counter.file_of(Path(store.url.removeprefix("sqlite:///")))
 
 
 @asynccontextmanager

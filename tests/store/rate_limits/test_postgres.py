@@ -10,27 +10,27 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from musicsvc.errors import Unavailable
-from musicsvc.store.rate_limits.window import Demand, Limit
+from musicsvc.store.rate_limits.window import Hit, Limit
 
 psycopg = pytest.importorskip("psycopg")
 
 if TYPE_CHECKING:
-    from musicsvc.store.rate_limits.postgres import PostgresQuotas
+    from musicsvc.store.rate_limits.postgres import PostgresHitCounter
     from tests.support import databases
 
 pytestmark = pytest.mark.only_on("postgres")
 LIMIT = Limit("token", 100, 3_600_000)
-DEMAND = Demand(LIMIT, "1")
+HIT = Hit(LIMIT, "1")
 
 
 @contextmanager
-def opened(url: str) -> Iterator[PostgresQuotas]:
-    from musicsvc.store.rate_limits.postgres import PostgresQuotas  # noqa: PLC0415 - the run on SQLite does without
+def opened(url: str) -> Iterator[PostgresHitCounter]:
+    from musicsvc.store.rate_limits.postgres import PostgresHitCounter  # noqa: PLC0415 - the run on SQLite does without
 
-    quotas = PostgresQuotas(url)
-    quotas.open()
-    yield quotas
-    quotas.close()
+    counter = PostgresHitCounter(url)
+    counter.open()
+    yield counter
+    counter.close()
 
 
 @pytest.fixture
@@ -51,44 +51,44 @@ def cut(admin: Any) -> int:
 
 def test_nodes_at_once_let_in_exactly_the_amount(store_url: str) -> None:
     with opened(store_url) as one, opened(store_url) as other, ThreadPoolExecutor(8) as threads:
-        taken = list(threads.map(lambda number: (one, other)[number % 2].take([DEMAND])[0], range(200)))
-        other_limit = Demand(Limit("exports", 50, 3_600_000), "1")
-        both = list(threads.map(lambda _: one.take([Demand(LIMIT, "2"), other_limit]), range(100)))
-    assert sum(standing.let_in for standing in taken) == 100
-    assert sorted(standing.remaining for standing in taken if standing.let_in) == list(range(100))
-    assert sum(standing.let_in for _, standing in both) == 50
-    assert min(standing.remaining for standing, _ in both) == 50
+        taken = list(threads.map(lambda number: (one, other)[number % 2].count([HIT])[0], range(200)))
+        other_limit = Hit(Limit("exports", 50, 3_600_000), "1")
+        both = list(threads.map(lambda _: one.count([Hit(LIMIT, "2"), other_limit]), range(100)))
+    assert sum(status.allowed for status in taken) == 100
+    assert sorted(status.remaining for status in taken if status.allowed) == list(range(100))
+    assert sum(status.allowed for _, status in both) == 50
+    assert min(status.remaining for status, _ in both) == 50
 
 
 def test_connections_that_are_cut_are_renewed(store_url: str, admin: Any) -> None:
-    with opened(store_url) as quotas:
+    with opened(store_url) as counter:
         for number in range(3):
-            assert quotas.take([DEMAND])[0].remaining == 99 - 2 * number
+            assert counter.count([HIT])[0].remaining == 99 - 2 * number
             assert cut(admin) == 1
-            assert quotas.take([DEMAND, Demand(LIMIT, "2")])[0].remaining == 98 - 2 * number
+            assert counter.count([HIT, Hit(LIMIT, "2")])[0].remaining == 98 - 2 * number
 
 
 def test_a_server_that_is_gone_is_told(store_url: str, template: databases.Template, admin: Any) -> None:
-    with opened(store_url) as quotas:
-        assert quotas.take([DEMAND])[0].let_in
+    with opened(store_url) as counter:
+        assert counter.count([HIT])[0].allowed
         admin.execute("DROP TABLE quota")
-        with pytest.raises(Unavailable, match="does not count just now"):
-            quotas.take([DEMAND])
+        with pytest.raises(Unavailable, match="database_url cannot be used"):
+            counter.count([HIT])
         template.remove(store_url)
-        with pytest.raises(Unavailable, match="does not count just now"):
-            quotas.take([DEMAND])
+        with pytest.raises(Unavailable, match="database_url cannot be used"):
+            counter.count([HIT])
         with pytest.raises(Unavailable), opened(store_url):
             pass
 
 
 def test_the_table_is_not_logged_and_its_rows_go(store_url: str, admin: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert admin.execute("SELECT relpersistence FROM pg_class WHERE relname = 'quota'").fetchone() == ("u",)
-    monkeypatch.setattr("musicsvc.store.rate_limits.postgres.MOST_ROWS", 5)
-    with opened(store_url) as quotas:
+    monkeypatch.setattr("musicsvc.store.rate_limits.postgres.MAX_ROWS", 5)
+    with opened(store_url) as counter:
         for number in range(20):
-            quotas.take([Demand(LIMIT, str(number))])
+            counter.count([Hit(LIMIT, str(number))])
         admin.execute("UPDATE quota SET ends = 0 WHERE length(key) = 7")
-        quotas.purge()
+        counter.purge()
         rows = admin.execute("SELECT key FROM quota").fetchall()
     assert len(rows) == 5
     assert {len(key) for (key,) in rows} == {8}

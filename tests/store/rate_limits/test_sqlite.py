@@ -17,8 +17,8 @@ import pytest
 from musicsvc.clock import Clock
 from musicsvc.errors import Unavailable
 from musicsvc.store.rate_limits import sqlite
-from musicsvc.store.rate_limits.sqlite import FileQuotas
-from musicsvc.store.rate_limits.window import Busy, Demand, Limit
+from musicsvc.store.rate_limits.sqlite import SqliteHitCounter
+from musicsvc.store.rate_limits.window import Busy, Hit, Limit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.only_on("sqlite")
 LIMIT = Limit("token", 1000, 60_000)
-DEMAND = Demand(LIMIT, "1")
+HIT = Hit(LIMIT, "1")
 COUNT = """
 import sys, time
 from pathlib import Path
-from musicsvc.store.rate_limits.window import Demand, Limit
-from musicsvc.store.rate_limits.sqlite import FileQuotas
-quotas = FileQuotas(Path(sys.argv[1]), lambda: int(time.monotonic() * 1000), patience=5)
+from musicsvc.store.rate_limits.window import Hit, Limit
+from musicsvc.store.rate_limits.sqlite import SqliteHitCounter
+counter = SqliteHitCounter(Path(sys.argv[1]), lambda: int(time.monotonic() * 1000), timeout=5)
 limit = Limit("token", 1000, 3_600_000)
 print("ready", flush=True)
 sys.stdin.readline()
-print(sum(quotas.take([Demand(limit, "1")])[0].let_in for _ in range(int(sys.argv[2]))), flush=True)
+print(sum(counter.count([Hit(limit, "1")])[0].allowed for _ in range(int(sys.argv[2]))), flush=True)
 """
 
 
@@ -50,16 +50,16 @@ def path(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def opened(path: Path, patience: float = 0.05) -> Iterator[FileQuotas]:
-    quotas = FileQuotas(path, milliseconds, patience)
-    yield quotas
-    quotas.close()
+def opened(path: Path, timeout: float = 0.05) -> Iterator[SqliteHitCounter]:
+    counter = SqliteHitCounter(path, milliseconds, timeout)
+    yield counter
+    counter.close()
 
 
-def left(quotas: FileQuotas) -> int:
+def left(counter: SqliteHitCounter) -> int:
     """How many remain after one more."""
-    (standing,) = quotas.take([DEMAND])
-    return standing.remaining
+    (status,) = counter.count([HIT])
+    return status.remaining
 
 
 def process(path: Path, requests: int) -> subprocess.Popen[str]:
@@ -88,14 +88,14 @@ def test_what_was_counted_outlives_the_process_even_one_that_is_killed(path: Pat
     time.sleep(0.2)
     killed.send_signal(signal.SIGKILL)
     killed.communicate()
-    with opened(path) as quotas:
-        assert left(quotas) < 999
+    with opened(path) as counter:
+        assert left(counter) < 999
     assert not path.with_name("limits.db.damaged").exists()
 
 
 def test_the_file_is_for_its_owner_alone(path: Path) -> None:
-    with opened(path) as quotas:
-        left(quotas)
+    with opened(path) as counter:
+        left(counter)
         modes = {stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
     assert modes == {0o600}
 
@@ -103,14 +103,14 @@ def test_the_file_is_for_its_owner_alone(path: Path) -> None:
 @pytest.mark.parametrize("damage", [b"no database", b"SQLite format 3\x00" + bytes(5000), None])
 def test_a_damaged_file_is_put_aside(path: Path, damage: bytes | None) -> None:
     if damage is None:
-        with opened(path) as quotas:
+        with opened(path) as counter:
             for number in range(200):
-                quotas.take([Demand(LIMIT, str(number))])
+                counter.count([Hit(LIMIT, str(number))])
         whole = path.read_bytes()
         damage = whole[:1024] + b"\xff" * (len(whole) - 1024)
     path.write_bytes(damage)
-    with opened(path) as quotas, opened(path) as other:
-        assert left(quotas) == 999
+    with opened(path) as counter, opened(path) as other:
+        assert left(counter) == 999
         assert left(other) == 998
     assert path.with_name("limits.db.damaged").read_bytes() == damage
 
@@ -126,8 +126,8 @@ def test_a_file_of_another_version_is_put_aside_and_one_of_another_program_left_
             with pytest.raises(Unavailable, match="belongs to another program"), opened(path):
                 pass
         else:
-            with opened(path) as quotas:
-                assert left(quotas) == 999
+            with opened(path) as counter:
+                assert left(counter) == 999
 
 
 def test_a_file_that_cannot_be_opened_is_told_with_its_name(path: Path) -> None:
@@ -138,70 +138,70 @@ def test_a_file_that_cannot_be_opened_is_told_with_its_name(path: Path) -> None:
 
 
 def test_damage_while_it_is_open_is_told(path: Path) -> None:
-    with opened(path) as quotas:
-        quotas.take([DEMAND])
+    with opened(path) as counter:
+        counter.count([HIT])
         other = apsw.Connection(str(path))
         assert other.pragma("user_version") == 1
         other.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
         path.write_bytes(path.read_bytes()[:1024] + b"\xff" * 1024)
         other.pragma("user_version", 1)  # so that nothing is answered from a cache
         with pytest.raises(Unavailable, match="is damaged"):
-            quotas.take([DEMAND])
+            counter.count([HIT])
         other.close()
 
 
 def test_a_full_disk_is_told_and_over_once_there_is_room(path: Path) -> None:
-    with opened(path) as quotas:
-        assert left(quotas) == 999
+    with opened(path) as counter:
+        assert left(counter) == 999
         soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (1, hard))
         try:
-            for demands in ([DEMAND], [DEMAND, Demand(LIMIT, "2")]):
+            for hits in ([HIT], [HIT, Hit(LIMIT, "2")]):
                 with pytest.raises(Unavailable, match=r"limits.db cannot be used|disk is full"):
-                    quotas.take(demands)
+                    counter.count(hits)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-        assert left(quotas) == 998
+        assert left(counter) == 998
 
 
 def test_a_lock_is_waited_for_shortly(path: Path) -> None:
     other = apsw.Connection(str(path))
-    with opened(path, patience=0.05) as quotas:
-        assert left(quotas) == 999
+    with opened(path, timeout=0.05) as counter:
+        assert left(counter) == 999
         other.execute("BEGIN IMMEDIATE")
-        for demands in ([DEMAND], [DEMAND, Demand(LIMIT, "2")]):
+        for hits in ([HIT], [HIT, Hit(LIMIT, "2")]):
             began = time.monotonic()
             with pytest.raises(Busy):
-                quotas.take(demands)
+                counter.count(hits)
             assert 0.04 < time.monotonic() - began < 0.5
         other.execute("COMMIT")
-        assert left(quotas) == 998
+        assert left(counter) == 998
     other.close()
 
 
 def test_a_file_that_was_moved_away_is_noticed(path: Path) -> None:
-    with opened(path) as quotas:
-        assert quotas.in_place()
+    with opened(path) as counter:
+        assert counter.in_place()
         path.unlink()
-        assert not quotas.in_place()
+        assert not counter.in_place()
         with opened(path):
-            assert not quotas.in_place()
+            assert not counter.in_place()
 
 
 def test_a_flood_of_addresses_takes_no_more_than_its_share_of_the_disk(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite, "MOST_ROWS", 150)
-    with opened(path) as quotas:
+    monkeypatch.setattr(sqlite, "MAX_ROWS", 150)
+    with opened(path) as counter:
         for number in range(500):
-            quotas.take([Demand(LIMIT, str(number))])
-        quotas.purge()
+            counter.count([Hit(LIMIT, str(number))])
+        counter.purge()
         reader = apsw.Connection(str(path))
         assert reader.execute("SELECT count(*) FROM quota").get == 150
         reader.close()
-        assert left(quotas) == 999  # the oldest row was dropped
+        assert left(counter) == 999  # the oldest row was dropped
 
 
 def test_the_file_stands_beside_its_database_under_a_name_of_its_own(tmp_path: Path) -> None:
-    assert sqlite.place(tmp_path / "musicsvc.db") == tmp_path / "limits.db"
-    assert sqlite.place(tmp_path / "other.db") == tmp_path / "other-limits.db"
+    assert sqlite.file_of(tmp_path / "musicsvc.db") == tmp_path / "limits.db"
+    assert sqlite.file_of(tmp_path / "other.db") == tmp_path / "other-limits.db"

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from musicsvc.store.rate_limits.sqlite import FileQuotas
-from musicsvc.store.rate_limits.window import AHEAD, GRACE, Demand, Limit, MemoryQuotas, Quotas, Standing
+from musicsvc.store.rate_limits.memory import MemoryHitCounter
+from musicsvc.store.rate_limits.sqlite import SqliteHitCounter
+from musicsvc.store.rate_limits.window import AHEAD, GRACE, Hit, HitCounter, Limit, Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -37,21 +38,21 @@ def time() -> Time:
 
 
 @pytest.fixture(params=["in memory", "shared"])
-def quotas(
+def counter(
     request: pytest.FixtureRequest, time: Time, tmp_path: Path, new_database: Callable[..., str]
-) -> Iterator[Quotas]:
+) -> Iterator[HitCounter]:
     """Each way of counting that the run's store has."""
     if request.param == "in memory":
-        yield MemoryQuotas(time)
+        yield MemoryHitCounter(time)
         return
     if request.config.getoption("--store") == "sqlite":
-        shared = FileQuotas(tmp_path / "limits.db", time, patience=1)
+        shared = SqliteHitCounter(tmp_path / "limits.db", time, timeout=1)
         yield shared
         shared.close()
         return
-    from musicsvc.store.rate_limits.postgres import PostgresQuotas  # noqa: PLC0415 - the run on SQLite does without
+    from musicsvc.store.rate_limits.postgres import PostgresHitCounter  # noqa: PLC0415 - the run on SQLite does without
 
-    table = PostgresQuotas(new_database(), time)
+    table = PostgresHitCounter(new_database(), time)
     table.open()
     yield table
     table.close()
@@ -62,16 +63,16 @@ class Asking:
 
     numbers = itertools.count()
 
-    def __init__(self, quotas: Quotas, time: Time, amount: int, window: int) -> None:
+    def __init__(self, counter: HitCounter, time: Time, amount: int, window: int) -> None:
         self.limit = Limit("token", amount, window)
-        self._quotas = quotas
+        self._counter = counter
         self._time = time
-        self._demand = Demand(self.limit, str(next(self.numbers)))
+        self._hit = Hit(self.limit, str(next(self.numbers)))
 
-    def __call__(self, after: int = 0) -> Standing:
+    def __call__(self, after: int = 0) -> Status:
         self._time.now += after
-        (standing,) = self._quotas.take([self._demand])
-        return standing
+        (status,) = self._counter.count([self._hit])
+        return status
 
 
 def rates(most: int = 40) -> st.SearchStrategy[tuple[int, int]]:
@@ -111,7 +112,7 @@ class Model:
         in_sight = Fraction(max(0, self.window - (now - began) - GRACE), self.window)
         return self.amount - len(taken) - int(earlier * in_sight)
 
-    def let_in(self, now: int) -> None:
+    def count(self, now: int) -> None:
         if not self.windows or not any(taken for _, taken in self.windows[-2:]):
             self.windows = [(now, [])]  # nobody asked for so long that the next request begins anew
         self.windows[-1][1].append(now)
@@ -120,32 +121,32 @@ class Model:
 @ONE_FIXTURE_FOR_ALL
 @given(case=cases)
 def test_it_lets_in_what_the_rule_lets_in_and_tells_how_many_are_left(
-    quotas: Quotas, time: Time, case: tuple[tuple[int, int], list[int]]
+    counter: HitCounter, time: Time, case: tuple[tuple[int, int], list[int]]
 ) -> None:
     (amount, window), pauses = case
-    ask, model = Asking(quotas, time, amount, window), Model(amount, window)
+    ask, model = Asking(counter, time, amount, window), Model(amount, window)
     for pause in pauses:
         before = model.remaining(time.now + pause)
-        standing = ask(pause)
-        assert standing.let_in is (before > 0)
-        if standing.let_in:
-            model.let_in(time.now)
-        assert standing.remaining == max(0, before - 1)
+        status = ask(pause)
+        assert status.allowed is (before > 0)
+        if status.allowed:
+            model.count(time.now)
+        assert status.remaining == max(0, before - 1)
 
 
 @ONE_FIXTURE_FOR_ALL
 @given(case=cases)
 def test_no_window_lets_in_more_than_its_amount_and_no_stretch_of_its_length_more_than_twice_that(
-    quotas: Quotas, time: Time, case: tuple[tuple[int, int], list[int]]
+    counter: HitCounter, time: Time, case: tuple[tuple[int, int], list[int]]
 ) -> None:
     (amount, window), pauses = case
-    ask = Asking(quotas, time, amount, window)
+    ask = Asking(counter, time, amount, window)
     times = []
     for pause in pauses:
-        standing = ask(pause)
-        while standing.let_in:
+        status = ask(pause)
+        while status.allowed:
             times.append(time.now)
-            standing = ask()
+            status = ask()
     assert sum(moment < times[0] + window for moment in times) == amount or len(times) < amount
     for moment in times:
         assert sum(moment <= other < moment + window for other in times) <= 2 * amount
@@ -156,21 +157,21 @@ def test_no_window_lets_in_more_than_its_amount_and_no_stretch_of_its_length_mor
 @ONE_FIXTURE_FOR_ALL
 @given(case=cases)
 def test_who_is_refused_is_let_in_once_the_wait_is_over_and_no_millisecond_earlier(
-    quotas: Quotas, time: Time, case: tuple[tuple[int, int], list[int]]
+    counter: HitCounter, time: Time, case: tuple[tuple[int, int], list[int]]
 ) -> None:
     (amount, window), pauses = case
-    ask = Asking(quotas, time, amount, window)
+    ask = Asking(counter, time, amount, window)
     for pause in pauses:
-        standing = ask(pause)
-        while standing.remaining:
-            standing = ask()
-        assert 0 < standing.wait <= 2 * window
-        if standing.wait > 1:
-            early = ask(standing.wait - 1)
-            assert (early.let_in, early.remaining, early.wait) == (False, 0, 1)
-            assert ask(1).let_in
+        status = ask(pause)
+        while status.remaining:
+            status = ask()
+        assert 0 < status.wait <= 2 * window
+        if status.wait > 1:
+            early = ask(status.wait - 1)
+            assert (early.allowed, early.remaining, early.wait) == (False, 0, 1)
+            assert ask(1).allowed
         else:
-            assert ask(1).let_in
+            assert ask(1).allowed
 
 
 @ONE_FIXTURE_FOR_ALL
@@ -178,101 +179,101 @@ def test_who_is_refused_is_let_in_once_the_wait_is_over_and_no_millisecond_earli
 @example(rate=(7, 60_000), rounds=5, offset=Fraction(1, 3))
 @example(rate=(40, 1000), rounds=5, offset=Fraction(0))
 def test_who_keeps_exactly_to_the_rate_is_never_refused(
-    quotas: Quotas, time: Time, rate: tuple[int, int], rounds: int, offset: Fraction
+    counter: HitCounter, time: Time, rate: tuple[int, int], rounds: int, offset: Fraction
 ) -> None:
     amount, window = rate
-    ask = Asking(quotas, time, amount, window)
+    ask = Asking(counter, time, amount, window)
     first = time.now
     for number in range(amount * rounds + 1):
         time.now = first + int(offset + Fraction(number * window, amount))
-        assert ask().let_in, number
+        assert ask().allowed, number
 
 
 @ONE_FIXTURE_FOR_ALL
 @given(case=cases, shares=st.lists(st.fractions(0, 1), min_size=50, max_size=50))
 def test_what_remains_can_be_used_at_any_time_while_the_wait_lasts(
-    quotas: Quotas, time: Time, case: tuple[tuple[int, int], list[int]], shares: list[Fraction]
+    counter: HitCounter, time: Time, case: tuple[tuple[int, int], list[int]], shares: list[Fraction]
 ) -> None:
     (amount, window), pauses = case
-    ask = Asking(quotas, time, amount, window)
+    ask = Asking(counter, time, amount, window)
     for pause in pauses:
-        standing = ask(pause)
-    moments = sorted(time.now + int(share * standing.wait) for share in shares[: standing.remaining])
+        status = ask(pause)
+    moments = sorted(time.now + int(share * status.wait) for share in shares[: status.remaining])
     for moment in moments:
         time.now = moment
-        assert ask().let_in
+        assert ask().allowed
 
 
-def test_what_one_limit_refuses_counts_to_no_other(quotas: Quotas, time: Time) -> None:
-    wide, narrow = Demand(Limit("token", 5, 60_000), "1"), Demand(Limit("exports", 2, 60_000), "1")
-    told = [[(standing.let_in, standing.remaining) for standing in quotas.take([wide, narrow])] for _ in range(4)]
+def test_what_one_limit_refuses_counts_to_no_other(counter: HitCounter, time: Time) -> None:
+    wide, narrow = Hit(Limit("token", 5, 60_000), "1"), Hit(Limit("exports", 2, 60_000), "1")
+    told = [[(status.allowed, status.remaining) for status in counter.count([wide, narrow])] for _ in range(4)]
     assert told == [[(True, 4), (True, 1)], [(True, 3), (True, 0)], [(True, 3), (False, 0)], [(True, 3), (False, 0)]]
-    assert quotas.take([wide])[0].remaining == 2
+    assert counter.count([wide])[0].remaining == 2
     time.now += 180_000
-    assert [standing.remaining for standing in quotas.take([narrow, wide])] == [1, 4]
+    assert [status.remaining for status in counter.count([narrow, wide])] == [1, 4]
 
 
-def test_a_request_that_is_given_back_counts_no_more(quotas: Quotas) -> None:
-    wide, narrow = Demand(Limit("token", 5, 60_000), "1"), Demand(Limit("exports", 2, 60_000), "1")
+def test_a_request_that_is_given_back_counts_no_more(counter: HitCounter) -> None:
+    wide, narrow = Hit(Limit("token", 5, 60_000), "1"), Hit(Limit("exports", 2, 60_000), "1")
     for _ in range(4):
-        assert [standing.remaining for standing in quotas.take([wide, narrow])] == [4, 1]
-        quotas.give_back([wide, narrow])
-    quotas.take([wide])
+        assert [status.remaining for status in counter.count([wide, narrow])] == [4, 1]
+        counter.uncount([wide, narrow])
+    counter.count([wide])
     for _ in range(3):  # more than were taken, and of a key that nobody took
-        quotas.give_back([wide, Demand(narrow.limit, "2")])
-    assert [standing.remaining for standing in quotas.take([wide, narrow])] == [4, 1]
+        counter.uncount([wide, Hit(narrow.limit, "2")])
+    assert [status.remaining for status in counter.count([wide, narrow])] == [4, 1]
 
 
-def test_keys_do_not_touch_each_other(quotas: Quotas) -> None:
+def test_keys_do_not_touch_each_other(counter: HitCounter) -> None:
     limits = Limit("token", 1, 60_000), Limit("address", 1, 60_000)
     for limit, whose in itertools.product(limits, ("1", "11", "1 ", "192.0.2.1", "2001:db8::/64", "")):
-        (standing,) = quotas.take([Demand(limit, whose)])
-        assert standing.let_in, (limit, whose)
+        (status,) = counter.count([Hit(limit, whose)])
+        assert status.allowed, (limit, whose)
 
 
-def test_a_clock_that_began_anew_does_not_lock_anybody_out(quotas: Quotas, time: Time) -> None:
-    ask = Asking(quotas, time, 2, 60_000)
-    assert [ask().let_in for _ in range(3)] == [True, True, False]
+def test_a_clock_that_began_anew_does_not_lock_anybody_out(counter: HitCounter, time: Time) -> None:
+    ask = Asking(counter, time, 2, 60_000)
+    assert [ask().allowed for _ in range(3)] == [True, True, False]
     time.now -= AHEAD // 2  # another process whose turn it was a little later
-    assert not ask().let_in
+    assert not ask().allowed
     time.now = 3000  # the machine was started again
-    assert [ask().let_in for _ in range(3)] == [True, True, False]
+    assert [ask().allowed for _ in range(3)] == [True, True, False]
 
 
-def test_a_limit_that_was_lowered_holds_at_once(quotas: Quotas, time: Time) -> None:
-    ask = Asking(quotas, time, 10, 60_000)
+def test_a_limit_that_was_lowered_holds_at_once(counter: HitCounter, time: Time) -> None:
+    ask = Asking(counter, time, 10, 60_000)
     for _ in range(10):
         ask()
     ask.limit = Limit("token", 2, 60_000)
-    (lowered,) = quotas.take([Demand(ask.limit, ask._demand.whose)])
-    assert (lowered.let_in, lowered.remaining) == (False, 0)
+    (lowered,) = counter.count([Hit(ask.limit, ask._hit.subject)])
+    assert (lowered.allowed, lowered.remaining) == (False, 0)
     time.now += lowered.wait
-    (later,) = quotas.take([Demand(ask.limit, ask._demand.whose)])
-    assert later.let_in
+    (later,) = counter.count([Hit(ask.limit, ask._hit.subject)])
+    assert later.allowed
 
 
-def test_the_largest_rate_that_can_be_set_is_counted(quotas: Quotas, time: Time) -> None:
-    ask = Asking(quotas, time, 999_999_999, 86_400_000)
+def test_the_largest_rate_that_can_be_set_is_counted(counter: HitCounter, time: Time) -> None:
+    ask = Asking(counter, time, 999_999_999, 86_400_000)
     assert ask().remaining == 999_999_998
     assert ask(86_400_000).remaining == 999_999_998
     assert ask(86_399_999).remaining == 999_999_997
 
 
-def test_rows_that_tell_nothing_any_more_are_dropped(quotas: Quotas, time: Time) -> None:
-    old, young = Asking(quotas, time, 1, 1000), Asking(quotas, time, 1, 60_000)
-    assert old().let_in
-    assert young().let_in
+def test_rows_that_tell_nothing_any_more_are_dropped(counter: HitCounter, time: Time) -> None:
+    old, young = Asking(counter, time, 1, 1000), Asking(counter, time, 1, 60_000)
+    assert old().allowed
+    assert young().allowed
     time.now += 2000
-    quotas.purge()
-    assert not young().let_in
-    assert old().let_in
+    counter.purge()
+    assert not young().allowed
+    assert old().allowed
 
 
 def test_a_flood_of_addresses_takes_no_more_than_its_share_of_memory(time: Time) -> None:
-    quotas = MemoryQuotas(time, most=100)
+    counter = MemoryHitCounter(time, max_keys=100)
     for number in range(1000):
-        quotas.take([Demand(Limit("address", 5, 60_000), str(number))])
-    assert len(quotas) == 100
+        counter.count([Hit(Limit("address", 5, 60_000), str(number))])
+    assert len(counter) == 100
     time.now += 120_000
-    quotas.purge()
-    assert len(quotas) == 0
+    counter.purge()
+    assert len(counter) == 0

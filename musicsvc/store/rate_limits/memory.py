@@ -1,0 +1,48 @@
+"""Rate limit counts in the memory of one process."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+from musicsvc.store.rate_limits.window import Count, Hit, HitCounter, advance, is_allowed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MAX_KEYS = 50_000
+
+
+class MemoryHitCounter(HitCounter):
+    """Counts for one process; beyond `max_keys` it drops the key that was unused for longest."""
+
+    def __init__(self, clock: Callable[[], int], max_keys: int = MAX_KEYS) -> None:
+        self._clock = clock
+        self._counts: OrderedDict[str, tuple[Count, int]] = OrderedDict()
+        self._max_keys = max_keys
+
+    def __len__(self) -> int:
+        return len(self._counts)
+
+    def _count(self, hit: Hit) -> tuple[Count, int, bool]:
+        now, limit = self._clock(), hit.limit
+        stored = self._counts.get(hit.key)
+        count = Count(now, 0, 0) if stored is None else advance(limit, stored[0], now)
+        allowed = is_allowed(limit, count, now)
+        if allowed:
+            count = count._replace(current=count.current + 1)
+            self._counts[hit.key] = count, count.began + 2 * limit.window
+            self._counts.move_to_end(hit.key)
+            if len(self._counts) > self._max_keys:
+                self._counts.popitem(last=False)
+        return count, now, allowed
+
+    def _uncount(self, hit: Hit) -> None:
+        if hit.key in self._counts:
+            count, ends = self._counts[hit.key]
+            self._counts[hit.key] = count._replace(current=max(0, count.current - 1)), ends
+
+    def purge(self) -> None:
+        """Delete the counts of windows that are over."""
+        now = self._clock()
+        self._counts = OrderedDict((key, stored) for key, stored in self._counts.items() if stored[1] > now)
