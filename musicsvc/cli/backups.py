@@ -46,7 +46,7 @@ def backup(context: typer.Context, place: Place = None, json: AsJson = False) ->
     files.examine(path)
     began = session.clock.monotonic()
     stand_back()
-    use = file_locks.enter(path)
+    use = file_locks.use(path)
     try:
         with progress.bar(session, "backup") as on_progress:
             made = create.make(path, target(settings, given, session.clock.now()), on_progress)

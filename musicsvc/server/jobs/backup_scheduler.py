@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import logging
 import os
 import threading
@@ -15,7 +14,7 @@ from musicsvc.clock import SECOND
 from musicsvc.errors import Failure
 from musicsvc.server.request.executors import stand_back
 from musicsvc.store.backups import create, folder, verify
-from musicsvc.store.engine.sqlite import files
+from musicsvc.store.engine.sqlite import file_locks, files
 
 if TYPE_CHECKING:
     from musicsvc.clock import Clock
@@ -112,9 +111,7 @@ class Schedule:
             return True
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = os.open(self._folder / LOCK, os.O_CREAT | os.O_RDWR, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not file_locks.acquire(lock, timeout=0):
             os.close(lock)
             return False
         self._lead = lock

@@ -6,7 +6,6 @@ sum is lost with a process and there are never more files than workers.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import tempfile
@@ -16,6 +15,8 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import values
 from prometheus_client.multiprocess import mark_process_dead
+
+from musicsvc.store.engine.sqlite import file_locks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +34,7 @@ class Share:
         self.folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=place))
         # Held by this process and, after forks, by every worker: free once all of them are gone, however they ended.
         self._lock = (self.folder / "lock").open("wb")
-        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        file_locks.acquire(self._lock.fileno())
 
     @classmethod
     @contextmanager
@@ -102,5 +103,5 @@ def clear(place: Path) -> None:
     """Remove the folders of servers that were killed and could not do it themselves."""
     for folder in place.glob(f"{PREFIX}*"):
         with suppress(OSError), (folder / "lock").open("rb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(folder, ignore_errors=True)
+            if file_locks.acquire(lock.fileno(), timeout=0):
+                shutil.rmtree(folder, ignore_errors=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import itertools
 import logging
 import os
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from musicsvc.errors import Damaged, Failure, Unavailable
 from musicsvc.store.activity import log as activity_log
 from musicsvc.store.activity.log import Log
-from musicsvc.store.engine.sqlite import files
+from musicsvc.store.engine.sqlite import file_locks, files
 from musicsvc.store.engine.sqlite.store import SqliteDatabase, SqliteStore
 
 if TYPE_CHECKING:
@@ -141,7 +140,7 @@ def _alone(path: Path) -> Iterator[None]:
     """One process at a time makes, migrates or replaces the file."""
     lock = os.open(path.with_name(path.name + ".lock"), os.O_CREAT | os.O_RDWR, 0o600)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        file_locks.acquire(lock)
         yield
     finally:
         os.close(lock)

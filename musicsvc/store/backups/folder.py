@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 import re
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING
 from musicsvc.clock import MINUTE, parse, to_datetime
 from musicsvc.errors import Failure
 from musicsvc.store.backups import verify
+from musicsvc.store.engine.sqlite import file_locks
 from musicsvc.store.engine.sqlite import files as sqlite_files
 
 if TYPE_CHECKING:
@@ -183,11 +183,11 @@ def _unless_written(file: Path, act: Callable[[Path], object]) -> None:
     except FileNotFoundError:
         return
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # under way, or on a disk that has no locks: nobody can tell
-        return
-    else:
-        act(file)
+        free = False
+        with suppress(OSError):  # a file system without locks: the backup may be in progress
+            free = file_locks.acquire(descriptor, timeout=0)
+        if free:
+            act(file)
     finally:
         os.close(descriptor)
 
@@ -197,7 +197,7 @@ def _locked(path: Path) -> int:
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         with suppress(OSError):  # a network's disk without locks: nothing is swept there
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            file_locks.acquire(descriptor)
         if sqlite_files.identity(path) is not None:
             return descriptor
         os.close(descriptor)  # swept between its making and its lock

@@ -58,7 +58,7 @@ def restore(file: Path, path: Path, *, now: int, keep: bool = True, told: Told |
         raise Failure(f"{file} is the database itself. {WAY_OUT}")
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
-        with file_locks.one_at_a_time(path), file_locks.alone(path):
+        with file_locks.one_at_a_time(path), file_locks.exclusive(path):
             return _restore(file, path, now=now, keep=keep, told=told)
     except OSError as error:
         raise Failure(f"{path} cannot be replaced: {error.strerror}. The old database stands.") from None

@@ -117,7 +117,7 @@ def _alone(url: str) -> AbstractContextManager[None]:
     """Nobody else has the SQLite database open; a server of PostgreSQL locks each table as it needs."""
     if not url.startswith("sqlite:///"):
         return nullcontext()
-    return file_locks.alone(Path(url.removeprefix("sqlite:///")))
+    return file_locks.exclusive(Path(url.removeprefix("sqlite:///")))
 
 
 @contextmanager

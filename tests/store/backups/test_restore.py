@@ -211,7 +211,7 @@ def test_a_store_that_is_opened_during_a_restore_waits_for_it_or_is_refused(
     def told(_done: float, _total: float) -> None:
         if not waiting:
             with monkeypatch.context() as patch:
-                patch.setattr(file_locks, "PATIENCE_SECONDS", 0)
+                patch.setattr(file_locks, "SHARED_TIMEOUT", 0)
                 with pytest.raises(Failure, match=r"is being restored or migrated\. Try again when that is done\."):
                     opening.connect(url)
         waiting.append(threading.Thread(target=open_and_read))

@@ -26,14 +26,14 @@ def file(store_url: str) -> Path:
 
 def _is_free(file: Path) -> bool:
     try:
-        with file_locks.alone(file, patience=0):
+        with file_locks.exclusive(file, timeout=0):
             return True
     except Failure:
         return False
 
 
 def test_users_stand_beside_each_other_and_keep_out_who_wants_it_alone(file: Path) -> None:
-    first, second = file_locks.enter(file), file_locks.enter(file)
+    first, second = file_locks.use(file), file_locks.use(file)
     assert not _is_free(file)
     first.release()
     first.release()
@@ -49,10 +49,10 @@ def test_a_store_is_a_user_until_it_is_closed(store_url: str, file: Path) -> Non
 
 
 def test_a_user_waits_for_who_has_it_alone_and_is_then_told(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_locks, "PATIENCE_SECONDS", 0.1)
-    with file_locks.alone(file), pytest.raises(Failure, match=r"is being restored or migrated\. Try again"):
+    monkeypatch.setattr(file_locks, "SHARED_TIMEOUT", 0.1)
+    with file_locks.exclusive(file), pytest.raises(Failure, match=r"is being restored or migrated\. Try again"):
         opening.connect(f"sqlite:///{file}")
-    file_locks.enter(file).release()
+    file_locks.use(file).release()
 
 
 def test_the_lock_goes_with_a_killed_process(store_url: str, file: Path) -> None:
@@ -67,7 +67,7 @@ def test_the_lock_goes_with_a_killed_process(store_url: str, file: Path) -> None
 
 
 def test_a_child_that_ends_its_copy_does_not_open_the_door_for_its_parent(file: Path) -> None:
-    held = file_locks.enter(file)
+    held = file_locks.use(file)
     held._process = os.getpid() + 1  # as it is in a child
     descriptor = held._descriptor
     assert descriptor is not None

@@ -1,7 +1,7 @@
-"""Who uses a SQLite database: every open store holds a shared lock, and whoever replaces or migrates it shuts them out.
+"""File locks (flock) between processes, and the locks of a SQLite database.
 
-The locks are those of the system on small files beside the database; they are gone with the process that holds them,
-however it ends.
+Every open store holds a shared lock on a small file beside its database; a restore or migration takes it exclusively.
+The system releases all locks of a process when it ends, however it ends.
 """
 
 from __future__ import annotations
@@ -18,63 +18,84 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-PATIENCE_SECONDS = 5.0  # of a user, while a small database is migrated
-SHORT_PATIENCE_SECONDS = 1.0  # of who wants it alone, for commands that are about to end
+SHARED_TIMEOUT = 5.0  # seconds that a command waits while a small database is migrated
+EXCLUSIVE_TIMEOUT = 1.0  # seconds that a migration waits for commands which are about to end
 POLL_SECONDS = 0.02
 
 
-class Occupancy:
-    """One use of the database, until it is released."""
+def acquire(descriptor: int, *, shared: bool = False, timeout: float | None = None, poll: float = POLL_SECONDS) -> bool:
+    """Lock an open file until it is closed, waiting at most `timeout` seconds, by default as long as necessary.
+
+    Return whether the lock was acquired. Raises OSError on a file system without locks.
+    """
+    kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+    if timeout is None:
+        fcntl.flock(descriptor, kind)
+        return True
+    deadline = time.monotonic() + timeout
+    while True:
+        try:
+            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(poll)
+        else:
+            return True
+
+
+class UseLock:
+    """A shared lock on a database, held by every process that has it open."""
 
     def __init__(self, descriptor: int | None) -> None:
-        """`descriptor`: of the lock, None where there is none to hold."""
+        """Take the locked file; None if there is nothing to lock."""
         self._descriptor = descriptor
         self._process = os.getpid()
 
     def release(self) -> None:
-        """Let others have the database; harmless when repeated."""
+        """Release the lock; does nothing if it was released before."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is None:
             return
-        # A child shares the lock: only the process that took it gives it back.
+        # A forked child shares the lock: only the process that acquired it may release it.
         if os.getpid() == self._process:
             fcntl.flock(descriptor, fcntl.LOCK_UN)
         os.close(descriptor)
 
 
 def lock_file(path: Path) -> Path:
-    """The file whose lock tells who uses the database."""
-    place = path.resolve()
-    return place.with_name(place.name + ".in-use")
+    """Return the lock file of a database."""
+    path = path.resolve()
+    return path.with_name(path.name + ".in-use")
 
 
-def enter(path: Path) -> Occupancy:
-    """Use the database beside others. Raises Failure while somebody has it alone.
+def use(path: Path) -> UseLock:
+    """Acquire the shared lock of a database. Raises Failure while it is restored or migrated.
 
-    Without a lock where the disk lets us make none: reading from a read-only disk goes on.
+    If the lock file cannot be created the lock does nothing, so that databases on read-only disks can be read.
     """
     try:
-        descriptor = _opened(lock_file(path))
+        descriptor = _open(lock_file(path))
     except OSError:
-        return Occupancy(None)
-    taken = True
+        return UseLock(None)
+    acquired = True
     with suppress(OSError):  # a file system without locks
-        taken = _taken(descriptor, fcntl.LOCK_SH, PATIENCE_SECONDS)
-    if not taken:
+        acquired = acquire(descriptor, shared=True, timeout=SHARED_TIMEOUT)
+    if not acquired:
         os.close(descriptor)
         raise Failure(f"The database {path} is being restored or migrated. Try again when that is done.")
-    return Occupancy(descriptor)
+    return UseLock(descriptor)
 
 
 @contextmanager
-def alone(path: Path, patience: float = SHORT_PATIENCE_SECONDS) -> Iterator[None]:
-    """Have the database for oneself. Raises Failure where a server or a command uses it still."""
+def exclusive(path: Path, timeout: float = EXCLUSIVE_TIMEOUT) -> Iterator[None]:
+    """Hold the database exclusively. Raises Failure if a server or a command uses it."""
     try:
-        descriptor = _opened(lock_file(path))
+        descriptor = _open(lock_file(path))
     except OSError as error:
         raise Failure(f"The database {path} cannot be locked: {error.strerror}.") from None
     try:
-        if not _taken(descriptor, fcntl.LOCK_EX, patience):
+        if not acquire(descriptor, timeout=timeout):
             raise Failure(in_use(path))
         yield
     finally:
@@ -82,38 +103,24 @@ def alone(path: Path, patience: float = SHORT_PATIENCE_SECONDS) -> Iterator[None
 
 
 def in_use(path: Path) -> str:
-    """What is told to whoever needs the database for himself."""
+    """Return the error text for a database that must be used exclusively and is in use."""
     return f"The database {path} is in use by a server or another command. Stop it, then run this again."
 
 
 @contextmanager
 def one_at_a_time(path: Path) -> Iterator[None]:
-    """Migrate or restore the database; another one that does so is waited for however long it takes."""
-    place = path.resolve()
-    descriptor = os.open(place.with_name(place.name + ".migrating"), os.O_CREAT | os.O_RDWR, 0o600)
+    """Migrate or restore a database; waits without limit for another process that does so."""
+    path = path.resolve()
+    descriptor = os.open(path.with_name(path.name + ".migrating"), os.O_CREAT | os.O_RDWR, 0o600)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        acquire(descriptor)
         yield
     finally:
         os.close(descriptor)
 
 
-def _opened(path: Path) -> int:
+def _open(path: Path) -> int:
     try:
         return os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
     except OSError:
-        return os.open(path, os.O_RDONLY)  # a lock needs no more
-
-
-def _taken(descriptor: int, kind: int, patience: float) -> bool:
-    """Take the lock, waiting so long for it; whether it is ours."""
-    deadline = time.monotonic() + patience
-    while True:
-        try:
-            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() >= deadline:
-                return False
-            time.sleep(POLL_SECONDS)
-        else:
-            return True
+        return os.open(path, os.O_RDONLY)  # enough to lock it

@@ -98,7 +98,7 @@ class SqliteStore(Store):
         self._ballast = Ballast(self.path)
         self._examine(log=log)
         # The log is never restored, and is replaced while it is open.
-        self._occupancy = file_locks.Occupancy(None) if log else file_locks.enter(self.path)
+        self._use_lock = file_locks.UseLock(None) if log else file_locks.use(self.path)
         # Opened here and not at the first question, which the event loop asks.
         self._watch: apsw.Connection | None = self._opened_watch()
         self._watch_lock = threading.Lock()
@@ -123,7 +123,7 @@ class SqliteStore(Store):
             with files.opening(self.path):
                 watch = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READWRITE)
         except Failure:
-            self._occupancy.release()
+            self._use_lock.release()
             raise
         watch.set_busy_timeout(1000)
         return watch
@@ -193,4 +193,4 @@ class SqliteStore(Store):
                 close(self._watch)
                 self._watch = None
         self._writer.close()
-        self._occupancy.release()
+        self._use_lock.release()
