@@ -26,11 +26,11 @@ from musicsvc.clock import Clock
 from musicsvc.config import Log, Settings
 from musicsvc.server import serving
 from musicsvc.server.app import App
+from musicsvc.server.call import Call
 from musicsvc.server.logs import access_log
 from musicsvc.server.logs import setup as log_setup
 from musicsvc.server.metrics.multiprocess import Share
 from musicsvc.server.metrics.registry import Metrics
-from musicsvc.server.request.context import Call
 from musicsvc.server.routes.table import ROUTES
 from musicsvc.store import opening
 from musicsvc.store.engine.sqlite import files

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import suppress
-from typing import TYPE_CHECKING, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
 
 from musicsvc.errors import Failure
+from musicsvc.server import openapi
 from musicsvc.server.access.authentication import Authenticator
 from musicsvc.server.access.rate_limit_counter import RateLimitCounter
 from musicsvc.server.access.rate_limits import RateLimiter
@@ -22,6 +24,7 @@ from musicsvc.server.network.http_server import JsonServer
 from musicsvc.server.process import open_files
 from musicsvc.server.request.dispatch import Dispatcher
 from musicsvc.server.request.executors import Executors
+from musicsvc.server.responses.pictures import PictureCache
 from musicsvc.server.shapes.envelope import Site
 from musicsvc.store.activity import log as activity_log
 
@@ -31,7 +34,7 @@ if TYPE_CHECKING:
 
     from musicsvc.clock import Clock
     from musicsvc.config import Settings
-    from musicsvc.server.request.context import Observer
+    from musicsvc.server.call import Observer
     from musicsvc.store.engine.store import Store
 
 log = logging.getLogger("musicsvc")
@@ -70,7 +73,7 @@ class App:
         if settings.log.requests:
             observers.append(access_log.write)
         self._dispatcher = Dispatcher(
-            settings, store, clock, Site(root), self._authenticator, self._executors, observers, metrics=self._metrics
+            settings, store, clock, self._authenticator, self._executors, observers, self._sources(root)
         )
         # Done every second, off the path of any request, and a last time at the end; each has a name for the log.
         self._chores: list[tuple[str, Chore]] = [
@@ -87,6 +90,15 @@ class App:
         collectors.of_calls(self._metrics, self._activity_writer, self._abuse_monitor)
         self._batches: asyncio.Task[None] | None = None
         self._failing: set[str] = set()
+
+    def _sources(self, root: str) -> dict[str, Any]:
+        """Return the arguments that handlers may take by name, the same for every request."""
+        return {
+            "site": Site(root),
+            "pictures": PictureCache(),
+            "read_metrics": self._metrics.text,
+            "openapi_document": partial(openapi.encoded_document, root),
+        }
 
     def add_chore(self, name: str, chore: Chore) -> None:
         """Have something more done every second."""

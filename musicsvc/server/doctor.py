@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from musicsvc.clock import DAY, SECOND, to_date
 from musicsvc.errors import Failure
-from musicsvc.server import serving
-from musicsvc.server.network import tls as certificates
+from musicsvc.server.network import tls
 from musicsvc.server.process import open_files
 from musicsvc.store.doctor.database import failed, ok, problem, warning
 
@@ -31,8 +30,8 @@ def of_tls(server: Server, *, now: int) -> Iterator[Finding]:
         yield ok("TLS", "The settings name no certificate: TLS is a proxy's, or requests stay on this machine.")
         return
     try:
-        serving.tls_of(server)
-        validities = certificates.validities(server.tls_cert) if server.tls_cert else []
+        tls.create_context(server)
+        validities = tls.validities(server.tls_cert) if server.tls_cert else []
     except Failure as failure:
         yield problem("TLS", failure.message, "Set server.tls_cert and server.tls_key to a chain and its key.")
         return
@@ -40,7 +39,7 @@ def of_tls(server: Server, *, now: int) -> Iterator[Finding]:
         yield _of_validity("The certificate" if number == 1 else f"Certificate {number} of the chain", validity, now)
 
 
-def _of_validity(name: str, validity: certificates.Validity, now: int) -> Finding:
+def _of_validity(name: str, validity: tls.Validity, now: int) -> Finding:
     begins, ends = to_date(validity.begins), to_date(validity.ends)
     if validity.ends <= now:
         return problem("TLS", f"{name} expired on {ends}.", RENEW)
@@ -60,9 +59,8 @@ def of_settings(settings: Settings) -> list[Finding]:
 
 def _unsafe(settings: Settings) -> Iterator[Finding]:
     server = settings.server
-    tls = server.tls_cert is not None
     try:
-        serving.refuse_plain(server, tls=tls)
+        tls.require_encryption(server)
     except Failure as failure:
         yield failed("settings", failure)
     if server.public_url is not None and server.public_url.startswith("http://"):

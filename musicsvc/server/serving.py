@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import ipaddress
 import os
 import signal
 import socket
-import ssl
 import sys
 import threading
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
-from musicsvc.config import Server
 from musicsvc.errors import Failure
 from musicsvc.server.app import App
 from musicsvc.server.jobs import backup_scheduler
@@ -22,12 +19,14 @@ from musicsvc.server.logs import setup as log_setup
 from musicsvc.server.metrics import collectors
 from musicsvc.server.metrics.multiprocess import Share
 from musicsvc.server.metrics.registry import Metrics
+from musicsvc.server.network import tls
 from musicsvc.server.process import malloc, open_files
 from musicsvc.server.process.signals import Early
 from musicsvc.server.process.supervisor import Supervisor
 from musicsvc.store import opening
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Callable, Coroutine
 
     from musicsvc.clock import Clock
@@ -47,19 +46,19 @@ def serve(settings: Settings, clock: Clock, ready: Callable[[str], None]) -> Non
     """
     open_files.raise_limit()
     malloc.give_back_large()
-    tls = tls_of(settings.server)
+    context = tls.create_context(settings.server)
     _resolved(settings.server.host, settings.server.port)
-    refuse_plain(settings.server, tls=tls is not None)
+    tls.require_encryption(settings.server)
     opening.connect(settings.store_url).close()
     listener = listen(settings.server.host, settings.server.port)
-    root = root_of(settings, listener, tls=tls is not None)
+    root = root_of(settings, listener, tls=context is not None)
     early = Early()
     ready(root)
 
     def work(metrics: Metrics, lifeline: int | None = None) -> None:
         with log_setup.started(settings.log, clock, threaded=True) as writer:
             collectors.of_logs(metrics, writer)
-            _run(_work(settings, clock, root, listener, tls, early if lifeline is None else lifeline, metrics))
+            _run(_work(settings, clock, root, listener, context, early if lifeline is None else lifeline, metrics))
 
     if settings.server.workers == 1:
         work(Metrics())
@@ -76,23 +75,6 @@ def _supervise(work: Callable[[Metrics, int], None], workers: int, listener: soc
             work(Metrics(share and share.joined(worker)), lifeline)
 
         Supervisor(join, workers, listener, lost=share.bury if share is not None else None).run(early)
-
-
-def refuse_plain(server: Server, *, tls: bool) -> None:
-    """Raises Failure for an address beyond this machine without TLS and without a proxy that is named."""
-    unnamed = server.trusted_proxies == Server().trusted_proxies
-    if not tls and unnamed and not _is_loopback(server.host):
-        raise Failure(
-            f"{server.host} is reachable from elsewhere, and plain HTTP would expose tokens. Pass --tls-cert and"
-            " --tls-key, or name your TLS proxy in server.trusted_proxies."
-        )
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -135,34 +117,12 @@ def root_of(settings: Settings, listener: socket.socket, *, tls: bool) -> str:
     return f"{'https' if tls else 'http'}://{host}:{listener.getsockname()[1]}"
 
 
-def tls_of(server: Server) -> ssl.SSLContext | None:
-    """What TLS is spoken with, None without it. Raises Failure that names a faulty file."""
-    if server.tls_cert is None and server.tls_key is None:
-        return None
-    if server.tls_cert is None or server.tls_key is None:
-        raise Failure("TLS needs both --tls-cert and --tls-key.")
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    try:
-        for path in (server.tls_cert, server.tls_key):
-            path.open("rb").close()
-        context.load_cert_chain(
-            server.tls_cert, server.tls_key, password=""
-        )  # where one is needed: an error, no prompt
-    except ssl.SSLError:
-        raise Failure(
-            f"{server.tls_cert} and {server.tls_key} are no certificate and its key, in PEM and without a passphrase."
-        ) from None
-    except OSError as error:
-        raise Failure(f"{error.filename} cannot be read: {error.strerror}.") from None
-    return context
-
-
 async def _work(
     settings: Settings,
     clock: Clock,
     root: str,
     listener: socket.socket,
-    tls: ssl.SSLContext | None,
+    context: ssl.SSLContext | None,
     end: Early | int,
     metrics: Metrics,
 ) -> None:
@@ -173,7 +133,7 @@ async def _work(
     if scheduled := backup_scheduler.schedule(settings, clock):
         app.add_chore("making a backup", scheduled)
     stopped = _until_told(end)
-    await app.start(listener, tls)
+    await app.start(listener, context)
     malloc.keep_what_stands()
     await stopped.wait()
     await app.stop()

@@ -403,7 +403,7 @@ def test_bytes_that_are_no_certificate_are_a_problem(
     framed = b"-----BEGIN CERTIFICATE-----\n%b\n-----END CERTIFICATE-----" % noise
     for content in (noise, framed, *(ssl.DER_cert_to_PEM_cert(each).encode() for each in (noise, undated))):
         file.write_bytes(content)
-        with pytest.raises(Failure, match=rf"^{file} is no certificate in PEM\.$"):
+        with pytest.raises(Failure, match=rf"^{file} is not a valid PEM certificate\.$"):
             tls.validities(file)
     file.write_text(ssl.DER_cert_to_PEM_cert(der[: cut % len(der)]))
     (finding,) = exposure.of_tls(Server(tls_cert=file, tls_key=server.tls_key), now=NOW)

@@ -12,6 +12,7 @@ import aiohttp
 from musicsvc.config import Settings
 from musicsvc.server import serving
 from musicsvc.server.app import App
+from musicsvc.server.network import tls
 from musicsvc.store.accounts import tokens, users
 
 if TYPE_CHECKING:
@@ -74,12 +75,12 @@ class Client:
 async def running(store: Store, clock: Clock, settings: Settings | None = None) -> AsyncIterator[Client]:
     """A server on a port of its own, with TLS where the settings say so, and a client without a token."""
     settings = settings or Settings()
-    tls = serving.tls_of(settings.server)
+    context = tls.create_context(settings.server)
     listener = serving.listen("127.0.0.1", 0)
-    root = serving.root_of(settings, listener, tls=tls is not None)
+    root = serving.root_of(settings, listener, tls=context is not None)
     app = App(settings, store, clock, root)
-    await app.start(listener, tls)
-    local = f"{'http' if tls is None else 'https'}://127.0.0.1:{listener.getsockname()[1]}"
+    await app.start(listener, context)
+    local = f"{'http' if context is None else 'https'}://127.0.0.1:{listener.getsockname()[1]}"
     try:
         # The resolver of aiohttp's own choice takes ten milliseconds to close.
         connector = aiohttp.TCPConnector(resolver=aiohttp.ThreadedResolver())

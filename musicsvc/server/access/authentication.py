@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from musicsvc.clock import Clock
     from musicsvc.config import Settings
     from musicsvc.server.access.rate_limits import RateLimiter
-    from musicsvc.server.request.context import Call
+    from musicsvc.server.call import Call
     from musicsvc.server.routes.route import Route
     from musicsvc.store.accounts.tokens import Identity
     from musicsvc.store.engine.store import Store

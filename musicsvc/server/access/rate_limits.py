@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from musicsvc.config import Limits
     from musicsvc.server.access.rate_limit_counter import RateLimitCounter
-    from musicsvc.server.request.context import Call
+    from musicsvc.server.call import Call
     from musicsvc.server.routes.route import Route
     from musicsvc.store.rate_limits.window import Status
 

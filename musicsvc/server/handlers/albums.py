@@ -11,14 +11,14 @@ from musicsvc.store.catalog import albums
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from musicsvc.server.responses.large import Builder
+    from musicsvc.server.responses.large import AnswerBuilder
     from musicsvc.server.schemas.catalog import AlbumIn, AlbumParts
     from musicsvc.server.schemas.fields import Pages
     from musicsvc.store.accounts.tokens import Identity
     from musicsvc.store.catalog.albums import AlbumRow
 
 
-def index(query: Pages, caller: Identity | None, answer: Builder) -> JSON:
+def index(query: Pages, caller: Identity | None, answer: AnswerBuilder) -> JSON:
     """List all albums, newest first."""
     found = albums.listing(query.at())
     if caller is None:
@@ -26,7 +26,7 @@ def index(query: Pages, caller: Identity | None, answer: Builder) -> JSON:
     return ok(albums=paginator(found, answer.page(found.rows, albums.measure, _full)))
 
 
-def show(subject: AlbumRow, query: AlbumParts, caller: Identity | None, answer: Builder) -> JSON:
+def show(subject: AlbumRow, query: AlbumParts, caller: Identity | None, answer: AnswerBuilder) -> JSON:
     """Read an album; `with` asks for its genres and tags."""
     if caller is None:
         return ok(album=shapes.album_public(subject))

@@ -16,9 +16,9 @@ from musicsvc.store.accounts import secrets, users
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from musicsvc.server.responses.pictures import Pictures
-    from musicsvc.server.responses.representation import Representation
+    from musicsvc.server.responses.pictures import PictureCache
     from musicsvc.server.schemas.art import PreviewIn
+    from musicsvc.server.shapes.representation import Representation
 
 PURPOSE = "cover-art preview"
 SUFFIX = ".png"
@@ -56,7 +56,7 @@ def preview(body: PreviewIn, site: Site, now: int) -> JSON:
     return ok(preview_url=f"{site.root}/cover-art/previews/{signed}{SUFFIX}")
 
 
-def show_preview(name: str, now: int, pictures: Pictures) -> Picture | Download:
+def show_preview(name: str, now: int, pictures: PictureCache) -> Picture | Download:
     """Show a cover, drawn from its signed address."""
     signed, dot, kind = name.rpartition(".")
     try:
@@ -72,7 +72,7 @@ def show_preview(name: str, now: int, pictures: Pictures) -> Picture | Download:
     return _kept_or_drawn(Picture(cover, partial(covers.cover, *cover), left), pictures)
 
 
-def show_template(name: str, pictures: Pictures) -> Picture | Download:
+def show_template(name: str, pictures: PictureCache) -> Picture | Download:
     """Show the thumbnail of a design."""
     template_id = parse_id(name.removesuffix(SUFFIX))
     if not name.endswith(SUFFIX) or template_id not in {template.id for template in covers.templates()}:
@@ -81,7 +81,7 @@ def show_template(name: str, pictures: Pictures) -> Picture | Download:
     return _kept_or_drawn(thumbnail, pictures)
 
 
-def show_avatar(id: str, pictures: Pictures) -> Picture | Download:  # noqa: A002 - the parameter's name in the path
+def show_avatar(id: str, pictures: PictureCache) -> Picture | Download:  # noqa: A002 - the parameter's name in the path
     """Show the avatar of an account."""
     user_id = parse_id(id)
     if user_id is None:
@@ -90,12 +90,12 @@ def show_avatar(id: str, pictures: Pictures) -> Picture | Download:  # noqa: A00
     return _kept_or_drawn(Picture(design, partial(avatars.draw, design), AVATAR_MAX_AGE), pictures)
 
 
-def draw(drawing: Picture, pictures: Pictures) -> Download:
+def draw(drawing: Picture, pictures: PictureCache) -> Download:
     """Draw the picture; heavy, hence not within the unit."""
     return _png(pictures.draw(drawing.key, drawing.paint, constant=drawing.constant), drawing.max_age)
 
 
-def _kept_or_drawn(picture: Picture, pictures: Pictures) -> Picture | Download:
+def _kept_or_drawn(picture: Picture, pictures: PictureCache) -> Picture | Download:
     """The picture as it is kept, or itself where it has to be drawn."""
     kept = pictures.get(picture.key)
     return picture if kept is None else _png(kept, picture.max_age)

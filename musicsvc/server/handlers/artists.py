@@ -11,7 +11,7 @@ from musicsvc.store.catalog import albums, artists, tracks
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from musicsvc.server.responses.large import Builder
+    from musicsvc.server.responses.large import AnswerBuilder
     from musicsvc.server.schemas.catalog import ArtistIn
     from musicsvc.server.schemas.fields import Pages
     from musicsvc.store.accounts.tokens import Identity
@@ -38,7 +38,7 @@ def create(body: ArtistIn, caller: Identity, now: int) -> JSON:
     return ok(artist=shapes.artist_full(artist))
 
 
-def list_albums(subject: ArtistRow, query: Pages, caller: Identity | None, answer: Builder) -> JSON:
+def list_albums(subject: ArtistRow, query: Pages, caller: Identity | None, answer: AnswerBuilder) -> JSON:
     """List an artist's albums, newest release first."""
     found = albums.of_artist(subject.id, query.at())
     if caller is None:
@@ -46,7 +46,7 @@ def list_albums(subject: ArtistRow, query: Pages, caller: Identity | None, answe
     return ok(pagination=paginator(found, answer.page(found.rows, albums.measure, _albums)))
 
 
-def list_tracks(subject: ArtistRow, query: Pages, caller: Identity | None, answer: Builder) -> JSON:
+def list_tracks(subject: ArtistRow, query: Pages, caller: Identity | None, answer: AnswerBuilder) -> JSON:
     """List an artist's tracks, most played first."""
     found = tracks.of_artist(subject.id, query.at())
     if caller is None:

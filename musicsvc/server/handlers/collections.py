@@ -13,14 +13,14 @@ from musicsvc.store.playlists import collections
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from musicsvc.server.responses.large import Builder
+    from musicsvc.server.responses.large import AnswerBuilder
     from musicsvc.server.schemas.collections import CollectionIn
     from musicsvc.server.schemas.fields import Pages
     from musicsvc.store.accounts.tokens import Identity
     from musicsvc.store.playlists.collections import CollectionRow
 
 
-def create(body: CollectionIn, caller: Identity, site: Site, now: int, answer: Builder) -> JSON:
+def create(body: CollectionIn, caller: Identity, site: Site, now: int, answer: AnswerBuilder) -> JSON:
     """Create a collection of tracks."""
     made = collections.create(body.name, body.description, body.track_ids or (), now=now, actor=caller)
     return show(made, site, answer)
@@ -32,7 +32,7 @@ def index(query: Pages, caller: Identity, site: Site) -> JSON:
     return ok(pagination=paginator(found, [shapes.listed(row, site) for row in found.rows]))
 
 
-def show(subject: CollectionRow, site: Site, answer: Builder) -> JSON:
+def show(subject: CollectionRow, site: Site, answer: AnswerBuilder) -> JSON:
     """Read one of the caller's collections."""
     contents = answer.array(subject.track_ids, tracks.measure_nested, _tracks)
     return ok(collection=shapes.full(subject, contents, site))

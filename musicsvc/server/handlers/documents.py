@@ -6,14 +6,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import orjson
-
 from musicsvc.errors import NotFound
-from musicsvc.server.responses.representation import JSON_TYPE, Representation, represent
 from musicsvc.server.shapes.envelope import Download
+from musicsvc.server.shapes.representation import Representation, represent
 
 if TYPE_CHECKING:
-    from musicsvc.server.shapes.envelope import Site
+    from collections.abc import Callable
 
 PAGES = Path(__file__).parents[1] / "pages" / "docs"
 PAGE = "index.html"
@@ -30,16 +28,9 @@ POLICY = (
 )
 
 
-def openapi(site: Site) -> Download:
+def openapi(openapi_document: Callable[[], Representation]) -> Download:
     """Read this description of the API (OpenAPI 3.1)."""
-    return Download.of(_document(site.root), {"Cache-Control": "public, no-cache"})
-
-
-@lru_cache(maxsize=1)
-def _document(root: str) -> Representation:
-    from musicsvc.server.openapi import document  # noqa: PLC0415 - the document describes the table that names this
-
-    return represent(orjson.dumps(document(root)), JSON_TYPE)
+    return Download.of(openapi_document(), {"Cache-Control": "public, no-cache"})
 
 
 def page() -> Download:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.reports import pdf, tables
-from musicsvc.server.responses.representation import JSON_TYPE
 from musicsvc.server.shapes import exports as shapes
 from musicsvc.server.shapes.envelope import JSON, Download, success
+from musicsvc.server.shapes.representation import JSON_TYPE
 from musicsvc.server.shapes.spooled import Spooled, spool
 from musicsvc.store.insights import export_rows, overview
 from musicsvc.store.insights.scopes import Scope

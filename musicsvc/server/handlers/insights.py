@@ -14,7 +14,7 @@ from musicsvc.store.plays.periods import TIMEFRAMES, window
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from musicsvc.server.responses.large import Builder
+    from musicsvc.server.responses.large import AnswerBuilder
     from musicsvc.server.schemas.insights import PeriodQuery, TimeframeQuery
     from musicsvc.store.plays.rollups.reader import Subject
 
@@ -61,7 +61,7 @@ def show_realtime(subject: Subject, now: int) -> JSON:
     return success(shapes.realtime(subject.id, realtime.of(subject, now), now))
 
 
-def list_collaborations(subject: Subject, answer: Builder) -> JSON:
+def list_collaborations(subject: Subject, answer: AnswerBuilder) -> JSON:
     """Read with whom an artist shares tracks."""
     found = collaborations.of(subject.id)
     return success(shapes.collaborations(found, answer.array(found.track_ids, tracks.measure_nested, _tracks)))

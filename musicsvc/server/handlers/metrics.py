@@ -9,18 +9,19 @@ from musicsvc.errors import NotFound
 from musicsvc.server.shapes.envelope import Download
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from musicsvc.config import Settings
-    from musicsvc.server.metrics.registry import Metrics
-    from musicsvc.server.request.peer import Peer
+    from musicsvc.server.peer import Peer
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
 
-def expose(peer: Peer, settings: Settings, metrics: Metrics) -> Download:
+def expose(peer: Peer, settings: Settings, read_metrics: Callable[[], bytes]) -> Download:
     """Show the server's figures to Prometheus; whoever may not see them is told that there is nothing."""
     if not _lets_in(peer, settings):
         raise NotFound("There is nothing at this path.")
-    return Download(metrics.text(), TEXT, {"Cache-Control": "no-store"})
+    return Download(read_metrics(), TEXT, {"Cache-Control": "no-store"})
 
 
 def _lets_in(peer: Peer, settings: Settings) -> bool:

@@ -13,7 +13,7 @@ from musicsvc.store.playlists import playlists
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from musicsvc.server.responses.large import Builder
+    from musicsvc.server.responses.large import AnswerBuilder
     from musicsvc.server.schemas.fields import Pages
     from musicsvc.server.schemas.playlists import PlaylistIn, PlaylistPut, TracksIn, TracksOut
     from musicsvc.store.accounts.tokens import Identity
@@ -59,7 +59,7 @@ def delete(subject: PlaylistRow) -> JSON:
     return ok()
 
 
-def list_tracks(subject: PlaylistRow, query: Pages, answer: Builder) -> JSON:
+def list_tracks(subject: PlaylistRow, query: Pages, answer: AnswerBuilder) -> JSON:
     """List the tracks of a playlist in their order."""
     found = playlists.tracks_of(subject.id, query.at())
     return ok(pagination=paginator(found, answer.page(found.rows, tracks.measure, _tracks)))

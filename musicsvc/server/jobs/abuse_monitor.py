@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from musicsvc.clock import Clock
     from musicsvc.config import Abuse, Settings
     from musicsvc.server.access.authentication import Authenticator
+    from musicsvc.server.call import Call
     from musicsvc.server.jobs.activity_writer import ActivityWriter
-    from musicsvc.server.request.context import Call
     from musicsvc.store.abuse.earlier_reads import Denial
     from musicsvc.store.abuse.enforcement import TokenStatus
     from musicsvc.store.abuse.rules import Violation

@@ -19,7 +19,7 @@ from musicsvc.store.activity.calls import Entry
 
 if TYPE_CHECKING:
     from musicsvc.clock import Clock
-    from musicsvc.server.request.context import Call
+    from musicsvc.server.call import Call
     from musicsvc.store.activity.log import Log
     from musicsvc.store.engine.store import Store
 

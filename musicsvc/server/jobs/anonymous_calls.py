@@ -11,7 +11,7 @@ from musicsvc.store.activity.calls import Entry
 
 if TYPE_CHECKING:
     from musicsvc.clock import Clock
-    from musicsvc.server.request.context import Call
+    from musicsvc.server.call import Call
 
 FULL_CALLS = 600  # a minute of one address, over all workers
 MOST_ADDRESSES = 10_000  # told apart in one minute; all further ones count together

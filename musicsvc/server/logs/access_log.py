@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from musicsvc.server.logs.setup import REQUESTS
 
 if TYPE_CHECKING:
-    from musicsvc.server.request.context import Call
+    from musicsvc.server.call import Call
 
 log = logging.getLogger(REQUESTS)
 LONGEST_METHOD = 16

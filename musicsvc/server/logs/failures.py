@@ -6,11 +6,11 @@ import logging
 from typing import TYPE_CHECKING
 
 from musicsvc.errors import Failure, Unavailable
-from musicsvc.server.request.errors import status_of
+from musicsvc.server.responses.errors import status_of
 
 if TYPE_CHECKING:
     from musicsvc.clock import Clock
-    from musicsvc.server.request.context import Call
+    from musicsvc.server.call import Call
 
 log = logging.getLogger("musicsvc")
 INTERNAL = 500

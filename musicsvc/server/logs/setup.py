@@ -11,9 +11,9 @@ import traceback
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Protocol
 
+from musicsvc.server.call import request_id
 from musicsvc.server.logs.formatting import LONGEST, Lines
 from musicsvc.server.logs.writer import LogWriter, QueuedLogWriter
-from musicsvc.server.request.context import request_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

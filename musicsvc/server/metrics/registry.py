@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from prometheus_client.metrics_core import Metric
 
+    from musicsvc.server.call import Call
     from musicsvc.server.metrics.multiprocess import Share
-    from musicsvc.server.request.context import Call
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 OTHER = "other"  # a method that is none of these, and what was no HTTP at all

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from musicsvc.server.network.protocol import LINGERING_SECONDS
 from musicsvc.server.network.raw_responses import busy
-from musicsvc.server.request.peer import served_over_https
+from musicsvc.server.peer import served_over_https
 
 if TYPE_CHECKING:
     import ssl
@@ -113,7 +113,7 @@ class Door:
             connection.close()
             return
         with suppress(OSError):
-            connection.send(busy(strict=served_over_https(self._server.times)))
+            connection.send(busy(hsts=served_over_https(self._server.times)))
             connection.shutdown(socket.SHUT_WR)
         self._leaving.append(connection)
         if len(self._leaving) > MOST_LEAVING:

@@ -17,7 +17,7 @@ from aiohttp.web_protocol import RequestHandler, _ErrInfo
 from musicsvc.server.network.framing import Framing, ends_unread_chunks
 from musicsvc.server.network.raw_responses import INTERNAL, MAX_HEAD, fault_of, refusal
 from musicsvc.server.network.timeouts import Deadline
-from musicsvc.server.request.peer import served_over_https
+from musicsvc.server.peer import served_over_https
 
 if TYPE_CHECKING:
     from aiohttp.streams import StreamReader
@@ -247,7 +247,7 @@ class JsonHandler(RequestHandler):
             log.error("a request failed while it was answered", exc_info=exc)
         if request.writer.output_size > 0:
             raise ConnectionError("an answer is on its way already")
-        body, headers = refusal(status, strict=self.ssl_context is not None or served_over_https(self._times))
+        body, headers = refusal(status, hsts=self.ssl_context is not None or served_over_https(self._times))
         self._unreadable(self._place.address, headers["X-Request-Id"], status, len(body))
         response = Response(status=status, body=body, headers=headers)
         response.force_close()

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import orjson
 from aiohttp import HttpVersion10, HttpVersion11, hdrs
 
-from musicsvc.server.request.peer import STRICT
-from musicsvc.server.responses.representation import JSON_TYPE
+from musicsvc.server.peer import HSTS
 from musicsvc.server.responses.responses import SERVER, new_request_id
+from musicsvc.server.shapes.representation import JSON_TYPE
 
 if TYPE_CHECKING:
     from aiohttp.http import RawRequestMessage
@@ -36,26 +36,26 @@ def fault_of(message: RawRequestMessage, size: int) -> int:
     return 431 if head > MAX_HEAD else 0
 
 
-def refusal(status: int, *, strict: bool) -> tuple[bytes, dict[str, str]]:
-    """Body and headers of an answer with this status; `strict`: it carries Strict-Transport-Security."""
-    return _told(TEXTS.get(status, TEXTS[INTERNAL]), strict=strict)
+def refusal(status: int, *, hsts: bool) -> tuple[bytes, dict[str, str]]:
+    """Body and headers of an answer with this status; `hsts`: it carries Strict-Transport-Security."""
+    return _told(TEXTS.get(status, TEXTS[INTERNAL]), hsts=hsts)
 
 
-def busy(*, strict: bool) -> bytes:
+def busy(*, hsts: bool) -> bytes:
     """A whole answer for a connection that finds no place."""
-    body, headers = _told(BUSY, strict=strict)
+    body, headers = _told(BUSY, hsts=hsts)
     headers |= {hdrs.CONTENT_LENGTH: str(len(body)), hdrs.RETRY_AFTER: "1", hdrs.CONNECTION: "close"}
     lines = [f"{name}: {value}" for name, value in headers.items()]
     return "\r\n".join(["HTTP/1.1 503 Service Unavailable", *lines, "", ""]).encode("ascii") + body
 
 
-def _told(text: str, *, strict: bool) -> tuple[bytes, dict[str, str]]:
+def _told(text: str, *, hsts: bool) -> tuple[bytes, dict[str, str]]:
     """The general error body and its headers."""
     headers: dict[str, str] = {
         hdrs.SERVER: SERVER,
         hdrs.CONTENT_TYPE: JSON_TYPE,
         hdrs.CACHE_CONTROL: "no-store",
         "X-Request-Id": new_request_id(),
-        **(STRICT if strict else {}),
+        **(HSTS if hsts else {}),
     }
     return orjson.dumps({"status": "error", "message": text, "errors": {}}), headers

@@ -1,7 +1,8 @@
-"""The days between which a certificate holds, read from its file."""
+"""TLS: the server's context, the rule against plain HTTP, and the validity of certificates."""
 
 from __future__ import annotations
 
+import ipaddress
 import re
 import ssl
 from dataclasses import dataclass
@@ -9,41 +10,81 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from musicsvc.clock import EPOCH
+from musicsvc.config import Server
 from musicsvc.errors import Failure
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 BLOCK = re.compile(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
-VERSION = 0xA0  # a tag of DER
-LONG = 0x80  # the length of the length follows
+VERSION = 0xA0  # DER tag
+LONG = 0x80  # flag: the length is written in several bytes, whose number follows
 FORMATS = {13: "%y%m%d%H%M%SZ", 15: "%Y%m%d%H%M%SZ"}
+
+
+def create_context(server: Server) -> ssl.SSLContext | None:
+    """Return the TLS context of the settings, None without TLS. Raises Failure that names a faulty file."""
+    if server.tls_cert is None and server.tls_key is None:
+        return None
+    if server.tls_cert is None or server.tls_key is None:
+        raise Failure("TLS needs both --tls-cert and --tls-key.")
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        for path in (server.tls_cert, server.tls_key):
+            path.open("rb").close()
+        # An empty password makes a key with a passphrase an error; without one OpenSSL would prompt.
+        context.load_cert_chain(server.tls_cert, server.tls_key, password="")
+    except ssl.SSLError:
+        raise Failure(
+            f"{server.tls_cert} and {server.tls_key} are not a valid certificate and its key, in PEM and without a"
+            " passphrase."
+        ) from None
+    except OSError as error:
+        raise Failure(f"{error.filename} cannot be read: {error.strerror}.") from None
+    return context
+
+
+def require_encryption(server: Server) -> None:
+    """Raise Failure for settings that would listen beyond this machine without TLS and without a trusted proxy."""
+    proxied = server.trusted_proxies != Server().trusted_proxies
+    if server.tls_cert is None and not proxied and not _is_loopback(server.host):
+        raise Failure(
+            f"{server.host} is reachable from elsewhere, and plain HTTP would expose tokens. Pass --tls-cert and"
+            " --tls-key, or name your TLS proxy in server.trusted_proxies."
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 @dataclass(frozen=True, slots=True)
 class Validity:
-    """From which instant to which."""
+    """The period in which a certificate is valid, in microseconds since 1970."""
 
     begins: int
     ends: int
 
 
 def validities(file: Path) -> list[Validity]:
-    """Of each certificate of a chain, the service's own first. Raises Failure where the file holds none."""
+    """Return the validity of each certificate of a chain, the service's own first. Raises Failure without one."""
     try:
         blocks = BLOCK.findall(file.read_text("ascii"))
         found = [_validity(ssl.PEM_cert_to_DER_cert(block)) for block in blocks]
     except OSError as error:
         raise Failure(f"{file} cannot be read: {error.strerror}.") from None
     except (ValueError, LookupError):
-        raise Failure(f"{file} is no certificate in PEM.") from None
+        raise Failure(f"{file} is not a valid PEM certificate.") from None
     if not found:
-        raise Failure(f"{file} is no certificate in PEM.")
+        raise Failure(f"{file} is not a valid PEM certificate.")
     return found
 
 
 def _validity(der: bytes) -> Validity:
-    """The two instants of a certificate in DER (RFC 5280, section 4.1): the fifth of the signed fields."""
+    """Read the validity of a certificate in DER: its fifth signed field (RFC 5280, section 4.1)."""
     _, certificate, _ = _element(der, 0)
     _, at, _ = _element(der, certificate)
     tag, _, after = _element(der, at)
@@ -58,7 +99,7 @@ def _validity(der: bytes) -> Validity:
 
 
 def _element(der: bytes, at: int) -> tuple[int, int, int]:
-    """The tag of the element that begins there, where its content begins, and where it ends."""
+    """Return the tag of the DER element at a position, and where its content begins and ends."""
     length, begin = der[at + 1], at + 2
     if length & LONG:
         size = length & ~LONG

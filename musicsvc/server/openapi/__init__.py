@@ -1,8 +1,11 @@
-"""The API's description, OpenAPI 3.1, made from the table of endpoints and the schemas; nothing is listed twice."""
+"""The OpenAPI 3.1 document, built from the table of endpoints and the schemas of bodies and answers."""
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
+
+import orjson
 
 import musicsvc
 from musicsvc.config import Server
@@ -10,15 +13,23 @@ from musicsvc.server.openapi import about, headers, responses
 from musicsvc.server.openapi.models import Models
 from musicsvc.server.openapi.operations import operation, tags
 from musicsvc.server.routes.table import ROUTES
+from musicsvc.server.shapes.representation import JSON_TYPE, represent
 
 if TYPE_CHECKING:
     from musicsvc.server.shapes.envelope import JSON
+    from musicsvc.server.shapes.representation import Representation
 
 DEFAULT_ROOT = f"http://{Server().host}:{Server().port}"
 
 
+@lru_cache(maxsize=1)
+def encoded_document(root: str) -> Representation:
+    """Return the encoded OpenAPI document of a service at this root, built once."""
+    return represent(orjson.dumps(document(root)), JSON_TYPE)
+
+
 def document(root: str = DEFAULT_ROOT) -> JSON:
-    """The OpenAPI document of a service at this root; every call makes a new one, in some 50 ms."""
+    """Build the OpenAPI document of a service at this root, which takes about 50 ms."""
     shown = [route for route in ROUTES if not route.undocumented]
     models = Models(shown)
     paths: JSON = {}

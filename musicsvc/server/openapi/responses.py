@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from musicsvc import errors as words
 from musicsvc.server.openapi import headers
 from musicsvc.server.openapi.models import answers
-from musicsvc.server.request.errors import CODES, body_of, headers_of, status_of
+from musicsvc.server.responses.errors import body_of, headers_of, status_of
 from musicsvc.server.routes.route import JSON_MEDIA, Access, Family
 from musicsvc.server.schemas import errors
 
@@ -92,7 +92,9 @@ def shared(models: Models) -> JSON:
             made[_name(status_of(failure), family)] = {
                 "description": meaning,
                 "headers": headers.of(*headers_of(failure), *(headers.LIMITS if status_of(failure) == SPENT else ())),
-                "content": {JSON_MEDIA: {"schema": model, "example": body_of(failure, family)}},
+                "content": {
+                    JSON_MEDIA: {"schema": model, "example": body_of(failure, insights=family is Family.INSIGHTS)}
+                },
             }
     return made
 
@@ -129,6 +131,6 @@ def _model(failure: Failure, family: Family) -> type[BaseModel]:
 
 
 def _name(status: int, family: Family = Family.GENERAL) -> str:
-    word = "not_modified" if status == UNCHANGED else CODES[status]
+    word = "not_modified" if status == UNCHANGED else errors.CODES[status]
     name = "".join(part.capitalize() for part in word.split("_"))
     return f"Insights{name}" if family is Family.INSIGHTS and status != UNCHANGED else name

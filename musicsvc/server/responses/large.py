@@ -1,4 +1,4 @@
-"""Answers that may be large: measured before they are loaded, encoded in pieces, off the event loop."""
+"""Answers that may be large: measured before they are loaded, encoded in pieces off the event loop."""
 
 from __future__ import annotations
 
@@ -14,39 +14,38 @@ from musicsvc.store.engine import sql
 
 if TYPE_CHECKING:
     from musicsvc.server.responses.memory_budget import Reservation
-    from musicsvc.server.routes.route import Route
 
 MAX_PAGE = 16 * 1024 * 1024  # bytes
-LARGE = 1024 * 1024  # bytes from which on an answer is built piece by piece, few at once
-UNMEASURED = 2 * LARGE  # held for a page that waits to be measured
-MARK = b"\x00"  # a byte that JSON never holds
+LARGE = 1024 * 1024  # bytes; larger answers are built in pieces, few answers at once
+UNMEASURED = 2 * LARGE  # bytes reserved for a page that is not measured yet
+MARK = b"\x00"  # a byte that JSON never contains
 TOO_LARGE = "The page would be larger than 16 MiB. Ask for fewer rows per page."
 
-
-Measure = Callable[[Sequence[Any]], Sequence[int]]  # the bytes of each row
-Shape = Callable[[Sequence[Any]], list[JSON]]  # loads what some of the rows hold, and shapes them
+Measure = Callable[[Sequence[Any]], Sequence[int]]  # returns the size of each row in bytes
+Shape = Callable[[Sequence[Any]], list[JSON]]  # loads the content of some rows and returns their JSON
 
 
 class LargeAnswerError(Exception):
-    """The answer is large: the unit is run again, after those that were found large before it."""
+    """The answer is large. The unit is run again on the executor for large answers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """JSON in pieces."""
+    """Encoded JSON in pieces."""
 
     pieces: list[bytes]
 
     @property
     def size(self) -> int:
-        """How many bytes it has."""
+        """Size in bytes."""
         return sum(map(len, self.pieces))
 
 
-class Builder:
-    """Builds the answer to one request; `size_name` is the name by which the client sends the page size.
+class AnswerBuilder:
+    """Builds the answer to one request within the client's share of memory.
 
-    `large`: the unit runs where large answers are built.
+    `size_name`: the name that the client uses for the page size. `large`: the unit runs on the executor for large
+    answers.
     """
 
     def __init__(self, reservation: Reservation, size_name: str, *, writes: bool) -> None:
@@ -56,19 +55,19 @@ class Builder:
         self.large = False
 
     def expect_large(self) -> None:
-        """Take the answer for large before it is measured, which may take long by itself."""
+        """Treat the answer as large before it is measured, because measuring it can take long."""
         self._reservation.resize(UNMEASURED)
         self.large = True
 
     def page(self, rows: Sequence[Any], measure: Measure, shape: Shape) -> list[JSON] | Members:
-        """The rows of a page as JSON. Raises Invalid where they do not fit into one; a single row always does."""
+        """Return the rows of a page as JSON. Raises Invalid for several rows that exceed the size of a page."""
         sizes = measure(rows)
         if len(rows) > 1 and sum(sizes) > MAX_PAGE:
             raise Invalid({self._size_name: TOO_LARGE})
         return self._array(rows, sizes, shape)
 
     def array(self, rows: Sequence[Any], measure: Measure, shape: Shape) -> list[JSON] | Members:
-        """The rows as JSON, however many they are."""
+        """Return any number of rows as JSON."""
         return self._array(rows, measure(rows), shape)
 
     def _array(self, rows: Sequence[Any], sizes: Sequence[int], shape: Shape) -> list[JSON] | Members:
@@ -82,23 +81,26 @@ class Builder:
         return Members(pieces[1:], len(rows))
 
     def hold(self, size: int) -> None:
-        """Hold memory for an answer of this size. Raises Overloaded, and LargeAnswerError."""
+        """Reserve memory for an answer of this size. Raises Overloaded, and LargeAnswerError to move the unit."""
         self._reservation.resize(size)
         if size > LARGE and not self.large and not self._writes:
             self.large = True
-            with sql.without_memory_map():  # releases what was mapped to measure the answer
+            with sql.without_memory_map():  # unmaps the pages read to measure the answer
                 raise LargeAnswerError
 
-    def finish(self, route: Route, result: Any) -> Any:
-        """The result as it is sent. Raises Overloaded, but never after a write: that is done."""
+    def finish(self, result: Any, *, drawn: bool) -> Any:
+        """Return the result in the form to send. Raises Overloaded, but not after a write, which is committed.
+
+        `drawn`: a picture or a document was drawn for this answer alone, unless it comes from a cache.
+        """
         body = encoded(result)
         if not self._writes:
-            self._reservation.resize(_size(route, body))
+            self._reservation.resize(_size(body, drawn=drawn))
         return body
 
 
 def uncached(unit: Callable[[], Any]) -> Callable[[], Any]:
-    """Return the unit so that what it reads does not stay in the database's caches."""
+    """Return the unit in a form that leaves nothing it reads in the database's caches."""
 
     def run() -> Any:
         with sql.without_cache():
@@ -108,12 +110,12 @@ def uncached(unit: Callable[[], Any]) -> Callable[[], Any]:
 
 
 def encoded(result: Any) -> Any:
-    """A handler's result with JSON encoded; files stay as they are."""
+    """Encode a handler's result if it is JSON; return files unchanged."""
     return encode(result) if isinstance(result, dict) else result
 
 
 def encode(value: JSON) -> Encoded:
-    """The value as JSON."""
+    """Encode the value as JSON."""
     held: list[Members] = []
 
     def mark(each: Any) -> Any:
@@ -129,16 +131,15 @@ def encode(value: JSON) -> Encoded:
     return Encoded([first, *(piece for each, part in zip(held, parts, strict=True) for piece in (*each.pieces, part))])
 
 
-def _size(route: Route, body: Any) -> int:
-    """How many bytes are held for this answer alone."""
+def _size(body: Any, *, drawn: bool) -> int:
+    """Return the bytes that this answer holds for itself. Other files are read or drawn once and shared."""
     if isinstance(body, Encoded):
         return body.size
-    alone = isinstance(body, Download) and route.render is not None and body.kept is None
-    return len(body.content) if alone else 0  # other files are read or drawn once, and shared
+    return len(body.content) if drawn and isinstance(body, Download) and body.kept is None else 0
 
 
 def _groups(rows: Sequence[Any], sizes: Sequence[int]) -> Iterator[Sequence[Any]]:
-    """The rows in runs of about a mebibyte, of one row at least."""
+    """Yield the rows in runs of about a mebibyte, each of at least one row."""
     begin = held = 0
     for at, size in enumerate(sizes):
         if held and held + size > LARGE:

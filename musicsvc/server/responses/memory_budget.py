@@ -1,25 +1,21 @@
-"""The memory for answers that wait until their clients read them: one budget a process, shared among clients."""
+"""The memory of answers that wait until their clients read them: a budget per process, shared among clients."""
 
 from __future__ import annotations
 
 import threading
 from collections import Counter
-from typing import TYPE_CHECKING
 
 from musicsvc.errors import Overloaded
 from musicsvc.networks import client_network
 
-if TYPE_CHECKING:
-    from musicsvc.server.request.context import Call
-
-UNCOUNTED = 64 * 1024  # bytes of an answer that is never refused
+UNCOUNTED = 64 * 1024  # bytes; smaller answers are never refused
 SHARE = 4  # one client may hold this fraction of the budget
 WITHOUT_TOKEN = 2  # all clients without a token together may hold this fraction
 MEBIBYTE = 1 << 20
 
 
 class AnswerMemory:
-    """The budget of one process; safe to use from any thread."""
+    """The budget of one process. Safe to use from any thread."""
 
     def __init__(self, limit: int) -> None:
         """`limit`: bytes."""
@@ -34,8 +30,13 @@ class AnswerMemory:
         """Bytes that answers hold now."""
         return self._total
 
+    def reservation(self, address: str, token_id: int | None) -> Reservation:
+        """Return an empty reservation for the answer to a client: its token, or its address without one."""
+        client = f"address {client_network(address)}" if token_id is None else f"token {token_id}"
+        return Reservation(self, client, token=token_id is not None)
+
     def take(self, client: str, size: int, *, token: bool) -> None:
-        """Take so many bytes, or give back a negative number of them. Raises Overloaded."""
+        """Take this many bytes, or return a negative number of them. Raises Overloaded."""
         with self._lock:
             if size > 0:
                 self._require_room(client, size, token=token)
@@ -59,35 +60,33 @@ class AnswerMemory:
 
 
 class Reservation:
-    """What the answer to one call holds of the budget, until it is released."""
+    """The part of the budget that the answer to one call holds until it is released."""
 
-    def __init__(self, memory: AnswerMemory, call: Call) -> None:
+    def __init__(self, memory: AnswerMemory, client: str, *, token: bool) -> None:
         self._memory = memory
-        self._call = call
+        self._client = client
+        self._token = token
         self._lock = threading.Lock()
         self._held = 0
         self._released = False
 
     def resize(self, size: int) -> None:
-        """Hold this many bytes in place of what it holds now. Raises Overloaded, also once it is released."""
+        """Hold this many bytes instead of the present number. Raises Overloaded, also after the release."""
         with self._lock:
             if self._released:
                 raise Overloaded("The client has gone.")
             self._hold(size if size > UNCOUNTED else 0)
 
     def release(self) -> None:
-        """Hold nothing, for good: a unit may still be at work on an answer that nobody waits for."""
+        """Hold nothing from now on: a unit may still build an answer that no client waits for."""
         with self._lock:
             self._released = True
             self._hold(0)
 
     def _hold(self, size: int) -> None:
-        if size == self._held:
-            return
-        token = self._call.token_id
-        client = f"address {client_network(self._call.address)}" if token is None else f"token {token}"
-        self._memory.take(client, size - self._held, token=token is not None)
-        self._held = size
+        if size != self._held:
+            self._memory.take(self._client, size - self._held, token=self._token)
+            self._held = size
 
 
 def _mebibytes(size: int) -> str:

@@ -1,4 +1,4 @@
-"""Drawn pictures kept in bounded memory, for the store threads and the drawing threads of one process."""
+"""Cache of drawn pictures with bounded memory, shared by the store threads and drawing threads of a process."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
-from musicsvc.server.responses.representation import Representation, represent
+from musicsvc.server.shapes.representation import Representation, represent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -15,11 +15,11 @@ CAPACITY = 32 * 1024 * 1024  # bytes
 PNG = "image/png"
 
 
-class Pictures:
-    """Keeps the pictures that were used last; constant ones, of which there are few, are never dropped."""
+class PictureCache:
+    """The most recently used pictures. Constant pictures, of which there are few, are never dropped."""
 
     def __init__(self, capacity: int = CAPACITY) -> None:
-        """`capacity`: bytes of the pictures that can be dropped."""
+        """`capacity`: bytes for pictures that are not constant."""
         self._capacity = capacity
         self._size = 0
         self._lock = threading.Lock()
@@ -27,7 +27,7 @@ class Pictures:
         self._recent: OrderedDict[Hashable, Representation] = OrderedDict()
 
     def get(self, key: Hashable) -> Representation | None:
-        """Return the picture, None where it is not kept."""
+        """Return the picture if it is cached."""
         with self._lock:
             if key in self._recent:
                 self._recent.move_to_end(key)
@@ -35,7 +35,7 @@ class Pictures:
             return self._constant.get(key)
 
     def draw(self, key: Hashable, draw: Callable[[], bytes], *, constant: bool = False) -> Representation:
-        """Return the picture, drawn and kept unless another thread was first."""
+        """Return the cached picture, or draw it and cache it."""
         kept = self.get(key)
         if kept is not None:
             return kept

@@ -1,4 +1,4 @@
-"""From a handler's result to a response: JSON, ETag and 304, compression, the headers that every answer has."""
+"""Responses built from handlers' results: JSON, ETag and 304, compression, common headers."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from aiohttp.web import Response
 from multidict import CIMultiDict
 
 from musicsvc.server.responses.large import LARGE, Encoded, encode
-from musicsvc.server.responses.representation import JSON_TYPE, compressible, pack, tag_of
 from musicsvc.server.responses.streaming import PIECE, send_bytes, send_file
 from musicsvc.server.shapes.envelope import Download
+from musicsvc.server.shapes.representation import JSON_TYPE, compressible, pack, tag_of
 from musicsvc.server.shapes.spooled import Spooled
 from musicsvc.store.accounts import tokens
 
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 
     from aiohttp.web import BaseRequest, StreamResponse
 
-    from musicsvc.server.responses.representation import Representation
+    from musicsvc.server.shapes.representation import Representation
 
 SERVER = "musicsvc"
-PACKED_ASIDE = 64 * 1024  # bytes from which on compressing would hold the event loop up
+COMPRESSED_IN_THREAD = 64 * 1024  # bytes; compressing more would block the event loop too long
 VARY = "Authorization, Accept-Encoding"
 REQUEST_ID = re.compile(r"[A-Za-z0-9._~-]{1,128}")
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What is to be answered; `caching` is the Cache-Control of what may be kept and asked for again."""
+    """The content of an answer. `caching`: the Cache-Control of an answer that may be cached and revalidated."""
 
     result: Any
     status: int
@@ -42,8 +42,8 @@ class Reply:
     caching: str | None = None
 
 
-async def answer(request: BaseRequest, reply: Reply, request_id: str) -> StreamResponse:
-    """The response to send."""
+async def build_response(request: BaseRequest, reply: Reply, request_id: str) -> StreamResponse:
+    """Return the response to send. A long one is sent in pieces before this returns."""
     headers: CIMultiDict[str] = CIMultiDict(reply.headers)
     headers[hdrs.SERVER] = SERVER
     headers["X-Request-Id"] = request_id
@@ -58,7 +58,7 @@ async def answer(request: BaseRequest, reply: Reply, request_id: str) -> StreamR
         headers.update(reply.result.headers)
         headers[hdrs.CONTENT_TYPE] = reply.result.content_type
         body, kept = [reply.result.content], reply.result.kept
-        caching = caching and headers.get(hdrs.CACHE_CONTROL)  # a file says itself that it may be kept
+        caching = caching and headers.get(hdrs.CACHE_CONTROL)  # the handler decides whether a file may be cached
     else:
         headers[hdrs.CONTENT_TYPE] = JSON_TYPE
         encoded = reply.result if isinstance(reply.result, Encoded) else encode(reply.result)
@@ -69,24 +69,24 @@ async def answer(request: BaseRequest, reply: Reply, request_id: str) -> StreamR
     return await _cacheable(request, body, headers, caching, kept)
 
 
-def sane_request_id(given: str | None) -> str:
-    """The client's request id where it is a sane token, else one of our own."""
-    sane = given is not None and REQUEST_ID.fullmatch(given) and tokens.PREFIX not in given  # a token is kept nowhere
-    return given if given is not None and sane else new_request_id()
+def safe_request_id(given: str | None) -> str:
+    """Return the client's request id if it is safe to log, else a new one. API tokens are never logged."""
+    safe = given is not None and REQUEST_ID.fullmatch(given) and tokens.PREFIX not in given
+    return given if given is not None and safe else new_request_id()
 
 
 def new_request_id() -> str:
-    """A request id that nobody has had."""
+    """Return a random request id."""
     return os.urandom(12).hex()
 
 
 async def _cacheable(
     request: BaseRequest, body: list[bytes], headers: CIMultiDict[str], caching: str, kept: Representation | None
 ) -> StreamResponse:
-    """A 200 with a strong ETag, one per encoding, or the 304 that it allows (RFC 9110, section 13)."""
+    """Return a 200 with a strong ETag, one per encoding, or a 304 where the ETag matches (RFC 9110, section 13)."""
     size = sum(map(len, body))
-    worth = kept.packed is not None if kept is not None else compressible(size, headers[hdrs.CONTENT_TYPE])
-    compress = worth and _takes_gzip(request.headers.getall(hdrs.ACCEPT_ENCODING, ()))
+    compressible_body = kept.packed is not None if kept is not None else compressible(size, headers[hdrs.CONTENT_TYPE])
+    compress = compressible_body and _accepts_gzip(request.headers.getall(hdrs.ACCEPT_ENCODING, ()))
     tag = f'"{await _tag(body, size, kept)}{"-gzip" if compress else ""}"'
     headers[hdrs.ETAG] = tag
     headers[hdrs.CACHE_CONTROL] = caching
@@ -115,17 +115,17 @@ async def _tag(body: list[bytes], size: int, kept: Representation | None) -> str
 async def _packed(body: list[bytes], size: int, kept: Representation | None) -> list[bytes]:
     if kept is not None and kept.packed is not None:
         return [kept.packed]
-    return pack(body) if size < PACKED_ASIDE else await asyncio.to_thread(pack, body)
+    return pack(body) if size < COMPRESSED_IN_THREAD else await asyncio.to_thread(pack, body)
 
 
 def _matches(given: Sequence[str], tag: str) -> bool:
-    """Whether the If-None-Match of a request names the tag, by the weak comparison."""
+    """Return whether If-None-Match contains the tag, by weak comparison."""
     parts = {part.strip().removeprefix("W/") for line in given for part in line.split(",")}
     return tag in parts or "*" in parts
 
 
-def _takes_gzip(given: Sequence[str]) -> bool:
-    """Whether the Accept-Encoding of a request allows gzip, by its own name before the star's."""
+def _accepts_gzip(given: Sequence[str]) -> bool:
+    """Return whether Accept-Encoding allows gzip. An entry for gzip takes precedence over one for `*`."""
     weights: dict[str, float] = {}
     for part in ",".join(given).lower().split(","):
         coding, _, parameter = part.partition(";")

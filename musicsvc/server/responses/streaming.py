@@ -1,6 +1,6 @@
-"""Sending a long answer in pieces, the next one when the last is taken, so that a slow client holds little.
+"""Long answers sent in pieces, each once the client has read the one before, so that a slow client needs little memory.
 
-The connection itself cuts off who takes no piece in its time (`server.write_timeout`).
+The connection is closed on a client that reads no piece within `server.write_timeout`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PIECE = 64 * 1024
 
 
 async def send_file(request: BaseRequest, spooled: Spooled, status: int, headers: CIMultiDict[str]) -> StreamResponse:
-    """Send the file, read off the loop, and close it."""
+    """Send the file, read off the event loop, and close it."""
     response = _response(status, headers, spooled.length)
     with spooled.file, suppress(ConnectionError):
         await response.prepare(request)
@@ -36,7 +36,7 @@ async def send_file(request: BaseRequest, spooled: Spooled, status: int, headers
 async def send_bytes(
     request: BaseRequest, body: Sequence[bytes], status: int, headers: CIMultiDict[str]
 ) -> StreamResponse:
-    """Send a long body without a copy of it."""
+    """Send a long body without copying it."""
     response = _response(status, headers, sum(map(len, body)))
     with suppress(ConnectionError):
         await response.prepare(request)

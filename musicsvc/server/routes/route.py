@@ -7,6 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from musicsvc.errors import MethodNotAllowed, NotFound
+from musicsvc.server.routes.binding import Subject, bind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from musicsvc.config import Settings
+    from musicsvc.server.routes.binding import BoundFunction
     from musicsvc.server.schemas.fields import Body, Query
 
 SAFE = ("GET", "HEAD")
@@ -88,6 +90,21 @@ class Route:
     private: bool = False
     raises: Collection[int] = ()
     example: Mapping[str, Any] = field(default_factory=dict)
+    call_handler: BoundFunction = field(init=False, repr=False)
+    call_prepare: BoundFunction | None = field(init=False, repr=False)
+    call_render: BoundFunction | None = field(init=False, repr=False)
+    subject: Subject | None = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Bind the functions once, so that no signature is inspected while a request is answered."""
+        bound = {
+            "call_handler": bind(self.handler),
+            "call_prepare": bind(self.prepare) if self.prepare is not None else None,
+            "call_render": bind(self.render) if self.render is not None else None,
+            "subject": Subject.of_path(self.path, self.find) if self.find is not None else None,
+        }
+        for name, value in bound.items():
+            object.__setattr__(self, name, value)
 
     @property
     def parameters(self) -> list[str]:

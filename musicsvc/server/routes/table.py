@@ -1,4 +1,4 @@
-"""The table of endpoints: a path that is not in it does not exist."""
+"""The table of endpoints: every path that the service answers."""
 
 from musicsvc.server.routes import (
     art,

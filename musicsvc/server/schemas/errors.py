@@ -6,8 +6,24 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from musicsvc.server.request.errors import CODES
 from musicsvc.server.schemas.answers import Answer
+
+# The `error` of the insights endpoints, by status.
+CODES = {
+    400: "bad_request",
+    401: "unauthorized",
+    403: "forbidden",
+    404: "not_found",
+    405: "method_not_allowed",
+    408: "request_timeout",
+    409: "conflict",
+    413: "payload_too_large",
+    415: "unsupported_media_type",
+    422: "validation_failed",
+    429: "rate_limited",
+    500: "server_error",
+    503: "unavailable",
+}
 
 
 class Error(Answer):

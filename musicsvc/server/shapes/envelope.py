@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Self
 
-    from musicsvc.server.responses.representation import Representation
+    from musicsvc.server.shapes.representation import Representation
     from musicsvc.store.engine.pagination import Listing
 
 JSON = dict[str, Any]

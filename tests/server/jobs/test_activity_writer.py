@@ -13,9 +13,9 @@ import pytest
 
 from musicsvc.clock import DAY, MovableClock
 from musicsvc.config import Settings
+from musicsvc.server.call import Call
 from musicsvc.server.jobs import activity_writer as recording
 from musicsvc.server.jobs.activity_writer import ActivityWriter
-from musicsvc.server.request.context import Call
 from musicsvc.store.accounts import security_events, tokens
 from musicsvc.store.activity import calls
 from musicsvc.store.activity import log as activity_log

@@ -11,9 +11,9 @@ import pytest
 
 from musicsvc.clock import MINUTE, SECOND, MovableClock
 from musicsvc.config import Server, Settings
+from musicsvc.server.call import Call
 from musicsvc.server.jobs import anonymous_calls
 from musicsvc.server.jobs.anonymous_calls import FULL_CALLS, OTHERS, AnonymousCalls
-from musicsvc.server.request.context import Call
 from musicsvc.store.activity import calls as activity_calls
 from musicsvc.store.activity import log as activity_log
 from tests.support.prometheus import scraped, total

@@ -21,10 +21,10 @@ from structlog.typing import EventDict
 
 from musicsvc.clock import MovableClock, isoformat
 from musicsvc.config import Log
+from musicsvc.server.call import request_id
 from musicsvc.server.logs import setup as log_setup
 from musicsvc.server.logs.formatting import LONGEST, Lines
 from musicsvc.server.logs.writer import MOST_WAITING, LogWriter, QueuedLogWriter
-from musicsvc.server.request.context import request_id
 from tests.conftest import NOW
 from tests.support.program import until
 

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 import aiohttp
 import pytest
 
+from musicsvc.server.call import Call
 from musicsvc.server.metrics import multiprocess
 from musicsvc.server.metrics.multiprocess import SIZES, Share
 from musicsvc.server.metrics.registry import METHODS, Metrics
-from musicsvc.server.request.context import Call
-from musicsvc.server.request.errors import STATUSES
+from musicsvc.server.responses.errors import STATUSES
 from musicsvc.server.routes.table import ROUTES
 from tests.support.program import Program, until
 from tests.support.prometheus import Figures, read, scraped, series, total

@@ -11,10 +11,10 @@ import pytest
 from musicsvc import __version__
 from musicsvc.clock import MINUTE
 from musicsvc.config import Backups, Limits, Metrics, Server, Settings
+from musicsvc.server.call import Call
 from musicsvc.server.metrics import collectors
 from musicsvc.server.metrics.registry import METHODS, OTHER, UNKNOWN
 from musicsvc.server.metrics.registry import Metrics as Counting
-from musicsvc.server.request.context import Call
 from musicsvc.server.routes.table import ROUTES
 from musicsvc.store.backups import create, folder
 from tests.support.prometheus import read, scraped, series, total

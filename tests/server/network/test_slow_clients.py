@@ -15,6 +15,7 @@ import pytest
 from musicsvc.config import Settings
 from musicsvc.server import serving
 from musicsvc.server.app import App
+from musicsvc.server.network import tls
 from musicsvc.server.network.raw_responses import MAX_HEAD
 from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON, SOUND, check_sound
 from tests.support.raw_connection import Wire, connected, not_reading, request
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     import trustme
 
     from musicsvc.clock import Clock
-    from musicsvc.server.request.context import Call
+    from musicsvc.server.call import Call
     from musicsvc.store.engine.store import Store
 
 GET = request("GET", ALBUMS)
@@ -186,7 +187,7 @@ async def test_a_handshake_that_does_not_come_is_given_up(
     settings = Settings(server=times | {"tls_cert": certified[0], "tls_key": certified[1]})
     listener = serving.listen("127.0.0.1", 0)
     app = App(settings, store, clock, "https://music.test")
-    await app.start(listener, serving.tls_of(settings.server))
+    await app.start(listener, tls.create_context(settings.server))
     root = f"https://127.0.0.1:{listener.getsockname()[1]}"
     trusting = ssl.create_default_context()
     authority.configure_trust(trusting)

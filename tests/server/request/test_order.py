@@ -298,7 +298,8 @@ SOURCES = {
     "site",
     "settings",
     "peer",
-    "metrics",
+    "read_metrics",
+    "openapi_document",
     "subject",
     "prepared",
     "answer",
@@ -321,7 +322,7 @@ def test_every_parameter_of_a_handler_has_a_source(route: Route) -> None:
     if route.find is not None:
         assert len(route.parameters) == 1
         _, *rest = inspect.signature(route.find).parameters
-        assert rest in ([], ["by"])
+        assert rest in ([], ["actor"])
         assert not rest or route.access is Access.TOKEN
     if route.access is Access.PUBLIC:
         assert "caller" in taken_by(route.handler) or route.answer == route.public_answer

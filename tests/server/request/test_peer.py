@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,14 +18,14 @@ from musicsvc.config import Server, Settings, load
 from musicsvc.errors import Failure
 from musicsvc.server import serving
 from musicsvc.server.app import App
-from musicsvc.server.request.peer import Peer, Transport
+from musicsvc.server.network import tls
+from musicsvc.server.peer import Peer, PeerResolver
 from tests.support.malformed_requests import ALBUMS
 from tests.support.raw_connection import connected, request
 from tests.support.serving import running
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from musicsvc.clock import Clock
     from musicsvc.store.engine.store import Store
@@ -52,8 +53,8 @@ def judge(
     remote: str, headers: Mapping[str, str] | list[tuple[str, str]], server: Server | None = None, *, tls: bool = False
 ) -> Peer:
     """What is made of a request with these settings of the server."""
-    transport = Transport(Settings(server=server or Server()))
-    return transport.judge(remote, CIMultiDictProxy(CIMultiDict(headers)), tls=tls)
+    resolver = PeerResolver(Settings(server=server or Server()))
+    return resolver.resolve(remote, CIMultiDictProxy(CIMultiDict(headers)), tls=tls)
 
 
 @pytest.mark.parametrize("remote", LOOPBACK)
@@ -196,14 +197,14 @@ async def test_bytes_that_are_no_http_come_before_the_question_of_https(store: S
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7", "music.example.test", ""])  # noqa: S104 - refused
 def test_another_address_needs_tls_or_a_named_proxy(host: str) -> None:
     with pytest.raises(Failure, match="--tls-cert"):
-        serving.refuse_plain(Server(host=host), tls=False)
-    serving.refuse_plain(Server(host=host), tls=True)
-    serving.refuse_plain(Server(host=host, trusted_proxies=("10.0.0.1",)), tls=False)
+        tls.require_encryption(Server(host=host))
+    tls.require_encryption(Server(host=host, tls_cert=Path("cert.pem")))
+    tls.require_encryption(Server(host=host, trusted_proxies=("10.0.0.1",)))
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.53", "::1", "localhost"])
 def test_this_machine_needs_no_tls(host: str) -> None:
-    serving.refuse_plain(Server(host=host), tls=False)
+    tls.require_encryption(Server(host=host))
 
 
 @pytest.mark.parametrize("proxy", ["nonsense", "10.0.0.0/33", ""])
@@ -262,7 +263,7 @@ async def test_tls_is_served_on_a_hosted_service(
     listener = serving.listen("127.0.0.1", 0)
     root = f"https://127.0.0.1:{listener.getsockname()[1]}"
     app = App(settings, store, clock, root)
-    await app.start(listener, serving.tls_of(settings.server))
+    await app.start(listener, tls.create_context(settings.server))
     try:
         async with connected(root, trusting) as wire:
             for target, status in ((ALBUMS, 200), ("/nothing", 404), ("/api/v1/artists", 200)):
@@ -287,10 +288,10 @@ def test_faulty_tls_files_are_named(certificate: tuple[Path, Path], tmp_path: Pa
         ((missing, key), f"{missing} cannot be read: No such file"),
         ((cert, missing), f"{missing} cannot be read: No such file"),
         ((cert, tmp_path), f"{tmp_path} cannot be read: Is a directory"),
-        ((junk, key), "are no certificate and its key"),
-        ((cert, junk), "are no certificate and its key"),
-        ((cert, tmp_path / "other.pem"), "are no certificate and its key"),
+        ((junk, key), "are not a valid certificate and its key"),
+        ((cert, junk), "are not a valid certificate and its key"),
+        ((cert, tmp_path / "other.pem"), "are not a valid certificate and its key"),
     ):
         with pytest.raises(Failure, match=words):
-            serving.tls_of(Server(tls_cert=pair[0], tls_key=pair[1]))
-    assert serving.tls_of(Server()) is None
+            tls.create_context(Server(tls_cert=pair[0], tls_key=pair[1]))
+    assert tls.create_context(Server()) is None

@@ -14,10 +14,8 @@ import pytest
 
 from musicsvc.config import Settings
 from musicsvc.errors import Overloaded
-from musicsvc.server.request.context import Call
 from musicsvc.server.responses import large as large_answers
 from musicsvc.server.responses.memory_budget import AnswerMemory, Reservation
-from musicsvc.server.routes.table import ROUTES
 from musicsvc.store.catalog import tracks
 from musicsvc.store.engine.pagination import Page
 from tests.paging import world as worlds
@@ -232,21 +230,20 @@ async def test_a_large_answer_is_built_past_the_caches_of_the_database(
 def test_an_answer_is_refused_before_it_is_made_and_never_after_a_write() -> None:
     memory = AnswerMemory(8 * MEBIBYTE)
     answer = {"text": "x" * 3 * MEBIBYTE}
-    route = next(route for route in ROUTES if route.render is None)
-    written = large_answers.Builder(answering(memory, "192.0.2.1", 1), "perPage", writes=True)
-    assert written.finish(route, answer).size > 3 * MEBIBYTE
-    read = large_answers.Builder(answering(memory, "192.0.2.1", 1), "perPage", writes=False)
+    written = large_answers.AnswerBuilder(answering(memory, "192.0.2.1", 1), "perPage", writes=True)
+    assert written.finish(answer, drawn=False).size > 3 * MEBIBYTE
+    read = large_answers.AnswerBuilder(answering(memory, "192.0.2.1", 1), "perPage", writes=False)
     with pytest.raises(Overloaded):
-        read.finish(route, answer)
+        read.finish(answer, drawn=False)
     read.expect_large()
     assert memory.total == 2 * MEBIBYTE
     with pytest.raises(Overloaded):
-        large_answers.Builder(answering(memory, "192.0.2.2", 1), "perPage", writes=False).expect_large()
+        large_answers.AnswerBuilder(answering(memory, "192.0.2.2", 1), "perPage", writes=False).expect_large()
 
 
 def answering(memory: AnswerMemory, address: str, token: int | None = None) -> Reservation:
     """What the answer to a call of this address and token holds."""
-    return Reservation(memory, Call(0, 0.0, "id", "GET", address, token_id=token))
+    return memory.reservation(address, token)
 
 
 def test_who_has_no_token_holds_half_of_the_budget_at_most_and_leaves_a_share_to_who_has_one() -> None:

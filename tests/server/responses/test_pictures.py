@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from musicsvc.reports import avatars
-from musicsvc.server.responses import representation
-from musicsvc.server.responses.pictures import Pictures
+from musicsvc.server.responses.pictures import PictureCache
+from musicsvc.server.shapes import representation
 from tests.support.raw_connection import connected, request
 from tests.support.serving import person, running
 
@@ -26,13 +26,13 @@ CAPACITY = 100
 FILES = ("/docs/swagger-ui-bundle.js", "/docs/swagger-ui.css", "/docs", "/api/v1/openapi.json")
 
 
-def size(pictures: Pictures) -> int:
+def size(pictures: PictureCache) -> int:
     return sum(len(kept.content) for kept in pictures._recent.values())
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, CAPACITY + 20), st.booleans()), max_size=60))
 def test_memory_is_bounded_and_the_picture_unused_for_longest_goes_first(asked: list[tuple[int, int, bool]]) -> None:
-    pictures = Pictures(CAPACITY)
+    pictures = PictureCache(CAPACITY)
     order: list[tuple[int, bool]] = []
     for name, length, constant in asked:
         key = (name, constant)
@@ -49,14 +49,14 @@ def test_memory_is_bounded_and_the_picture_unused_for_longest_goes_first(asked: 
 
 
 def test_a_picture_that_fills_the_memory_is_kept_and_a_larger_one_drops_nothing() -> None:
-    pictures = Pictures(CAPACITY)
+    pictures = PictureCache(CAPACITY)
     full = pictures.draw("full", lambda: bytes(CAPACITY))
     assert len(pictures.draw("larger", lambda: bytes(CAPACITY + 1)).content) == CAPACITY + 1
     assert (pictures.get("full"), pictures.get("larger")) == (full, None)
 
 
 def test_a_picture_that_two_threads_draw_at_once_is_counted_once() -> None:
-    pictures = Pictures(CAPACITY)
+    pictures = PictureCache(CAPACITY)
     pictures.draw("a", lambda: pictures.draw("a", lambda: bytes(30)).content * 2)
     assert (size(pictures), pictures._size) == (60, 60)
 

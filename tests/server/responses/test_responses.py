@@ -167,7 +167,7 @@ async def test_an_answer_that_cannot_be_made_is_a_500_and_the_log_says_why(
     async def fail(*_: object) -> NoReturn:
         raise RuntimeError("no answer")
 
-    monkeypatch.setattr(dispatch, "answer", fail)
+    monkeypatch.setattr(dispatch, "build_response", fail)
 
     answer = await client.get("albums")
 

@@ -1,4 +1,4 @@
-"""A body with its entity tag and its gzip form, computed once for all answers that send it."""
+"""Response bodies with their entity tag and gzip form, computed once for all answers that send them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TEXT = re.compile(r"text/|application/(json|javascript)|image/svg")
 
 @dataclass(frozen=True, slots=True)
 class Representation:
-    """A body of this content type; `packed` is its gzip form, None where it is not worth one."""
+    """A body, its content type and entity tag, and its gzip form (`packed`) where that saves enough."""
 
     content: bytes
     content_type: str
@@ -27,18 +27,18 @@ class Representation:
 
 
 def represent(content: bytes, content_type: str) -> Representation:
-    """Compute the tag and the gzip form, which takes up to 100 ms."""
+    """Build the representation of a body, which takes up to 100 ms."""
     packed = b"".join(pack([content])) if compressible(len(content), content_type) else None
     return Representation(content, content_type, tag_of([content]), packed)
 
 
 def compressible(size: int, content_type: str) -> bool:
-    """Whether gzip makes a body of so many bytes smaller by enough to be worth it."""
+    """Return whether gzip saves enough on a body of this size and type."""
     return size >= MIN_COMPRESSED and TEXT.match(content_type) is not None
 
 
 def tag_of(pieces: Iterable[bytes]) -> str:
-    """The entity tag of the body, without quotes."""
+    """Return the entity tag of the body, without quotes."""
     digest = hashlib.blake2b(digest_size=16)
     for piece in pieces:
         digest.update(piece)
@@ -46,7 +46,7 @@ def tag_of(pieces: Iterable[bytes]) -> str:
 
 
 def pack(pieces: list[bytes]) -> list[bytes]:
-    """The body in gzip; each piece is let go once it is packed."""
+    """Return the body in gzip. Empties the list, to free each piece once it is compressed."""
     packer = zlib.compressobj(level=5, wbits=31)
     packed = []
     while pieces:

@@ -1,4 +1,4 @@
-"""What is noted of a request while it is answered: for the activity log, the metrics and the limits."""
+"""The record of one request, filled in while it is answered, for the activity log, metrics and rate limits."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ if TYPE_CHECKING:
     from musicsvc.server.routes.route import Route
     from musicsvc.store.rate_limits.window import Hit
 
-
 BUSY = "busy"
 
-# The id of the request that is answered just now, for messages that are logged on the way.
+# The id of the request that this task answers, for log lines.
 request_id: ContextVar[str | None] = ContextVar("musicsvc_request_id", default=None)
 
 
 @dataclass(slots=True)
 class Call:
-    """One request; filled on its way, complete once it is answered.
+    """One request, complete once it is answered.
 
-    `at`: instant in microseconds; `began`: monotonic seconds; `resource`: the object that the path names, or else the
-    body, such as `playlists/7`, None where they name none that can exist; `judged`: whether limits and abuse handling
-    hold for it; `token_holder`: whether a valid token with API access was sent, also where none is asked for;
-    `refused_by`: the limit that is spent, or BUSY where there was no capacity for the work; `counted`: the limits that
-    it counts to.
+    - `at`: when it arrived, in microseconds; `began`: the same in monotonic seconds.
+    - `resource`: the object that the path or the body names, such as `playlists/7`. None without one that can exist.
+    - `judged`: whether rate limits and abuse handling apply to it.
+    - `token_holder`: whether a valid token with API access was sent, even to an endpoint that needs none.
+    - `refused_by`: the rate limit that was exceeded, or BUSY where there was no capacity for the work.
+    - `counted`: the rate limits that counted the request.
     """
 
     at: int
@@ -53,7 +53,7 @@ class Call:
 
 
 class Observer(Protocol):
-    """Is told of each call once it is answered, on the event loop."""
+    """A function called on the event loop with each answered call."""
 
     def __call__(self, call: Call) -> None:
-        """Take note of the call; neither waits nor fails."""
+        """Record the call, without waiting and without raising."""

@@ -1,4 +1,4 @@
-"""Who speaks, and over what: TLS, trusted proxies, plain HTTP that stays on this machine (docs/operating.md, HTTPS)."""
+"""The client of a request and its connection: TLS, trusted proxies, plain HTTP on this machine (docs/api.md)."""
 
 from __future__ import annotations
 
@@ -18,54 +18,57 @@ if TYPE_CHECKING:
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 FORWARDING = ("Forwarded", "X-Real-IP", "Via")
-STRICT = {"Strict-Transport-Security": "max-age=31536000"}  # browsers use HTTPS alone for a year
-PROTO = re.compile(r"(?:^|[;,\s])proto=\"?([^\s;,\"]*)", re.IGNORECASE)  # of the Forwarded header
+HSTS = {"Strict-Transport-Security": "max-age=31536000"}  # browsers use only HTTPS for a year
+PROTO = re.compile(r"(?:^|[;,\s])proto=\"?([^\s;,\"]*)", re.IGNORECASE)  # in the Forwarded header
 
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """The client of a request: its `address`, and whether the request began and ended on this machine.
+    """The client of a request, as far as the connection and trusted proxies identify it.
 
-    `strict`: whether the answer carries Strict-Transport-Security.
+    - `secure`: the request came over TLS, or is local.
+    - `local`: the client runs on this machine.
+    - `forwarded`: the request has a proxy's headers.
+    - `hsts`: the answer carries Strict-Transport-Security.
     """
 
     address: str
     secure: bool
     local: bool
     forwarded: bool
-    strict: bool
+    hsts: bool
 
 
-class Transport:
-    """Judges each request by the settings."""
+class PeerResolver:
+    """Identifies the client of each request by the settings for proxies and TLS."""
 
     def __init__(self, settings: Settings) -> None:
         self._trusted = [ipaddress.ip_network(name, strict=False) for name in settings.server.trusted_proxies]
         self._https = served_over_https(settings.server)
         self._local_http = settings.server.local_http or not settings.hosted
 
-    def judge(self, remote: str, headers: CIMultiDictProxy[str], *, tls: bool) -> Peer:
-        """The peer behind a request that came from the socket address `remote`."""
+    def resolve(self, remote: str, headers: CIMultiDictProxy[str], *, tls: bool) -> Peer:
+        """Return the client behind a request that came from the socket address `remote`."""
         peer = _address(remote)
         forwarded = any(name in headers for name in FORWARDING) or any(
             name.lower().startswith("x-forwarded-") for name in headers
         )
         trusted = peer is not None and self._trusts(peer)
-        protocols = _listed(headers, "X-Forwarded-Proto")
+        protocols = _members(headers, "X-Forwarded-Proto")
         encrypted = tls or (trusted and _all_https(protocols))
         loopback = peer is not None and peer.is_loopback
         says_https = _all_https(protocols or PROTO.findall(",".join(headers.getall("Forwarded", ()))))
         local = loopback and self._local_http and (not forwarded or says_https)
         address = self._client(peer, headers) if trusted else str(peer or remote)
-        return Peer(address, encrypted or local, local, forwarded, strict=encrypted or self._https)
+        return Peer(address, encrypted or local, local, forwarded, hsts=encrypted or self._https)
 
     def _trusts(self, address: Address) -> bool:
         return any(address in network for network in self._trusted if network.version == address.version)
 
     def _client(self, peer: Address | None, headers: CIMultiDictProxy[str]) -> str:
-        """The right-most address of X-Forwarded-For that is no trusted proxy's."""
+        """Return the right-most address of X-Forwarded-For that does not belong to a trusted proxy."""
         client = peer
-        for part in reversed(_listed(headers, "X-Forwarded-For")):
+        for part in reversed(_members(headers, "X-Forwarded-For")):
             hop = _hop(part)
             if hop is None:
                 break
@@ -76,28 +79,28 @@ class Transport:
 
 
 def served_over_https(server: Server) -> bool:
-    """Whether `server.public_url` is on https, so that clients use nothing else."""
+    """Return whether `server.public_url` begins with https://, so that clients use nothing else."""
     return server.public_url is not None and server.public_url.startswith("https://")
 
 
 def require_https(peer: Peer) -> None:
-    """Raises Forbidden for a request that is neither over TLS nor local; never a redirect."""
+    """Raise Forbidden for a request that is neither over TLS nor local. There is no redirect to HTTPS."""
     if not peer.secure:
         raise Forbidden("HTTPS is required.")
 
 
-def _listed(headers: CIMultiDictProxy[str], name: str) -> list[str]:
-    """The members of a header that holds a list, left to right, over all its lines."""
+def _members(headers: CIMultiDictProxy[str], name: str) -> list[str]:
+    """Return the members of a header that holds a list, left to right, over all its lines."""
     return [part.strip() for line in headers.getall(name, ()) for part in line.split(",")]
 
 
 def _all_https(protocols: Sequence[str]) -> bool:
-    """Whether every proxy on the way was spoken to over TLS; a client can add to the list, not take away from it."""
+    """Return whether every proxy was reached over TLS. Clients can only add to this list, never remove from it."""
     return bool(protocols) and all(protocol.lower() == "https" for protocol in protocols)
 
 
 def _hop(text: str) -> Address | None:
-    """An address of X-Forwarded-For, which some proxies write with a port."""
+    """Parse a member of X-Forwarded-For, to which some proxies add a port."""
     return _address(text.strip("[]")) or _address(text.rpartition(":")[0].strip("[]"))
 
 
