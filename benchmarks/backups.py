@@ -25,7 +25,7 @@ import plays_world
 
 from musicsvc import config
 from musicsvc.clock import Clock
-from musicsvc.server.jobs.backup_scheduler import Schedule
+from musicsvc.server.jobs.backup_scheduler import BackupScheduler
 from musicsvc.store import opening
 from musicsvc.store.backups import folder as backup_folder
 from musicsvc.store.backups import restore, verify
@@ -116,11 +116,11 @@ def _rounds(writers: Writers, settings: config.Settings, folder: Path) -> dict[s
 
 
 async def _scheduled(settings: config.Settings) -> None:
-    schedule = Schedule(settings, Clock(), first_look=0)
-    while not backup_folder.entries(settings.backup_folder):
-        await schedule(last=False)
+    scheduler = BackupScheduler(settings, Clock(), first_check=0)
+    scheduler.start()
+    while not backup_folder.entries(settings.backup_folder):  # noqa: ASYNC110 - a file, no event
         await asyncio.sleep(0.02)
-    await schedule(last=True)
+    await scheduler.stop()
 
 
 def _print(phase: str, rounds: list[list[float]], seconds: list[float]) -> None:

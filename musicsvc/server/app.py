@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -15,6 +13,7 @@ from musicsvc.server.access.rate_limit_counter import RateLimitCounter
 from musicsvc.server.access.rate_limits import RateLimiter
 from musicsvc.server.jobs.abuse_monitor import AbuseMonitor
 from musicsvc.server.jobs.activity_writer import ActivityWriter
+from musicsvc.server.jobs.periodic import Periodic
 from musicsvc.server.logs import access_log
 from musicsvc.server.metrics import collectors
 from musicsvc.server.metrics.registry import Metrics
@@ -37,15 +36,17 @@ if TYPE_CHECKING:
     from musicsvc.server.call import Observer
     from musicsvc.store.engine.store import Store
 
-log = logging.getLogger("musicsvc")
-BATCH_SECONDS = 1.0
+JOB_SECONDS = 1.0
 
 
-class Chore(Protocol):
-    """Something that is done every second."""
+class Job(Protocol):
+    """Background work of the server."""
 
-    async def __call__(self, *, last: bool) -> None:
-        """Do it; `last`: there is no next time."""
+    def start(self) -> None:
+        """Start on the running event loop."""
+
+    async def stop(self) -> None:
+        """Finish the work in progress and stop."""
 
 
 class App:
@@ -75,12 +76,15 @@ class App:
         self._dispatcher = Dispatcher(
             settings, store, clock, self._authenticator, self._executors, observers, self._sources(root)
         )
-        # Done every second, off the path of any request, and a last time at the end; each has a name for the log.
-        self._chores: list[tuple[str, Chore]] = [
-            ("writing last uses of tokens", self._authenticator.write_last_used),
-            ("keeping the counts of limits", counter.maintain),
-            ("keeping room for revocations", self._keep_room),
-            ("reading figures", self._metrics.refresh),
+        last_used, refresh = self._authenticator.write_last_used, self._metrics.refresh
+        # In the order in which they stop: revocations need the activity log.
+        self._jobs: list[Job] = [
+            Periodic("writing last uses of tokens", last_used, every=JOB_SECONDS, finish=partial(last_used, last=True)),
+            Periodic("keeping the counts of limits", counter.maintain, every=JOB_SECONDS, finish=counter.close),
+            Periodic("keeping room for revocations", self._keep_room, every=JOB_SECONDS),
+            Periodic("reading figures", refresh, every=JOB_SECONDS, finish=refresh),
+            self._abuse_monitor,
+            self._activity_writer,
         ]
         self._server: JsonServer | None = None
         self._door: Door | None = None
@@ -88,8 +92,6 @@ class App:
         collectors.of_store(self._metrics, store)
         collectors.of_answers(self._metrics, self._dispatcher.answer_memory)
         collectors.of_calls(self._metrics, self._activity_writer, self._abuse_monitor)
-        self._batches: asyncio.Task[None] | None = None
-        self._failing: set[str] = set()
 
     def _sources(self, root: str) -> dict[str, Any]:
         """Return the arguments that handlers may take by name, the same for every request."""
@@ -100,9 +102,9 @@ class App:
             "openapi_document": partial(openapi.encoded_document, root),
         }
 
-    def add_chore(self, name: str, chore: Chore) -> None:
-        """Have something more done every second."""
-        self._chores.append((name, chore))
+    def add_job(self, job: Job) -> None:
+        """Add background work, which stops before all other jobs."""
+        self._jobs.insert(0, job)
 
     async def start(self, listener: socket.socket, tls: ssl.SSLContext | None = None) -> None:
         """Answer on a socket that listens."""
@@ -112,45 +114,18 @@ class App:
         self._server = JsonServer(self._dispatcher, server, places)
         self._door = Door(listener, self._server, places, tls, server.handshake_timeout)
         self._door.open()
-        self._activity_writer.start()
-        self._abuse_monitor.start()
-        self._batches = asyncio.create_task(self._do_chores_for_ever())
+        for job in self._jobs:
+            job.start()
 
     async def stop(self) -> None:
         """Close the listener, finish requests in flight, write what is batched."""
         if self._door is not None and self._server is not None:
             await self._door.close()
             await self._server.finish(self._settings.server.shutdown_timeout)
-        if self._batches is not None:
-            self._batches.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._batches
-            await self._do_chores(last=True)
-        await self._abuse_monitor.stop()
-        await self._activity_writer.stop()
+        for job in self._jobs:
+            await job.stop()
         self._executors.close()
 
-    async def _keep_room(self, *, last: bool) -> None:
-        if not last and (wanting := await asyncio.to_thread(self._store.keep_room)):
-            raise Failure(wanting)
-
-    async def _do_chores_for_ever(self) -> None:
-        while True:
-            await asyncio.sleep(BATCH_SECONDS)
-            await self._do_chores(last=False)
-
-    async def _do_chores(self, *, last: bool) -> None:
-        for name, chore in self._chores:
-            try:
-                await chore(last=last)
-            except Failure as failure:
-                # Told once: a disk may be full for days.
-                if name not in self._failing:
-                    log.warning("%s: %s", name, failure.here)
-                self._failing.add(name)
-            except Exception:
-                log.exception("%s failed", name)
-            else:
-                if name in self._failing and not last:  # some have nothing to do at the end
-                    log.info("%s: works again", name)
-                self._failing.discard(name)
+    async def _keep_room(self) -> None:
+        if missing := await asyncio.to_thread(self._store.keep_room):
+            raise Failure(missing)

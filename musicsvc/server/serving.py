@@ -130,8 +130,8 @@ async def _work(
     store = opening.connect(settings.store_url)
     collectors.of_backups(metrics, settings, clock)
     app = App(settings, store, clock, root, metrics)
-    if scheduled := backup_scheduler.schedule(settings, clock):
-        app.add_chore("making a backup", scheduled)
+    if backups := backup_scheduler.build(settings, clock):
+        app.add_job(backups)
     stopped = _until_told(end)
     await app.start(listener, context)
     malloc.keep_what_stands()

@@ -49,11 +49,11 @@ class Authenticator:
         self._written: dict[int, int] = {}
         self._ended: set[int] = set()
 
-    def end(self, token_id: int) -> None:
+    def block(self, token_id: int) -> None:
         """Refuse the token from now on, whatever the store says, until it is released."""
         self._ended.add(token_id)
 
-    def release(self, token_id: int) -> None:
+    def unblock(self, token_id: int) -> None:
         """Go by the store again."""
         self._ended.discard(token_id)
 

@@ -1,14 +1,14 @@
-"""Counting requests together with all processes, and by this one alone while that cannot be."""
+"""Counts requests for the rate limits: together with all processes, or in memory while that is impossible."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from musicsvc.errors import Unavailable
+from musicsvc.server.logs.throttled_warning import ThrottledWarning
 from musicsvc.store.rate_limits import shared
 from musicsvc.store.rate_limits.memory import MemoryHitCounter
 from musicsvc.store.rate_limits.window import Busy
@@ -20,53 +20,52 @@ if TYPE_CHECKING:
     from musicsvc.store.rate_limits.window import Hit, Status
 
 T = TypeVar("T")
-log = logging.getLogger("musicsvc")
 PATIENCE_SECONDS = 2.0
 PURGE_SECONDS = 30.0
-TOLD_SECONDS = 300.0  # what goes and comes back again and again is told once in a while
+WARNING_SECONDS = 300.0  # the shared counter may fail and recover again and again
 
 
 class RateLimitCounter:
-    """Counts requests; never fails one."""
+    """Counts requests in the shared counter, and in memory while it fails; no request fails because of it."""
 
     def __init__(self, url: str, clock: Clock) -> None:
-        """`url` is that of the store; nothing is opened before the first request is counted."""
+        """`url`: the store's; the shared counter is opened at the first request."""
         self._clock = clock
         self._shared = shared.build(url, self._milliseconds)
-        self._own = MemoryHitCounter(self._milliseconds)
+        self._memory = MemoryHitCounter(self._milliseconds)
         self._threads = ThreadPoolExecutor(self._shared.threads, "counting")
         self._opening: asyncio.Task[None] | None = None
-        self._keeping: asyncio.Task[None] | None = None
-        self._together = False
+        self._is_shared = False
         self._waiting = 0
-        self._told = self._purged = float("-inf")
+        self._warning = ThrottledWarning(WARNING_SECONDS, clock.monotonic)
+        self._purged = float("-inf")
 
     async def count(self, hits: Sequence[Hit]) -> list[Status]:
-        """Let a request in that makes these hits, or refuse it."""
+        """Count a request unless one of its limits is reached. Return the status of each limit."""
         if self._opening is None:
             self._opening = asyncio.create_task(self._open())
         if not self._opening.done():
             await asyncio.wait([self._opening], timeout=PATIENCE_SECONDS)
-        if self._together:
+        if self._is_shared:
             try:
-                return await self._count_together(hits)
+                return await self._count_shared(hits)
             except Unavailable as reason:
                 self._fall_back(reason.message)
             except TimeoutError:
                 self._fall_back("the others cannot be reached in time")
-        return self._own.count(hits)
+        return self._memory.count(hits)
 
     async def uncount(self, hits: Sequence[Hit]) -> None:
-        """Uncount a request that was allowed but could not be served."""
-        if not self._together:
-            self._own.uncount(hits)
+        """Undo the count of a request that was allowed but could not be served."""
+        if not self._is_shared:
+            self._memory.uncount(hits)
             return
         with suppress(Unavailable, TimeoutError):
             async with asyncio.timeout(PATIENCE_SECONDS):
                 await self._run_in_thread(lambda: self._shared.uncount(hits))
 
-    async def _count_together(self, hits: Sequence[Hit]) -> list[Status]:
-        # Behind others that wait there is no need to try: each try holds the event loop up a little.
+    async def _count_shared(self, hits: Sequence[Hit]) -> list[Status]:
+        # While others wait an attempt would fail too, and each blocks the event loop a little.
         if not self._waiting:
             with suppress(Busy):
                 return self._shared.count_now(hits)
@@ -86,41 +85,34 @@ class RateLimitCounter:
         except Unavailable as reason:
             self._fall_back(reason.message)
         else:
-            self._together = True
+            self._is_shared = True
 
     def _fall_back(self, reason: str) -> None:
-        self._together = False
-        if self._clock.monotonic() - self._told >= TOLD_SECONDS:
-            log.warning("Limits are counted by each process alone for now: %s.", reason)
-            self._told = self._clock.monotonic()
+        """Count in memory from now on."""
+        self._is_shared = False
+        self._warning.warn("Limits are counted by each process alone for now: %s.", reason)
 
-    async def maintain(self, *, last: bool = False) -> None:
-        """Drop what is old, and count together again as soon as that can be; waits for neither."""
-        if last:
-            await self._end()
-        elif self._opening is not None and self._opening.done() and (self._keeping is None or self._keeping.done()):
-            if self._keeping is not None:
-                self._keeping.result()
-            self._keeping = asyncio.create_task(self._keep())
-
-    async def _keep(self) -> None:
-        self._own.purge()
+    async def maintain(self) -> None:
+        """Drop expired counts, and return to the shared counter as soon as it works."""
+        if self._opening is None or not self._opening.done():
+            return
+        self._memory.purge()
         try:
-            if self._together and not await self._run_in_thread(self._shared.in_place):
-                self._together = False
-            if self._together and self._clock.monotonic() - self._purged >= PURGE_SECONDS:
+            if self._is_shared and not await self._run_in_thread(self._shared.in_place):
+                self._is_shared = False
+            if self._is_shared and self._clock.monotonic() - self._purged >= PURGE_SECONDS:
                 self._purged = self._clock.monotonic()
                 await self._run_in_thread(self._shared.purge)
         except Unavailable as reason:
             self._fall_back(reason.message)
-        if not self._together:
+        if not self._is_shared:
             await self._open()
 
-    async def _end(self) -> None:
-        self._together = False
-        for task in (self._opening, self._keeping):
-            if task is not None:
-                await asyncio.wait([task])
+    async def close(self) -> None:
+        """Close the shared counter."""
+        self._is_shared = False
+        if self._opening is not None:
+            await asyncio.wait([self._opening])
         await asyncio.to_thread(self._threads.shutdown)
         if self._opening is not None:
             await asyncio.to_thread(self._shared.close)

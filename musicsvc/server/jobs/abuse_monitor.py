@@ -1,15 +1,15 @@
-"""Judging tokens by what the log of calls holds of them, every second, off the path of any request."""
+"""Evaluates the abuse rules for refused tokens in the background, every second, and revokes tokens that break them."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from musicsvc.clock import SECOND
 from musicsvc.errors import Failure
+from musicsvc.server.jobs.periodic import Periodic
 from musicsvc.store.abuse import earlier_reads, enforcement
 from musicsvc.store.abuse import rules as abuse_rules
 from musicsvc.store.abuse.enforcement import RefusalCounts
@@ -34,17 +34,17 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 log = logging.getLogger("musicsvc")
-SETTLED = 3 * SECOND // 2  # by then every process has written its calls, the successful ones too
-JUDGING_SECONDS = 1.0
-REST, LONGEST_REST_SECONDS = 9, 20.0  # times as long as the judging took, but a minute must do for all of it
-LOOKS = 10  # at a token, after it was refused something: other processes may have seen more of it
+SETTLED = 3 * SECOND // 2  # by then every process has written its calls, successful ones included
+EVALUATION_SECONDS = 1.0
+PAUSE_FACTOR, LONGEST_PAUSE_SECONDS = 9, 20.0  # a pause takes 9 times as long as the evaluation before it
+EVALUATIONS = 10  # of a token after a refused call: other processes may have logged more of its calls
 
 
 class AbuseMonitor:
-    """Sees which tokens are refused something, looks their calls up, and revokes those that pass a threshold.
+    """Evaluates tokens with refused calls against the abuse rules and revokes those that violate one.
 
-    It takes effect in the memory of this process first, so that a full disk does not keep a token alive; then in the
-    store, tried again every second, and from there in all other processes.
+    A revocation takes effect in the memory of this process first, so that a full disk does not keep a token valid;
+    then in the store, retried every second, and from there in all other processes.
     """
 
     def __init__(
@@ -52,96 +52,81 @@ class AbuseMonitor:
         settings: Settings,
         store: Store,
         calls: Log,
-        waiting: ActivityWriter,
+        activity: ActivityWriter,
         authenticator: Authenticator,
         clock: Clock,
     ) -> None:
-        """`calls` is the log to be read, `waiting` holds what could not be written to it yet."""
+        """`calls`: the activity log; `activity`: the calls that are not written to it yet."""
         self._rules = settings.abuse
         self._keep_days = settings.activity.keep_days
         self._store = store
         self._calls = calls
-        self._waiting = waiting
+        self._activity = activity
         self._authenticator = authenticator
         self._clock = clock
-        self._suspected: dict[int, int] = {}
+        self._suspected: dict[int, int] = {}  # remaining evaluations by token id
         self._unwritten: dict[int, Violation] = {}
-        self._judging: asyncio.Task[None] | None = None
-        self._writing: asyncio.Task[None] | None = None
+        self._evaluation = Periodic("evaluating tokens for abuse", self._evaluate, every=EVALUATION_SECONDS)
+        # Separate from the evaluation, so that a locked database does not delay it.
+        self._enforcement = Periodic("revoking tokens for abuse", self._enforce, every=1.0, finish=self._enforce)
         self.revoked = 0
         self._dropped = 0
-        self._blind_until = 0.0
+        self._incomplete_until = 0.0
 
     def __call__(self, call: Call) -> None:
-        """Note a token that was refused something that counts."""
+        """Note the token of a refused call that counts."""
         denied = call.status in DENIED and call.route is not None and call.route.private
         if call.judged and call.token_id is not None and (denied or call.status == REFUSED):
-            self._suspected[call.token_id] = LOOKS
+            self._suspected[call.token_id] = EVALUATIONS
 
     def start(self) -> None:
-        """AbuseMonitor from now on."""
-        self._judging = asyncio.create_task(self._judge_for_ever())
+        """Start evaluating."""
+        self._evaluation.start()
+        self._enforcement.start()
 
     async def stop(self) -> None:
-        """Write what has been decided, a last time."""
-        if self._judging is not None:
-            self._judging.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._judging
-        if self._writing is not None:
-            await self._writing
-        await self._enforce()
+        """Write the revocations that are not written yet."""
+        await self._evaluation.stop()
+        await self._enforcement.stop()
         for token_id in self._unwritten:
             log.error("token %s was revoked in memory only: the database could not be written", token_id)
 
-    async def _judge_for_ever(self) -> None:
-        time, took = asyncio.get_running_loop().time, 0.0
-        while True:
-            # Many that are judged at length must not keep those waiting who are to be answered.
-            await asyncio.sleep(min(max(JUDGING_SECONDS, took * REST), LONGEST_REST_SECONDS))
-            began = time()
-            try:
-                await self._judge()
-            except Failure as failure:
-                log.warning("judging tokens: %s", failure.here)
-            except Exception:
-                log.exception("judging tokens failed")
-            took = time() - began
-            # Beside the judging, which a database that is locked must not hold up.
-            if self._unwritten and (self._writing is None or self._writing.done()):
-                self._writing = asyncio.create_task(self._enforce())
+    async def _evaluate(self) -> float:
+        """Evaluate the suspected tokens. Return the seconds until the next evaluation, more after a long one."""
+        time = asyncio.get_running_loop().time
+        began = time()
+        self._suspected = {token: left - 1 for token, left in self._suspected.items() if left}
+        if token_ids := self._suspected.keys() - self._unwritten.keys():
+            await self._revoke_violators(token_ids)
+        return min(max(EVALUATION_SECONDS, (time() - began) * PAUSE_FACTOR), LONGEST_PAUSE_SECONDS)
 
-    async def _judge(self) -> None:
-        """AbuseMonitor the tokens that were refused something lately."""
-        self._suspected = {token: looks - 1 for token, looks in self._suspected.items() if looks}
-        token_ids = self._suspected.keys() - self._unwritten.keys()
-        if not token_ids:
-            return
+    async def _revoke_violators(self, token_ids: Collection[int]) -> None:
+        """Revoke the tokens that violate a rule, in memory; the store follows."""
         now = self._clock.now()
         since = now - enforcement.window(self._rules)
-        # First what waits: a batch that is written meanwhile is then found in the log.
-        unwritten = self._waiting.unwritten()
+        # Read before the log: a batch that is written in the meantime is then in both rather than in neither.
+        unwritten = self._activity.unwritten()
         waiting = [entry for entry in unwritten if entry.token_id in token_ids and entry.at >= since]
         suspicious = await self._suspicious(token_ids, waiting, since)
-        if suspicious:
-            written = await self._read_log(partial(activity_calls.of_tokens, suspicious, since))
-            token_statuses = await asyncio.wrap_future(
-                self._store.read(partial(enforcement.token_statuses, suspicious))
-            )
-            calls = [*(written or ()), *waiting]
-            known = await self._read_log(partial(earlier_reads.read_before, calls, self._keep_days))
-            rules = self._rules_now(reads_are_known=known is not None)
-            counted = await asyncio.to_thread(_counted, calls, known or set(), unwritten)
-            violations = await asyncio.to_thread(_violations, counted, token_statuses.values(), now - SETTLED, rules)
-            for token_id, violation in violations.items():
-                # From here on it is refused; the store follows.
-                self._authenticator.end(token_id)
-                self._unwritten[token_id] = violation
-                self.revoked += 1
-                log.warning("token %s is revoked: %s", token_id, violation.reason)
+        if not suspicious:
+            return
+        written = await self._read_log(partial(activity_calls.of_tokens, suspicious, since))
+        statuses = await asyncio.wrap_future(self._store.read(partial(enforcement.token_statuses, suspicious)))
+        calls = [*(written or ()), *waiting]
+        known = await self._read_log(partial(earlier_reads.read_before, calls, self._keep_days))
+        rules = self._applicable_rules(reads_are_known=known is not None)
+        counted = await asyncio.to_thread(_counted, calls, known or set(), unwritten)
+        violations = await asyncio.to_thread(_violations, counted, statuses.values(), now - SETTLED, rules)
+        for token_id, violation in violations.items():
+            self._authenticator.block(token_id)
+            self._unwritten[token_id] = violation
+            self.revoked += 1
+            log.warning("token %s is revoked: %s", token_id, violation.reason)
+        if violations:
+            self._enforcement.wake()
 
     async def _suspicious(self, token_ids: Collection[int], waiting: Iterable[Entry], since: int) -> set[int]:
-        """The tokens that have been refused so much that their calls are worth reading."""
+        """Return the tokens with enough refused calls to be worth reading all their calls."""
         found = await self._read_log(partial(enforcement.refusal_counts, token_ids, since)) or {}
         for entry in waiting:
             if entry.token_id is not None:
@@ -150,24 +135,24 @@ class AbuseMonitor:
         return {token_id for token_id, counts in found.items() if counts.suspicious(self._rules)}
 
     async def _read_log(self, unit: Callable[[], T]) -> T | None:
-        """What the log tells, None where it cannot be read now."""
+        """Return the result of the unit on the activity log, None where the log cannot be read."""
         try:
             await asyncio.to_thread(self._calls.prepare)
             return await asyncio.wrap_future(self._calls.read(unit))
         except Failure:
             return None
 
-    def _rules_now(self, *, reads_are_known: bool) -> Abuse:
-        """The rules, without the one on probing while successes or earlier reads may be missing from the log."""
+    def _applicable_rules(self, *, reads_are_known: bool) -> Abuse:
+        """Return the rules, without the probing rule while successful calls may be missing from the log."""
         now = self._clock.monotonic()
-        if self._waiting.dropped != self._dropped:
-            self._dropped = self._waiting.dropped
-            self._blind_until = now + self._rules.probe_seconds
-        blind = now < self._blind_until or not reads_are_known
-        return self._rules.model_copy(update={"probe_success_percent": 0}) if blind else self._rules
+        if self._activity.dropped != self._dropped:
+            self._dropped = self._activity.dropped
+            self._incomplete_until = now + self._rules.probe_seconds
+        incomplete = now < self._incomplete_until or not reads_are_known
+        return self._rules.model_copy(update={"probe_success_percent": 0}) if incomplete else self._rules
 
     async def _enforce(self) -> None:
-        """Write the violations that are not written yet; what cannot be written now is tried again."""
+        """Write the revocations to the store; those that fail are retried at the next run."""
         for token_id, violation in list(self._unwritten.items()):
             unit = partial(enforcement.enforce, token_id, violation, self._rules, now=self._clock.now())
             try:
@@ -178,28 +163,31 @@ class AbuseMonitor:
                 log.exception("writing the revocation of token %s failed", token_id)
                 continue
             del self._unwritten[token_id]
-            self._authenticator.release(token_id)
+            self._authenticator.unblock(token_id)
             if result.suspended:
                 log.warning("the account of token %s is suspended", token_id)
 
 
 def _counted(calls: Collection[Entry], known: set[Denial], unwritten: Iterable[Entry]) -> list[Entry]:
-    """The calls but for denials of what the account had read before, by the log (`known`) or by what waits for it."""
+    """Return the calls without denials of resources that the account has read before.
+
+    `known`: those denials according to the log; `unwritten`: calls that are not in the log yet.
+    """
     return list(earlier_reads.without(calls, known | earlier_reads.read_before_in(unwritten, calls)))
 
 
 def _violations(
-    calls: Iterable[Entry], token_statuses: Iterable[TokenStatus], until: int, rules: Abuse
+    calls: Iterable[Entry], statuses: Iterable[TokenStatus], until: int, rules: Abuse
 ) -> dict[int, Violation]:
-    """The violations on these tokens, as far as there are any, by what is known up to this instant."""
+    """Return the violations by token id, according to the calls up to the instant `until`."""
     once = {(entry.at, entry.request_id): entry for entry in calls if entry.at <= until}
     by_token: dict[int | None, list[Entry]] = {}
     for key in sorted(once):
         by_token.setdefault(once[key].token_id, []).append(once[key])
     found = {}
-    for status in token_statuses:
+    for status in statuses:
         if status.revoked_at is None:
-            judged = filter(status.counts, by_token.get(status.token_id, ()))
-            if (violation := abuse_rules.evaluate(judged, rules)) is not None:
+            counted = filter(status.counts, by_token.get(status.token_id, ()))
+            if (violation := abuse_rules.evaluate(counted, rules)) is not None:
                 found[status.token_id] = violation
     return found

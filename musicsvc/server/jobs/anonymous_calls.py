@@ -1,4 +1,4 @@
-"""A bound on what requests without a valid token write into the activity log, so that a flood cannot fill the disk."""
+"""Limits how many requests without a valid token are logged one by one, so that a flood cannot fill the disk."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from musicsvc.clock import Clock
     from musicsvc.server.call import Call
 
-FULL_CALLS = 600  # a minute of one address, over all workers
-MOST_ADDRESSES = 10_000  # told apart in one minute; all further ones count together
+FULL_CALLS = 600  # per minute and address, over all workers
+MOST_ADDRESSES = 10_000  # per minute; all others are counted together
 OTHERS = "others"
 
 
 @dataclass(slots=True)
 class CallCount:
-    """Calls of one address with one status within a minute, as far as they are not logged one by one."""
+    """The calls of one address with one status within a minute that are not logged one by one."""
 
     at: int
     calls: int = 0
@@ -28,17 +28,16 @@ class CallCount:
     size: int = 0
 
     def add(self, call: Call) -> None:
-        """Count one more."""
         self.calls += 1
         self.milliseconds += call.milliseconds
         self.size += call.size
 
 
 class AnonymousCalls:
-    """Decides which calls are logged in full, and counts the others by minute, address and status."""
+    """Decides which anonymous calls are logged in full, and counts the others by minute, address and status."""
 
     def __init__(self, clock: Clock, workers: int) -> None:
-        """`workers`: the processes that share the number of full calls."""
+        """`workers`: the processes that share FULL_CALLS."""
         self._clock = clock
         self._limit = max(1, FULL_CALLS // workers)
         self._minute = 0
@@ -47,11 +46,11 @@ class AnonymousCalls:
         self._finished: list[Entry] = []
         self.counted = 0
 
-    def takes(self, call: Call) -> bool:
-        """Whether the call has been counted, and is not to be logged by itself."""
+    def count(self, call: Call) -> bool:
+        """Count the call, unless it is to be logged in full. Return whether it was counted."""
         if call.token_id is not None:
             return False
-        self._turn()
+        self._begin_minute()
         address = client_network(call.address)
         if address not in self._logged and len(self._logged) >= MOST_ADDRESSES:
             address = OTHERS
@@ -64,13 +63,13 @@ class AnonymousCalls:
         return True
 
     def finished(self, *, last: bool = False) -> list[Entry]:
-        """The counts of the minutes that are over, each once; `last`: those of the current minute too."""
-        self._turn(end=last)
+        """Return the counts of the minutes that are over, each once; with `last` those of the current minute too."""
+        self._begin_minute(end=last)
         found, self._finished = self._finished, []
         return found
 
-    def _turn(self, *, end: bool = False) -> None:
-        """Begin a minute where another one has come."""
+    def _begin_minute(self, *, end: bool = False) -> None:
+        """Finish the counts of the last minute when a new one has begun, or at the end."""
         minute = self._clock.now() // MINUTE
         if minute != self._minute or end:
             self._finished += [_entry(*key, count) for key, count in self._counts.items()]
@@ -78,7 +77,7 @@ class AnonymousCalls:
 
 
 def _entry(address: str, status: int, count: CallCount) -> Entry:
-    """The count as the log keeps it: a row without a request id, that stands for `calls` calls."""
+    """Return the log entry of a count: a row without a request id, with the number of calls."""
     return Entry(
         at=count.at,
         request_id="",

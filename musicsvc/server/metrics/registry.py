@@ -99,8 +99,8 @@ class Metrics:
         """Show what is the same for every worker, read when it is asked for; None, OSError, Failure: it is left out."""
         self._once.add(name, about, read)
 
-    async def refresh(self, *, last: bool = False) -> None:  # noqa: ARG002 - a chore like the others
-        """Read anew what is not counted here."""
+    async def refresh(self) -> None:
+        """Read the figures that are counted elsewhere."""
         self._read()
 
     def text(self) -> bytes:

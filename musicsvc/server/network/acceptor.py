@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import logging
 import socket
 from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from musicsvc.server.logs.throttled_warning import ThrottledWarning
 from musicsvc.server.network.protocol import LINGERING_SECONDS
 from musicsvc.server.network.raw_responses import busy
 from musicsvc.server.peer import served_over_https
@@ -20,13 +20,12 @@ if TYPE_CHECKING:
     from musicsvc.server.network.connection_limits import Place, Places
     from musicsvc.server.network.http_server import JsonServer
 
-log = logging.getLogger("musicsvc")
 AT_ONCE = 16  # connections that are accepted before the others' requests have their turn
 EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 PAUSE_SECONDS = 0.1  # until it is tried again where the system has no more to give
 MOST_LEAVING = 64
 LEAVING_SECONDS = 1.0  # for one that is sent away to hear why: closing at once may take the answer back
-TELLING_SECONDS = 10.0
+WARNING_SECONDS = 10.0
 
 
 class Door:
@@ -45,7 +44,7 @@ class Door:
         self._arriving: dict[asyncio.Task[None], Place] = {}
         self._leaving: deque[socket.socket] = deque()
         self._retry: asyncio.TimerHandle | None = None
-        self._told_at = -TELLING_SECONDS
+        self._warning = ThrottledWarning(WARNING_SECONDS, self._loop.time)
         self.sent_away = 0
 
     def open(self) -> None:
@@ -108,7 +107,7 @@ class Door:
     def _send_away(self, connection: socket.socket) -> None:
         """Tell the client to come back, where it can be told without a handshake."""
         self.sent_away += 1
-        self._tell("Every connection that is allowed is busy; %s were sent away.", self.sent_away)
+        self._warning.warn("Every connection that is allowed is busy; %s were sent away.", self.sent_away)
         if self._tls is not None:
             connection.close()
             return
@@ -130,10 +129,4 @@ class Door:
         self._loop.remove_reader(self._listener)
         self._retry = self._loop.call_later(PAUSE_SECONDS, self.open)
         self._places.make_room()
-        self._tell("No connection can be accepted just now: %s.", error.strerror)
-
-    def _tell(self, text: str, value: object) -> None:
-        """Write a line, and not one for each of a flood."""
-        if self._loop.time() - self._told_at >= TELLING_SECONDS:
-            self._told_at = self._loop.time()
-            log.warning(text, value)
+        self._warning.warn("No connection can be accepted just now: %s.", error.strerror)

@@ -30,7 +30,7 @@ ALONE = "Limits are counted by each process alone for now"
 
 @pytest.fixture(autouse=True)
 def quick_chores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("musicsvc.server.app.BATCH_SECONDS", 0.05)
+    monkeypatch.setattr("musicsvc.server.app.JOB_SECONDS", 0.05)
 
 
 @pytest.fixture

@@ -50,26 +50,26 @@ def logged(store: Store, **wanted: Any) -> list[Entry]:
 def test_600_calls_a_minute_are_full_and_the_rest_is_counted_by_status(clock: MovableClock) -> None:
     calls = AnonymousCalls(clock, workers=1)
     statuses = [401] * FULL_CALLS + [401] * 30 + [404] * 7
-    assert [calls.takes(call(clock, status=status)) for status in statuses] == [False] * FULL_CALLS + [True] * 37
+    assert [calls.count(call(clock, status=status)) for status in statuses] == [False] * FULL_CALLS + [True] * 37
     assert calls.finished() == []
     clock.advance(MINUTE)
     first, second = calls.finished()
     assert counts([first, second]) == {("192.0.2.1", 401): 30, ("192.0.2.1", 404): 7}
     assert (first.at, first.size, first.milliseconds) == (clock.now() - MINUTE, 300, 75.0)
     assert calls.finished() == []
-    assert not calls.takes(call(clock))
+    assert not calls.count(call(clock))
     assert calls.counted == 37
 
 
 def test_the_minute_is_that_of_the_clock_and_a_new_one_begins_with_600_more(clock: MovableClock) -> None:
     calls = AnonymousCalls(clock, workers=300)  # 2 each
     clock.advance(MINUTE - SECOND)
-    assert [calls.takes(call(clock)) for _ in range(3)] == [False, False, True]
+    assert [calls.count(call(clock)) for _ in range(3)] == [False, False, True]
     clock.advance(SECOND)
-    assert [calls.takes(call(clock)) for _ in range(4)] == [False, False, True, True]
+    assert [calls.count(call(clock)) for _ in range(4)] == [False, False, True, True]
     assert [entry.calls for entry in calls.finished()] == [1]
     clock.advance(-MINUTE)  # set back
-    assert [calls.takes(call(clock)) for _ in range(3)] == [False, False, True]
+    assert [calls.count(call(clock)) for _ in range(3)] == [False, False, True]
     assert [entry.calls for entry in calls.finished(last=True)] == [2, 1]
 
 
@@ -87,7 +87,7 @@ def test_an_ipv6_address_counts_with_its_network(
     calls = AnonymousCalls(clock, workers=600)
     for _ in range(3):
         for address in addresses:
-            calls.takes(call(clock, address))
+            calls.count(call(clock, address))
     found = counts(calls.finished(last=True))
     assert list(found) == [(network, 401) for network in networks]
     assert found.total() == 3 * len(addresses) - len(networks)
@@ -95,8 +95,8 @@ def test_an_ipv6_address_counts_with_its_network(
 
 def test_calls_with_a_token_are_never_counted(clock: MovableClock) -> None:
     calls = AnonymousCalls(clock, workers=600)
-    assert not any(calls.takes(call(clock, token_id=7)) for _ in range(10))
-    assert not calls.takes(call(clock))
+    assert not any(calls.count(call(clock, token_id=7)) for _ in range(10))
+    assert not calls.count(call(clock))
 
 
 def test_many_addresses_take_little_memory_and_no_call_is_lost(
@@ -107,7 +107,7 @@ def test_many_addresses_take_little_memory_and_no_call_is_lost(
     tracemalloc.start()
     for _ in range(2):
         for number in range(20_000):
-            calls.takes(call(clock, f"10.0.{number // 250}.{number % 250}"))
+            calls.count(call(clock, f"10.0.{number // 250}.{number % 250}"))
     taken, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert taken < 2**20

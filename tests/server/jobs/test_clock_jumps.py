@@ -56,7 +56,7 @@ async def test_a_server_that_nobody_asked_knows_how_late_it_was(
     store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A worker may be idle while the others refuse what has ended."""
-    monkeypatch.setattr("musicsvc.server.app.BATCH_SECONDS", 0.05)
+    monkeypatch.setattr("musicsvc.server.app.JOB_SECONDS", 0.05)
     _, token = person(store, clock, "ann@label.test")
     async with running(store, clock) as client:
         clock.advance(tokens.LIFETIME)

@@ -197,7 +197,7 @@ async def test_a_chore_that_fails_every_second_is_told_of_twice_when_it_begins_a
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr("musicsvc.server.app.BATCH_SECONDS", 0.02)
+    monkeypatch.setattr("musicsvc.server.app.JOB_SECONDS", 0.02)
     caplog.set_level(logging.INFO, "musicsvc")
     _, token = person(store, clock, "ann@label.test")
     async with running(store, clock) as client:

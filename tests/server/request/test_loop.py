@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 async def test_no_endpoint_blocks_the_event_loop(
     store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("musicsvc.server.app.BATCH_SECONDS", 0.05)
+    monkeypatch.setattr("musicsvc.server.app.JOB_SECONDS", 0.05)
     world = World(store, clock)
     questions = [Question(world, route) for route in ASKED]
     async with running(store, clock) as client:

@@ -1,0 +1,89 @@
+"""Background jobs that run again and again on the event loop until the server stops."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from musicsvc.errors import Failure
+from musicsvc.server.logs.throttled_warning import ThrottledWarning
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+log = logging.getLogger("musicsvc")
+
+
+class Periodic:
+    """Runs a job repeatedly; a failed run is logged and does not end the series.
+
+    A Failure is logged when it begins and when it is over, an unexpected exception every time.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        job: Callable[[], Awaitable[float | None]],
+        *,
+        every: float,
+        first: float | None = None,
+        finish: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        """`name` is used in log lines; `first` and `every`: seconds before the first run and between two runs.
+
+        A job may return the seconds until its next run. `finish` runs once, after the last run.
+        """
+        self._name = name
+        self._job = job
+        self._every = every
+        self._first = every if first is None else first
+        self._finish = finish
+        self._warning = ThrottledWarning()
+        self._wake = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self.stopping = False
+
+    def start(self) -> None:
+        """Schedule the first run."""
+        self._task = asyncio.create_task(self._run())
+
+    def wake(self) -> None:
+        """Run the job now instead of at its next time."""
+        self._wake.set()
+
+    async def stop(self) -> None:
+        """Wait for the run in progress, then finish."""
+        self.stopping = True
+        self._wake.set()
+        if self._task is not None:
+            await self._task
+        if self._finish is not None:
+            await self._attempt(self._finish)
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait, but no longer than until the job is woken or stopped."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._wake.wait()
+
+    async def _run(self) -> None:
+        await self.sleep(self._first)
+        while not self.stopping:
+            self._wake.clear()
+            await self.sleep(await self._attempt(self._job))
+
+    async def _attempt(self, job: Callable[[], Awaitable[float | None]]) -> float:
+        """Run a job and log its failure. Return the seconds until the next run."""
+        try:
+            pause = await job()
+        except Failure as failure:
+            self._warning.warn("%s: %s", self._name, failure.here)
+        except Exception:
+            log.exception("%s failed", self._name)
+        else:
+            if not self.stopping and self._warning.reset():  # a stopping job may have had nothing to do
+                log.warning("%s: works again", self._name)
+            return self._every if pause is None else pause
+        return self._every

@@ -1,0 +1,34 @@
+"""Warnings about a lasting fault, logged once instead of each time the fault is met."""
+
+from __future__ import annotations
+
+import logging
+from math import inf
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+log = logging.getLogger("musicsvc")
+
+
+class ThrottledWarning:
+    """A warning that stays silent after it was logged, for a number of seconds or until the fault is over."""
+
+    def __init__(self, seconds: float = inf, time: Callable[[], float] = lambda: 0.0) -> None:
+        """`seconds`: the silence after a warning; `time`: a monotonic clock, needed only for a finite silence."""
+        self._seconds = seconds
+        self._time = time
+        self._silent_until = -inf
+
+    def warn(self, message: str, *values: object) -> None:
+        """Log the warning, unless it is silent."""
+        now = self._time()
+        if now >= self._silent_until:
+            self._silent_until = now + self._seconds
+            log.warning(message, *values)
+
+    def reset(self) -> bool:
+        """End the silence. Return whether there was one."""
+        was_silent, self._silent_until = self._time() < self._silent_until, -inf
+        return was_silent
