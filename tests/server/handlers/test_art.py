@@ -104,3 +104,8 @@ def test_what_is_signed_comes_back_and_nothing_else_does(key: bytes, value: str,
         signed_urls.verify(key[::-1] + b"x", signed)
     with pytest.raises(ValueError, match="not"):
         signed_urls.verify(key, noise)
+
+
+def test_an_address_signed_by_an_earlier_version_stays_valid() -> None:
+    signed = "eNqLNtRRCkpML1bSUQpOzi8pUfDKL8jJzFPSMTQ3NzI2MzMxMIgFAMMiCiA.euF9LEhC4D6a0Z4Szh76hg"
+    assert signed_urls.verify(bytes(range(32)), signed) == [1, "Rags", "Scott Joplin", 1_772_366_400]
