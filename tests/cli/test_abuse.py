@@ -167,7 +167,7 @@ def test_without_a_log_nobody_breaks_the_rules(run: Run, ask: Json, store: Store
 
 def test_what_the_documentation_shows_works(run: Run, played: Callable[..., list[int]]) -> None:
     played(*["emptied library"] * 6, "private playlists")
-    shown = DOCS.read_text("utf-8").split("## Looking, and undoing")[1].split("```")[1]
+    shown = DOCS.read_text("utf-8").split("## Inspecting and undoing")[1].split("```")[1]
     lines = [line.partition("#")[0].split() for line in shown.splitlines() if line.startswith("musicsvc")]
     assert len(lines) == 6
     for _, *arguments in lines:

@@ -45,8 +45,3 @@ def _run(line: list[str], folder: Path) -> None:
     command = [sys.executable, "-m", program, *arguments]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=False)
     assert done.returncode == 0, (line, done.stderr)
-
-
-@pytest.mark.parametrize("file", re.findall(r"(?:tests|benchmarks)/\S+\.py", PAGE))
-def test_a_file_that_the_page_names_is_there(file: str) -> None:
-    assert (ROOT / file).is_file()
