@@ -83,11 +83,11 @@ def target(settings: Settings, place: Path | None, now: int, kind: str = "") -> 
 def upgraded(session: Session, *, backup: bool = True) -> tuple[list[str], str | None]:
     """Bring the database to the newest schema; the migrations applied, and the backup that was made before."""
     from musicsvc.store.backups import create
-    from musicsvc.store.engine.sqlite import files
+    from musicsvc.store.engine.url import path_of
     from musicsvc.store.schema import schema
 
     settings = session.settings()
-    path = files.path_of(settings.store_url)
+    path = path_of(settings.store_url)
     saved: list[Path] = []
 
     def save(first: str) -> None:

@@ -47,7 +47,7 @@ def doctor(context: typer.Context, json: AsJson = False) -> None:
 def _findings(session: Session) -> Iterator[Finding]:
     from musicsvc.server import doctor as exposure
     from musicsvc.store.doctor import database, files
-    from musicsvc.store.engine.sqlite.files import path_of
+    from musicsvc.store.engine.url import path_of
 
     try:
         settings = session.settings()

@@ -27,7 +27,7 @@ def init(context: typer.Context, json: AsJson = False) -> None:
     migrations, saved = backups.upgraded(session)
     session.create_activity_log()
     with session.store() as store:
-        wanting = store.keep_room()
+        wanting = store.reserve_space()
     place = without_password(url)
     if migrations:
         session.echo(f"The database {place} is {'made' if made else 'brought to the newest schema'}.")

@@ -81,7 +81,7 @@ class App:
         self._jobs: list[Job] = [
             Periodic("writing last uses of tokens", last_used, every=JOB_SECONDS, finish=partial(last_used, last=True)),
             Periodic("keeping the counts of limits", counter.maintain, every=JOB_SECONDS, finish=counter.close),
-            Periodic("keeping room for revocations", self._keep_room, every=JOB_SECONDS),
+            Periodic("keeping room for revocations", self._reserve_space, every=JOB_SECONDS),
             Periodic("reading figures", refresh, every=JOB_SECONDS, finish=refresh),
             self._abuse_monitor,
             self._activity_writer,
@@ -126,6 +126,6 @@ class App:
             await job.stop()
         self._executors.close()
 
-    async def _keep_room(self) -> None:
-        if missing := await asyncio.to_thread(self._store.keep_room):
+    async def _reserve_space(self) -> None:
+        if missing := await asyncio.to_thread(self._store.reserve_space):
             raise Failure(missing)

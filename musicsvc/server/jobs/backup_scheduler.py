@@ -15,7 +15,8 @@ from musicsvc.errors import Failure
 from musicsvc.server.jobs.periodic import Periodic
 from musicsvc.server.request.executors import stand_back
 from musicsvc.store.backups import create, folder, verify
-from musicsvc.store.engine.sqlite import file_locks, files
+from musicsvc.store.engine.sqlite import file_locks
+from musicsvc.store.engine.url import path_of
 
 if TYPE_CHECKING:
     from musicsvc.clock import Clock
@@ -141,6 +142,6 @@ class BackupScheduler:
 
 def build(settings: Settings, clock: Clock) -> BackupScheduler | None:
     """Return the scheduler of the settings, None where backups are turned off or the database is on PostgreSQL."""
-    if settings.backups.every_hours == 0 or files.path_of(settings.store_url) is None:
+    if settings.backups.every_hours == 0 or path_of(settings.store_url) is None:
         return None
     return BackupScheduler(settings, clock)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from musicsvc.clock import SECOND
 from musicsvc.server.network.protocol import JsonHandler
 from musicsvc.store.backups.folder import found_damaged, newest
-from musicsvc.store.engine.sqlite.files import path_of
-from musicsvc.store.engine.workload import database_bytes, log_bytes
+from musicsvc.store.engine.sqlite.files import database_bytes, wal_bytes
+from musicsvc.store.engine.url import path_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -98,4 +98,4 @@ def of_store(metrics: Metrics, store: Store) -> None:
     metrics.counter("musicsvc_store_units", "Units of work in committed transactions.", lambda: done.units)
     metrics.counter("musicsvc_store_commit_seconds", "Time spent in commits.", lambda: done.seconds)
     metrics.once("musicsvc_database_bytes", "Size of the database file.", lambda: database_bytes(store.url))
-    metrics.once("musicsvc_wal_bytes", "Size of its write-ahead log.", lambda: log_bytes(store.url))
+    metrics.once("musicsvc_wal_bytes", "Size of its write-ahead log.", lambda: wal_bytes(store.url))

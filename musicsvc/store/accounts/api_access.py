@@ -9,9 +9,9 @@ from peewee import IntegrityError
 
 from musicsvc.errors import Conflict, Invalid, NotFound
 from musicsvc.store.accounts import email_addresses, security_events, users
+from musicsvc.store.accounts.user_search import newest
 from musicsvc.store.engine.binding import savepoint
 from musicsvc.store.engine.dialect import lock_rows
-from musicsvc.store.engine.newest import newest
 from musicsvc.store.models import AccessRequest, User
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from musicsvc.clock import DAY
 from musicsvc.errors import Conflict, Forbidden, Invalid, NotFound
 from musicsvc.store.accounts import security_events
+from musicsvc.store.accounts.user_search import newest
 from musicsvc.store.engine.dialect import lock_rows
-from musicsvc.store.engine.newest import newest
 from musicsvc.store.engine.sql import fetch, run_many
 from musicsvc.store.models import Token, User
 

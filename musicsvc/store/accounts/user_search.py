@@ -7,7 +7,8 @@ Its key is the length of the name above the id, so that the first rows of a matc
 from __future__ import annotations
 
 import unicodedata
-from typing import TYPE_CHECKING, Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from musicsvc.store.accounts.user_summary import COLUMNS, UserSummary
 from musicsvc.store.engine.binding import current
@@ -16,8 +17,9 @@ from musicsvc.store.engine.sql import fetch, run
 from musicsvc.store.models import User
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
+Row = TypeVar("Row")
 # Two signs each, so that one letter after them makes a trigram. Folding turns both into a and o, so no name has them.
 NAME_BEGINS, WORD_BEGINS = "ªª", "ºº"
 TRIGRAM = 3
@@ -150,3 +152,16 @@ def _after(last: int) -> list[tuple[int, str]]:
 
 def _key(user_id: int, folded: str) -> int:
     return min(len(folded), LONGEST) << ID_BITS | user_id
+
+
+def newest(
+    rows: Iterable[Row], limit: int | None, text: str | None, texts: Callable[[Row], Iterable[str | None]]
+) -> Sequence[Row]:
+    """Return up to `limit` rows, oldest first, from rows that come newest first.
+
+    With `text`, only rows that contain it in one of their `texts`, compared as in the account search.
+    """
+    if text:
+        wanted = fold(text)
+        rows = (row for row in rows if any(wanted in fold(part) for part in texts(row) if part))
+    return tuple(islice(rows, limit))[::-1]

@@ -8,9 +8,9 @@ from peewee import IntegrityError
 
 from musicsvc.errors import Invalid, NotFound
 from musicsvc.store.accounts import email_addresses, security_events, user_search
+from musicsvc.store.accounts.user_search import newest
 from musicsvc.store.engine import bulk
 from musicsvc.store.engine.binding import savepoint
-from musicsvc.store.engine.newest import newest
 from musicsvc.store.models import User
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ from musicsvc.errors import Damaged, Failure, Unavailable
 from musicsvc.store.activity import log as activity_log
 from musicsvc.store.activity.log import Log
 from musicsvc.store.engine.sqlite import file_locks, files
-from musicsvc.store.engine.sqlite.store import SqliteDatabase, SqliteStore
+from musicsvc.store.engine.sqlite.database import SqliteDatabase
+from musicsvc.store.engine.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

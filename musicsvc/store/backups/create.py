@@ -13,7 +13,7 @@ import apsw
 from musicsvc.errors import Damaged, Failure, Unavailable
 from musicsvc.store.backups import folder as backup_folder
 from musicsvc.store.backups import verify
-from musicsvc.store.engine.sqlite import files
+from musicsvc.store.engine.url import path_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,7 +42,7 @@ class Backup:
 
 def database_file(url: str) -> Path:
     """The file of the store. Raises Failure where it has none."""
-    path = files.path_of(url)
+    path = path_of(url)
     if path is None:
         raise Failure(POSTGRES)
     return path

@@ -12,7 +12,7 @@ from musicsvc.errors import Failure
 from musicsvc.store import models
 from musicsvc.store.accounts import mailboxes
 from musicsvc.store.engine.binding import current
-from musicsvc.store.engine.sqlite import files
+from musicsvc.store.engine.url import path_of
 from musicsvc.store.opening import open_unchecked
 from musicsvc.store.schema import schema
 
@@ -65,7 +65,7 @@ def failed(check: str, failure: Failure, otherwise: str = "Look at its permissio
 
 def of_database(url: str, *, now: int) -> list[Finding]:
     """How the database stands; also where it is missing, damaged or of another schema."""
-    found = [_sqlite_version()] if files.path_of(url) else []
+    found = [_sqlite_version()] if path_of(url) else []
     try:
         with open_unchecked(url) as store:
             found += _of_open(store, now)
@@ -75,7 +75,7 @@ def of_database(url: str, *, now: int) -> list[Finding]:
 
 
 def _of_open(store: Store, now: int) -> Iterator[Finding]:
-    yield from _of_postgres(store, now) if files.path_of(store.url) is None else _of_sqlite(store)
+    yield from _of_postgres(store, now) if path_of(store.url) is None else _of_sqlite(store)
     fault = store.read(schema.fault).result()
     if fault:
         yield failed("schema", Failure(fault))

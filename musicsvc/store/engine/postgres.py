@@ -15,9 +15,8 @@ from psycopg import errors as pg
 
 from musicsvc.errors import Failure, Unavailable
 from musicsvc.store.engine.binding import bind, perform
-from musicsvc.store.engine.store import Store, enqueue, queued
-from musicsvc.store.engine.url import named
-from musicsvc.store.engine.workload import Workload
+from musicsvc.store.engine.store import Store, Workload, enqueue, queued
+from musicsvc.store.engine.url import describe
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -109,7 +108,7 @@ class PostgresStore(Store):
                 self._commit()
                 if begin == WRITE:
                     with self._counting:
-                        self.workload.note(1, time.monotonic() - began)
+                        self.workload.add(1, time.monotonic() - began)
                 return result
         raise AssertionError  # pragma: no cover - the last attempt returns or raises
 
@@ -117,7 +116,7 @@ class PostgresStore(Store):
         try:
             self._database.connect(reuse_if_open=True)
         except ERRORS as error:
-            raise Unavailable(here=f"{named(self.url)} does not accept connections: {_reason(error)}.") from error
+            raise Unavailable(here=f"{describe(self.url)} does not accept connections: {_reason(error)}.") from error
 
     def _attempt(self, unit: Callable[[], T], begin: str) -> T:
         self._database.execute_sql(begin)

@@ -1,8 +1,9 @@
-"""The interface of an open database: a unit of work is a function, run whole on a store thread in one transaction."""
+"""The interface of an open database. A unit of work is a function that runs on a store thread, in one transaction."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from musicsvc.errors import Unavailable
@@ -12,13 +13,26 @@ if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
     from typing import Self
 
-    from musicsvc.store.engine.workload import Workload
-
 T = TypeVar("T")
 
 
+@dataclass(slots=True)
+class Workload:
+    """The commits of a store so far, the units in them, and the seconds spent in committing."""
+
+    commits: int = 0
+    units: int = 0
+    seconds: float = 0.0
+
+    def add(self, units: int, seconds: float) -> None:
+        """Add one commit. Not thread-safe."""
+        self.commits += 1
+        self.units += units
+        self.seconds += seconds
+
+
 class Store(ABC):
-    """A database that is open; `read` and `write` take units from any thread."""
+    """An open database; `read` and `write` accept units from any thread."""
 
     url: str
     workload: Workload
@@ -29,33 +43,33 @@ class Store(ABC):
 
     @abstractmethod
     def write(self, unit: Callable[[], T]) -> Future[T]:
-        """Run the unit in one write transaction; the future is done after its commit, or after its rollback.
+        """Run the unit in one write transaction; the future is done after its commit or rollback.
 
-        A unit may run more than once, when the transaction around it was lost: it changes nothing but the database.
+        A unit may run more than once if its transaction was lost, so it must change nothing but the database.
         """
 
     def write_urgently(self, unit: Callable[[], T]) -> Future[T]:
-        """The same for what must not wait until a full disk has room again: revocations."""
+        """Write a unit that must succeed even on a full disk, such as a revocation."""
         return self.write(unit)
 
-    def keep_room(self) -> str:
-        """Keep room on the disk for what is urgent, where there is any to spare; it may wait for the disk.
+    def reserve_space(self) -> str:
+        """Reserve disk space for urgent units if there is enough; may block on the disk.
 
-        What keeps us from it; empty where there is that room, or the disk is not ours.
+        Return the reason why there is none, empty if there is, or if the disk is not this machine's.
         """
         return ""
 
     @abstractmethod
     def changes(self) -> int | None:
-        """A number that moves whenever anybody commits a change; None where the store has none."""
+        """Return a number that changes with every commit of any process; None if the database has none."""
 
     def waiting(self) -> tuple[int, int]:
-        """How many units wait to read, and how many to write; none where they wait in another store."""
+        """Return how many units wait to read and to write; 0 if they wait in another store."""
         return 0, 0
 
     @abstractmethod
     def close(self) -> None:
-        """Finish what is under way, then close every connection."""
+        """Finish the running units and close all connections."""
 
     def __enter__(self) -> Self:
         return self
@@ -65,7 +79,7 @@ class Store(ABC):
 
 
 def enqueue(pool: ThreadPoolExecutor, work: Callable[..., T], *arguments: object) -> Future[T]:
-    """Hand work to the threads of a store; raises Unavailable once they are closing."""
+    """Submit work to the threads of a store. Raises Unavailable after the store began to close."""
     try:
         return pool.submit(work, *arguments)
     except RuntimeError:
@@ -73,5 +87,5 @@ def enqueue(pool: ThreadPoolExecutor, work: Callable[..., T], *arguments: object
 
 
 def queued(pool: ThreadPoolExecutor) -> int:
-    """How much work waits for a thread of the pool."""
-    return pool._work_queue.qsize()  # noqa: SLF001 - the library counts, and tells in no other way
+    """Return how many work items wait for a thread of the pool."""
+    return pool._work_queue.qsize()  # noqa: SLF001 - the standard library offers no public count

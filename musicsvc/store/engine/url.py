@@ -1,14 +1,22 @@
-"""How a database is called in a message."""
+"""Database addresses."""
 
 import re
+from pathlib import Path
+
+SQLITE = "sqlite:///"
 
 
-def named(url: str) -> str:
-    """The database in words: a SQLite file by its path, another one by its address without the password."""
-    return f"The database {without_password(url.removeprefix('sqlite:///'))}"
+def path_of(url: str) -> Path | None:
+    """Return the file of a SQLite address, None for another address."""
+    return Path(url.removeprefix(SQLITE)) if url.startswith(SQLITE) else None
+
+
+def describe(url: str) -> str:
+    """Return "The database " with the path of a SQLite file, or with another address without its password."""
+    return f"The database {without_password(url.removeprefix(SQLITE))}"
 
 
 def without_password(url: str) -> str:
-    """The address with its password, in either place where it may stand, made unreadable."""
+    """Return the address with its password masked, in the user part and in the query."""
     url = re.sub(r"(?<=://)([^/@]*):[^/]*@", r"\1:***@", url)
     return re.sub(r"(?<=[?&])(password|sslpassword)=[^&]*", r"\1=***", url)

@@ -15,7 +15,7 @@ from musicsvc.store import models
 from musicsvc.store.engine.binding import bound, current
 from musicsvc.store.engine.dialect import is_sqlite
 from musicsvc.store.engine.sqlite import file_locks
-from musicsvc.store.engine.url import named as name_of
+from musicsvc.store.engine.url import describe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -45,7 +45,7 @@ def applied() -> list[str]:
 
 def require_current(store: Store) -> None:
     """Raises Failure that names the database and the way out, where it is of another schema."""
-    if problem := store.read(lambda: fault(name_of(store.url))).result():
+    if problem := store.read(lambda: fault(describe(store.url))).result():
         raise Failure(problem)
 
 
@@ -73,7 +73,7 @@ def upgrade(url: str, save: Callable[[str], None] | None = None) -> list[str]:
     with migrating(url) as database, bound(database):
         have = applied()
         if set(have) - set(known()):
-            raise Failure(str(fault(name_of(url))))
+            raise Failure(str(fault(describe(url))))
         missing = [name for name in known() if name not in have]
         if not missing:
             return []
@@ -122,17 +122,17 @@ def _alone(url: str) -> AbstractContextManager[None]:
 
 @contextmanager
 def _migrating_sqlite(path: Path) -> Iterator[Database]:
-    from musicsvc.store.engine.sqlite import files, store  # noqa: PLC0415 - each store loads its own driver
+    from musicsvc.store.engine.sqlite import database, files  # noqa: PLC0415 - each store loads its own driver
 
     files.examine(path)
     with file_locks.one_at_a_time(path):
-        database = store.SqliteDatabase(path, {"journal_mode": "WAL"})
+        opened = database.SqliteDatabase(path, {"journal_mode": "WAL"})
         try:
-            yield database
+            yield opened
         except files.ERRORS as error:
             raise _told(error, files.translate(error, path)) from error
         finally:
-            database.close_all()
+            opened.close_all()
 
 
 @contextmanager

@@ -13,7 +13,7 @@ import pytest
 from musicsvc.errors import Failure
 from musicsvc.server import serving
 from musicsvc.store.engine.binding import current
-from musicsvc.store.engine.url import named
+from musicsvc.store.engine.url import describe
 from musicsvc.store.schema import schema
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ async def test_a_database_that_is_gone_is_503_everywhere(
     for answer in (await client.get("albums"), await client.post("artists", {"name": "Amy Beach"})):
         assert (answer.status, answer.headers["Retry-After"]) == (503, "1")
         assert answer.json["message"] == UNAVAILABLE
-    assert f"{named(store.url)} does not accept connections: " in caplog.text
+    assert f"{describe(store.url)} does not accept connections: " in caplog.text
 
 
 @pytest.mark.parametrize("host", ["é" * 70, "a" * 70, "192.0.2.7", "1.2.3.4.5.6"])

@@ -47,7 +47,7 @@ class Place:
         self._aside = aside
         with opening.connect(self.url) as store:
             self.tokens = [person(store, Clock(), f"{name}@label.test")[1] for name in PEOPLE]
-            store.keep_room()
+            store.reserve_space()
 
     def serve(self, *options: str) -> Program:
         """The server; what it prints goes onto another disk."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from musicsvc.store import opening
-from musicsvc.store.engine import url as database_url
+from musicsvc.store.engine.url import describe
 from tests.support import malformed_requests
 from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON, SOUND
 from tests.support.program import Program, is_running, until
@@ -164,9 +164,7 @@ def test_a_database_of_another_schema_is_refused_with_the_way_out(
 ) -> None:
     url = new_database(migrated=False)
     monkeypatch.setenv("MUSICSVC_DATABASE_URL", url)
-    assert (
-        refused("serve", "--port", "0") == f"Error: {database_url.named(url)} has no tables yet. Run: musicsvc init\n"
-    )
+    assert refused("serve", "--port", "0") == f"Error: {describe(url)} has no tables yet. Run: musicsvc init\n"
 
 
 async def test_an_upload_under_way_is_finished_before_the_end(serve: Callable[..., Program], token: str) -> None:

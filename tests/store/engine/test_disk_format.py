@@ -6,8 +6,8 @@ import pytest
 
 from musicsvc.clock import DAY, parse
 from musicsvc.store.activity import log_file
-from musicsvc.store.engine.sqlite import files
 from musicsvc.store.engine.store import Store
+from musicsvc.store.engine.url import path_of
 from musicsvc.store.models import Play, PlayBlock, PlayDay
 from musicsvc.store.plays import ingest
 from musicsvc.store.plays.ingest import SLOT, WITHOUT_ID, Row
@@ -21,7 +21,7 @@ NOON = parse("2026-03-01T12:00:00Z")  # 1,772,366,400 seconds after 1970
 @pytest.mark.only_on("sqlite")
 def test_a_file_says_what_it_is(template: databases.Template, store: Store) -> None:
     template.make_log(store.url)
-    file = files.path_of(store.url)
+    file = path_of(store.url)
     assert file is not None
     assert file.read_bytes()[68:72] == b"MSVC"
     assert log_file.default_file(file).read_bytes()[68:72] == b"MSVL"

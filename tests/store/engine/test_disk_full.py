@@ -57,7 +57,7 @@ def _room(file: Path) -> int:
 
 def test_the_ballast_takes_real_room_and_belongs_to_its_owner_alone(store: Store, file: Path) -> None:
     for _ in range(2):
-        store.keep_room()
+        store.reserve_space()
         status = file.with_name("ballast").stat()
         assert (status.st_size, stat.S_IMODE(status.st_mode)) == (4 * 1024 * 1024, 0o600)
         assert status.st_blocks * 512 >= status.st_size
@@ -90,7 +90,7 @@ class Room:
 
 def test_a_revocation_among_others_is_written_to_a_full_disk_and_they_are_not(store: Store, file: Path) -> None:
     store.write(_people).result()
-    store.keep_room()
+    store.reserve_space()
     with system.calls(file.parent) as calls:
         calls.fault = Room(file)
         release = threading.Event()
@@ -131,7 +131,7 @@ def on_it(disk: SmallDisk, file: Path) -> str:
 def test_a_disk_that_is_really_full_takes_every_revocation_and_no_other_write(disk: SmallDisk, on_it: str) -> None:
     with opening.connect(on_it) as store:
         store.write(_people).result()
-        store.keep_room()
+        store.reserve_space()
         disk.fill()
         for number in range(1, TOKENS + 1):
             assert isinstance(store.write(_flood).exception(10), Unavailable)
@@ -139,14 +139,14 @@ def test_a_disk_that_is_really_full_takes_every_revocation_and_no_other_write(di
             assert store.read(_revoked).result() == number
         disk.empty()
         store.write(lambda: Tag.create(name="later") and None).result(10)
-        store.keep_room()
+        store.reserve_space()
         assert _room(disk.folder / "musicsvc.db") == reserved_space.SIZE
 
 
 def test_a_database_is_opened_on_a_full_disk_and_takes_a_revocation(disk: SmallDisk, on_it: str) -> None:
     with opening.connect(on_it) as store:
         store.write(_people).result()
-        store.keep_room()
+        store.reserve_space()
     disk.fill()
     with opening.connect(on_it) as store:
         store.write_urgently(lambda: _revoke(1)).result(10)

@@ -15,7 +15,7 @@ import pytest
 from musicsvc.errors import Failure
 from musicsvc.store import opening
 from musicsvc.store.engine.binding import current
-from musicsvc.store.engine.sqlite import store as sqlite_store
+from musicsvc.store.engine.sqlite import database as sqlite_database
 from musicsvc.store.models import Genre
 from tests.faults import disk, workload
 from tests.faults.power import Power
@@ -194,7 +194,7 @@ def test_what_would_lose_something_is_found_in_a_few_rounds(
     """The proof that a round can fail."""
     honest = less in {"NORMAL", "OFF"}
     if honest:
-        monkeypatch.setitem(sqlite_store.PRAGMAS, "synchronous", less)
+        monkeypatch.setitem(sqlite_database.PRAGMAS, "synchronous", less)
     found = []
     for number in range(20):
         folder = tmp_path / str(number)

@@ -10,8 +10,8 @@ import pytest
 from musicsvc.errors import Failure
 from musicsvc.store import opening
 from musicsvc.store.engine import binding
-from musicsvc.store.engine import url as database_url
 from musicsvc.store.engine.sqlite import files
+from musicsvc.store.engine.url import describe
 from musicsvc.store.models import Genre, Tag
 from musicsvc.store.schema import schema
 
@@ -138,14 +138,14 @@ def test_a_database_of_a_newer_program_is_refused(store_url: str) -> None:
 
     for message in _refusals(store_url):
         fault, _, way_out = message.partition("musicsvc. ")
-        assert fault == f"{database_url.named(store_url)} was made by a newer "
+        assert fault == f"{describe(store_url)} was made by a newer "
         assert way_out == "Install that version, or restore an older backup."
         assert "\n" not in message
 
 
 def test_a_database_is_named_by_its_file_or_its_address_without_the_password() -> None:
-    assert database_url.named("sqlite:////var/lib/musicsvc.db") == "The database /var/lib/musicsvc.db"
-    assert database_url.named("postgresql://ada:s3cret@db/x") == "The database postgresql://ada:***@db/x"
+    assert describe("sqlite:////var/lib/musicsvc.db") == "The database /var/lib/musicsvc.db"
+    assert describe("postgresql://ada:s3cret@db/x") == "The database postgresql://ada:***@db/x"
 
 
 def test_a_database_of_an_older_program_is_refused_with_the_command_to_run(
@@ -158,16 +158,14 @@ def test_a_database_of_an_older_program_is_refused_with_the_command_to_run(
 
     with pytest.raises(
         Failure,
-        match=rf"^{re.escape(database_url.named(store_url))} is of an older schema \(.*\)\. Run: musicsvc db upgrade$",
+        match=rf"^{re.escape(describe(store_url))} is of an older schema \(.*\)\. Run: musicsvc db upgrade$",
     ):
         opening.connect(store_url)
 
 
 def test_a_database_without_tables_is_refused_with_the_command_to_run(new_database: Callable[..., str]) -> None:
     url = new_database(migrated=False)
-    with pytest.raises(
-        Failure, match=rf"^{re.escape(database_url.named(url))} has no tables yet\. Run: musicsvc init$"
-    ):
+    with pytest.raises(Failure, match=rf"^{re.escape(describe(url))} has no tables yet\. Run: musicsvc init$"):
         opening.connect(url)
 
 

@@ -73,7 +73,7 @@ def test_a_value_that_the_database_does_not_know_is_refused_and_not_spelled_out(
     def unit() -> None:
         binding.current().execute_sql("INSERT INTO tag (name) VALUES (?)", (Path("calm"),))
 
-    with pytest.raises(TypeError, match="PosixPath is no value for the database"):
+    with pytest.raises(TypeError, match="PosixPath cannot be stored in the database"):
         store.write(unit).result()
 
 

@@ -14,6 +14,7 @@ import peewee
 
 from musicsvc import permissions
 from musicsvc.errors import Damaged, Failure, Unavailable
+from musicsvc.store.engine.url import path_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,11 +76,6 @@ def create(path: Path, application_id: int = APPLICATION_ID) -> None:
             connection.close()
         with suppress(FileExistsError):  # another process was first, its file stands
             place(draft, path)
-
-
-def path_of(url: str) -> Path | None:
-    """The file of `sqlite:///PATH`, None for another address."""
-    return Path(url.removeprefix("sqlite:///")) if url.startswith("sqlite:///") else None
 
 
 def place(draft: Path, path: Path) -> None:
@@ -216,3 +212,18 @@ def translate(error: BaseException, file: str | Path) -> BaseException:
     if isinstance(error, apsw.ConstraintError):
         return peewee.IntegrityError(error, str(error))
     return error
+
+
+def database_bytes(url: str) -> int | None:
+    """Return the size of the database file; None for a database on a server."""
+    path = path_of(url)
+    return path.stat().st_size if path else None
+
+
+def wal_bytes(url: str) -> int | None:
+    """Return the size of the write-ahead log; None for a database on a server."""
+    path = path_of(url)
+    if path is None:
+        return None
+    wal = path.with_name(f"{path.name}-wal")
+    return wal.stat().st_size if wal.exists() else 0

@@ -15,13 +15,13 @@ import apsw
 from musicsvc.errors import Unavailable
 from musicsvc.store.engine.binding import bind, perform
 from musicsvc.store.engine.sqlite.files import ERRORS, Roomless, driver_error, translate
-from musicsvc.store.engine.workload import Workload
+from musicsvc.store.engine.store import Workload
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from musicsvc.store.engine.sqlite.database import SqliteDatabase
     from musicsvc.store.engine.sqlite.reserved_space import Ballast
-    from musicsvc.store.engine.sqlite.store import SqliteDatabase
 
 T = TypeVar("T")
 GROUP = 128
@@ -175,7 +175,7 @@ class GroupWriter:
         except ERRORS as error:
             self._rollback()
             return self._translated(error)
-        self.workload.note(len(jobs), time.monotonic() - began)
+        self.workload.add(len(jobs), time.monotonic() - began)
         return None
 
     def _run_unit(self, job: Job) -> None:

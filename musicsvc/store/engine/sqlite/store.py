@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import apsw
-from playhouse.apsw_ext import APSWDatabase
 
 from musicsvc.errors import Failure, Unavailable
 from musicsvc.store.engine.binding import bind, perform
 from musicsvc.store.engine.sqlite import file_locks, files
+from musicsvc.store.engine.sqlite.database import BUSY_SECONDS, SqliteDatabase, close
 from musicsvc.store.engine.sqlite.group_commit import GroupWriter
 from musicsvc.store.engine.sqlite.reserved_space import Ballast
 from musicsvc.store.engine.store import Store, enqueue, queued
@@ -24,8 +22,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 READERS = 4
-BUSY_SECONDS = 5.0
-PRAGMAS: dict[str, object] = {"foreign_keys": "ON", "synchronous": "FULL", "mmap_size": 268_435_456}
 # What a savepoint would need to be undone is kept in memory, and pages that change again and again are taken over from
 # the WAL every 16 MB only: together a quarter of the CPU time of a batch of plays.
 WRITING: dict[str, object] = {
@@ -34,55 +30,6 @@ WRITING: dict[str, object] = {
     "temp_store": "MEMORY",
     "wal_autocheckpoint": 4000,
 }
-
-
-class SqliteDatabase(APSWDatabase):
-    """Peewee over apsw; knows the connections of all its threads, so that they can be closed together."""
-
-    def __init__(self, path: Path, pragmas: dict[str, object]) -> None:
-        flags = apsw.SQLITE_OPEN_READWRITE
-        # IMMEDIATE for migrations: a transaction that turns from reading to writing would fail at once, not wait.
-        super().__init__(
-            str(path), pragmas={**PRAGMAS, **pragmas}, timeout=BUSY_SECONDS, lock_type="IMMEDIATE", flags=flags
-        )
-        self._opened: list[apsw.Connection] = []
-        self._file = files.identity(path)
-
-    def require_in_place(self) -> None:
-        """Raises Unavailable where the file is no longer the one at its path: what is written would be lost."""
-        if files.identity(self.database) != self._file:
-            raise Unavailable(here=f"{self.database} was moved, replaced or deleted. Put it back and restart.")
-
-    def _connect(self) -> apsw.Connection:
-        connection: apsw.Connection = super()._connect()
-        connection.convert_binding = _convert
-        self._opened.append(connection)
-        return connection
-
-    def execute_sql(self, sql: str, params: object = None) -> apsw.Cursor:
-        """Run a statement; Unavailable in a unit that went on after SQLite had undone its transaction."""
-        if self.in_transaction() and not self.connection().in_transaction:
-            raise Unavailable
-        cursor: apsw.Cursor = super().execute_sql(sql, params)
-        return cursor
-
-    def close_all(self) -> None:
-        """Close the connections of every thread; none may be in use."""
-        while self._opened:
-            close(self._opened.pop())
-
-
-def close(connection: apsw.Connection) -> None:
-    """Close a connection; where the last one cannot take the WAL over, the next start does."""
-    with suppress(apsw.Error):
-        connection.close()
-
-
-def _convert(_cursor: apsw.Cursor, _index: int, value: object) -> str:
-    """What apsw binds for a value that it does not know: the migration history holds a datetime, nothing else may."""
-    if isinstance(value, datetime):
-        return str(value)
-    raise TypeError(f"a {type(value).__name__} is no value for the database")
 
 
 class SqliteStore(Store):
@@ -165,7 +112,7 @@ class SqliteStore(Store):
         """The same; on a full disk the ballast makes room for it."""
         return self._writer.submit(unit, urgent=True)
 
-    def keep_room(self) -> str:
+    def reserve_space(self) -> str:
         """Make the ballast, where there is room to spare."""
         return self._ballast.keep()
 
