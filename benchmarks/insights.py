@@ -30,9 +30,8 @@ from musicsvc.store.accounts import tokens, users
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.insights import charts
 from musicsvc.store.insights import figures as insight_figures
-from musicsvc.store.plays.periods import TIMEFRAMES, window
-from musicsvc.store.plays.rollups.reader import Subject
-from musicsvc.store.plays.rollups.subjects import ARTIST, SLOTS_A_DAY, TRACK
+from musicsvc.store.plays.periods import SLOTS_PER_DAY, TIMEFRAMES, window
+from musicsvc.store.plays.subjects import ARTIST, TRACK, Subject
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,8 +47,8 @@ GOALS = {"30-days": 1.0, "1-year": 4.0}  # milliseconds of the figures
 INDEX = "CREATE INDEX IF NOT EXISTS raw ON play (track_id, slot, listener_id)"
 RAW = f"""
     SELECT COUNT(*), COUNT(DISTINCT listener_id) FROM play
-    WHERE track_id IN (SELECT track_id FROM track_artist WHERE {{those}}) AND slot >= ? * {SLOTS_A_DAY}
-    AND slot < ? * {SLOTS_A_DAY}
+    WHERE track_id IN (SELECT track_id FROM track_artist WHERE {{those}}) AND slot >= ? * {SLOTS_PER_DAY}
+    AND slot < ? * {SLOTS_PER_DAY}
 """  # noqa: S608 - constants
 THOSE = {TRACK: "track_id = ?", ARTIST: "artist_id = ?"}
 Case = tuple[str, str, str]
@@ -172,7 +171,7 @@ def _agree(world: World, subject: Subject, days: Window) -> None:
     assert (figures.plays, figures.listeners) == (plays, people)
     assert figures.plays_change == insight_figures.change(plays, before[0])
     assert figures.listeners_change == insight_figures.change(people, before[1])
-    totals = world.store.read(partial(charts.of, subject, days)).result().totals
+    totals = world.store.read(partial(charts.build, subject, days)).result().totals
     assert totals[:2] == (plays, people)
 
 

@@ -24,7 +24,8 @@ from musicsvc.store.engine import bulk
 from musicsvc.store.engine.sqlite import files
 from musicsvc.store.models import Album, AlbumArtist, Artist, Listener, Track, TrackArtist
 from musicsvc.store.plays import ingest
-from musicsvc.store.plays.ingest import SLOT, WITHOUT_ID, Row
+from musicsvc.store.plays.ingest import WITHOUT_ID, PlayRow
+from musicsvc.store.plays.periods import SLOT
 from musicsvc.store.plays.rollups import listeners
 from musicsvc.store.schema import schema
 
@@ -67,16 +68,16 @@ class _Stream:
         self._now = FIRST
         self._ordered = order == "time"
 
-    def batch(self, size: int) -> list[Row]:
+    def batch(self, size: int) -> list[PlayRow]:
         """The next plays."""
         tracks = self._chance.choices(self._tracks, cum_weights=self._weights, k=size)
         return [self._play(track) for track in tracks]
 
-    def _play(self, track: int) -> Row:
+    def _play(self, track: int) -> PlayRow:
         self._now += self._step
         at = self._now if self._ordered else FIRST + int(self._chance.random() * DAYS * DAY)
         listener = int(self._chance.random() * LISTENERS) + 1
-        return Row(at // SLOT, track, listener, WITHOUT_ID, at, 200_000, 0)
+        return PlayRow(at // SLOT, track, listener, WITHOUT_ID, at, 200_000, 0)
 
 
 def _measure(store: Store, stream: _Stream, size: int) -> None:
@@ -98,7 +99,7 @@ def _measure(store: Store, stream: _Stream, size: int) -> None:
         )
 
 
-def _put(store: Store, rows: list[Row]) -> float:
+def _put(store: Store, rows: list[PlayRow]) -> float:
     """CPU seconds for these plays and for the blocks that they make due."""
     began = time.process_time()
     taken = store.write(partial(_unit, rows)).result()
@@ -107,10 +108,10 @@ def _put(store: Store, rows: list[Row]) -> float:
     return spent
 
 
-def _unit(rows: list[Row]) -> int:
+def _unit(rows: list[PlayRow]) -> int:
     taken = ingest.record(rows)
     for _ in range(0, len(rows), 1_000):
-        ingest.fold(min(taken, 1_000))
+        ingest.roll_up(min(taken, 1_000))
     return taken
 
 

@@ -33,10 +33,10 @@ from musicsvc.store.models import (
     TrackPlays,
     TrackRepost,
 )
-from musicsvc.store.plays.ingest import SLOT, WITHOUT_ID
-from musicsvc.store.plays.periods import day_of
+from musicsvc.store.plays.ingest import WITHOUT_ID
+from musicsvc.store.plays.periods import SLOT, SLOTS_PER_DAY, day_of
 from musicsvc.store.plays.rollups import listeners, monthly
-from musicsvc.store.plays.rollups.subjects import ALBUM, ARTIST, SLOTS_A_DAY, TRACK
+from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
 from musicsvc.store.schema import schema
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def fill(store: Store, size: Size, tell: Callable[[str], None] = print) -> None:
     stream = _Stream(size)
     for day in range(size.end - size.days, size.end):
         store.write(partial(stream.write_day, day)).result()
-        while store.write(partial(monthly.fold, SUBJECTS_A_FOLD)).result():
+        while store.write(partial(monthly.roll_up, SUBJECTS_A_FOLD)).result():
             pass
     store.write(stream.write_totals).result()
     tell(f"a world of {sum(stream.totals.values()):,} plays is made")
@@ -139,7 +139,7 @@ def _given(size: Size, people: list[int]) -> Iterator[tuple[Any, ...]]:
     chance = random.Random("given").random  # noqa: S311 - no secrets
     for track in range(1, min(100, size.tracks) + 1):
         for person in people[track % 2 :: 2]:
-            yield track, person, NOW - int(chance() * size.days * SLOTS_A_DAY) * SLOT
+            yield track, person, NOW - int(chance() * size.days * SLOTS_PER_DAY) * SLOT
 
 
 class _Stream:
@@ -159,7 +159,7 @@ class _Stream:
             for subject in ((TRACK, track), (ALBUM, album_of(track)), (ARTIST, artist_of(track))):
                 heard[subject].append(listener)
         self.totals.update(track for _, track, _ in drawn)
-        start = day * SLOTS_A_DAY
+        start = day * SLOTS_PER_DAY
         columns = ("slot", "track", "listener", "client_key", "played_at", "duration_ms", "reporter")
         plays: Rows = [
             (start + slot, track, listener, WITHOUT_ID, (start + slot) * SLOT, None, 0)
@@ -180,7 +180,7 @@ class _Stream:
         wanted -= self._size.plays * (day - first) // self._size.days
         tracks = chance.choices(self._tracks, cum_weights=self._weights, k=wanted)
         some, people = chance.random, self._size.listeners
-        return sorted({(int(some() * SLOTS_A_DAY), track, 1 + int(some() * people)) for track in tracks})
+        return sorted({(int(some() * SLOTS_PER_DAY), track, 1 + int(some() * people)) for track in tracks})
 
     def write_totals(self) -> None:
         """Write how often each track was played."""

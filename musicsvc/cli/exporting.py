@@ -151,7 +151,7 @@ def _report(scope: "Scope", days: "Window", now: int) -> dict[str, Any]:
     from musicsvc.server.shapes import exports as shapes
     from musicsvc.store.insights import overview
 
-    return shapes.printed(overview.of(scope, days, albums_and_artists=True), now)
+    return shapes.printed(overview.build(scope, days, albums_and_artists=True), now)
 
 
 def _write(

@@ -13,7 +13,7 @@ from musicsvc.cli.session import Session
 if TYPE_CHECKING:
     from musicsvc.store.insights.charts import Chart
     from musicsvc.store.insights.explain import Explanation
-    from musicsvc.store.plays.rollups.reader import Subject
+    from musicsvc.store.plays.subjects import Subject
 
 app = typer.Typer(help="Figures of tracks, albums and artists, and how they came about.", no_args_is_help=True)
 
@@ -57,7 +57,7 @@ def show(
 
     def unit() -> "tuple[str, JSON, Chart]":
         subject = _subject(kind, number)
-        chart = charts.of(subject, periods.window(period.value, now))
+        chart = charts.build(subject, periods.window(period.value, now))
         return figures.name(subject), _answer(subject, period, now), chart
 
     name, data, chart = session.read(unit)
@@ -85,7 +85,7 @@ def explain(
 
     def unit() -> "tuple[str, Explanation]":
         subject = _subject(kind, number)
-        return figures.name(subject), explain.of(subject, periods.window(period.value, now))
+        return figures.name(subject), explain.build(subject, periods.window(period.value, now))
 
     name, found = session.read(unit)
     if json:
@@ -96,8 +96,7 @@ def explain(
 
 def _subject(kind: Kind, number: int) -> "Subject":
     """The subject, which need not be there."""
-    from musicsvc.store.plays.rollups.reader import Subject
-    from musicsvc.store.plays.rollups.subjects import KINDS
+    from musicsvc.store.plays.subjects import KINDS, Subject
 
     return Subject(KINDS[kind.value], number)
 
@@ -106,7 +105,7 @@ def _answer(subject: "Subject", period: Period, now: int) -> JSON:
     """What the endpoint answers under `data`."""
     from musicsvc.server.handlers import insights as handlers
     from musicsvc.server.schemas.insights import PeriodQuery
-    from musicsvc.store.plays.rollups.subjects import ALBUM, ARTIST, TRACK
+    from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
 
     handler = {TRACK: handlers.show_track, ALBUM: handlers.show_album, ARTIST: handlers.show_artist}[subject.kind]
     data: JSON = handler(subject, PeriodQuery.model_validate({"period": period.value}), now)["data"]

@@ -1,4 +1,4 @@
-"""`musicsvc plays`: what is kept up from plays is proved or put right, old plays are deleted."""
+"""`musicsvc plays`: verify and repair the counts of plays, delete old plays."""
 
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,23 +10,23 @@ from musicsvc.cli.output import AsJson
 from musicsvc.cli.session import Session
 
 if TYPE_CHECKING:
-    from musicsvc.store.plays.verify import Report
+    from musicsvc.store.plays.verify import VerifyReport
 
-app = typer.Typer(help="Plays: proofs of the figures, and the end of old plays.", no_args_is_help=True)
+app = typer.Typer(help="Verify the counts of plays, and delete old plays.", no_args_is_help=True)
 
 
 @app.command()
 def recount(
     context: typer.Context,
-    check: Annotated[bool, typer.Option("--check", help="Compare only; exit 1 where something differs.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Compare only; exit 1 if anything differs.")] = False,
     json: AsJson = False,
 ) -> None:
-    """Count every figure anew from the single plays, show what differs, and put it right."""
-    from musicsvc.store.plays import verify as counting
+    """Recount all figures from the single plays, show the differences and repair them."""
+    from musicsvc.store.plays import verify
 
     session = Session.from_context(context)
     with session.store() as store, progress.bar(session, "days") as on_progress:
-        report = counting.run(store, check=check, told=on_progress)
+        report = verify.run(store, check=check, on_progress=on_progress)
     if json:
         output.print_json(_shown(report, check=check))
     else:
@@ -35,7 +35,7 @@ def recount(
         raise typer.Exit(1)
 
 
-def _shown(report: "Report", *, check: bool) -> dict[str, Any]:
+def _shown(report: "VerifyReport", *, check: bool) -> dict[str, Any]:
     from musicsvc.store.plays.periods import to_date
 
     kept_from = to_date(report.kept_from).isoformat() if report.kept_from else None
@@ -43,7 +43,7 @@ def _shown(report: "Report", *, check: bool) -> dict[str, Any]:
     return asdict(report) | {"kept_from": kept_from, "differences": differences, "mended": not check}
 
 
-def _draw(session: Session, report: "Report", *, check: bool) -> None:
+def _draw(session: Session, report: "VerifyReport", *, check: bool) -> None:
     from musicsvc.store.plays.periods import to_date
 
     shown = [
@@ -63,7 +63,7 @@ def _draw(session: Session, report: "Report", *, check: bool) -> None:
 
 @app.command()
 def prune(context: typer.Context, json: AsJson = False) -> None:
-    """Delete plays that are older than the setting plays.keep_days; every figure stays as it is."""
+    """Delete plays that are older than the setting plays.keep_days; all figures stay as they are."""
     from musicsvc.store.plays import retention
     from musicsvc.store.plays.periods import to_date
 
@@ -72,7 +72,7 @@ def prune(context: typer.Context, json: AsJson = False) -> None:
     gone, first = 0, 0
     if keep:
         with session.store() as store, progress.bar(session, "days") as on_progress:
-            gone, first = retention.prune(store, keep, now=session.clock.now(), told=on_progress)
+            gone, first = retention.prune(store, keep, now=session.clock.now(), on_progress=on_progress)
         session.echo(f"{gone:,} plays before {to_date(first)} were deleted.")
     else:
         session.echo("Plays are kept for ever. Set plays.keep_days to have old ones deleted.")

@@ -95,7 +95,7 @@ def test_old_plays_go_where_the_setting_says_so(
     assert store.read(lambda: (Play.select().count(), PlayDay.select().count())).result() == (0, 2)
     assert "Plays before" in run("plays", "recount").stderr
     refused = run_in_process(["import", "plays", table, *PAIRS]).stderr
-    assert "lines 2-4 (3 rows): Plays of that day are not kept any more" in refused
+    assert "lines 2-4 (3 rows): Plays of that day have been deleted" in refused
 
 
 def test_every_format_of_a_history_can_be_named_and_is_in_the_help(run: Run, tmp_path: Path) -> None:

@@ -247,7 +247,7 @@ def faults(store: Store, callers: list[Caller]) -> list[str]:
     ).result()
     for caller in callers:
         found += store.read(lambda caller=caller: list(_settled(caller.states))).result()  # type: ignore[misc]
-    report = verify.run(store, check=True, told=lambda *_: None)
+    report = verify.run(store, check=True, on_progress=lambda *_: None)
     found += [f"figures differ: {difference}" for difference in report.differences]
     found += store.read(_counters).result()
     return found + store.read(schema.problems).result()

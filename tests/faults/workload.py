@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from musicsvc.clock import DAY, parse
 from musicsvc.errors import Damaged, Unavailable
 from musicsvc.store.models import Genre, Play, Tag, Track
-from musicsvc.store.plays import ingest, verify
+from musicsvc.store.plays import ingest, periods, verify
 from musicsvc.store.plays.rollups import listeners
 from musicsvc.store.schema import schema
 
@@ -83,8 +83,8 @@ def _report(name: str) -> None:
     batch = _batch(name)
     ids = listeners.ensure({listeners.opaque_key(listener) for *_, listener in batch})
     ingest.record(
-        ingest.Row(
-            slot=(NOW - back * DAY) // ingest.SLOT,
+        ingest.PlayRow(
+            slot=(NOW - back * DAY) // periods.SLOT,
             track=1 + at % TRACKS,
             listener=ids[listeners.opaque_key(listener)],
             client_key=key,
@@ -130,7 +130,7 @@ class Ledger:
 def faults(store: Store, ledger: Ledger) -> list[str]:
     """What is not as it must be, a line each; none where nothing is lost and nothing half done."""
     found = store.read(partial(_look, ledger)).result()
-    report = verify.run(store, check=True, told=lambda *_: None)
+    report = verify.run(store, check=True, on_progress=lambda *_: None)
     found += [f"figures differ: {difference}" for difference in report.differences]
     return ledger.odd + found + store.read(schema.problems).result()
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from musicsvc.store.catalog import albums, artists, comments, likes, tracks
 from musicsvc.store.models import AlbumArtist, Comment
-from musicsvc.store.plays import ingest
+from musicsvc.store.plays import ingest, periods
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,7 +91,7 @@ def _add_track(world: World, number: int, credited: Sequence[Row], album: Row | 
     names = {"name": f"{GENRES[word]}-{series}", "display_name": f"{word} {series}"}
     genre = [{"id": each[0]} | names for each in row.genres]
     world.genres += genre
-    heard = [ingest.Heard(row.id, world.now - each * ingest.SLOT) for each in range(number * 5 % 9)]
+    heard = [ingest.ReportedPlay(row.id, world.now - each * periods.SLOT) for each in range(number * 5 % 9)]
     ingest.report(heard, now=world.now, actor=world.callers["ann"])
     for artist in credited:
         artist["tracks_count"] += 1

@@ -60,7 +60,7 @@ class Catalog:
         batch = list(heard)
         ids = listeners.ensure({listeners.opaque_key(name) for _, _, name in batch})
         ingest.record(
-            ingest.Row(
+            ingest.PlayRow(
                 slot=at // SLOT,
                 track=track,
                 listener=ids[listeners.opaque_key(name)],

@@ -50,7 +50,7 @@ def export_json(body: ExportIn, caller: Identity, now: int) -> Spooled:
 
 def export_report(body: ReportIn, caller: Identity, now: int) -> JSON:
     """Report on everything that the caller manages."""
-    found = overview.of(Scope(caller.user_id), window(body.period, now))
+    found = overview.build(Scope(caller.user_id), window(body.period, now))
     charts = TIMEFRAME_OF[body.period] if body.include_charts else None
     return success(shapes.report(found, now, charts=charts))
 
@@ -58,7 +58,7 @@ def export_report(body: ReportIn, caller: Identity, now: int) -> JSON:
 def export_pdf(body: PeriodIn, caller: Identity, now: int) -> Drawing:
     """Export the report as a PDF document."""
     days = window(body.period, now)
-    found = overview.of(Scope(caller.user_id), days, albums_and_artists=True)
+    found = overview.build(Scope(caller.user_id), days, albums_and_artists=True)
     return Drawing(shapes.file_name("report", days, "pdf"), shapes.printed(found, now))
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from musicsvc.server.responses.large import AnswerBuilder
     from musicsvc.server.schemas.insights import PeriodQuery, TimeframeQuery
-    from musicsvc.store.plays.rollups.reader import Subject
+    from musicsvc.store.plays.subjects import Subject
 
 
 def show_track(subject: Subject, query: PeriodQuery, now: int) -> JSON:
@@ -53,17 +53,17 @@ def chart_artist(subject: Subject, query: TimeframeQuery, now: int) -> JSON:
 
 
 def _chart(subject: Subject, query: TimeframeQuery, now: int) -> JSON:
-    return success(shapes.chart(charts.of(subject, window(TIMEFRAMES[query.timeframe], now)), query.timeframe))
+    return success(shapes.chart(charts.build(subject, window(TIMEFRAMES[query.timeframe], now)), query.timeframe))
 
 
 def show_realtime(subject: Subject, now: int) -> JSON:
     """Read who listens to a track just now."""
-    return success(shapes.realtime(subject.id, realtime.of(subject, now), now))
+    return success(shapes.realtime(subject.id, realtime.load(subject, now), now))
 
 
 def list_collaborations(subject: Subject, answer: AnswerBuilder) -> JSON:
     """Read with whom an artist shares tracks."""
-    found = collaborations.of(subject.id)
+    found = collaborations.load(subject.id)
     return success(shapes.collaborations(found, answer.array(found.track_ids, tracks.measure_nested, _tracks)))
 
 

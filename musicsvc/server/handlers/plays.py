@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from musicsvc.server.shapes.envelope import JSON, ok
 from musicsvc.store.plays import ingest
-from musicsvc.store.plays.ingest import Heard
+from musicsvc.store.plays.ingest import ReportedPlay
 
 if TYPE_CHECKING:
     from musicsvc.server.schemas.plays import PlaysIn
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def report(body: PlaysIn, caller: Identity, now: int) -> JSON:
     """Report plays, the caller's own or, with the permission, those of others; each is taken or refused by itself."""
-    heard = [Heard(p.track_id, p.played_at, p.listener, p.duration_ms, p.client_id) for p in body.plays]
+    heard = [ReportedPlay(p.track_id, p.played_at, p.listener, p.duration_ms, p.client_id) for p in body.plays]
     outcome = ingest.report(heard, now=now, actor=caller)
     refused = [{"index": index, "reason": reason} for index, reason in outcome.refused]
     return ok(accepted=outcome.accepted, repeated=outcome.repeated, refused=refused)

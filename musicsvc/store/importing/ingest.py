@@ -14,8 +14,9 @@ from musicsvc.store.importing.listen_rows import Listen
 from musicsvc.store.importing.matching import AMBIGUOUS, Lookup
 from musicsvc.store.importing.summary import Counts, Refusal, Summary
 from musicsvc.store.plays import ingest
-from musicsvc.store.plays.ingest import SLOT, WITHOUT_ID, Row
-from musicsvc.store.plays.rollups import daily, listeners, monthly
+from musicsvc.store.plays.ingest import WITHOUT_ID, PlayRow
+from musicsvc.store.plays.periods import SLOT
+from musicsvc.store.plays.rollups import listeners, monthly, tables
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,14 +83,14 @@ class Batches:
     def _unit(self, piece: Sequence[Listen | Refusal], *, create_missing: bool) -> Outcome:
         if not self._dry:
             take_turn()
-            daily.lock()
-        kept_from = monthly.mark().kept_from * DAY
+            tables.lock()
+        kept_from = monthly.watermark().kept_from * DAY
         rows = [(at, row) for at, row in enumerate(piece) if isinstance(row, Listen)]
         lookup = Lookup([listen for _, listen in rows], self.catalog)
         outcome = Outcome(lookup.fresh, Maker(lookup, self.scope, [listen for _, listen in rows]))
         local: set[str] = set()
         for at, listen in rows:
-            if reason := ingest.untimely(listen.played_at, kept_from, self.scope.now):
+            if reason := ingest.refuse_time(listen.played_at, kept_from, self.scope.now):
                 outcome.refused[at] = reason, ()
                 continue
             track = lookup.find(listen)
@@ -147,12 +148,12 @@ def _play_key(listen: Listen, track: int) -> tuple[object, ...]:
     return track, listen.listener, when, listen.client_id
 
 
-def _row(listen: Listen, track: int, listener: int) -> Row:
+def _row(listen: Listen, track: int, listener: int) -> PlayRow:
     key = WITHOUT_ID
     if listen.client_id is not None:
         # Of another file, a play is the same where its listener, track and time are the same as well.
         key = ingest.client_key("import", repr((track, listen.played_at, listen.listener, listen.client_id)))
-    return Row(listen.played_at // SLOT, track, listener, key, listen.played_at, listen.duration_ms, 0)
+    return PlayRow(listen.played_at // SLOT, track, listener, key, listen.played_at, listen.duration_ms, 0)
 
 
 def _unknown(listen: Listen, several: Sequence[int]) -> Reason:

@@ -71,7 +71,7 @@ def run(store: Store, reader: Reader, options: Options, *, now: int, told: Calla
         except Failure as failure:
             through = summary.rows - summary.rows % ROWS_A_UNIT
             raise Failure(failure.here + left_off(through, dry_run=options.dry_run)) from None
-    while not options.dry_run and store.write(partial(monthly.fold, SUBJECTS_A_FOLD)).result():
+    while not options.dry_run and store.write(partial(monthly.roll_up, SUBJECTS_A_FOLD)).result():
         pass
     return summary
 

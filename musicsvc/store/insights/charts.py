@@ -4,23 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from musicsvc.clock import DAY
-from musicsvc.store.engine.sql import fetch
-from musicsvc.store.insights.figures import OF_TRACKS
-from musicsvc.store.plays.rollups import days_reader, listeners
+from musicsvc.store.insights import engagement
+from musicsvc.store.plays.rollups import reader
+from musicsvc.store.plays.rollups.reader import NO_PLAYS, Reader
 
 if TYPE_CHECKING:
     from musicsvc.store.plays.periods import Window
-    from musicsvc.store.plays.rollups.reader import Subject
-
-GIVEN = f"""
-    SELECT created_at / {DAY}, COUNT(*) FROM {{table}} WHERE {{those}} AND created_at >= ? AND created_at < ?
-    GROUP BY created_at / {DAY}
-"""  # noqa: S608 - constants
+    from musicsvc.store.plays.subjects import Subject
 
 
 class Point(NamedTuple):
-    """Some days: their plays, distinct listeners, and the likes and reposts given that still stand."""
+    """The plays, distinct listeners, and standing likes and reposts of a day or of a whole window."""
 
     plays: int
     listeners: int
@@ -29,27 +23,21 @@ class Point(NamedTuple):
 
 
 class Chart(NamedTuple):
-    """A point for each day of the window, and the point that the whole window is, which is no sum of listeners."""
+    """A point for each day of the window, and one for the whole: a listener of several days counts once in it."""
 
     window: Window
     points: list[Point]
     totals: Point
 
 
-def of(subject: Subject, window: Window) -> Chart:
-    """The chart of the window, days without any plays included."""
-    heard = {day: (plays, packed) for day, plays, packed in days_reader.days(*subject, window.first, window.end)}
-    likes, reposts = (_given(table, subject, window) for table in ("track_like", "track_repost"))
+def build(subject: Subject, window: Window) -> Chart:
+    """Build the chart of a window, days without any plays included."""
+    given = engagement.by_day(subject.kind, [subject.id], window)
+    days = reader.days(subject.kind, [subject.id], window.numbers)
     points = []
-    for day in range(window.first, window.end):
-        plays, packed = heard.get(day, (0, b""))
-        points.append(Point(plays, listeners.count(packed), likes.get(day, 0), reposts.get(day, 0)))
-    whole = days_reader.over(*subject, window.first, window.end)
-    totals = Point(whole.plays, len(whole.listeners), sum(likes.values()), sum(reposts.values()))
+    for day in window.numbers:
+        stats = days.get(day, NO_PLAYS)
+        points.append(Point(stats.plays, len(stats.listeners), given.likes[day], given.reposts[day]))
+    ((whole,),) = Reader(window, all_time=False).read(subject.kind, [subject.id]).values()
+    totals = Point(whole.plays, len(whole.listeners), given.likes.total(), given.reposts.total())
     return Chart(window, points, totals)
-
-
-def _given(table: str, subject: Subject, window: Window) -> dict[int, int]:
-    """How many were given on each day that has any."""
-    statement = GIVEN.format(table=table, those=OF_TRACKS[subject.kind])
-    return dict(fetch(statement, subject.id, window.starts, window.ends))

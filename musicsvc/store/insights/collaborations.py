@@ -46,7 +46,7 @@ class Collaborations(NamedTuple):
     track_ids: list[int]
 
 
-def of(artist_id: int) -> Collaborations:
+def load(artist_id: int) -> Collaborations:
     """The artist's collaborations; the lists hold a hundred at most."""
     ((total,),) = fetch(COUNT, artist_id)
     order = [track_id for (track_id,) in fetch(MOST_PLAYED, artist_id)]

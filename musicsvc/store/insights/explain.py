@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from musicsvc.clock import DAY
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.insights import charts, figures
-from musicsvc.store.insights.figures import OF_TRACKS
-from musicsvc.store.plays.periods import to_date
-from musicsvc.store.plays.rollups.subjects import ALBUM, ARTIST, SLOTS_A_DAY, TRACK
+from musicsvc.store.insights.engagement import OF_TRACKS
+from musicsvc.store.plays.periods import SLOTS_PER_DAY, to_date
+from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from musicsvc.store.insights.figures import Figures
     from musicsvc.store.plays.periods import Window
-    from musicsvc.store.plays.rollups.reader import Subject
+    from musicsvc.store.plays.subjects import Subject
 
 KEPT_FROM = "SELECT kept_from FROM play_mark"
 TRACKS = {
@@ -26,12 +26,12 @@ TRACKS = {
     ARTIST: "SELECT COUNT(*) FROM track_artist WHERE artist_id = ?",
 }
 # A play's day is that of its time; its half minute, which the table is ordered by, says what need not be read.
-HEARD = "FROM play WHERE {those} AND slot >= ? AND slot < ? AND played_at >= ? AND played_at < ?"
+HEARD = "FROM play WHERE {tracks} AND slot >= ? AND slot < ? AND played_at >= ? AND played_at < ?"
 COUNTED = f"SELECT COUNT(*), COUNT(DISTINCT listener_id) {HEARD}"
 BY_DAY = f"""
     SELECT played_at / {DAY}, COUNT(*), COUNT(DISTINCT listener_id) {HEARD} GROUP BY played_at / {DAY} ORDER BY 1
 """
-EVER = "SELECT COUNT(*), COUNT(DISTINCT listener_id) FROM play WHERE {those}"
+EVER = "SELECT COUNT(*), COUNT(DISTINCT listener_id) FROM play WHERE {tracks}"
 
 
 class Counted(NamedTuple):
@@ -68,12 +68,12 @@ class Explanation:
     differences: list[Difference]
 
 
-def of(subject: Subject, window: Window) -> Explanation:
+def build(subject: Subject, window: Window) -> Explanation:
     """Count the plays of a window, of the one before and of all time, and compare; it may read every play there is."""
     ((kept_from,),) = fetch(KEPT_FROM)
     ((tracks,),) = fetch(TRACKS[subject.kind], subject.id)
     within, before = (Counted._make(_heard(COUNTED, subject, each)[0]) for each in (window, window.before))
-    ever = Counted._make(fetch(EVER.format(those=OF_TRACKS[subject.kind]), subject.id)[0])
+    ever = Counted._make(fetch(EVER.format(tracks=OF_TRACKS[subject.kind].format(ids="= ?")), subject.id)[0])
     days = {day: Counted(*counted) for day, *counted in _heard(BY_DAY, subject, window)}
     served = figures.figures(subject, window)
     differences: list[Difference] = []
@@ -88,8 +88,14 @@ def of(subject: Subject, window: Window) -> Explanation:
 
 
 def _heard(statement: str, subject: Subject, window: Window) -> list[Any]:
-    slots = window.first * SLOTS_A_DAY, window.end * SLOTS_A_DAY
-    return fetch(statement.format(those=OF_TRACKS[subject.kind]), subject.id, *slots, window.starts, window.ends)
+    slots = window.first * SLOTS_PER_DAY, window.end * SLOTS_PER_DAY
+    return fetch(
+        statement.format(tracks=OF_TRACKS[subject.kind].format(ids="= ?")),
+        subject.id,
+        *slots,
+        window.starts,
+        window.ends,
+    )
 
 
 def _of_window(served: Figures, counted: Counted) -> Iterator[Difference]:
@@ -110,7 +116,7 @@ def _of_all_time(served: Figures, counted: Counted) -> Iterator[Difference]:
 
 def _of_days(subject: Subject, window: Window, days: dict[int, Counted]) -> Iterator[Difference]:
     """What the chart shows against what was counted, day by day."""
-    for day, point in enumerate(charts.of(subject, window).points, window.first):
+    for day, point in enumerate(charts.build(subject, window).points, window.first):
         counted = days.get(day, Counted(0, 0))
         yield from _compare(f"plays on {to_date(day)}", point.plays, counted.plays)
         yield from _compare(f"listeners on {to_date(day)}", point.listeners, counted.listeners)

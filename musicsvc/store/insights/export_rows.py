@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 from musicsvc.store.engine import dialect, sql
 from musicsvc.store.engine.sql import fetch
-from musicsvc.store.insights import scopes
-from musicsvc.store.insights.figures import Figures, change
+from musicsvc.store.insights import figures, scopes
 from musicsvc.store.insights.rankings import Ranked
 from musicsvc.store.plays.periods import to_date
-from musicsvc.store.plays.rollups.bulk_reader import NOBODY, Reader
 from musicsvc.store.plays.rollups.listeners import count
-from musicsvc.store.plays.rollups.subjects import ALBUM, ARTIST, TRACK
+from musicsvc.store.plays.rollups.reader import Reader
+from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
 
+    from musicsvc.store.insights.figures import Figures
     from musicsvc.store.insights.scopes import Scope
     from musicsvc.store.plays.periods import Window
 
@@ -54,17 +54,6 @@ CREDITS = {
         WHERE l.{noun}_id {{among}} ORDER BY l.{noun}_id, l.position
     """  # noqa: S608 - our own nouns
     for noun, kind in (("track", TRACK), ("album", ALBUM))
-}
-GIVEN = {
-    TRACK: "SELECT g.track_id, COUNT(*) FROM {table} g WHERE g.track_id {among} AND {when} GROUP BY g.track_id",
-    ALBUM: """
-        SELECT t.album_id, COUNT(*) FROM track t JOIN {table} g ON g.track_id = t.id
-        WHERE t.album_id {among} AND {when} GROUP BY t.album_id
-    """,
-    ARTIST: """
-        SELECT l.artist_id, COUNT(*) FROM track_artist l JOIN {table} g ON g.track_id = l.track_id
-        WHERE l.artist_id {among} AND {when} GROUP BY l.artist_id
-    """,
 }
 ANY = "SELECT 1 FROM play_day WHERE day = ? LIMIT 1"
 HEARD = """
@@ -107,34 +96,19 @@ def expected(type_: str, scope: Scope) -> int:
 
 
 def rows(kind: int, scope: Scope, window: Window) -> Iterator[Row]:
-    """The tracks, albums or artists that are covered, by id."""
+    """Yield the covered tracks, albums or artists by id."""
     reader = Reader(window, window.before)
     for ids in scopes.pieces(scope.ids(kind), SUBJECTS_A_PIECE):
         yield from piece(kind, ids, window, reader)
 
 
 def piece(kind: int, ids: Sequence[int], window: Window, reader: Reader) -> Iterator[Row]:
-    """These subjects, whose ids ascend."""
+    """Yield the rows of some hundreds of subjects, whose ids ascend."""
     condition, value = dialect.in_list(ids)
     names = dict(fetch(NAMES[kind].format(among=condition), value))
     authors = _authors(kind, ids)
-    heard = reader.read(kind, ids)
-    likes, reposts = (_given(table, kind, ids, window) for table in ("track_like", "track_repost"))
-    for each in ids:
-        within, before, ever = heard.get(each, (NOBODY, NOBODY, NOBODY))
-        unique = len(within.listeners)
-        figures = Figures(
-            window=window,
-            plays_total=ever.plays,
-            plays=within.plays,
-            listeners_total=len(ever.listeners),
-            listeners=unique,
-            likes=likes.get(each, 0),
-            reposts=reposts.get(each, 0),
-            plays_change=change(within.plays, before.plays),
-            listeners_change=change(unique, len(before.listeners)),
-        )
-        yield Row(each, names[each], tuple(authors.get(each, ())), figures)
+    for each, found in figures.stream(kind, ids, window, reader).items():
+        yield Row(each, names[each], tuple(authors.get(each, ())), found)
 
 
 def _authors(kind: int, ids: Sequence[int]) -> dict[int, list[str]]:
@@ -146,28 +120,20 @@ def _authors(kind: int, ids: Sequence[int]) -> dict[int, list[str]]:
     return found
 
 
-def _given(table: str, kind: int, ids: Sequence[int], window: Window) -> dict[int, int]:
-    """How many were given in the window to each that has any."""
-    condition, value = dialect.in_list(ids)
-    when = "g.created_at >= ? AND g.created_at < ?"
-    query = GIVEN[kind].format(table=table, among=condition, when=when)
-    return dict(fetch(query, value, window.starts, window.ends))
-
-
 def _cells(kind: int, row: Row) -> tuple[Any, ...]:
-    figures = row.figures
+    found = row.figures
     return (
         row.id,
         row.name,
         *(() if kind == ARTIST else (BETWEEN_ARTISTS.join(row.artists),)),
-        figures.plays_total,
-        figures.plays,
-        figures.listeners_total,
-        figures.listeners,
-        figures.likes,
-        figures.reposts,
-        figures.plays_change,
-        figures.listeners_change,
+        found.plays_total,
+        found.plays,
+        found.listeners_total,
+        found.listeners,
+        found.likes,
+        found.reposts,
+        found.plays_change,
+        found.listeners_change,
     )
 
 

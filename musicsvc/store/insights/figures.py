@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.errors import Forbidden, NotFound
 from musicsvc.store.engine.sql import fetch
-from musicsvc.store.plays.rollups import reader
-from musicsvc.store.plays.rollups.reader import Subject
-from musicsvc.store.plays.rollups.subjects import ALBUM, ARTIST, KINDS, TRACK
+from musicsvc.store.insights import engagement
+from musicsvc.store.plays.rollups.reader import Reader
+from musicsvc.store.plays.subjects import ALBUM, ARTIST, KINDS, TRACK, Subject
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from musicsvc.store.accounts.tokens import Identity
     from musicsvc.store.plays.periods import Window
+    from musicsvc.store.plays.rollups.reader import PlayStats
 
 NOT_YOURS = "These are another account's figures."
 # Whether an account manages it; no row where there is no such thing.
@@ -32,19 +35,6 @@ MANAGED = {
     ARTIST: "SELECT manager_id = ? FROM artist WHERE id = ?",
 }
 NAMES = {kind: f"SELECT name FROM {noun} WHERE id = ?" for noun, kind in KINDS.items()}  # noqa: S608 - our own nouns
-# Which likes and reposts are a subject's: those of its tracks.
-OF_TRACKS = {
-    TRACK: "track_id = ?",
-    ALBUM: "track_id IN (SELECT id FROM track WHERE album_id = ?)",
-    ARTIST: "track_id IN (SELECT track_id FROM track_artist WHERE artist_id = ?)",
-}
-ENGAGEMENT = {
-    kind: f"""
-        SELECT (SELECT COUNT(*) FROM track_like WHERE {those} AND created_at >= ? AND created_at < ?),
-               (SELECT COUNT(*) FROM track_repost WHERE {those} AND created_at >= ? AND created_at < ?)
-    """  # noqa: S608 - constants
-    for kind, those in OF_TRACKS.items()
-}
 STANDING = """
     SELECT (SELECT COUNT(*) FROM follow f WHERE f.followed_id = a.manager_id),
            (SELECT COUNT(*) FROM track_artist l WHERE l.artist_id = a.id),
@@ -112,33 +102,39 @@ def name(subject: Subject) -> str:
 
 
 def figures(subject: Subject, window: Window) -> Figures:
-    """The figures of a subject in a window, with the growth against the window before."""
-    within, before, ever = reader.over(subject, window, window.before)
-    unique = len(within.listeners)
-    likes, reposts = engagement(subject, window)
+    """Return the figures of a subject in a window, with the growth against the window before."""
+    stats = Reader(window, window.before).read(subject.kind, [subject.id])
+    given = engagement.by_subject(subject.kind, [subject.id], window)
+    return build(window, stats[subject.id], given.likes.total(), given.reposts.total())
+
+
+def stream(kind: int, ids: Sequence[int], window: Window, reader: Reader) -> dict[int, Figures]:
+    """Return the figures of hundreds of subjects, whose ids ascend; `reader` is of the window and the one before."""
+    given = engagement.by_subject(kind, ids, window)
+    stats = reader.stream(kind, ids)
+    return {each: build(window, stats[each], given.likes[each], given.reposts[each]) for each in ids}
+
+
+def build(window: Window, stats: Sequence[PlayStats], likes: int, reposts: int) -> Figures:
+    """Build figures from the plays in the window, in the one before and of all time."""
+    within, before, ever = stats
+    listeners = len(within.listeners)
     return Figures(
         window=window,
         plays_total=ever.plays,
         plays=within.plays,
         listeners_total=len(ever.listeners),
-        listeners=unique,
+        listeners=listeners,
         likes=likes,
         reposts=reposts,
         plays_change=change(within.plays, before.plays),
-        listeners_change=change(unique, len(before.listeners)),
+        listeners_change=change(listeners, len(before.listeners)),
     )
 
 
 def change(now: int, before: int) -> float | None:
     """Growth in percent, one decimal; None where there was nothing before."""
     return round((now - before) * 100 / before, 1) + 0.0 if before else None  # never -0.0
-
-
-def engagement(subject: Subject, window: Window) -> tuple[int, int]:
-    """The likes and reposts of a subject's tracks given in the window that still stand."""
-    given = (subject.id, window.starts, window.ends)
-    ((likes, reposts),) = fetch(ENGAGEMENT[subject.kind], *given, *given)
-    return likes, reposts
 
 
 def standing(artist_id: int) -> Standing:

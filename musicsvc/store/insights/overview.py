@@ -1,45 +1,36 @@
-"""Everything that is covered as one: its figures, its days, and what was played most; a listener counts once."""
+"""Figures, chart and rankings of everything in a scope, in which a listener of several tracks counts once."""
 
 from __future__ import annotations
 
 import heapq
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyroaring import BitMap
 
-from musicsvc.clock import DAY
-from musicsvc.store.engine import dialect, sql
-from musicsvc.store.insights import scopes
+from musicsvc.store.engine import sql
+from musicsvc.store.insights import engagement, figures, scopes
 from musicsvc.store.insights.charts import Chart, Point
+from musicsvc.store.insights.engagement import Engagement
 from musicsvc.store.insights.export_rows import SUBJECTS_A_PIECE, Row, piece, rows
-from musicsvc.store.insights.figures import Figures, change
-from musicsvc.store.plays.rollups.bulk_reader import Reader
-from musicsvc.store.plays.rollups.listeners import union
-from musicsvc.store.plays.rollups.subjects import ALBUM, ARTIST, TRACK
+from musicsvc.store.plays.rollups import reader
+from musicsvc.store.plays.rollups.reader import PlayStats, Reader
+from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
+    from musicsvc.store.insights.figures import Figures
     from musicsvc.store.insights.scopes import Scope
     from musicsvc.store.plays.periods import Window
 
-TOP, TOP_BESIDE = 10, 5  # tracks; albums and artists, which stand beside them
-HEARD = """
-    SELECT day, subject, plays, listeners FROM play_day
-    WHERE day IN ({days}) AND kind = ? AND subject {subjects}
-"""
-GIVEN = f"""
-    SELECT track_id, created_at / {DAY}, COUNT(*) FROM {{table}}
-    WHERE track_id {{subjects}} AND created_at >= ? AND created_at < ?
-    GROUP BY track_id, created_at / {DAY}
-"""  # noqa: S608 - constants
+TOP, TOP_BESIDE = 10, 5  # tracks; albums and artists
 
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """What a report tells; `name` is whom it is about, None for everybody."""
+    """The content of a report; `name` is the artist's or the account's, None for everything."""
 
     name: str | None
     figures: Figures
@@ -52,25 +43,13 @@ class Overview:
     top_artists: list[Row] = field(default_factory=list)
 
 
-@dataclass(slots=True)
-class _Sum:
-    """Plays of many tracks, and everybody who listened."""
-
-    plays: int = 0
-    listeners: BitMap = field(default_factory=BitMap)
-
-    def add(self, plays: int, listeners: BitMap) -> None:
-        self.plays += plays
-        self.listeners |= listeners
-
-
-def of(scope: Scope, window: Window, *, albums_and_artists: bool = False) -> Overview:
-    """The overview of what is covered, with the most played albums and artists where asked for; within a unit."""
+def build(scope: Scope, window: Window, *, albums_and_artists: bool = False) -> Overview:
+    """Build the overview of a scope, on request with the most played albums and artists; within a unit."""
     with sql.without_memory_map():
-        return _of(scope, window, albums_and_artists=albums_and_artists)
+        return _build(scope, window, albums_and_artists=albums_and_artists)
 
 
-def _of(scope: Scope, window: Window, *, albums_and_artists: bool) -> Overview:
+def _build(scope: Scope, window: Window, *, albums_and_artists: bool) -> Overview:
     tracks = scope.ids(TRACK)
     whole = _Whole(window)
     for ids in scopes.pieces(tracks, SUBJECTS_A_PIECE):
@@ -89,9 +68,21 @@ def _of(scope: Scope, window: Window, *, albums_and_artists: bool) -> Overview:
 
 
 def _top(kind: int, scope: Scope, window: Window) -> list[Row]:
-    """The albums or artists that were played most in the window, in the order of rankings.py."""
+    """Return the albums or artists that were played most in the window, in the order of the rankings."""
     played = (row for row in rows(kind, scope, window) if row.figures.plays)
     return heapq.nlargest(TOP_BESIDE, played, key=lambda row: (row.figures.plays, row.figures.plays_total, row.id))
+
+
+@dataclass(slots=True)
+class _Total:
+    """Plays and listeners of many tracks."""
+
+    plays: int = 0
+    listeners: BitMap = field(default_factory=BitMap)
+
+    def add(self, stats: PlayStats) -> None:
+        self.plays += stats.plays
+        self.listeners |= stats.listeners
 
 
 class _Whole:
@@ -100,72 +91,39 @@ class _Whole:
     def __init__(self, window: Window) -> None:
         self._window = window
         self._reader = Reader(window, window.before)
-        self._sums = [_Sum() for _ in ("within", "before", "ever")]
-        self._days: dict[int, _Sum] = defaultdict(_Sum)
-        self._likes: Counter[int] = Counter()
-        self._reposts: Counter[int] = Counter()
+        self._totals = [_Total() for _ in ("within", "before", "ever")]
+        self._days: dict[int, _Total] = defaultdict(_Total)
+        self._given = Engagement(Counter(), Counter())
         self._most: list[tuple[int, int, int]] = []
 
     def add(self, ids: Sequence[int]) -> None:
         """Add these tracks, whose ids ascend."""
-        ranked = []
-        heard = self._reader.read(TRACK, ids)
-        for track in ids:
-            audiences = heard.get(track, ())
-            for total, audience in zip(self._sums, audiences, strict=False):
-                total.add(*audience)
-            plays, ever = (audiences[0].plays, audiences[2].plays) if audiences else (0, 0)
-            ranked.append((plays, ever, track))
+        stats = self._reader.stream(TRACK, ids)
+        for each in stats.values():
+            for total, some in zip(self._totals, each, strict=True):
+                total.add(some)
+        ranked = [(within.plays, ever.plays, track) for track, (within, _, ever) in stats.items()]
         self._most = heapq.nlargest(TOP, [*self._most, *ranked])
-        wanted = set(ids)
-        self._add_days(ids, wanted)
-        for table, given in (("track_like", self._likes), ("track_repost", self._reposts)):
-            span = [self._window.starts, self._window.ends]
-            for track, day, count in self._rows(GIVEN, ids, [], span, table=table):
-                if track in wanted:
-                    given[day] += count
-
-    def _add_days(self, ids: Sequence[int], wanted: set[int]) -> None:
-        sets: dict[int, list[bytes]] = defaultdict(list)
-        days = ", ".join(map(str, range(self._window.first, self._window.end)))
-        for day, track, plays, packed in self._rows(HEARD, ids, [TRACK], [], days=days):
-            if track in wanted:
-                self._days[day].plays += plays
-                sets[day].append(packed)
-        for day, some in sets.items():
-            self._days[day].listeners |= union(some)
-
-    def _rows(self, query: str, ids: Sequence[int], before: list[int], after: list[int], **more: str) -> Iterator[Any]:
-        condition, values = dialect.in_range_or_list(ids)
-        statement = query.format(subjects=condition, **more)
-        return sql.stream_rows(statement, *before, *values, *after)
+        for day, some in reader.days(TRACK, ids, self._window.numbers).items():
+            self._days[day].add(some)
+        for counted, given in zip(self._given, engagement.by_day(TRACK, ids, self._window), strict=True):
+            counted.update(given)
 
     def figures(self) -> Figures:
-        """The figures of all tracks together."""
-        within, before, ever = self._sums
-        return Figures(
-            window=self._window,
-            plays_total=ever.plays,
-            plays=within.plays,
-            listeners_total=len(ever.listeners),
-            listeners=len(within.listeners),
-            likes=self._likes.total(),
-            reposts=self._reposts.total(),
-            plays_change=change(within.plays, before.plays),
-            listeners_change=change(len(within.listeners), len(before.listeners)),
-        )
+        """Return the figures of all tracks together."""
+        stats = [PlayStats(total.plays, total.listeners) for total in self._totals]
+        return figures.build(self._window, stats, *(given.total() for given in self._given))
 
     def chart(self) -> Chart:
-        """Each day of the window, and the window."""
-        points = []
-        for day in range(self._window.first, self._window.end):
-            heard = self._days.get(day, _Sum())
-            points.append(Point(heard.plays, len(heard.listeners), self._likes[day], self._reposts[day]))
-        all_days = self.figures()
-        return Chart(self._window, points, Point(all_days.plays, all_days.listeners, all_days.likes, all_days.reposts))
+        """Return the chart of all tracks together."""
+        likes, reposts = self._given
+        days = [(day, self._days[day]) for day in self._window.numbers]
+        points = [Point(some.plays, len(some.listeners), likes[day], reposts[day]) for day, some in days]
+        whole = self._totals[0]
+        return Chart(self._window, points, Point(whole.plays, len(whole.listeners), likes.total(), reposts.total()))
 
     def top(self) -> list[Row]:
-        """The tracks that were played most in the window, as rankings.py orders them."""
+        """Return the tracks that were played most in the window, in the order of the rankings."""
         order = [track for plays, _, track in self._most if plays]
         if not order:
             return []

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from musicsvc.store.engine.sql import fetch
-from musicsvc.store.plays.rollups import days_reader
-from musicsvc.store.plays.rollups.subjects import ALBUM, TRACK
+from musicsvc.store.plays.rollups.reader import NO_PLAYS, Reader, all_time_plays
+from musicsvc.store.plays.subjects import ALBUM, TRACK
 
 if TYPE_CHECKING:
     from musicsvc.store.plays.periods import Window
@@ -46,9 +46,13 @@ def albums_of_artist(artist_id: int, window: Window) -> list[Ranked]:
 
 def _ranked(kind: int, members: str, owner: int, window: Window, top: int | None = None) -> list[Ranked]:
     names = dict(fetch(members, owner))
-    ever = days_reader.plays_ever(kind, names)
-    plays = days_reader.plays_of(kind, ever, window.first, window.end)
+    ever = all_time_plays(kind, names)
+    reader = Reader(window, all_time=False)
+    plays = reader.plays(kind, ever)
     order = sorted(names, key=lambda each: (-plays.get(each, 0), -ever.get(each, 0), -each))[:top]
-    # Listeners of those alone that are shown: their sets are what costs.
-    unique = days_reader.listeners_of(kind, [each for each in order if each in plays], window.first, window.end)
-    return [Ranked(each, names[each], ever.get(each, 0), plays.get(each, 0), unique.get(each, 0)) for each in order]
+    # Sets of listeners are slow to read, hence only those of the rows that are returned.
+    stats = reader.read(kind, [each for each in order if each in plays])
+    shown = {each: stats.get(each, [NO_PLAYS])[0] for each in order}
+    return [
+        Ranked(each, names[each], ever.get(each, 0), some.plays, len(some.listeners)) for each, some in shown.items()
+    ]

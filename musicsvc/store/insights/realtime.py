@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from musicsvc.clock import MINUTE
 from musicsvc.store.accounts import secrets
 from musicsvc.store.plays import log as play_log
-from musicsvc.store.plays.ingest import AHEAD, SLOT
+from musicsvc.store.plays.ingest import AHEAD
+from musicsvc.store.plays.periods import SLOT
 
 if TYPE_CHECKING:
-    from musicsvc.store.plays.rollups.reader import Subject
+    from musicsvc.store.plays.subjects import Subject
 
 ACTIVE = 5 * MINUTE
 HOUR = 60 * MINUTE
@@ -34,7 +35,7 @@ class Realtime(NamedTuple):
     recent: list[Recent]
 
 
-def of(track: Subject, now: int) -> Realtime:
+def load(track: Subject, now: int) -> Realtime:
     """The track at this instant; a play whose clock runs ahead, by five minutes at most, counts as of now."""
     plays = play_log.between(track.id, (now - HOUR) // SLOT, (now + AHEAD) // SLOT + 1)
     last_hour = [play for play in plays if play.played_at > now - HOUR]

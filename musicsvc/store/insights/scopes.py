@@ -10,7 +10,7 @@ from pyroaring import BitMap64
 from musicsvc.store.accounts import users
 from musicsvc.store.catalog import artists
 from musicsvc.store.engine import sql
-from musicsvc.store.plays.rollups.subjects import ALBUM, ARTIST, TRACK
+from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

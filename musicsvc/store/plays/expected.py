@@ -1,4 +1,4 @@
-"""Rows as they ought to be, counted from what they are made of, beside those that are stored."""
+"""Rollups as they are stored beside those counted from their sources: single plays for days, days for the rest."""
 
 from __future__ import annotations
 
@@ -7,146 +7,138 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from musicsvc.store.engine.sql import fetch, run_many
-from musicsvc.store.plays.periods import to_date
-from musicsvc.store.plays.rollups import daily, listeners, monthly, weekly
-from musicsvc.store.plays.rollups import subjects as rollups
-from musicsvc.store.plays.rollups.subjects import KINDS, SLOTS_A_DAY, TRACK
+from musicsvc.store.plays import subjects
+from musicsvc.store.plays.periods import SLOTS_PER_DAY, to_date
+from musicsvc.store.plays.rollups import listeners, monthly, tables, weekly
+from musicsvc.store.plays.subjects import KINDS, TRACK, Subject
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from musicsvc.store.plays.rollups.daily import Key, Table
+    from musicsvc.store.plays.rollups.tables import Counts, Key, Table
 
-SLOTS_A_FETCH = 120  # an hour
+SLOTS_PER_FETCH = 120  # an hour
 LARGE = 4096  # bytes of a set that is being gathered
 NOUNS = {kind: noun for noun, kind in KINDS.items()}
 PLAYS = "SELECT track_id, listener_id FROM play WHERE slot >= ? AND slot < ?"
 DAY = "SELECT day, kind, subject, plays, listeners FROM play_day WHERE day = ?"
-BLOCK = """
+MONTH = """
     SELECT kind, subject, block, plays, listeners FROM play_block
     WHERE kind = ? AND subject BETWEEN ? AND ? AND block = ?
 """
-STRETCH = "SELECT kind, subject, stretch, plays, listeners FROM play_stretch WHERE stretch = ?"
-OF_STRETCH = """
+WEEK = "SELECT kind, subject, stretch, plays, listeners FROM play_stretch WHERE stretch = ?"
+DAYS_OF_WEEK = """
     SELECT d.kind, d.subject, d.plays, d.listeners FROM play_stretch s
     JOIN play_day d ON d.day IN ({days}) AND d.kind = s.kind AND d.subject = s.subject WHERE s.stretch = ?
 """
-TOTALS = daily.Table("track_plays", ("track_id", "", ""), ())
-# Those that differ alone, for there are as many as tracks.
-OF_TOTALS = """
+TOTALS = tables.Table("track_plays", ("track_id", "", ""), ())
+# Only those that differ, for there are as many as tracks.
+WRONG_TOTALS = """
     SELECT d.subject, p.plays, d.plays
     FROM (SELECT subject, CAST(sum(plays) AS BIGINT) AS plays FROM play_day WHERE kind = 1 GROUP BY subject) AS d
     LEFT JOIN track_plays p ON p.track_id = d.subject WHERE p.plays IS DISTINCT FROM d.plays
     UNION ALL SELECT track_id, plays, NULL FROM track_plays
     WHERE track_id NOT IN (SELECT subject FROM play_day WHERE kind = 1)
 """
-Tally = tuple[int, bytes]
-NONE: Tally = (0, b"")
+NONE: Counts = (0, b"")
 
 
 @dataclass(slots=True)
-class Held:
-    """A piece of a table, by key: what is stored and what was counted, from so many single plays."""
+class Comparison:
+    """Part of a table, by key: the stored rows and the expected ones, and the number of single plays read for them."""
 
     table: Table
-    stored: dict[Key, Tally]
-    counted: dict[Key, Tally]
+    stored: dict[Key, Counts]
+    expected: dict[Key, Counts]
     plays: int = 0
 
     def differing(self) -> list[Key]:
-        """The keys of the rows that differ, those that are missing and those that ought not to be among them."""
-        keys = self.stored.keys() | self.counted.keys()
-        return sorted(key for key in keys if not _same(self.stored.get(key), self.counted.get(key)))
+        """Return the keys of rows that differ, are missing or should not exist."""
+        keys = self.stored.keys() | self.expected.keys()
+        return sorted(key for key in keys if not _same(self.stored.get(key), self.expected.get(key)))
 
     def sizes(self, key: Key) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Plays and listeners of the row as it is stored and as it was counted."""
-        stored, counted = self.stored.get(key, NONE), self.counted.get(key, NONE)
-        return (stored[0], listeners.count(stored[1])), (counted[0], listeners.count(counted[1]))
+        """Return (plays, listeners) of the row as stored and as expected."""
+        stored, expected = self.stored.get(key, NONE), self.expected.get(key, NONE)
+        return (stored[0], listeners.count(stored[1])), (expected[0], listeners.count(expected[1]))
 
     def name(self, key: Key) -> str:
-        """What the row is of."""
+        """Return a readable name of the row."""
         if self.table is TOTALS:
             return f"track {key[0]}, all time"
-        if self.table is daily.DAYS:
+        if self.table is tables.DAILY:
             return f"{NOUNS[key[1]]} {key[2]}, {to_date(key[0])}"
-        days = monthly.DAYS if self.table is daily.BLOCKS else weekly.DAYS
+        days = monthly.DAYS if self.table is tables.MONTHLY else weekly.DAYS
         return f"{NOUNS[key[0]]} {key[1]}, the {days} days from {to_date(key[2] * days)}"
 
-    def write(self, keys: Sequence[Key]) -> None:
-        """Store what was counted for these keys."""
+    def repair(self, keys: Sequence[Key]) -> None:
+        """Replace the stored rows of these keys by the expected ones."""
         wrong = [key for key in keys if key in self.stored]
-        right = [(*key, *self.counted[key]) for key in keys if key in self.counted]
+        right = [(*key, *self.expected[key]) for key in keys if key in self.expected]
         if self.table is TOTALS:
             run_many("DELETE FROM track_plays WHERE track_id = ?", [(track,) for track, _, _ in wrong])
             rows = [(track, plays) for track, _, _, plays, _ in right]
             run_many("INSERT INTO track_plays (track_id, plays) VALUES (?, ?)", rows)
             return
-        daily.delete(self.table, wrong)
-        daily.put(self.table, right)
+        tables.delete(self.table, wrong)
+        tables.replace(self.table, right)
 
 
-def _same(one: Tally | None, other: Tally | None) -> bool:
+def _same(one: Counts | None, other: Counts | None) -> bool:
     if one is None or other is None or one[0] != other[0]:
         return False
     return one[1] == other[1] or listeners.union([one[1]]) == listeners.union([other[1]])
 
 
-def of_day(day: int) -> Held:
-    """The rows of a day, counted from its plays."""
+def compare_day(day: int) -> Comparison:
+    """Compare the daily rollups of a day with its single plays."""
     read = 0
-    tallied: dict[Key, Tally] = {}
-    subjects: dict[int, list[tuple[int, int]]] = {}
-    for start in range(day * SLOTS_A_DAY, (day + 1) * SLOTS_A_DAY, SLOTS_A_FETCH):
-        heard: dict[int, bytes] = defaultdict(bytes)
-        for track, listener in fetch(PLAYS, start, start + SLOTS_A_FETCH):
-            heard[track] += listeners.pack([listener])
+    expected: dict[Key, Counts] = {}
+    by_track: dict[int, list[Subject]] = {}
+    for start in range(day * SLOTS_PER_DAY, (day + 1) * SLOTS_PER_DAY, SLOTS_PER_FETCH):
+        played: dict[int, bytes] = defaultdict(bytes)
+        for track, listener in fetch(PLAYS, start, start + SLOTS_PER_FETCH):
+            played[track] += listeners.pack([listener])
             read += 1
-        if fresh := heard.keys() - subjects.keys():
-            subjects |= rollups.subjects_of(fresh)
-        for track, packed in heard.items():
-            for kind, subject in subjects.get(track, [(TRACK, track)]):
-                _tally(tallied, (day, kind, subject), packed)
-    return Held(daily.DAYS, _by_key(fetch(DAY, day)), tallied, read)
+        if fresh := played.keys() - by_track.keys():
+            by_track |= subjects.of_tracks(fresh)
+        for track, packed in played.items():
+            for subject in by_track.get(track, [Subject(TRACK, track)]):
+                _add(expected, (day, *subject), packed)
+    return Comparison(tables.DAILY, _by_key(fetch(DAY, day)), expected, read)
 
 
-def _tally(tallied: dict[Key, Tally], key: Key, packed: bytes) -> None:
-    plays, before = tallied.get(key, NONE)
+def _add(expected: dict[Key, Counts], key: Key, packed: bytes) -> None:
+    plays, before = expected.get(key, NONE)
     joined = before + packed
-    tallied[key] = plays + len(packed) // listeners.WIDTH, listeners.merge([joined]) if len(joined) > LARGE else joined
+    expected[key] = plays + len(packed) // listeners.WIDTH, listeners.merge([joined]) if len(joined) > LARGE else joined
 
 
-def _by_key(rows: Iterable[tuple[int, int, int, int, bytes]]) -> dict[Key, Tally]:
+def _by_key(rows: Iterable[tuple[int, int, int, int, bytes]]) -> dict[Key, Counts]:
     return {(a, b, c): (plays, packed) for a, b, c, plays, packed in rows}
 
 
-def of_block(block: int, kind: int, subject: int, end: int | None) -> Held:
-    """The rows of a block of the subjects from this one on, below the end; counted from days."""
-    mark = monthly.mark()
-    days = monthly.gather(block, kind, subject, end)
-    made = {(kind, each, block): tally for each, tally in days.items() if mark.passed(block, kind, each)}
-    return Held(daily.BLOCKS, _by_key(fetch(BLOCK, kind, subject, monthly.last(end), block)), made)
+def compare_month(month: int, kind: int, subject: int, end: int | None) -> Comparison:
+    """Compare the monthly rollups of the subjects from this one on, below the end, with their days."""
+    watermark = monthly.watermark()
+    counts = monthly.count(month, kind, subject, end)
+    expected = {(kind, each, month): some for each, some in counts.items() if watermark.rolled_up(month, kind, each)}
+    return Comparison(tables.MONTHLY, _by_key(fetch(MONTH, kind, subject, monthly.last(end), month)), expected)
 
 
-def of_stretch(stretch: int) -> Held:
-    """The rows of a stretch that are there, counted from days; it need not hold every subject."""
-    stored = _by_key(fetch(STRETCH, stretch))
-    days: dict[Key, list[Tally]] = defaultdict(list)
-    numbers = ", ".join(map(str, weekly.days_of(stretch)))
-    for kind, subject, plays, packed in fetch(OF_STRETCH.format(days=numbers), stretch):
-        days[kind, subject, stretch].append((plays, packed))
-    counted = {
-        key: (sum(plays for plays, _ in some), listeners.merge(packed for _, packed in some))
-        for key, some in days.items()
-    }
-    return Held(weekly.STRETCHES, stored, counted)
+def compare_week(week: int) -> Comparison:
+    """Compare the existing weekly rollups of a week with their days; not every subject has one."""
+    days = fetch(DAYS_OF_WEEK.format(days=", ".join(map(str, weekly.days_of(week)))), week)
+    expected = tables.add_up(((kind, subject, week), plays, packed) for kind, subject, plays, packed in days)
+    return Comparison(tables.WEEKLY, _by_key(fetch(WEEK, week)), expected)
 
 
-def of_totals() -> Held:
-    """The totals of tracks that differ from those of their days."""
-    stored, counted = {}, {}
-    for track, before, now in fetch(OF_TOTALS):
+def compare_totals() -> Comparison:
+    """Compare the all-time plays of tracks with their days; only those that differ are in the comparison."""
+    stored, expected = {}, {}
+    for track, before, now in fetch(WRONG_TOTALS):
         if before is not None:
             stored[track, 0, 0] = (before, b"")
         if now is not None:
-            counted[track, 0, 0] = (now, b"")
-    return Held(TOTALS, stored, counted)
+            expected[track, 0, 0] = (now, b"")
+    return Comparison(TOTALS, stored, expected)

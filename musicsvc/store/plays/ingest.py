@@ -1,43 +1,50 @@
-"""Plays in: a batch at a time, repeats harmless, each refusal with its reason (docs/plays.md)."""
+"""Ingestion of plays in batches: repeats are harmless, and each refusal has its reason."""
 
 from __future__ import annotations
 
 import hashlib
+from collections import defaultdict
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from musicsvc.clock import DAY, MINUTE, SECOND
+from musicsvc.clock import DAY, MINUTE
 from musicsvc.store.catalog import tracks
 from musicsvc.store.engine import dialect
-from musicsvc.store.plays.rollups import daily, listeners, monthly, subjects
+from musicsvc.store.plays import subjects
+from musicsvc.store.plays.periods import SLOT, SLOTS_PER_DAY
+from musicsvc.store.plays.rollups import listeners, monthly, tables, weekly
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from musicsvc.store.accounts.tokens import Identity
+    from musicsvc.store.plays.rollups.tables import Key
 
-SLOT = 30 * SECOND
 OLDEST = 400 * DAY
 AHEAD = 5 * MINUTE
 INSERT = """
     INSERT INTO play (slot, track_id, listener_id, client_key, played_at, duration_ms, reporter) {rows}
     ON CONFLICT DO NOTHING RETURNING track_id, slot, listener_id
 """
-KEY = itemgetter(0, 1, 2, 3, 4)  # of a row, its time at last: of two that are one play the earlier is kept
+ADD_TOTALS = """
+    INSERT INTO track_plays (track_id, plays) {rows}
+    ON CONFLICT (track_id) DO UPDATE SET plays = track_plays.plays + excluded.plays
+"""
+KEY = itemgetter(0, 1, 2, 3, 4)  # of a row; its time comes last, so that the earlier of two repeats is kept
 TYPES = ("bigint", "bigint", "bigint", "bytea", "bigint", "bigint", "bigint")
-FOLDED = 4  # subjects put into blocks for each new play, more than it is likely to bring
-FOLDED_AT_ONCE = 1000  # at most, some 25 ms
+ROLLED_UP_PER_PLAY = 4  # subjects, more than a new play is likely to bring
+ROLLED_UP_AT_ONCE = 1000  # subjects; takes about 25 ms
 WITHOUT_ID = b""
 UNKNOWN_TRACK = "There is no such track."
 FUTURE = "The time is more than 5 minutes in the future."
 TOO_OLD = "The time is more than 400 days ago; import older plays with: musicsvc import plays"
-PRUNED = "Plays of that day are not kept any more, so that a repeat could not be told."
+PRUNED = "Plays of that day have been deleted, so a repeat could not be recognized."
 FOR_OTHERS = "The account may not report for other listeners."
 
 
-class Heard(NamedTuple):
-    """A play as it was reported: `listener` an opaque name, None for the reporter; `played_at` an instant."""
+class ReportedPlay(NamedTuple):
+    """A play as reported: `listener` is an opaque name, None for the reporter."""
 
     track_id: int
     played_at: int
@@ -46,8 +53,8 @@ class Heard(NamedTuple):
     client_id: str | None = None
 
 
-class Row(NamedTuple):
-    """A play as it is stored; `client_key` is empty where the reporter gave no id."""
+class PlayRow(NamedTuple):
+    """A play as stored; `client_key` is empty where the reporter gave no id."""
 
     slot: int
     track: int
@@ -59,73 +66,92 @@ class Row(NamedTuple):
 
 
 @dataclass(slots=True)
-class Outcome:
-    """What became of a batch; `refused` holds the index in the batch and the reason."""
+class IngestOutcome:
+    """The result of a batch; `refused` holds the index in the batch and the reason."""
 
     accepted: int = 0
     repeated: int = 0
     refused: list[tuple[int, str]] = field(default_factory=list)
 
 
-def report(heard: Sequence[Heard], *, now: int, actor: Identity) -> Outcome:
-    """Take plays that an account reports, its own or, with the permission, others'."""
-    daily.lock()
-    outcome = Outcome()
-    unknown = tracks.missing({play.track_id for play in heard})
-    kept_from = monthly.mark().kept_from * DAY
-    sound: list[Heard] = []
-    for index, play in enumerate(heard):
-        if reason := _refusal(play, play.track_id in unknown, now, actor) or untimely(play.played_at, kept_from, now):
+def report(plays: Sequence[ReportedPlay], *, now: int, actor: Identity) -> IngestOutcome:
+    """Ingest plays that an account reports: its own, and with the permission those of others."""
+    tables.lock()
+    outcome = IngestOutcome()
+    unknown = tracks.missing({play.track_id for play in plays})
+    kept_from = monthly.watermark().kept_from * DAY
+    valid: list[ReportedPlay] = []
+    for index, play in enumerate(plays):
+        reason = UNKNOWN_TRACK if play.track_id in unknown else _refusal(play, now, actor)
+        if reason := reason or refuse_time(play.played_at, kept_from, now):
             outcome.refused.append((index, reason))
         else:
-            sound.append(play)
-    keys = {play.listener: _key(play, actor) for play in sound}
+            valid.append(play)
+    keys = {play.listener: _listener_key(play, actor) for play in valid}
     ids = listeners.ensure(keys.values())
-    rows = [_row(play, ids[keys[play.listener]], actor) for play in sound]
+    rows = [_row(play, ids[keys[play.listener]], actor) for play in valid]
     outcome.accepted = record(rows)
     outcome.repeated = len(rows) - outcome.accepted
-    fold(outcome.accepted)
+    roll_up(outcome.accepted)
     return outcome
 
 
-def fold(accepted: int) -> None:
-    """Make some of the blocks that are due, in proportion to the plays that came in."""
-    monthly.fold(min(FOLDED * accepted, FOLDED_AT_ONCE))
+def roll_up(accepted: int) -> None:
+    """Make some of the monthly rollups that are due, in proportion to the new plays."""
+    monthly.roll_up(min(ROLLED_UP_PER_PLAY * accepted, ROLLED_UP_AT_ONCE))
 
 
-def _refusal(play: Heard, unknown: bool, now: int, actor: Identity) -> str | None:  # noqa: FBT001 - a fact, no option
-    if unknown:
-        return UNKNOWN_TRACK
+def _refusal(play: ReportedPlay, now: int, actor: Identity) -> str | None:
     if play.listener is not None and not actor.reports_plays:
         return FOR_OTHERS
     return TOO_OLD if play.played_at < now - OLDEST else None
 
 
-def untimely(played_at: int, kept_from: int, now: int) -> str | None:
-    """Why a play of this time can never be taken, None where it can; plays are kept from `kept_from` on."""
+def refuse_time(played_at: int, kept_from: int, now: int) -> str | None:
+    """Return the reason why no play of this time is accepted, None where it is; plays are kept from `kept_from` on."""
     if played_at > now + AHEAD:
         return FUTURE
     return PRUNED if played_at < kept_from else None
 
 
-def _key(play: Heard, actor: Identity) -> str:
+def _listener_key(play: ReportedPlay, actor: Identity) -> str:
     return listeners.account_key(actor.user_id) if play.listener is None else listeners.opaque_key(play.listener)
 
 
-def _row(play: Heard, listener: int, actor: Identity) -> Row:
+def _row(play: ReportedPlay, listener: int, actor: Identity) -> PlayRow:
     key = WITHOUT_ID if play.client_id is None else client_key(f"account:{actor.user_id}", play.client_id)
-    return Row(play.played_at // SLOT, play.track_id, listener, key, play.played_at, play.duration_ms, actor.user_id)
+    slot = play.played_at // SLOT
+    return PlayRow(slot, play.track_id, listener, key, play.played_at, play.duration_ms, actor.user_id)
 
 
 def client_key(source: str, client_id: str) -> bytes:
-    """The 16 bytes that stand for a client's id within its source; a repeat has the same ones."""
+    """Return the 16 bytes that stand for a client's id within its source; a repeat has the same ones."""
     return hashlib.blake2b(f"{source}\x00{client_id}".encode(), digest_size=16).digest()
 
 
-def record(rows: Iterable[Row]) -> int:
-    """Store the plays that are new and count them; how many were new. Their tracks and listeners exist."""
-    daily.lock()
-    taken = dialect.insert_returning(INSERT, TYPES, sorted(rows, key=KEY))
-    if taken:
-        subjects.add(taken)
-    return len(taken)
+def record(rows: Iterable[PlayRow]) -> int:
+    """Store the plays that are new, add them to the rollups and return their number; tracks and listeners exist."""
+    tables.lock()
+    new = dialect.insert_returning(INSERT, TYPES, sorted(rows, key=KEY))
+    if new:
+        _add_to_rollups(new)
+    return len(new)
+
+
+def _add_to_rollups(plays: Iterable[tuple[int, ...]]) -> None:
+    """Add new plays, as (track, slot, listener), to the rollups of their tracks, albums and artists."""
+    played: dict[tuple[int, int], bytes] = {}
+    for track, slot, listener in plays:
+        key = slot // SLOTS_PER_DAY, track
+        played[key] = played.get(key, b"") + listener.to_bytes(listeners.WIDTH, "little")
+    by_track = subjects.of_tracks({track for _, track in played})
+    totals: dict[int, int] = defaultdict(int)
+    days: dict[Key, bytes] = defaultdict(bytes)
+    for (day, track), packed in played.items():
+        totals[track] += len(packed) // listeners.WIDTH
+        for kind, subject in by_track[track]:
+            days[day, kind, subject] += packed
+    tables.add(tables.DAILY, days)
+    monthly.add(days)
+    weekly.add(days)
+    dialect.insert_many(ADD_TOTALS, ("bigint", "bigint"), sorted(totals.items()))

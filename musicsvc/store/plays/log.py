@@ -1,4 +1,4 @@
-"""The plays themselves, which lie in the order of their time: read for one track by looking each half minute up."""
+"""Single plays of a track. The table is ordered by time, hence a track's plays are looked up slot by slot."""
 
 from __future__ import annotations
 
@@ -6,52 +6,53 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.store.engine import dialect
 from musicsvc.store.engine.sql import fetch
-from musicsvc.store.plays.rollups import days_reader, monthly
-from musicsvc.store.plays.rollups.subjects import SLOTS_A_DAY, TRACK
+from musicsvc.store.plays.periods import SLOTS_PER_DAY
+from musicsvc.store.plays.rollups import monthly
+from musicsvc.store.plays.subjects import TRACK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-OF_TRACK = """
+PLAYS = """
     SELECT p.played_at, l.key FROM play p JOIN listener l ON l.id = p.listener_id
     WHERE p.slot {slots} AND p.track_id = ?
     ORDER BY p.slot DESC, p.played_at DESC, p.listener_id, p.client_key
 """
-MADE = "SELECT block FROM play_block WHERE kind = ? AND subject = ? AND block < ? ORDER BY block DESC"
+DAYS = "SELECT day FROM play_day WHERE day IN ({days}) AND kind = ? AND subject = ? ORDER BY day DESC"
+MONTHS = "SELECT block FROM play_block WHERE kind = ? AND subject = ? AND block < ? ORDER BY block DESC"
 
 
-class Logged(NamedTuple):
-    """A play: when, and by whom (the listener's key)."""
+class LoggedPlay(NamedTuple):
+    """A play: its time, and the key of its listener."""
 
     played_at: int
     listener: str
 
 
-def newest(track: int, most: int) -> list[Logged]:
-    """The newest plays of a track, newest first."""
-    found: list[Logged] = []
+def newest(track: int, limit: int) -> list[LoggedPlay]:
+    """Return the newest plays of a track, newest first."""
+    found: list[LoggedPlay] = []
     for day in _days(track):
-        found += between(track, day * SLOTS_A_DAY, (day + 1) * SLOTS_A_DAY)
-        if len(found) >= most:
+        found += between(track, day * SLOTS_PER_DAY, (day + 1) * SLOTS_PER_DAY)
+        if len(found) >= limit:
             break
-    return found[:most]
+    return found[:limit]
 
 
-def between(track: int, first: int, end: int) -> list[Logged]:
-    """The plays of a track in these half minutes, newest first."""
+def between(track: int, first: int, end: int) -> list[LoggedPlay]:
+    """Return the plays of a track in these slots, newest first."""
     slots, values = dialect.in_list(range(first, end))
-    query = OF_TRACK.format(slots=slots)
-    return [Logged(*row) for row in fetch(query, values, track)]
+    return [LoggedPlay(*row) for row in fetch(PLAYS.format(slots=slots), values, track)]
 
 
 def _days(track: int) -> Iterator[int]:
-    """The days on which the track was played, newest first."""
-    mark = monthly.mark()
-    yield from _played(track, mark.day, days_reader.ALL_TIME)
-    made = MADE
-    for (block,) in fetch(made, TRACK, track, mark.block):
-        yield from _played(track, block * monthly.DAYS, (block + 1) * monthly.DAYS)
+    """Yield the days on which the track was played, newest first."""
+    watermark = monthly.watermark()
+    yield from _played(track, monthly.open_days(watermark))
+    for (month,) in fetch(MONTHS, TRACK, track, watermark.month):
+        yield from _played(track, monthly.days_of(month))
 
 
-def _played(track: int, first: int, end: int) -> list[int]:
-    return [day for day, _, _ in reversed(days_reader.days(TRACK, track, first, end))]
+def _played(track: int, days: range) -> list[int]:
+    numbers = ", ".join(map(str, days))
+    return [day for (day,) in fetch(DAYS.format(days=numbers), TRACK, track)] if days else []

@@ -1,28 +1,35 @@
-"""Windows of whole UTC days: the one place that says which days a period means (docs/insights.md, Days and windows)."""
+"""Windows of whole UTC days: the only place that defines the days of a period."""
 
 from __future__ import annotations
 
 from datetime import date, timedelta
 from typing import NamedTuple
 
-from musicsvc.clock import DAY
+from musicsvc.clock import DAY, SECOND
 
 EPOCH = date(1970, 1, 1)
+SLOT = 30 * SECOND
+SLOTS_PER_DAY = DAY // SLOT
 DAYS = {"7-days": 7, "30-days": 30, "90-days": 90, "1-year": 365}
 TIMEFRAMES = {"7d": "7-days", "30d": "30-days", "90d": "90-days", "1y": "1-year"}
 DEFAULT = "30-days"
 
 
 class Window(NamedTuple):
-    """The days `first` … `end - 1`, counted from 1970-01-01."""
+    """The days `first` to `end - 1`, counted from 1970-01-01."""
 
     name: str
     first: int
     end: int
 
     @property
+    def numbers(self) -> range:
+        """The days, by their numbers."""
+        return range(self.first, self.end)
+
+    @property
     def days(self) -> int:
-        """How many days it has."""
+        """The number of days."""
         return self.end - self.first
 
     @property
@@ -32,30 +39,26 @@ class Window(NamedTuple):
 
     @property
     def starts(self) -> int:
-        """The instant at which it begins."""
+        """The first instant."""
         return self.first * DAY
 
     @property
     def ends(self) -> int:
-        """The instant just after it."""
+        """The first instant after the window."""
         return self.end * DAY
-
-    def holds(self, day: int) -> bool:
-        """Whether the day is one of its days."""
-        return self.first <= day < self.end
 
 
 def window(period: str, now: int) -> Window:
-    """The window of a period such as `30-days` at this instant: today and the days before it."""
+    """Return the window of a period such as `30-days` at this instant: today and the days before it."""
     end = day_of(now) + 1
     return Window(period, end - DAYS[period], end)
 
 
 def day_of(instant: int) -> int:
-    """The UTC day of an instant, counted from 1970-01-01."""
+    """Return the UTC day of an instant, counted from 1970-01-01."""
     return instant // DAY
 
 
 def to_date(day: int) -> date:
-    """The day as a date."""
+    """Return the day as a date."""
     return EPOCH + timedelta(days=day)

@@ -1,4 +1,4 @@
-"""Old plays are deleted, what they were counted in stays (setting `plays.keep_days`)."""
+"""Deletion of old plays, which keeps all rollups (setting `plays.keep_days`)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from musicsvc.store.engine.sql import fetch, run
-from musicsvc.store.plays.periods import day_of
-from musicsvc.store.plays.rollups import daily
-from musicsvc.store.plays.rollups.subjects import SLOTS_A_DAY
+from musicsvc.store.plays.periods import SLOTS_PER_DAY, day_of
+from musicsvc.store.plays.rollups import tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,30 +17,30 @@ if TYPE_CHECKING:
 OLDEST = "SELECT min(slot) FROM play"
 
 
-def prune(store: Store, keep_days: int, *, now: int, told: Callable[[int, int], None]) -> tuple[int, int]:
-    """Delete the plays before the last so many days; how many went, and the first day that is kept.
+def prune(store: Store, keep_days: int, *, now: int, on_progress: Callable[[int, int], None]) -> tuple[int, int]:
+    """Delete the plays before the last `keep_days` days; return their number and the first day that is kept.
 
-    `told` hears how many days of how many are through.
+    `on_progress` gets the number of days done and of all days.
     """
     first = day_of(now) - keep_days
     oldest = store.write(partial(_begin, first)).result()
-    gone = 0
+    deleted = 0
     for day in range(oldest, first):
-        gone += store.write(partial(_delete, day)).result()
-        told(day + 1 - oldest, first - oldest)
-    return gone, first
+        deleted += store.write(partial(_delete, day)).result()
+        on_progress(day + 1 - oldest, first - oldest)
+    return deleted, first
 
 
 def _begin(first: int) -> int:
-    """Note what is kept, before anything goes, so that no repeat of a deleted play is taken; the oldest day."""
-    daily.lock()
+    """Store the first day that is kept, so that repeats of deleted plays are refused; return the oldest day."""
+    tables.lock()
     run("UPDATE play_mark SET kept_from = ? WHERE kept_from < ?", first, first)
     ((slot,),) = fetch(OLDEST)
-    return first if slot is None else int(slot) // SLOTS_A_DAY
+    return first if slot is None else int(slot) // SLOTS_PER_DAY
 
 
 def _delete(day: int) -> int:
-    span = day * SLOTS_A_DAY, (day + 1) * SLOTS_A_DAY
-    ((count,),) = fetch("SELECT count(*) FROM play WHERE slot >= ? AND slot < ?", *span)
-    run("DELETE FROM play WHERE slot >= ? AND slot < ?", *span)
+    slots = day * SLOTS_PER_DAY, (day + 1) * SLOTS_PER_DAY
+    ((count,),) = fetch("SELECT count(*) FROM play WHERE slot >= ? AND slot < ?", *slots)
+    run("DELETE FROM play WHERE slot >= ? AND slot < ?", *slots)
     return int(count)

@@ -1,7 +1,4 @@
-"""Everything that is kept up from plays, counted anew from the plays themselves and held against it, piece by piece.
-
-Days are counted from the plays, then blocks, stretches and the tracks' totals from the days.
-"""
+"""Verification and repair of rollups: days are counted from single plays, then weeks, months and totals from days."""
 
 from __future__ import annotations
 
@@ -10,29 +7,31 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from musicsvc.store.engine.sql import fetch
-from musicsvc.store.plays.expected import Held, of_block, of_day, of_stretch, of_totals
-from musicsvc.store.plays.rollups import daily, monthly, subjects
-from musicsvc.store.plays.rollups.subjects import SLOTS_A_DAY
+from musicsvc.store.plays.expected import Comparison, compare_day, compare_month, compare_totals, compare_week
+from musicsvc.store.plays.periods import SLOTS_PER_DAY
+from musicsvc.store.plays.rollups import monthly, tables
+from musicsvc.store.plays.subjects import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from musicsvc.store.engine.store import Store
 
-Piece: TypeAlias = "Callable[[], Held]"
+Compare: TypeAlias = "Callable[[], Comparison]"
 SHOWN = 100
-SUBJECTS_A_PIECE = 2000
-SPAN = """
+SUBJECTS_PER_BATCH = 2000
+SPAN = f"""
     SELECT min(day), max(day) FROM (
-        SELECT min(slot) / 2880 AS day FROM play WHERE slot >= ? UNION ALL SELECT max(slot) / 2880 FROM play
+        SELECT min(slot) / {SLOTS_PER_DAY} AS day FROM play WHERE slot >= ?
+        UNION ALL SELECT max(slot) / {SLOTS_PER_DAY} FROM play
         UNION ALL SELECT min(day) FROM play_day WHERE day >= ? UNION ALL SELECT max(day) FROM play_day
     ) AS days
-"""
-STRETCHES = "SELECT DISTINCT stretch FROM play_stretch ORDER BY stretch"
+"""  # noqa: S608 - a constant
+WEEKS = "SELECT DISTINCT stretch FROM play_stretch ORDER BY stretch"
 
 
 class Difference(NamedTuple):
-    """A row that says something else than the plays; (plays, listeners) as they are stored and as they were counted."""
+    """A row that differs from the plays: (plays, listeners) as stored and as counted."""
 
     row: str
     stored: tuple[int, int]
@@ -40,8 +39,8 @@ class Difference(NamedTuple):
 
 
 @dataclass(slots=True)
-class Report:
-    """What was counted. `differences` are the first hundred; plays before the day `kept_from` are there no more."""
+class VerifyReport:
+    """The result of a verification: the first hundred differences; single plays exist from the day `kept_from` on."""
 
     kept_from: int = 0
     days: int = 0
@@ -51,63 +50,65 @@ class Report:
     differences: list[Difference] = field(default_factory=list)
 
 
-def run(store: Store, *, check: bool, told: Callable[[int, int], None]) -> Report:
-    """Count everything anew; unless `check`, what differs is put right. `told` hears how many days of how many are."""
-    report = Report(kept_from=store.read(lambda: monthly.mark().kept_from).result())
+def run(store: Store, *, check: bool, on_progress: Callable[[int, int], None]) -> VerifyReport:
+    """Compare all rollups with the plays and repair what differs, unless `check`.
+
+    `on_progress` gets the number of days done and of all days.
+    """
+    report = VerifyReport(kept_from=store.read(lambda: monthly.watermark().kept_from).result())
     first, end = store.read(partial(_span, report.kept_from)).result()
     day = first
     while day < end:
-        report.plays += _hold(store, partial(of_day, day), report, check=check)
+        report.plays += _verify(store, partial(compare_day, day), report, check=check)
         report.days += 1
-        told(day + 1 - first, end - first)
+        on_progress(day + 1 - first, end - first)
         day = max(day + 1, store.read(partial(_span, day + 1)).result()[0])
-    for piece in _others(store):
-        _hold(store, piece, report, check=check)
+    for compare in _from_days(store):
+        _verify(store, compare, report, check=check)
     return report
 
 
 def _span(day: int) -> tuple[int, int]:
-    """The first day that has anything from this one on, and the day after the last."""
-    ((first, last),) = fetch(SPAN, day * SLOTS_A_DAY, day)
+    """Return the first day with any rows from this one on, and the day after the last."""
+    ((first, last),) = fetch(SPAN, day * SLOTS_PER_DAY, day)
     return (day, day) if last is None or last < day else (int(first), int(last) + 1)
 
 
-def _blocks() -> range:
-    """The blocks that are made, or being made."""
-    return range(_span(0)[0] // monthly.DAYS, monthly.mark().block + 1)
+def _months() -> range:
+    """Return the months that are or are being rolled up."""
+    return range(_span(0)[0] // monthly.DAYS, monthly.watermark().month + 1)
 
 
-def _others(store: Store) -> Iterator[Piece]:
-    """What is made of days, once these are right."""
-    for block in store.read(_blocks).result():
-        for kind in (subjects.TRACK, subjects.ALBUM, subjects.ARTIST):
+def _from_days(store: Store) -> Iterator[Compare]:
+    """Yield the comparisons with daily rollups, once these are right."""
+    for month in store.read(_months).result():
+        for kind in KINDS.values():
             first: int | None = 0
             while first is not None:
-                end = store.read(partial(monthly.bound, block, kind, first, SUBJECTS_A_PIECE)).result()
-                yield partial(of_block, block, kind, first, end)
+                end = store.read(partial(monthly.batch_end, month, kind, first, SUBJECTS_PER_BATCH)).result()
+                yield partial(compare_month, month, kind, first, end)
                 first = end
-    for (stretch,) in store.read(partial(fetch, STRETCHES)).result():
-        yield partial(of_stretch, stretch)
-    yield of_totals
+    for (week,) in store.read(partial(fetch, WEEKS)).result():
+        yield partial(compare_week, week)
+    yield compare_totals
 
 
-def _hold(store: Store, piece: Piece, report: Report, *, check: bool) -> int:
-    """Hold the piece against what is stored, and put it right; how many plays were read for it."""
-    held = store.read(piece).result()
-    wrong = held.differing()
-    report.rows += len(held.counted.keys() | held.stored.keys())
+def _verify(store: Store, compare: Compare, report: VerifyReport, *, check: bool) -> int:
+    """Compare a part, report and repair its differences; return the number of single plays that were read."""
+    found = store.read(compare).result()
+    wrong = found.differing()
+    report.rows += len(found.expected.keys() | found.stored.keys())
     report.differing += len(wrong)
     room = SHOWN - len(report.differences)
-    report.differences += [Difference(held.name(key), *held.sizes(key)) for key in wrong[:room]]
+    report.differences += [Difference(found.name(key), *found.sizes(key)) for key in wrong[:room]]
     if wrong and not check:
-        store.write(partial(_mend, piece)).result()
-    return held.plays
+        store.write(partial(_repair, compare)).result()
+    return found.plays
 
 
-def _mend(piece: Piece) -> None:
-    """Write what was counted, and prove it equal."""
-    daily.lock()
-    held = piece()
-    held.write(held.differing())
-    if piece().differing():
-        raise RuntimeError("what was written is not what was counted")
+def _repair(compare: Compare) -> None:
+    tables.lock()
+    found = compare()
+    found.repair(found.differing())
+    if compare().differing():
+        raise RuntimeError("Rollups still differ from their plays after the repair.")

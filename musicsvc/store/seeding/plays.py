@@ -38,7 +38,7 @@ def load(*, now: int) -> int:
     )
 
 
-def _day(at: int, track: int, day: int, audience: Sequence[int]) -> Iterator[ingest.Row]:
+def _day(at: int, track: int, day: int, audience: Sequence[int]) -> Iterator[ingest.PlayRow]:
     """The plays of one track on a day: more at weekends, in waves, by listeners of whom some come back often."""
     chance = random.Random(f"{at} {day}")  # noqa: S311 - the same plays every time
     mood = 1 + 0.4 * (day % 7 in WEEKEND) + 0.25 * math.sin(day / 23 + at) + 0.3 * math.sin(day / 90)
@@ -46,4 +46,4 @@ def _day(at: int, track: int, day: int, audience: Sequence[int]) -> Iterator[ing
     for _ in range(int(wanted) + (chance.random() < wanted % 1)):
         listener = audience[int(len(audience) * chance.random() ** 2)]
         played_at = day * DAY + chance.randrange(86_400) * SECOND
-        yield ingest.Row(played_at // ingest.SLOT, track, listener, ingest.WITHOUT_ID, played_at, None, 0)
+        yield ingest.PlayRow(played_at // periods.SLOT, track, listener, ingest.WITHOUT_ID, played_at, None, 0)

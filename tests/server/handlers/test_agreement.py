@@ -83,7 +83,7 @@ def made(store: Store, clock: MovableClock) -> Catalog:
         other, made = catalog(now), catalog(now)
         made.hear(some(made))
         other.hear(some(other))
-        while monthly.fold(100):
+        while monthly.roll_up(100):
             pass
         made.hear(some(made))
         made.give(
@@ -206,7 +206,7 @@ async def test_a_manager_of_one_artist_is_told_the_artists_figures(
     for period, timeframe in TIMEFRAMES.items():
         for artist in made.artists:
             days = window(period, clock.now())
-            found = store.read(partial(overview.of, Scope(artist=artist), days)).result()
+            found = store.read(partial(overview.build, Scope(artist=artist), days)).result()
             told = shapes.report(found, clock.now(), charts=timeframe)
             endpoint = await data(ask, f"artists/{artist}?period={period}")
             assert Figures.of(told["summary"]) == Figures.of(endpoint)

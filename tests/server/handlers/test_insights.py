@@ -44,7 +44,7 @@ def made(store: Store, clock: MovableClock) -> Catalog:
     def fill() -> Catalog:
         made = catalog(now)
         made.hear([(made.tracks[track], at, name) for track, at, name in heard[:1000]])
-        while monthly.fold(100):
+        while monthly.roll_up(100):
             pass
         made.hear([(made.tracks[track], at, name) for track, at, name in heard[1000:]])
         made.give(*([(made.tracks[track], at) for track, at in some] for some in given))

@@ -12,7 +12,8 @@ from musicsvc.server.routes.paths import INSIGHTS
 from musicsvc.store.accounts import tokens, users
 from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist
 from musicsvc.store.plays import ingest
-from musicsvc.store.plays.ingest import SLOT, WITHOUT_ID, Row
+from musicsvc.store.plays.ingest import WITHOUT_ID, PlayRow
+from musicsvc.store.plays.periods import SLOT
 from musicsvc.store.plays.rollups import listeners
 from tests.support.playlist_world import CheckedClient
 
@@ -36,7 +37,7 @@ def played(text: str, now: int) -> str:
         TrackArtist.create(track=number, artist=1, position=0)
     ids = listeners.ensure([name for _, _, name in PLAYED.findall(text)])
     ingest.record(
-        Row(parse(f"{at}Z") // SLOT, int(track), ids[name], WITHOUT_ID, parse(f"{at}Z"), None, 0)
+        PlayRow(parse(f"{at}Z") // SLOT, int(track), ids[name], WITHOUT_ID, parse(f"{at}Z"), None, 0)
         for at, track, name in PLAYED.findall(text)
     )
     return tokens.create(user, "test", now=now)[1]

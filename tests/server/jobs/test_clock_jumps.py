@@ -138,5 +138,5 @@ async def test_plays_and_their_windows_hold_on_either_side_of_a_jump(
     fresh = store.write(lambda: tokens.create(users.get(made.manager.user_id), "fresh", now=clock.now())[1]).result()
     async with running(store, clock) as client:
         assert await report(client.holding(made.token if jump < 0 else fresh), "after") == (1, 2)
-    report_after = verify.run(store, check=True, told=lambda *_: None)
+    report_after = verify.run(store, check=True, on_progress=lambda *_: None)
     assert report_after.differing == 0

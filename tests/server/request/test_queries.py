@@ -137,8 +137,8 @@ def add_owner(world: World, rows: int) -> dict[str, Any]:
             made.append(
                 tracks.create(values, credit, genre=f"Genre {album}", words=words, now=world.now, actor=owner).id
             )
-    heard = [ingest.Heard(track, world.now) for track in made]
-    heard += [ingest.Heard(made[0], world.now - each * MINUTE) for each in range(rows)]
+    heard = [ingest.ReportedPlay(track, world.now) for track in made]
+    heard += [ingest.ReportedPlay(made[0], world.now - each * MINUTE) for each in range(rows)]
     ingest.report(heard, now=world.now, actor=owner)
     notifications.choose(owner.user_id, [(f"n{each}", {"email": True}) for each in range(rows)])
     collection = collections.create("All", None, made, now=world.now, actor=owner).id

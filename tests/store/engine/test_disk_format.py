@@ -10,7 +10,8 @@ from musicsvc.store.engine.store import Store
 from musicsvc.store.engine.url import path_of
 from musicsvc.store.models import Play, PlayBlock, PlayDay
 from musicsvc.store.plays import ingest
-from musicsvc.store.plays.ingest import SLOT, WITHOUT_ID, Row
+from musicsvc.store.plays.ingest import WITHOUT_ID, PlayRow
+from musicsvc.store.plays.periods import SLOT
 from musicsvc.store.plays.rollups import listeners, monthly
 from tests.store.plays.test_ingest import world
 from tests.support import databases
@@ -30,12 +31,12 @@ def test_a_file_says_what_it_is(template: databases.Template, store: Store) -> N
 def test_plays_lie_by_half_minutes_days_and_blocks_of_32_days(store: Store) -> None:
     def play(at: int) -> None:
         (listener,) = listeners.ensure(["opaque:1"]).values()
-        ingest.record([Row(at // SLOT, 1, listener, WITHOUT_ID, at, None, 0)])
+        ingest.record([PlayRow(at // SLOT, 1, listener, WITHOUT_ID, at, None, 0)])
 
     store.write(world).result()
     for at in (NOON, NOON - 70 * DAY):
         store.write(partial(play, at)).result()
-    while store.write(lambda: monthly.fold(100)).result():
+    while store.write(lambda: monthly.roll_up(100)).result():
         pass
 
     def kept() -> tuple[set[int], set[int], set[int]]:

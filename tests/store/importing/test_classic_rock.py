@@ -15,11 +15,10 @@ from musicsvc.store.importing import histories
 from musicsvc.store.importing import plays as importing
 from musicsvc.store.models import Artist, Track, TrackArtist
 from musicsvc.store.plays import periods, verify
-from musicsvc.store.plays.rollups import days_reader
-from musicsvc.store.plays.rollups import reader as plays_reader
-from musicsvc.store.plays.rollups.reader import Subject
-from musicsvc.store.plays.rollups.subjects import ARTIST, TRACK
+from musicsvc.store.plays.rollups.reader import PlayStats
+from musicsvc.store.plays.subjects import ARTIST, TRACK, Subject
 from tests.conftest import NOW
+from tests.support import play_counts
 
 PAIRS = ("song=track", "callsign=listener", "time=played_at", "unique_id=client_id")
 AGREEING = 2220
@@ -59,8 +58,8 @@ def test_plays_and_listeners_are_those_that_were_published(store: Store, shared_
         stations[row["song"].strip(), row["artist"].strip()].add(row["callsign"])
     tracks = songs(store)
 
-    def heard() -> dict[Song, days_reader.Heard]:
-        return {song: days_reader.all_time(TRACK, track) for song, track in tracks.items()}
+    def heard() -> dict[Song, PlayStats]:
+        return {song: play_counts.all_time(TRACK, track) for song, track in tracks.items()}
 
     found = store.read(heard).result()
     assert {song: (each.plays, len(each.listeners)) for song, each in found.items()} == {
@@ -76,7 +75,7 @@ def test_plays_and_listeners_are_those_that_were_published(store: Store, shared_
     for row in agreeing:
         assert sum(found[song].plays for song in spelled[row["COMBINED"]]) == int(row["PlayCount"])
     _artists_are_unions(store, rows)
-    assert verify.run(store, check=True, told=lambda _done, _total: None).differing == 0
+    assert verify.run(store, check=True, on_progress=lambda _done, _total: None).differing == 0
 
 
 def _artists_are_unions(store: Store, rows: list[dict[str, str]]) -> None:
@@ -87,10 +86,10 @@ def _artists_are_unions(store: Store, rows: list[dict[str, str]]) -> None:
 
     def read() -> dict[str, tuple[int, int]]:
         ids = dict(Artist.select(Artist.name, Artist.id).tuples().iterator())
-        heard = {name: plays_reader.over(Subject(ARTIST, ids[name]), window)[0] for name, _ in most}
+        heard = {name: play_counts.in_windows(Subject(ARTIST, ids[name]), window)[0] for name, _ in most}
         return {name: (each.plays, len(each.listeners)) for name, each in heard.items()}
 
-    within = [row for row in rows if window.holds(int(row["time"]) * SECOND // DAY)]
+    within = [row for row in rows if int(row["time"]) * SECOND // DAY in window.numbers]
     assert store.read(read).result() == {
         name: (
             sum(row["artist"].strip() == name for row in within),

@@ -23,9 +23,9 @@ from musicsvc.store.importing.seen_keys import Seen
 from musicsvc.store.importing.summary import Summary
 from musicsvc.store.models import Album, Artist, Listener, Play, Track, TrackArtist
 from musicsvc.store.plays import ingest, retention, verify
-from musicsvc.store.plays.rollups import days_reader
-from musicsvc.store.plays.rollups.subjects import ARTIST, TRACK
+from musicsvc.store.plays.subjects import ARTIST, TRACK
 from tests.conftest import NOW
+from tests.support import play_counts
 from tests.support.refused_rows import reasons
 
 Rows = Sequence[Mapping[str, object]]
@@ -154,14 +154,14 @@ def test_plays_of_any_age_are_counted_on_the_day_they_were_played(store: Store, 
     day = (NOW - old) // DAY
 
     def read() -> list[int]:
-        spans = ((day, day + 1), (0, 1), (NOW // DAY, NOW // DAY + 1), (0, days_reader.ALL_TIME))
-        return [days_reader.over(TRACK, 1, *span).plays for span in spans]
+        spans = ((day, day + 1), (0, 1), (NOW // DAY, NOW // DAY + 1), (0, play_counts.ALL_TIME))
+        return [play_counts.over(TRACK, 1, *span).plays for span in spans]
 
     assert store.read(read).result() == [1, 1, 1, 3]
 
 
 def test_plays_before_what_is_kept_are_refused(store: Store, imported: Import) -> None:
-    retention.prune(store, 10, now=NOW, told=lambda _done, _total: None)
+    retention.prune(store, 10, now=NOW, on_progress=lambda _done, _total: None)
     kept = (NOW // DAY - 10) * 86400
     summary = imported([row(played_at=kept - 20 * 86400), row(played_at=kept - 1), row(played_at=kept), row()])
     assert reasons(summary) == [(1, ingest.PRUNED), (2, ingest.PRUNED)]
@@ -389,8 +389,8 @@ def test_whatever_is_imported_a_recount_finds_it_all(store: Store, imported: Imp
     done = imported(rows)
     assert foretold.counts == done.counts
     assert tally(imported(rows))[0] == 0
-    report = verify.run(store, check=True, told=lambda _done, _total: None)
+    report = verify.run(store, check=True, on_progress=lambda _done, _total: None)
     assert (report.differing, report.plays) == (0, len(kept(store)))
-    assert store.read(lambda: days_reader.all_time(ARTIST, 3).plays).result() == sum(
+    assert store.read(lambda: play_counts.all_time(ARTIST, 3).plays).result() == sum(
         track in {2, 3, 4} for track, _, _ in kept(store)
     )

@@ -15,7 +15,7 @@ from musicsvc.store.insights.export_rows import KINDS, Row
 from musicsvc.store.insights.scopes import Scope
 from musicsvc.store.plays.periods import Window, to_date, window
 from musicsvc.store.plays.rollups import monthly
-from musicsvc.store.plays.rollups.reader import Subject
+from musicsvc.store.plays.subjects import Subject
 from tests.support.listening_world import SLOT, Catalog, catalog
 from tests.support.query_count import queries
 
@@ -36,7 +36,7 @@ def made(store: Store, clock: MovableClock) -> Catalog:
         for _ in range(2):
             for each in (made, other):
                 each.hear(_heard(each, chance, now))
-            while monthly.fold(100):
+            while monthly.roll_up(100):
                 pass
         given = [[(made.tracks[chance.randrange(4)], now - chance.randrange(90) * DAY) for _ in range(9)] for _ in "lr"]
         made.give(*given)
@@ -95,7 +95,7 @@ def test_daily_rows_are_the_points_of_the_charts(store: Store, clock: MovableClo
     rows = store.read(lambda: list(export_rows.daily(Scope(made.manager.user_id), days))).result()
     expected = []
     for number, track in enumerate(made.tracks):
-        points = store.read(partial(charts.of, Subject(1, track), days)).result().points
+        points = store.read(partial(charts.build, Subject(1, track), days)).result().points
         expected += [
             (to_date(day).isoformat(), track, f"Track {number}", point.plays, point.listeners)
             for day, point in enumerate(points, days.first)

@@ -17,10 +17,10 @@ from musicsvc.store.insights import charts, collaborations
 from musicsvc.store.insights import figures as insight_figures
 from musicsvc.store.models import Artist, Track
 from musicsvc.store.plays import periods
-from musicsvc.store.plays.rollups import monthly, reader
-from musicsvc.store.plays.rollups.reader import Subject
-from musicsvc.store.plays.rollups.subjects import ALBUM, ARTIST, KINDS, TRACK
+from musicsvc.store.plays.rollups import monthly
+from musicsvc.store.plays.subjects import ALBUM, ARTIST, KINDS, TRACK, Subject
 from tests.conftest import NOW
+from tests.support import play_counts
 from tests.support.listening_world import SLOT, TRACKS, Catalog, catalog
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def filled(store: Store, heard: list[list[tuple[int, int, str]]], folded: int = 
 
 def fold(store: Store) -> None:
     """Make all blocks that are due."""
-    while store.write(partial(monthly.fold, 1000)).result():
+    while store.write(partial(monthly.roll_up, 1000)).result():
         pass
 
 
@@ -108,7 +108,7 @@ def test_an_audience_is_no_less_than_its_largest_part_and_no_more_than_all_parts
     for subject in (Subject(ARTIST, made.artists[0]), Subject(ALBUM, made.albums[0]), Subject(TRACK, made.tracks[0])):
         for period in periods.DAYS:
             window = periods.window(period, NOW)
-            chart = store.read(partial(charts.of, subject, window)).result()
+            chart = store.read(partial(charts.build, subject, window)).result()
             figures = store.read(partial(insight_figures.figures, subject, window)).result()
             parts = [point.listeners for point in chart.points]
             assert max(parts) <= chart.totals.listeners <= sum(parts)
@@ -133,7 +133,7 @@ def test_what_a_window_leaves_at_midnight_is_in_the_window_before(store: Store, 
     for period in periods.DAYS:
         window = periods.window(period, later)
         within, before, ever = store.read(
-            partial(reader.over, Subject(ARTIST, made.artists[1]), window, window.before)
+            partial(play_counts.in_windows, Subject(ARTIST, made.artists[1]), window, window.before)
         ).result()
         expected = made.past.figures("artist", made.artists[1], period, later)
         assert (within.plays, len(within.listeners)) == tuple(
@@ -149,7 +149,7 @@ def test_collaborations_are_those_counted_by_hand(store: Store, heard: list[Any]
     made = filled(store, [heard])
 
     for artist in made.artists:
-        found = store.read(partial(collaborations.of, artist)).result()
+        found = store.read(partial(collaborations.load, artist)).result()
         total, partners, tracks = made.past.collaborations(artist)
         assert found.total == total
         assert [(each.id, each.tracks, each.plays) for each in found.collaborators] == partners

@@ -18,10 +18,11 @@ from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Album, Artist, Listener, PlayDay, Track, TrackArtist, TrackPlays
 from musicsvc.store.plays import ingest, verify
-from musicsvc.store.plays.ingest import Heard
-from musicsvc.store.plays.rollups import days_reader, monthly
-from musicsvc.store.plays.rollups.subjects import ALBUM, ARTIST, TRACK
+from musicsvc.store.plays.ingest import ReportedPlay
+from musicsvc.store.plays.rollups import monthly
+from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
 from tests.conftest import NOW
+from tests.support import play_counts
 
 TODAY = NOW // DAY
 # The kind and id of each subject, and its tracks.
@@ -37,7 +38,7 @@ PLAYED = (0, 1, 2, 31, 40, 70)  # days ago
 SPANS = [
     *((TODAY - back, TODAY + 1 - back) for back in PLAYED),
     (TODAY - 79, TODAY + 1),
-    (0, days_reader.ALL_TIME),
+    (0, play_counts.ALL_TIME),
 ]
 
 
@@ -68,7 +69,7 @@ def reporter(store: Store) -> Identity:
     return store.write(lambda: account(reports_plays=True)).result()
 
 
-def report(store: Store, heard: Sequence[Heard], actor: Identity, now: int = NOW) -> ingest.Outcome:
+def report(store: Store, heard: Sequence[ReportedPlay], actor: Identity, now: int = NOW) -> ingest.IngestOutcome:
     return store.write(lambda: ingest.report(heard, now=now, actor=actor)).result()
 
 
@@ -77,7 +78,7 @@ def read_figures() -> dict[Any, tuple[int, list[int]]]:
     found = {}
     for kind, subject, _ in SUBJECTS:
         for first, end in SPANS:
-            heard = days_reader.over(kind, subject, first, end)
+            heard = play_counts.over(kind, subject, first, end)
             found[kind, subject, first, end] = (heard.plays, sorted(heard.listeners))
     return found
 
@@ -87,9 +88,15 @@ def figures(store: Store) -> dict[Any, tuple[int, list[int]]]:
 
 
 def test_plays_count_for_the_track_its_album_and_each_of_its_artists(store: Store, reporter: Identity) -> None:
-    heard = [Heard(1, NOW, "a"), Heard(2, NOW, "a"), Heard(2, NOW - DAY, "b"), Heard(3, NOW, "a"), Heard(3, NOW, None)]
-    assert report(store, heard, reporter) == ingest.Outcome(accepted=5)
-    today, ever = (TODAY, TODAY + 1), (0, days_reader.ALL_TIME)
+    heard = [
+        ReportedPlay(1, NOW, "a"),
+        ReportedPlay(2, NOW, "a"),
+        ReportedPlay(2, NOW - DAY, "b"),
+        ReportedPlay(3, NOW, "a"),
+        ReportedPlay(3, NOW, None),
+    ]
+    assert report(store, heard, reporter) == ingest.IngestOutcome(accepted=5)
+    today, ever = (TODAY, TODAY + 1), (0, play_counts.ALL_TIME)
     found = {key: (count, len(people)) for key, (count, people) in figures(store).items() if key[2:] in {today, ever}}
     assert found == {
         (TRACK, 1, *today): (1, 1),
@@ -112,12 +119,12 @@ def test_plays_count_for_the_track_its_album_and_each_of_its_artists(store: Stor
 def test_each_refusal_has_its_reason_and_the_rest_goes_in(store: Store, reporter: Identity) -> None:
     alone = store.write(lambda: account(reports_plays=False, email="bob@label.test")).result()
     heard = [
-        Heard(9, NOW),
-        Heard(1, NOW, "somebody"),
-        Heard(1, NOW + 5 * MINUTE),
-        Heard(1, NOW + 5 * MINUTE + 1),
-        Heard(1, NOW - 400 * DAY),
-        Heard(1, NOW - 400 * DAY - 1),
+        ReportedPlay(9, NOW),
+        ReportedPlay(1, NOW, "somebody"),
+        ReportedPlay(1, NOW + 5 * MINUTE),
+        ReportedPlay(1, NOW + 5 * MINUTE + 1),
+        ReportedPlay(1, NOW - 400 * DAY),
+        ReportedPlay(1, NOW - 400 * DAY - 1),
     ]
     outcome = report(store, heard, alone)
     assert (outcome.accepted, outcome.repeated) == (2, 0)
@@ -131,7 +138,12 @@ def test_each_refusal_has_its_reason_and_the_rest_goes_in(store: Store, reporter
 
 
 def test_an_accounts_own_key_cannot_be_spelled(store: Store, reporter: Identity) -> None:
-    own = [Heard(1, NOW), Heard(1, NOW, f"account:{reporter.user_id}"), Heard(1, NOW, "opaque:x"), Heard(1, NOW, "x")]
+    own = [
+        ReportedPlay(1, NOW),
+        ReportedPlay(1, NOW, f"account:{reporter.user_id}"),
+        ReportedPlay(1, NOW, "opaque:x"),
+        ReportedPlay(1, NOW, "x"),
+    ]
     assert report(store, own, reporter).accepted == 4
     keys = store.read(lambda: {row.key for row in Listener.select()}).result()
     mine = f"account:{reporter.user_id}"
@@ -140,33 +152,37 @@ def test_an_accounts_own_key_cannot_be_spelled(store: Store, reporter: Identity)
 
 def test_a_day_ends_at_midnight_utc(store: Store, reporter: Identity) -> None:
     midnight = TODAY * DAY
-    report(store, [Heard(1, midnight - 1, "a"), Heard(1, midnight, "a")], reporter)
+    report(store, [ReportedPlay(1, midnight - 1, "a"), ReportedPlay(1, midnight, "a")], reporter)
     found = figures(store)
     assert (found[TRACK, 1, TODAY - 1, TODAY][0], found[TRACK, 1, TODAY, TODAY + 1][0]) == (1, 1)
-    assert found[TRACK, 1, 0, days_reader.ALL_TIME] == (2, [1])
+    assert found[TRACK, 1, 0, play_counts.ALL_TIME] == (2, [1])
 
 
 @pytest.mark.parametrize("name", ["a", None])
 def test_without_a_clients_id_half_a_minute_holds_one_play(store: Store, reporter: Identity, name: str | None) -> None:
     slot = NOW - NOW % (30 * SECOND)
-    first = [Heard(1, slot, name), Heard(1, slot + 30 * SECOND - 1, name), Heard(1, slot + 30 * SECOND, name)]
+    first = [
+        ReportedPlay(1, slot, name),
+        ReportedPlay(1, slot + 30 * SECOND - 1, name),
+        ReportedPlay(1, slot + 30 * SECOND, name),
+    ]
     outcome = report(store, first, reporter)
     assert (outcome.accepted, outcome.repeated) == (2, 1)
-    assert report(store, [Heard(2, slot, name), Heard(1, slot, "b")], reporter).accepted == 2
+    assert report(store, [ReportedPlay(2, slot, name), ReportedPlay(1, slot, "b")], reporter).accepted == 2
 
 
 def test_a_clients_id_makes_a_play_and_its_repeat_once_for_each_account(store: Store, reporter: Identity) -> None:
     other = store.write(lambda: account(reports_plays=True, email="bob@label.test")).result()
-    first = Heard(1, NOW, "a", client_id="x")
-    assert report(store, [first, first, Heard(1, NOW, "a", client_id="y")], reporter).accepted == 2
-    elsewhere = Heard(2, NOW - DAY, "b", client_id="x")
+    first = ReportedPlay(1, NOW, "a", client_id="x")
+    assert report(store, [first, first, ReportedPlay(1, NOW, "a", client_id="y")], reporter).accepted == 2
+    elsewhere = ReportedPlay(2, NOW - DAY, "b", client_id="x")
     assert (report(store, [elsewhere], reporter).repeated, report(store, [elsewhere], other).accepted) == (1, 1)
 
 
 TIMES = [NOW - back * DAY + at * 15 * SECOND for back in PLAYED for at in range(4)]
 REPORTED = some.lists(
     some.builds(
-        Heard,
+        ReportedPlay,
         track_id=some.integers(1, 3),
         played_at=some.sampled_from(TIMES),
         listener=some.sampled_from(["a", "b", "c", None]),
@@ -178,13 +194,13 @@ REPORTED = some.lists(
 )
 
 
-def alike(heard: Sequence[Heard]) -> list[Heard]:
+def alike(heard: Sequence[ReportedPlay]) -> list[ReportedPlay]:
     """The same plays, of which two with one client's id are the same in all: which is first must not matter."""
-    first: dict[str, Heard] = {}
+    first: dict[str, ReportedPlay] = {}
     return [play if play.client_id is None else first.setdefault(play.client_id, play) for play in heard]
 
 
-def after(store: Store, batches: Sequence[Sequence[Heard]], actor: Identity, folds: Sequence[int] = ()) -> Any:
+def after(store: Store, batches: Sequence[Sequence[ReportedPlay]], actor: Identity, folds: Sequence[int] = ()) -> Any:
     """The figures after these batches, and how many were accepted; the store is left as it was."""
     found: Any = None
 
@@ -196,7 +212,7 @@ def after(store: Store, batches: Sequence[Sequence[Heard]], actor: Identity, fol
         accepted = 0
         for batch, most in zip_longest(batches, folds):
             accepted += ingest.report(batch or [], now=NOW, actor=actor).accepted
-            monthly.fold(most or 0)
+            monthly.roll_up(most or 0)
         found = (read_figures(), accepted)
         raise UndoError
 
@@ -205,7 +221,7 @@ def after(store: Store, batches: Sequence[Sequence[Heard]], actor: Identity, fol
     return found
 
 
-def recounted(heard: Sequence[Heard]) -> tuple[dict[Any, tuple[int, set[str | None]]], int]:
+def recounted(heard: Sequence[ReportedPlay]) -> tuple[dict[Any, tuple[int, set[str | None]]], int]:
     """The same figures by plain counting."""
     taken = {
         (play.track_id, play.listener, play.client_id or ("slot", play.played_at // (30 * SECOND))): play
@@ -222,7 +238,7 @@ def recounted(heard: Sequence[Heard]) -> tuple[dict[Any, tuple[int, set[str | No
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(heard=REPORTED.map(alike), chance=some.randoms(use_true_random=False), size=some.integers(1, 20))
 def test_figures_are_the_same_whatever_the_order_and_the_batching(
-    store: Store, reporter: Identity, heard: list[Heard], chance: random.Random, size: int
+    store: Store, reporter: Identity, heard: list[ReportedPlay], chance: random.Random, size: int
 ) -> None:
     shuffled = chance.sample(heard, len(heard)) + chance.sample(heard, len(heard) // 2)
     batches = [shuffled[start : start + size] for start in range(0, len(shuffled), size)]
@@ -241,7 +257,7 @@ def counted(found: Any) -> dict[Any, tuple[int, int]]:
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(heard=REPORTED)
 def test_listeners_of_many_are_at_least_the_most_and_at_most_the_sum(
-    store: Store, reporter: Identity, heard: list[Heard]
+    store: Store, reporter: Identity, heard: list[ReportedPlay]
 ) -> None:
     found, _ = after(store, [heard], reporter, [9])
     for kind, subject, tracks in SUBJECTS:
@@ -256,13 +272,13 @@ def test_listeners_of_many_are_at_least_the_most_and_at_most_the_sum(
 
 
 def test_blocks_change_nothing_and_late_plays_reach_them(store: Store, reporter: Identity) -> None:
-    old = [Heard(track, NOW - back * DAY, f"l{back % 7}") for track in (1, 2, 3) for back in range(80)]
+    old = [ReportedPlay(track, NOW - back * DAY, f"l{back % 7}") for track in (1, 2, 3) for back in range(80)]
     report(store, old[:100], reporter)
     before = figures(store)
-    while store.write(lambda: monthly.fold(2)).result():
+    while store.write(lambda: monthly.roll_up(2)).result():
         pass
     assert figures(store) == before
-    mark = store.read(monthly.mark).result()
+    mark = store.read(monthly.watermark).result()
     assert mark[:3] == (TODAY // monthly.DAYS, 1, 0)
     report(store, old, reporter)
     expected, _ = recounted(old)
@@ -272,7 +288,7 @@ def test_blocks_change_nothing_and_late_plays_reach_them(store: Store, reporter:
 
 
 def test_many_plays_of_one_day_stay_exact_and_small(store: Store, reporter: Identity) -> None:
-    heard = [Heard(1, NOW - at * MINUTE, f"l{at % 150}") for at in range(400)]
+    heard = [ReportedPlay(1, NOW - at * MINUTE, f"l{at % 150}") for at in range(400)]
     for start in range(0, 400, 50):
         report(store, heard[start : start + 50], reporter)
     assert figures(store)[TRACK, 1, TODAY, TODAY + 1] == (400, list(range(1, 151)))
@@ -281,14 +297,14 @@ def test_many_plays_of_one_day_stay_exact_and_small(store: Store, reporter: Iden
 
 
 def test_reports_blocks_and_repeats_at_once_count_each_play_once(store: Store, reporter: Identity) -> None:
-    heard = [Heard(1 + at % 3, NOW - at * 7 * DAY // 60, f"l{at % 11}") for at in range(600)]
+    heard = [ReportedPlay(1 + at % 3, NOW - at * 7 * DAY // 60, f"l{at % 11}") for at in range(600)]
 
     def unit(start: int) -> int:
         accepted = ingest.report(heard[start : start + 120], now=NOW, actor=reporter).accepted
-        monthly.fold(2)
+        monthly.roll_up(2)
         return accepted
 
     waiting = [store.write(partial(unit, start)) for start in [*range(0, 600, 40)] * 2]
     assert sum(each.result() for each in waiting) == len(heard)
-    report = verify.run(store, check=True, told=lambda _done, _total: None)
+    report = verify.run(store, check=True, on_progress=lambda _done, _total: None)
     assert (report.differing, report.plays) == (0, len(heard))

@@ -13,10 +13,11 @@ from musicsvc.clock import DAY
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import catalog, readers
 from musicsvc.store.models import Album, Artist, Track
-from musicsvc.store.plays import ingest, verify
-from musicsvc.store.plays.rollups import days_reader, listeners, monthly
-from musicsvc.store.plays.rollups.subjects import ALBUM, ARTIST
+from musicsvc.store.plays import ingest, periods, verify
+from musicsvc.store.plays.rollups import listeners, monthly
+from musicsvc.store.plays.subjects import ALBUM, ARTIST
 from tests.conftest import NOW
+from tests.support import play_counts
 
 ROWS = [
     {"external_id": "a", "track": "First", "artist": "Ann", "album": "One"},
@@ -42,7 +43,7 @@ def listen() -> None:
     people = list(listeners.ensure(["opaque:x", "opaque:y", "opaque:z"]).values())
     tracks = [row.id for row in Track.select().order_by(Track.external_id)]
     ingest.record(
-        ingest.Row((NOW - back * DAY) // ingest.SLOT, track, person, b"", NOW - back * DAY, None, 0)
+        ingest.PlayRow((NOW - back * DAY) // periods.SLOT, track, person, b"", NOW - back * DAY, None, 0)
         for back in DAYS_AGO
         for at, person in enumerate(people)
         for track in tracks[max(0, at - 1) : at + 1]
@@ -57,12 +58,12 @@ def figures(store: Store) -> dict[str, list[tuple[int, int]]]:
         named: list[tuple[int, Any]] = [(ALBUM, row) for row in Album.select()] + [(ARTIST, r) for r in Artist.select()]
         today = NOW // DAY
         spans = [
-            (0, days_reader.ALL_TIME),
+            (0, play_counts.ALL_TIME),
             (today - 59, today + 1),
             *((today - back, today - back + 1) for back in DAYS_AGO),
         ]
         for kind, row in named:
-            heard = [days_reader.over(kind, row.id, *span) for span in spans]
+            heard = [play_counts.over(kind, row.id, *span) for span in spans]
             found[row.name] = [(each.plays, len(each.listeners)) for each in heard]
         return found
 
@@ -84,7 +85,7 @@ def test_plays_follow_their_track_wherever_blocks_are_made(
     imported(ROWS)
     store.write(listen).result()
     for _ in range(slices):
-        store.write(lambda: monthly.fold(1)).result()
+        store.write(lambda: monthly.roll_up(1)).result()
     # Track a is heard by x and y, b by y and z, c by z.
     assert figures(store) == every_day(One=(4, 3), Two=(1, 1), Ann=(4, 3), Bea=(3, 2))
     imported([ROWS[1] | {"album": "Two", "artist": "Bea;Cleo"}])
@@ -111,13 +112,13 @@ def test_a_repeated_import_moves_what_it_changes_and_nothing_else(
     imported(rows)
     store.write(listen).result()
     for _ in range(slices):
-        store.write(lambda: monthly.fold(1)).result()
+        store.write(lambda: monthly.roll_up(1)).result()
     change, expected = MOVES[move]
     rows[1] |= change
     for again in (rows, rows[::-1]):
         imported(again)
         assert figures(store) == every_day(**expected)
-        assert verify.run(store, check=True, told=lambda _done, _total: None).differences == []
+        assert verify.run(store, check=True, on_progress=lambda _done, _total: None).differences == []
 
 
 def test_an_album_left_by_its_last_track_has_no_rows(store: Store, imported: Callable[..., None]) -> None:

@@ -14,7 +14,8 @@ from musicsvc.store.engine.binding import current
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Listener, Play, PlayBlock, PlayDay, PlayStretch, Track, TrackPlays
 from musicsvc.store.plays import ingest, retention, verify
-from musicsvc.store.plays.ingest import SLOT, WITHOUT_ID, Heard, Row
+from musicsvc.store.plays.ingest import WITHOUT_ID, PlayRow, ReportedPlay
+from musicsvc.store.plays.periods import SLOT
 from musicsvc.store.plays.rollups import listeners, monthly
 from tests.conftest import NOW
 from tests.store.plays.test_ingest import account, figures, world
@@ -27,8 +28,8 @@ def nothing(_done: float, _total: float) -> None:
     """Nobody listens."""
 
 
-def run(store: Store, *, check: bool = False) -> verify.Report:
-    return verify.run(store, check=check, told=nothing)
+def run(store: Store, *, check: bool = False) -> verify.VerifyReport:
+    return verify.run(store, check=check, on_progress=nothing)
 
 
 @pytest.fixture
@@ -42,13 +43,13 @@ def played(store: Store) -> Store:
         for _ in range(count):
             at = NOW - int(chance.random() * DAYS * DAY)
             track = chance.choice([1, 1, 1, 1, 2, 3])
-            rows.append(Row(at // SLOT, track, chance.choice(people), WITHOUT_ID, at, None, 0))
+            rows.append(PlayRow(at // SLOT, track, chance.choice(people), WITHOUT_ID, at, None, 0))
         ingest.record(rows)
 
     store.write(world).result()
     for count in (1500, 30):
         store.write(partial(some, count)).result()
-        while store.write(lambda: monthly.fold(2)).result():
+        while store.write(lambda: monthly.roll_up(2)).result():
             pass
     return store
 
@@ -106,14 +107,14 @@ def test_a_difference_says_what_is_stored_and_what_was_counted(played: Store) ->
 
 
 def test_without_plays_there_is_nothing_to_count(store: Store) -> None:
-    assert run(store) == verify.Report()
+    assert run(store) == verify.VerifyReport()
 
 
 def test_old_plays_go_and_figures_stay(played: Store) -> None:
     before = figures(played)
     count = played.read(lambda: Play.select().where(Play.slot < (TODAY - 30) * 2880).count()).result()
-    assert retention.prune(played, 30, now=NOW, told=nothing) == (count, TODAY - 30)
-    assert retention.prune(played, 40, now=NOW, told=nothing) == (0, TODAY - 40)
+    assert retention.prune(played, 30, now=NOW, on_progress=nothing) == (count, TODAY - 30)
+    assert retention.prune(played, 40, now=NOW, on_progress=nothing) == (0, TODAY - 40)
     assert figures(played) == before
     report = run(played)
     assert (report.differing, report.kept_from, report.days) == (0, TODAY - 30, 31)
@@ -125,20 +126,20 @@ def test_a_reported_play_of_a_deleted_day_is_refused_and_changes_no_figure(playe
     kept = (TODAY - 30) * DAY
     oldest = played.read(lambda: Play.select().order_by(Play.played_at).first()).result()
     assert oldest.played_at < kept - DAY
-    retention.prune(played, 30, now=NOW, told=nothing)
+    retention.prune(played, 30, now=NOW, on_progress=nothing)
     before = figures(played)
     # A repeat of a deleted play, new ones up to the last instant before what is kept, and the first one after it.
     deleted = [oldest.played_at, kept - DAY, kept - 1]
     again = played.read(lambda: Listener.get_by_id(oldest.listener).key.removeprefix("opaque:")).result()
-    heard = [Heard(oldest.track, at, f"late {at}" if number else again) for number, at in enumerate(deleted)]
-    heard += [Heard(oldest.track, at, f"late {at}", client_id=str(at)) for at in (kept, NOW)]
+    heard = [ReportedPlay(oldest.track, at, f"late {at}" if number else again) for number, at in enumerate(deleted)]
+    heard += [ReportedPlay(oldest.track, at, f"late {at}", client_id=str(at)) for at in (kept, NOW)]
 
-    def report(heard: list[Heard]) -> ingest.Outcome:
+    def report(heard: list[ReportedPlay]) -> ingest.IngestOutcome:
         return played.write(partial(ingest.report, heard, now=NOW, actor=reporter)).result()
 
-    assert report(heard[:3]) == ingest.Outcome(refused=[(at, ingest.PRUNED) for at in range(3)])
+    assert report(heard[:3]) == ingest.IngestOutcome(refused=[(at, ingest.PRUNED) for at in range(3)])
     assert figures(played) == before
-    assert report(heard) == ingest.Outcome(accepted=2, refused=[(at, ingest.PRUNED) for at in range(3)])
+    assert report(heard) == ingest.IngestOutcome(accepted=2, refused=[(at, ingest.PRUNED) for at in range(3)])
     ever = (1, oldest.track, 0, 1 << 40)
     assert figures(played)[ever][0] == before[ever][0] + 2
     assert played.read(lambda: Play.select().where(Play.played_at < kept).count()).result() == 0
@@ -150,7 +151,7 @@ def test_days_without_plays_cost_a_recount_nothing(store: Store) -> None:
     def old() -> None:
         Track.create(name="Track", duration=1, created_at=1)
         current().execute_sql("INSERT INTO listener (id, key) VALUES (1, 'opaque:x')")
-        ingest.record([Row(day * 2880, 1, 1, WITHOUT_ID, day * DAY, None, 0) for day in (0, 12_000, TODAY)])
+        ingest.record([PlayRow(day * 2880, 1, 1, WITHOUT_ID, day * DAY, None, 0) for day in (0, 12_000, TODAY)])
 
     store.write(old).result()
     report = run(store, check=True)

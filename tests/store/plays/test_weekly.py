@@ -12,10 +12,11 @@ from musicsvc.clock import DAY
 from musicsvc.store.models import PlayStretch, Track
 from musicsvc.store.plays import reattribution
 from musicsvc.store.plays.periods import Window
-from musicsvc.store.plays.rollups import days_reader, monthly, reader, weekly
-from musicsvc.store.plays.rollups.reader import Subject
-from musicsvc.store.plays.rollups.subjects import ALBUM, ARTIST, TRACK
+from musicsvc.store.plays.rollups import monthly, weekly
+from musicsvc.store.plays.rollups.reader import PlayStats, Reader
+from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
 from tests.conftest import NOW
+from tests.support import play_counts
 from tests.support.listening_world import SLOT, Catalog, catalog
 from tests.support.oracle import PlayOf
 
@@ -41,7 +42,7 @@ def plays(made: Catalog, chance: random.Random, count: int, days: range) -> list
 
 
 def fold(store: Store) -> None:
-    while store.write(partial(monthly.fold, 100)).result():
+    while store.write(partial(monthly.roll_up, 100)).result():
         pass
 
 
@@ -80,15 +81,37 @@ def agrees(store: Store, made: Catalog, first: int, length: int) -> None:
         played = past[noun, subject.id]
         expected = [heard_by(played, each.first, each.end) for each in (later, later.before)]
         expected.append(heard_by(played, 0, TODAY + 2))
-        found = store.read(partial(reader.over, subject, later, later.before)).result()
+        found = store.read(partial(play_counts.in_windows, subject, later, later.before)).result()
         assert [(each.plays, len(each.listeners)) for each in found] == expected
-        whole = store.read(partial(days_reader.over, *subject, later.first, later.end)).result()
+        whole = store.read(partial(play_counts.over, *subject, later.first, later.end)).result()
         assert (whole.plays, len(whole.listeners)) == expected[0]
-    tracks = made.tracks
-    some = store.read(partial(days_reader.plays_of, TRACK, tracks, later.first, later.end)).result()
-    unique = store.read(partial(days_reader.listeners_of, TRACK, tracks, later.first, later.end)).result()
-    for track in tracks:
-        assert (some.get(track, 0), unique.get(track, 0)) == heard_by(past["track", track], later.first, later.end)
+    for kind, noun, ids in (
+        (TRACK, "track", made.tracks),
+        (ALBUM, "album", made.albums),
+        (ARTIST, "artist", made.artists),
+    ):
+        for read in (_read, _stream):
+            many = store.read(partial(read, kind, ids, later)).result()
+            alone = {
+                each: store.read(partial(play_counts.in_windows, Subject(kind, each), later)).result() for each in ids
+            }
+            assert many == alone
+        some = store.read(partial(_plays, kind, ids, later)).result()
+        assert {each: some.get(each, 0) for each in ids} == {
+            each: heard_by(past[noun, each], later.first, later.end)[0] for each in ids
+        }
+
+
+def _read(kind: int, ids: list[int], window: Window) -> dict[int, list[PlayStats]]:
+    return Reader(window).read(kind, ids)
+
+
+def _plays(kind: int, ids: list[int], window: Window) -> dict[int, int]:
+    return Reader(window, all_time=False).plays(kind, ids)
+
+
+def _stream(kind: int, ids: list[int], window: Window) -> dict[int, list[PlayStats]]:
+    return Reader(window).stream(kind, ids)
 
 
 def _named(names: list[tuple[str, Subject]]) -> list[tuple[str, int]]:
@@ -135,7 +158,7 @@ def test_a_track_that_moves_takes_its_plays_out_of_the_stretches(store: Store, m
     track, old, new = made.tracks[0], made.albums[0], made.albums[1]
 
     def move() -> None:
-        with reattribution.following([track]):
+        with reattribution.rebuilding([track]):
             Track.update(album=new).where(Track.id == track).execute()
 
     store.write(move).result()
@@ -166,5 +189,5 @@ def test_a_stretch_lies_in_days_or_does_not(days: set[int], whole: list[int]) ->
 
 
 def test_nothing_is_made_where_nothing_was_played(store: Store) -> None:
-    make: Callable[[], bool] = weekly.fold
+    make: Callable[[], bool] = weekly.roll_up
     assert store.write(make).result() is False

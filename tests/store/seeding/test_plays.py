@@ -5,8 +5,7 @@ from musicsvc.store.engine.store import Store
 from musicsvc.store.insights import figures as insight_figures
 from musicsvc.store.models import Track
 from musicsvc.store.plays import periods
-from musicsvc.store.plays.rollups.reader import Subject
-from musicsvc.store.plays.rollups.subjects import TRACK
+from musicsvc.store.plays.subjects import TRACK, Subject
 from musicsvc.store.seeding import fixtures, plays
 
 

@@ -1,1 +1,1 @@
-"""Play and listener counts that are kept up with each play."""
+"""Play and listener counts by day, week and month, updated in the transaction of the plays they count."""

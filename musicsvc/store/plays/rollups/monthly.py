@@ -1,7 +1,7 @@
-"""Blocks of days that are over: a row in the place of many, so that a year and all time are read as fast as a month.
+"""Monthly rollups, of 32 days that are over: one row for many, so that a year is read as fast as a month.
 
-The rows of days come first and stay; blocks are made of them a few subjects at a time, up to a mark. Plays that come in
-late are added on both sides of it, so that what is below the mark is always whole.
+Daily rollups are written first and kept; monthly ones are made from them a few subjects at a time, up to a watermark.
+Late plays are added to both, so that everything below the watermark is always complete.
 """
 
 from __future__ import annotations
@@ -11,21 +11,22 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.store.engine import dialect
 from musicsvc.store.engine.sql import fetch, run
-from musicsvc.store.plays.rollups import daily, listeners, weekly
+from musicsvc.store.plays.rollups import tables, weekly
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from musicsvc.store.plays.rollups.daily import Key
+    from musicsvc.store.plays.rollups.tables import Counts, Key
 
 DAYS = 32
 KINDS = 3
-MARK = "SELECT block, kind, subject, kept_from FROM play_mark"
+WATERMARK = "SELECT block, kind, subject, kept_from FROM play_mark"
+SPAN = "SELECT min(day), (SELECT max(day) FROM play_day) FROM play_day WHERE day >= ?"
 ROWS = """
     SELECT subject, plays, listeners FROM play_day
     WHERE day {days} AND kind = ? AND subject BETWEEN ? AND ?
 """
-# The least of the subjects that stand at some place in each day: below it, a slice of bounded size.
+# The smallest of the subjects at this position in each day, which bounds the size of a batch.
 BOUND = """
     SELECT min(bound) FROM (SELECT (
         SELECT subject FROM play_day WHERE day = column1 AND kind = ? AND subject >= ?
@@ -34,98 +35,95 @@ BOUND = """
 """
 
 
-class Mark(NamedTuple):
-    """Blocks are made for each smaller (block, kind, subject); raw plays are kept from this day on."""
+class Watermark(NamedTuple):
+    """Each smaller (month, kind, subject) is rolled up; single plays are kept from the day `kept_from` on."""
 
-    block: int
+    month: int
     kind: int
     subject: int
     kept_from: int
 
-    def passed(self, block: int, kind: int, subject: int) -> bool:
-        """Whether the block of this subject is made."""
-        return (block, kind, subject) < self[:3]
+    def rolled_up(self, month: int, kind: int, subject: int) -> bool:
+        """Whether the subject has its rollup of the month."""
+        return (month, kind, subject) < self[:3]
 
     @property
     def day(self) -> int:
-        """The first day that is not in a block of every subject."""
-        return self.block * DAYS
+        """The first day that is not rolled up for every subject."""
+        return self.month * DAYS
 
 
-def mark() -> Mark:
-    """How far blocks are made."""
-    return Mark(*fetch(MARK)[0])
+def watermark() -> Watermark:
+    """Return how far monthly rollups are made."""
+    return Watermark(*fetch(WATERMARK)[0])
 
 
-def open_days(made: Mark) -> range:
-    """The days with plays that are not in a block of every subject."""
-    oldest, newest = _span(made.day)
+def days_of(month: int) -> range:
+    """Return the days of a month."""
+    return range(month * DAYS, (month + 1) * DAYS)
+
+
+def open_days(done: Watermark) -> range:
+    """Return the days with plays that are not rolled up for every subject."""
+    oldest, newest = _span(done.day)
     return range(0) if oldest is None else range(oldest, newest + 1)
 
 
-def append(heard: Mapping[Key, bytes]) -> None:
-    """Add what came in late, as (day, kind, subject), to the blocks that are made already."""
-    made = mark()
+def add(new: Mapping[Key, bytes]) -> None:
+    """Add late plays, by (day, kind, subject), to the rollups that are made already."""
+    done = watermark()
     late: dict[Key, bytes] = defaultdict(bytes)
-    for (day, kind, subject), packed in heard.items():
-        if day < made.day + DAYS and made.passed(day // DAYS, kind, subject):
+    for (day, kind, subject), packed in new.items():
+        if day < done.day + DAYS and done.rolled_up(day // DAYS, kind, subject):
             late[kind, subject, day // DAYS] += packed
     if late:
-        daily.append(daily.BLOCKS, late)
+        tables.add(tables.MONTHLY, late)
 
 
-def fold(most: int) -> bool:
-    """Make blocks of days that are over, of some `most` subjects; whether there were any to be made."""
-    daily.lock()
-    made = mark()
-    oldest, newest = _span(made.day)
-    if not most or oldest is None:
+def roll_up(limit: int) -> bool:
+    """Roll up days that are over, of about `limit` subjects; return whether there were any to roll up."""
+    tables.lock()
+    done = watermark()
+    oldest, newest = _span(done.day)
+    if not limit or oldest is None:
         return False
     if oldest // DAYS == newest // DAYS:
-        return weekly.fold()
-    block = oldest // DAYS
-    kind, subject = (made.kind, made.subject) if block == made.block else (1, 0)
-    end = _slice(block, kind, subject, most)
-    step = (block, kind, end) if end else (block, kind + 1, 0) if kind < KINDS else (block + 1, 1, 0)
+        return weekly.roll_up()
+    month = oldest // DAYS
+    kind, subject = (done.kind, done.subject) if month == done.month else (1, 0)
+    end = _roll_up(month, kind, subject, limit)
+    step = (month, kind, end) if end else (month, kind + 1, 0) if kind < KINDS else (month + 1, 1, 0)
     run("UPDATE play_mark SET block = ?, kind = ?, subject = ?", *step)
     return True
 
 
 def _span(first: int) -> tuple[int | None, int]:
-    """The oldest day from the first on, and the newest."""
-    query = "SELECT min(day), (SELECT max(day) FROM play_day) FROM play_day WHERE day >= ?"
-    oldest, newest = fetch(query, first)[0]
+    """Return the oldest day with plays from the first on, and the newest of all."""
+    ((oldest, newest),) = fetch(SPAN, first)
     return oldest, newest
 
 
-def _slice(block: int, kind: int, subject: int, most: int) -> int | None:
-    """Make the block of the next subjects; the first one that is left, None where none is."""
-    end = bound(block, kind, subject, most)
-    made = gather(block, kind, subject, end)
-    daily.put(daily.BLOCKS, [(kind, each, block, plays, packed) for each, (plays, packed) in made.items()])
+def _roll_up(month: int, kind: int, subject: int, limit: int) -> int | None:
+    """Roll up the month of the next subjects; return the first one that is left, None where none is."""
+    end = batch_end(month, kind, subject, limit)
+    counts = count(month, kind, subject, end)
+    tables.replace(tables.MONTHLY, [(kind, each, month, *some) for each, some in counts.items()])
     return end
 
 
-def bound(block: int, kind: int, subject: int, most: int) -> int | None:
-    """Below which subject a slice from this one on ends, None where it takes all that are left."""
-    days = ", ".join(f"({day})" for day in range(block * DAYS, (block + 1) * DAYS))
-    query = BOUND.format(days=days)
-    end: int | None = fetch(query, kind, subject, most)[0][0]
-    return end
+def batch_end(month: int, kind: int, subject: int, limit: int) -> int | None:
+    """Return the end of a batch that begins with this subject, None where it takes all that are left."""
+    days = ", ".join(f"({day})" for day in days_of(month))
+    ((end,),) = fetch(BOUND.format(days=days), kind, subject, limit)
+    return None if end is None else int(end)
 
 
-def gather(block: int, kind: int, subject: int, end: int | None) -> dict[int, tuple[int, bytes]]:
-    """The plays and packed listeners in the days of the block, of each subject from this one on, below the end."""
-    condition, values = dialect.in_list(range(block * DAYS, (block + 1) * DAYS))
-    rows = ROWS.format(days=condition)
-    plays: dict[int, int] = defaultdict(int)
-    sets: dict[int, list[bytes]] = defaultdict(list)
-    for each, count, packed in fetch(rows, values, kind, subject, last(end)):
-        plays[each] += count
-        sets[each].append(packed)
-    return {each: (plays[each], listeners.merge(some)) for each, some in sets.items()}
+def count(month: int, kind: int, subject: int, end: int | None) -> dict[int, Counts]:
+    """Count the days of a month for each subject from this one on, below the end."""
+    condition, days = dialect.in_list(days_of(month))
+    return tables.add_up(fetch(ROWS.format(days=condition), days, kind, subject, last(end)))
 
 
 def last(end: int | None) -> int:
-    """The last subject below the end, that of all where there is no end."""
+    """Return the last subject below the end, the largest id where there is no end."""
     return (1 << 63) - 1 if end is None else end - 1

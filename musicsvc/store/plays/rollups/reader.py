@@ -1,106 +1,198 @@
-"""How often a track, album or artist was played, and by whom: in windows and of all time, from one pass over its rows.
+"""Play and listener counts of tracks, albums and artists in windows of days and of all time.
 
-counts.py answers each of these alone; together they share most of their rows.
+Days are read from monthly rollups where whole ones lie in a window, from weekly ones where the subject has them, and
+from daily ones otherwise.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyroaring import BitMap
 
+from musicsvc.store.engine import dialect, sql
 from musicsvc.store.engine.sql import fetch
-from musicsvc.store.plays.rollups import listeners, weekly
-from musicsvc.store.plays.rollups.monthly import DAYS
+from musicsvc.store.plays import subjects
+from musicsvc.store.plays.rollups import listeners, monthly, weekly
+from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from musicsvc.store.plays.periods import Window
 
-MARK = f"""
-    SELECT block, (SELECT min(day) FROM play_day WHERE day >= block * {DAYS}), (SELECT max(day) FROM play_day)
+WATERMARK = f"""
+    SELECT block, (SELECT min(day) FROM play_day WHERE day >= block * {monthly.DAYS}), (SELECT max(day) FROM play_day)
     FROM play_mark
 """  # noqa: S608 - a constant
-FROM_BLOCKS = "SELECT block, plays, listeners FROM play_block WHERE kind = ? AND subject = ? AND block < ?"
-FROM_STRETCHES = """
-    SELECT stretch, plays, listeners FROM play_stretch WHERE kind = ? AND subject = ? AND stretch IN ({numbers})
-"""
-FROM_DAYS = "SELECT day, plays, listeners FROM play_day WHERE kind = ? AND subject = ? AND day IN ({numbers})"
+# Numbers of days are written out: on each day of the year the statement is the same for everybody.
+MONTHS = f"""
+    SELECT subject, block * {monthly.DAYS}, {monthly.DAYS}, plays, listeners FROM play_block
+    WHERE kind = ? AND subject {{subjects}} AND block {{numbers}}
+"""  # noqa: S608 - a constant
+WEEKS = f"""
+    SELECT subject, stretch * {weekly.DAYS}, {weekly.DAYS}, plays, listeners FROM play_stretch
+    WHERE kind = ? AND subject {{subjects}} AND stretch {{numbers}}
+"""  # noqa: S608 - a constant
+DAYS = "SELECT subject, day, 1, plays, listeners FROM play_day WHERE kind = ? AND subject {subjects} AND day {numbers}"
+NOT_IN_WEEKS = f"""
+    AND (subject, day / {weekly.DAYS}) NOT IN (
+        SELECT subject, stretch FROM play_stretch WHERE kind = ? AND subject {{subjects}} AND stretch {{numbers}}
+    )
+"""  # noqa: S608 - a constant
+ALL_TIME_PLAYS = {
+    TRACK: "SELECT track_id, plays FROM track_plays WHERE track_id {among}",
+    ALBUM: """
+        SELECT t.album_id, sum(p.plays) FROM track t JOIN track_plays p ON p.track_id = t.id
+        WHERE t.album_id {among} GROUP BY t.album_id
+    """,
+    ARTIST: """
+        SELECT t.artist_id, sum(p.plays) FROM track_artist t JOIN track_plays p ON p.track_id = t.track_id
+        WHERE t.artist_id {among} GROUP BY t.artist_id
+    """,
+}
+LARGEST = 64 * 1024  # bytes of packed sets of a subject before they are united
 
 
-class Subject(NamedTuple):
-    """What is asked about: a kind of rollups.py and an id."""
-
-    kind: int
-    id: int
-
-
-class Audience(NamedTuple):
-    """How many plays, and by whom."""
+class PlayStats(NamedTuple):
+    """The number of plays, and the set of their listeners."""
 
     plays: int
     listeners: BitMap
 
 
-class _Row(NamedTuple):
-    """The days `first` … `end - 1`: their plays, and their listeners as they are stored."""
-
-    first: int
-    end: int
-    plays: int
-    listeners: bytes
+NO_PLAYS = PlayStats(0, BitMap())
 
 
-def over(subject: Subject, *windows: Window) -> list[Audience]:
-    """The audience of each of the windows, and last that of all time; no day is in two of the windows."""
-    ((mark, oldest, newest),) = fetch(MARK)
-    blocks = _blocks(subject, mark)
-    open_days = [] if oldest is None else range(oldest, newest + 1)
-    days = _days(subject, {*open_days, *(day for window in windows for day in _edges(window, mark))}, windows)
-    parts: list[list[_Row]] = [[] for _ in windows]
-    rest: list[_Row] = []
-    for row in (*blocks, *days):
-        home = rest
-        for window, part in zip(windows, parts, strict=True):
-            if window.first <= row.first and row.end <= window.end:
-                home = part
-        home.append(row)
-    heard = [_of(part) for part in parts]
-    # All time is every block and every day since; what a window holds is united already.
-    plays = sum(row.plays for row in blocks) + sum(row.plays for row in days if row.first >= mark * DAYS)
-    return [*heard, Audience(plays, BitMap.union(_of(rest).listeners, *(each.listeners for each in heard)))]
+class _Sum:
+    """Rows of one subject in one window, added up."""
+
+    __slots__ = ("listeners", "packed", "plays", "size")
+
+    def __init__(self) -> None:
+        self.plays = 0
+        self.packed: list[bytes] = []
+        self.size = 0
+        self.listeners = NO_PLAYS.listeners
+
+    def add(self, plays: int, packed: bytes) -> None:
+        self.plays += plays
+        self.packed.append(packed)
+        self.size += len(packed)
+        if self.size > LARGEST:
+            self._unite()
+
+    def _unite(self) -> None:
+        united = listeners.union(self.packed)
+        self.listeners = self.listeners | united if self.listeners else united
+        self.packed, self.size = [], 0
+
+    def stats(self) -> PlayStats:
+        if self.packed:
+            self._unite()
+        return PlayStats(self.plays, self.listeners)
 
 
-def _blocks(subject: Subject, mark: int) -> list[_Row]:
-    found = fetch(FROM_BLOCKS, *subject, mark)
-    return [_Row(block * DAYS, (block + 1) * DAYS, plays, packed) for block, plays, packed in found]
+class Reader:
+    """Reads any number of subjects in the same windows, no two of which share a day; within a unit."""
+
+    def __init__(self, *windows: Window, all_time: bool = True) -> None:
+        ((watermark, oldest, newest),) = fetch(WATERMARK)
+        self._windows = windows
+        self._all_time = all_time
+        self._open_day = watermark * monthly.DAYS
+        days = {*range(oldest, newest + 1)} if all_time and oldest is not None else set()
+        months: list[int] = []
+        for window in windows:
+            low, high = -(-window.first // monthly.DAYS), min(window.end // monthly.DAYS, watermark)
+            if low < high:
+                months += range(low, high)
+                days.update(range(window.first, low * monthly.DAYS), range(high * monthly.DAYS, window.end))
+            else:
+                days.update(range(window.first, window.end))
+        cuts = {bound for window in windows for bound in (window.first, window.end)}
+        weeks = [week for week in weekly.within(days) if not cuts.intersection(weekly.days_of(week)[1:])]
+        self._months = f"< {watermark}" if all_time else _numbers(months)
+        self._weeks = _numbers(weeks)
+        self._days = _numbers(sorted(days))
+
+    def read(self, kind: int, ids: Collection[int]) -> dict[int, list[PlayStats]]:
+        """Return for each subject its counts in each window, and last those of all time unless switched off."""
+        statement, values = self._statement(kind, *_among(ids))
+        return self._add_up(ids, fetch(statement, *values))
+
+    def stream(self, kind: int, ids: Sequence[int]) -> dict[int, list[PlayStats]]:
+        """Return the same for hundreds of ascending ids, in memory that does not grow with their rows."""
+        statement, values = self._statement(kind, *dialect.in_range_or_list(ids))
+        return self._add_up(ids, sql.stream_rows(statement, *values))
+
+    def plays(self, kind: int, ids: Collection[int]) -> dict[int, int]:
+        """Return the plays in the windows of each subject that has any; much faster than `read`."""
+        statement, values = self._statement(kind, *_among(ids))
+        total = statement.replace(", plays, listeners FROM", ", plays FROM")
+        query = f"SELECT subject, sum(plays) FROM ({total}) AS rollups GROUP BY subject"  # noqa: S608 - our own statement
+        return {subject: int(plays) for subject, plays in fetch(query, *values)}
+
+    def _statement(self, kind: int, among: str, ids: Sequence[Any]) -> tuple[str, list[Any]]:
+        parts, values = [], []
+        for query, numbers in ((MONTHS, self._months), (WEEKS, self._weeks), (DAYS, self._days)):
+            if numbers:
+                parts.append(query.format(subjects=among, numbers=numbers))
+                values += [kind, *ids]
+        if self._days and self._weeks:
+            parts[-1] += NOT_IN_WEEKS.format(subjects=among, numbers=self._weeks)
+            values += [kind, *ids]
+        return " UNION ALL ".join(parts), values
+
+    def _add_up(self, ids: Collection[int], rows: Iterable[Any]) -> dict[int, list[PlayStats]]:
+        sums: dict[int, list[_Sum]] = defaultdict(lambda: [_Sum() for _ in (*self._windows, None)])
+        ever: dict[int, int] = defaultdict(int)
+        for subject, first, length, plays, packed in rows:
+            sums[subject][self._place(first, first + length)].add(plays, packed)
+            if length == monthly.DAYS or first >= self._open_day:  # else counted with its month
+                ever[subject] += plays
+        return {each: self._stats(sums.get(each, ()), ever[each]) for each in ids}
+
+    def _place(self, first: int, end: int) -> int:
+        """Return the index of the window that holds these days; that after the last where none does."""
+        for place, window in enumerate(self._windows):
+            if window.first <= first and end <= window.end:
+                return place
+        return len(self._windows)
+
+    def _stats(self, sums: Sequence[_Sum], plays: int) -> list[PlayStats]:
+        if not sums:
+            return [NO_PLAYS] * (len(self._windows) + self._all_time)
+        stats = [each.stats() for each in sums]
+        if not self._all_time:
+            return stats[:-1]
+        return [*stats[:-1], PlayStats(plays, BitMap.union(*(each.listeners for each in stats)))]
 
 
-def _edges(window: Window, mark: int) -> Sequence[int]:
-    """The days of the window that are not in whole blocks of it."""
-    low, high = -(-window.first // DAYS), min(window.end // DAYS, mark)
-    if low >= high:
-        return range(window.first, window.end)
-    return [*range(window.first, low * DAYS), *range(high * DAYS, window.end)]
+def _numbers(numbers: Sequence[int]) -> str:
+    return f"IN ({', '.join(map(str, numbers))})" if numbers else ""
 
 
-def _days(subject: Subject, days: set[int], windows: Sequence[Window]) -> list[_Row]:
-    """The rows of these days: stretches that are no days of two windows, and the days that are in none."""
-    cuts = {bound for window in windows for bound in (window.first, window.end)}
-    whole = [each for each in weekly.within(days) if not cuts.intersection(weekly.days_of(each)[1:])]
-    rows = [
-        _Row(each * weekly.DAYS, (each + 1) * weekly.DAYS, plays, packed)
-        for each, plays, packed in _fetch(FROM_STRETCHES, whole, subject)
-    ]
-    left = sorted(days.difference(*(range(row.first, row.end) for row in rows)))
-    return rows + [_Row(day, day + 1, plays, packed) for day, plays, packed in _fetch(FROM_DAYS, left, subject)]
+def _among(ids: Collection[int]) -> tuple[str, list[Any]]:
+    condition, value = subjects.among(ids)
+    return condition, [value]
 
 
-def _fetch(statement: str, numbers: Sequence[int], subject: Subject) -> list[tuple[int, int, bytes]]:
-    # Written out: on each day of the year the statement is the same for everybody.
-    return fetch(statement.format(numbers=", ".join(map(str, numbers))), *subject) if numbers else []
+def days(kind: int, ids: Sequence[int], numbers: Sequence[int]) -> dict[int, PlayStats]:
+    """Return by day the counts of all the subjects together, whose ids ascend; days without plays are left out."""
+    condition, values = dialect.in_range_or_list(ids)
+    statement = DAYS.format(subjects=condition, numbers=_numbers(numbers))
+    wanted_ids = set(ids)
+    sums: dict[int, _Sum] = defaultdict(_Sum)
+    for subject, day, _, plays, packed in sql.stream_rows(statement, kind, *values):
+        if subject in wanted_ids:
+            sums[day].add(plays, packed)
+    return {day: total.stats() for day, total in sums.items()}
 
 
-def _of(rows: Sequence[_Row]) -> Audience:
-    return Audience(sum(row.plays for row in rows), listeners.union(row.listeners for row in rows))
+def all_time_plays(kind: int, ids: Collection[int]) -> dict[int, int]:
+    """Return the plays of all time of each of the subjects that has any."""
+    condition, value = dialect.in_list(ids)
+    rows = fetch(ALL_TIME_PLAYS[kind].format(among=condition), value)
+    return {subject: int(plays) for subject, plays in rows}
