@@ -147,7 +147,8 @@ def call(source: Source, place: Place) -> Iterator[Change]:
 
 def _arguments(source: Source, node: ast.Call) -> Iterator[Change]:
     plain = [each for each in node.args if not isinstance(each, ast.Starred | ast.GeneratorExp)]
-    if len(plain) > 1 and plain == node.args and source.text(plain[0]) != source.text(plain[1]):
+    swaps = not (isinstance(node.func, ast.Name) and node.func.id in TWINS)  # max(a, b) is max(b, a)
+    if swaps and len(plain) > 1 and plain == node.args and source.text(plain[0]) != source.text(plain[1]):
         (start, first), (second, end) = source.span(plain[0]), source.span(plain[1])
         between = source.content[first:second].decode()
         swapped = f"{source.text(plain[1])}{between}{source.text(plain[0])}"

@@ -170,6 +170,7 @@ def test_a_sample_comes_from_its_seed_and_survives_other_changes() -> None:
         ('"to be read"', set()),
         ("sorted(a)", {"list(a)"}),
         ("min(a)", {"max(a)"}),
+        ("min(a, b)", {"max(a, b)"}),
     ],
 )  # fmt: skip
 def test_an_expression_is_broken(before: str, after: set[str]) -> None:

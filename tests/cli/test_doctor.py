@@ -405,6 +405,8 @@ def test_bytes_that_are_no_certificate_are_a_problem(
         file.write_bytes(content)
         with pytest.raises(Failure, match=rf"^{file} is not a valid PEM certificate\.$"):
             tls.validities(file)
+    with pytest.raises(Failure, match=r"gone\.pem cannot be read: No such file or directory\.$"):
+        tls.validities(tmp_path / "gone.pem")
     file.write_text(ssl.DER_cert_to_PEM_cert(der[: cut % len(der)]))
     (finding,) = exposure.of_tls(Server(tls_cert=file, tls_key=server.tls_key), now=NOW)
     assert finding.level == "problem"

@@ -13,7 +13,7 @@ import pytest
 
 from musicsvc import config
 from musicsvc.cli.demo import DEMO
-from musicsvc.clock import DAY, MovableClock
+from musicsvc.clock import DAY, SECOND, MovableClock
 from musicsvc.errors import Failure
 from musicsvc.server.jobs import backup_scheduler
 from musicsvc.server.jobs.backup_scheduler import BackupScheduler
@@ -53,6 +53,16 @@ async def until(holds: Callable[[], object]) -> None:
 async def check(scheduler: BackupScheduler) -> float:
     """Make the backup that is due; seconds until the next check."""
     return await asyncio.to_thread(scheduler.make_if_due)
+
+
+async def test_the_next_check_is_when_the_backup_is_due_and_at_most_a_minute_away(
+    settings: config.Settings, clock: MovableClock
+) -> None:
+    scheduler = BackupScheduler(settings, clock)
+    for advance, seconds in ((0, 60.0), (DAY - 10 * SECOND, 10.0), (9 * SECOND + SECOND // 2, 1.0)):
+        clock.advance(advance)
+        assert await check(scheduler) == seconds
+    await scheduler.stop()
 
 
 async def test_a_backup_is_made_when_the_last_one_is_too_old(

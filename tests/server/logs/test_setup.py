@@ -136,6 +136,15 @@ def test_of_a_long_trace_the_ends_are_kept() -> None:
     assert len(found) < 3100
 
 
+@pytest.mark.parametrize(("fields", "value", "trace"), [(0, 2000, 3000), (1, 1000, 2000), (8, 300, 900), (30, 80, 200)])
+def test_values_are_cut_until_the_line_fits(fields: int, value: int, trace: int) -> None:
+    logged = fault("x" * 5000)
+    vars(logged).update({f"field{number}": "y" * 5000 for number in range(fields)})
+    found = line(logged)
+    assert {len(found[f"field{number}"]) for number in range(fields)} <= {value + 1}
+    assert len(found["exception"]) == trace // 3 - (-2 * trace // 3) + 1
+
+
 @pytest.mark.parametrize("sent", [TOKEN, f"Bearer {TOKEN}", f"'bearer  {TOKEN}'", "Bearer secret/secret", f"x{TOKEN}y"])
 def test_no_token_is_told(sent: str) -> None:
     for found in (record(sent), record("%s", args=(sent,)), record(field=sent), record(field=[sent]), fault(sent)):
