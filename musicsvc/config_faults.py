@@ -7,6 +7,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from musicsvc.wording import explain_validation
+
 NO_SUCH = "There is no such setting; musicsvc config show lists all"
 OF_TESTS = {"MUSICSVC_PG_BIN", "MUSICSVC_SHARED_DATA"}
 
@@ -15,8 +17,8 @@ def sentence(error: ValidationError, section: str = "", place: str = "") -> str:
     """The first fault; `section` is what was looked at, where that was not all; `place` is where the setting stands."""
     first = error.errors()[0]
     name = ".".join([section] * bool(section) + [str(part) for part in first["loc"]])
-    says = NO_SUCH if first["type"] == "extra_forbidden" else first["msg"].removeprefix("Value error, ")
-    return f"Setting {name}{f' ({place})' if place else ''}: {says}."
+    problem = NO_SUCH if first["type"] == "extra_forbidden" else explain_validation(dict(first))
+    return f"Setting {name}{f' ({place})' if place else ''}: {problem}."
 
 
 def place(error: ValidationError, prefix: str, variables: Collection[str], file: Path) -> str:

@@ -1,1 +1,1 @@
-"""The command line: one command group a file."""
+"""The command line, with one module per command group."""

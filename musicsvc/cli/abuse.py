@@ -1,4 +1,4 @@
-"""`musicsvc abuse`: what the rules on abuse make of the log of calls."""
+"""`musicsvc abuse`: the abuse rules, replayed over the activity log."""
 
 from collections import Counter
 from typing import TYPE_CHECKING, Annotated
@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from musicsvc.cli import output
-from musicsvc.cli.activity import TIME, instant
-from musicsvc.cli.output import JSON, AsJson
+from musicsvc.cli.activity import parse_time
+from musicsvc.cli.command import group
+from musicsvc.cli.options import TIME_HELP, AsJson, TokenId, option
+from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
-from musicsvc.cli.tokens import Id
 from musicsvc.errors import NotFound
 
 if TYPE_CHECKING:
@@ -17,19 +18,23 @@ if TYPE_CHECKING:
     from musicsvc.store.abuse.replay import Replay
     from musicsvc.store.abuse.rules import Violation
 
-app = typer.Typer(help="Abuse: judge the log of calls, explain what was decided.", no_args_is_help=True)
+app = group(
+    "Replay the abuse rules over the activity log, and explain their results.",
+    "abuse check --dry-run --since 7d",
+    "abuse explain 7",
+)
 
-Since = Annotated[str | None, typer.Option(metavar="TIME", help=f"Only calls from then on. {TIME}", show_default=False)]
+Since = Annotated[str | None, option("TIME", f"Only calls since this time. {TIME_HELP}")]
 
 
 @app.command()
 def check(
     context: typer.Context,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show it; nothing is revoked.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the result and revoke nothing.")] = False,
     since: Since = None,
     json: AsJson = False,
 ) -> None:
-    """Replay the rules over the log of calls, and revoke the tokens that break them."""
+    """Replay the rules over the activity log and revoke the tokens that break them."""
     from functools import partial
 
     from musicsvc.store.abuse import enforcement
@@ -38,7 +43,7 @@ def check(
 
     session = Session.from_context(context)
     settings, now = session.settings(), session.clock.now()
-    first = instant(since, now, "--since") or 0
+    first = parse_time(since, now, "--since") or 0
     found = []
     with session.store() as store, activity_log.build(settings.store_url, settings.activity.file) as log:
         replay = abuse_replay.violations(store, log, settings.abuse, first, keep_days=settings.activity.keep_days)
@@ -68,18 +73,18 @@ def _decided(status: "TokenStatus", violation: "Violation", outcome: str) -> JSO
 
 
 @app.command()
-def explain(context: typer.Context, token_id: Id, since: Since = None, json: AsJson = False) -> None:
-    """Show how near a token came to each threshold, or by which calls it passed one."""
+def explain(context: typer.Context, token_id: TokenId, since: Since = None, json: AsJson = False) -> None:
+    """Show how close a token came to each threshold, and the answers to its calls."""
     from musicsvc.store.abuse import replay as abuse_replay
     from musicsvc.store.activity import log as activity_log
 
     session = Session.from_context(context)
     settings, now = session.settings(), session.clock.now()
-    first, keep_days = instant(since, now, "--since") or 0, settings.activity.keep_days
+    first, keep_days = parse_time(since, now, "--since") or 0, settings.activity.keep_days
     with session.store() as store, activity_log.build(settings.store_url, settings.activity.file) as log:
         heard = abuse_replay.replay_token(store, log, settings.abuse, token_id, first, keep_days=keep_days)
     if heard is None:
-        raise NotFound(f"There is no token {token_id}.")
+        raise NotFound(f"There is no token {token_id}. musicsvc token list shows all tokens.")
     answers = [
         {"calls": calls, "status": status, "route": route or "(no endpoint)"}
         for (status, route), calls in Counter(heard.answers).most_common()
@@ -91,7 +96,7 @@ def explain(context: typer.Context, token_id: Id, since: Since = None, json: AsJ
     output.print_record(
         {key: value for key, value in facts.items() if not isinstance(value, dict)} | _told(facts), json=False
     )
-    typer.echo("\nIts calls in that time:" if answers else "\nThe log holds no calls of it in that time.")
+    typer.echo("\nCalls of the token:" if answers else "\nThe activity log has no calls of the token in this period.")
     if answers:
         output.print_table(session, answers, ("calls", "status", "route"), json=False)
 
@@ -126,11 +131,11 @@ def _facts(heard: "Replay") -> JSON:
 
 
 def _told(facts: JSON) -> JSON:
-    """The figures against their thresholds, a line each."""
+    """Return the counts and their thresholds, one line for each rule."""
     refused, probed = facts["refusals"], facts["probes"]
     return {
         "refusals": f"{refused['most']} of {refused['allowed']} by 429 in {refused['seconds']} s without a pause"
-        f" as told; {refused['too_early']} came too early",
+        f" after the answer; {refused['too_early']} came too early",
         "probes": f"{probed['most']} of {probed['allowed']} different resources denied in {probed['seconds']} s;"
         f" {probed['successes']} of {probed['calls']} calls successful, {probed['success_percent']} % would do",
     }

@@ -1,4 +1,4 @@
-"""`musicsvc access`: who may use the API, and who asked to."""
+"""`musicsvc access`: API access of accounts, and requests for it."""
 
 import re
 from shlex import quote
@@ -7,170 +7,163 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from musicsvc.cli import output
-from musicsvc.cli.output import JSON, AsJson, Limit
+from musicsvc.cli.command import group
+from musicsvc.cli.options import AsJson, Email, Limit, account_argument, option, search_option
+from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
-from musicsvc.cli.users import Email
-from musicsvc.cli.users import shown as shown_user
+from musicsvc.cli.users import change, user_json
 from musicsvc.errors import Failure, NotFound
 
 if TYPE_CHECKING:
     from musicsvc.store.accounts.api_access import Entry
-    from musicsvc.store.models import AccessRequest, User
+    from musicsvc.store.models import AccessRequest
 
-app = typer.Typer(help="API access: grant, revoke, decide on requests.", no_args_is_help=True)
+app = group(
+    "Grant and revoke API access, decide on requests for it.",
+    "access grant ada@example.test --plays",
+    "access approve 7",
+    'access deny bob@example.test --reason "Describe the use case."',
+)
 
-Asked = Annotated[str, typer.Argument(metavar="EMAIL|ID", help="Who asked, or the request's id from `access list`.")]
+Requester = Annotated[str, account_argument("EMAIL|ID", "The requester, or the id of the request.")]
 
 
-def shown(entry: "Entry") -> JSON:
-    """A request, or an account with access that never asked, as the terminal shows it."""
-    asked, user = entry.request, entry.user
+def entry_json(entry: "Entry") -> JSON:
+    """Return a request, or an account with access and without a request, as `--json` prints it."""
+    request, user = entry.request, entry.user
     return {
-        "request_id": asked and asked.id,
-        "email": asked.email if asked else user and user.email,
+        "request_id": request and request.id,
+        "email": request.email if request else user and user.email,
         "user_id": user and user.id,
         "api_access": bool(user and user.api_access),
         "reports_plays": bool(user and user.reports_plays),
-        "state": asked and asked.state,
-        "use_case": asked and asked.use_case,
-        "volume": asked and asked.volume,
-        "organization": asked and asked.organization,
-        "reason": asked and asked.reason,
-        "requested_at": output.format_time(asked.created_at if asked else None),
-        "decided_at": output.format_time(asked.decided_at if asked else None),
+        "state": request and request.state,
+        "use_case": request and request.use_case,
+        "volume": request and request.volume,
+        "organization": request and request.organization,
+        "reason": request and request.reason,
+        "requested_at": output.format_time(request.created_at if request else None),
+        "decided_at": output.format_time(request.decided_at if request else None),
     }
 
 
-def shown_request(asked: "AccessRequest") -> JSON:
-    """A request as the terminal shows it."""
+def request_json(request: "AccessRequest") -> JSON:
+    """Return the request as `--json` prints it."""
     return {
-        "id": asked.id,
-        "email": asked.email,
-        "state": asked.state,
-        "use_case": asked.use_case,
-        "volume": asked.volume,
-        "organization": asked.organization,
-        "reason": asked.reason,
-        "requested_at": output.format_time(asked.created_at),
-        "decided_at": output.format_time(asked.decided_at),
+        "id": request.id,
+        "email": request.email,
+        "state": request.state,
+        "use_case": request.use_case,
+        "volume": request.volume,
+        "organization": request.organization,
+        "reason": request.reason,
+        "requested_at": output.format_time(request.created_at),
+        "decided_at": output.format_time(request.decided_at),
     }
 
 
 @app.command()
 def grant(
     context: typer.Context,
-    email: Email,
-    plays: Annotated[bool, typer.Option("--plays", help="Let it also report plays of other listeners.")] = False,
+    email: Email = "",
+    plays: Annotated[bool, typer.Option("--plays", help="Also allow it to report plays of other listeners.")] = False,
     json: AsJson = False,
 ) -> None:
-    """Give an account API access; its tokens work at once."""
-    from musicsvc.store.accounts import api_access, users
+    """Grant API access to an account; its tokens work at once."""
+    from musicsvc.store.accounts import api_access
 
     session = Session.from_context(context)
     now = session.clock.now()
-
-    def unit() -> "User":
-        user = users.by_email(email)
-        api_access.grant(user, plays=plays, now=now)
-        return user
-
     try:
-        user = session.write(unit)
+        user = session.write(change(email, lambda user: api_access.grant(user, plays=plays, now=now)))
     except NotFound as missing:
         raise Failure(f"{missing.message} Run: musicsvc user create {quote(email)}") from None
     also = " and may report plays of other listeners" if user.reports_plays else ""
-    session.echo(f"{user.email} has API access{also}.")
-    if json:
-        output.print_json(shown_user(user))
+    output.print_result(session, f"{user.email} has API access{also}.", user_json(user), json=json)
 
 
 @app.command()
-def revoke(context: typer.Context, email: Email, json: AsJson = False) -> None:
-    """Take API access away, reporting for others too; tokens stay and answer 403 until it is granted again."""
-    from musicsvc.store.accounts import api_access, users
+def revoke(context: typer.Context, email: Email = "", json: AsJson = False) -> None:
+    """Revoke an account's API access and its right to report plays.
+
+    Its tokens are kept; requests with them answer 403 until access is granted again.
+    """
+    from musicsvc.store.accounts import api_access
 
     session = Session.from_context(context)
     now = session.clock.now()
-
-    def unit() -> "User":
-        user = users.by_email(email)
-        api_access.revoke(user, now=now)
-        return user
-
-    user = session.write_urgently(unit)
-    session.echo(f"{user.email} has no API access any more.")
-    if json:
-        output.print_json(shown_user(user))
+    user = session.write_urgently(change(email, lambda user: api_access.revoke(user, now=now)))
+    output.print_result(session, f"{user.email} has no API access any more.", user_json(user), json=json)
 
 
 @app.command("list")
 def list_(
     context: typer.Context,
-    search: Annotated[str | None, output.search_option("e-mail, name, organization or use case")] = None,
+    search: Annotated[str | None, search_option("the email, name, organization or use case")] = None,
     limit: Limit = None,
     json: AsJson = False,
 ) -> None:
-    """List who asked for access, then who has it and never asked; oldest first."""
+    """List requests for access, oldest first, then accounts with access but no request."""
     from musicsvc.store.accounts import api_access
 
-    session = Session.from_context(context)
-    found = [shown(entry) for entry in session.read(lambda: api_access.list(limit=limit, text=search))]
     columns = ("request_id", "email", "state", "api_access", "organization", "use_case", "volume", "requested_at")
-    output.print_table(session, found, (*columns, "reason", "reports_plays"), json=json)
+    output.print_list(
+        Session.from_context(context),
+        lambda: api_access.list(limit=limit, text=search),
+        entry_json,
+        (*columns, "reason", "reports_plays"),
+        json=json,
+    )
 
 
 @app.command()
 def request(
     context: typer.Context,
-    email: Email,
-    use_case: Annotated[str, typer.Option(help="What the API is wanted for.")],
-    volume: Annotated[str, typer.Option(help="How many requests are expected.")],
-    organization: Annotated[str, typer.Option(help="Who asks.")],
+    use_case: Annotated[str, option("TEXT", "The purpose of the access.")],
+    volume: Annotated[str, option("TEXT", "The expected number of requests.")],
+    organization: Annotated[str, option("NAME", "The organization of the requester.")],
+    email: Email = "",
     json: AsJson = False,
 ) -> None:
-    """Note a request for access; the address needs no account yet."""
+    """Record a request for access; the email address needs no account yet."""
     from musicsvc.store.accounts import api_access
 
     session = Session.from_context(context)
     now = session.clock.now()
     asked = session.write(lambda: api_access.request(email, use_case, volume, organization, now=now))
-    session.echo(f"Request {asked.id} by {asked.email} is pending.")
-    if json:
-        output.print_json(shown_request(asked))
+    message = f"Request {asked.id} by {asked.email} is pending."
+    output.print_result(session, message, request_json(asked), json=json)
 
 
 @app.command()
-def approve(context: typer.Context, asked: Asked, json: AsJson = False) -> None:
-    """Grant what was asked for; an address without an account gets one without a password."""
+def approve(context: typer.Context, requester: Requester = "", json: AsJson = False) -> None:
+    """Approve a request; an address without an account gets one, without a password."""
     from musicsvc.store.accounts import api_access
 
     session = Session.from_context(context)
     now = session.clock.now()
-    decided, user, made = session.write(lambda: api_access.approve(_target(asked), now=now))
-    account = "was made for it, without a password" if made else "was there already"
-    session.echo(f"Request {decided.id} is approved: {user.email} has API access. Account {user.id} {account}.")
-    if json:
-        output.print_json(shown_request(decided))
+    decided, user, created = session.write(lambda: api_access.approve(_id_or_email(requester), now=now))
+    account = "was created for it, without a password" if created else "existed already"
+    message = f"Request {decided.id} is approved: {user.email} has API access. Account {user.id} {account}."
+    output.print_result(session, message, request_json(decided), json=json)
 
 
 @app.command()
 def deny(
     context: typer.Context,
-    asked: Asked,
-    reason: Annotated[str, typer.Option(help="Kept, and shown by `access list`.")],
+    reason: Annotated[str, option("TEXT", "Shown by `access list`.")],
+    requester: Requester = "",
     json: AsJson = False,
 ) -> None:
-    """Refuse what was asked for."""
+    """Deny a request."""
     from musicsvc.store.accounts import api_access
 
     session = Session.from_context(context)
     now = session.clock.now()
-    decided = session.write(lambda: api_access.deny(_target(asked), reason, now=now))
-    session.echo(f"Request {decided.id} by {decided.email} is denied.")
-    if json:
-        output.print_json(shown_request(decided))
+    decided = session.write(lambda: api_access.deny(_id_or_email(requester), reason, now=now))
+    message = f"Request {decided.id} by {decided.email} is denied."
+    output.print_result(session, message, request_json(decided), json=json)
 
 
-def _target(asked: str) -> int | str:
-    """The id where only digits are given, else the e-mail."""
-    return int(asked) if re.fullmatch("[1-9][0-9]{0,17}", asked) else asked
+def _id_or_email(text: str) -> int | str:
+    return int(text) if re.fullmatch("[1-9][0-9]{0,17}", text) else text

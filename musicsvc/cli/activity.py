@@ -1,4 +1,4 @@
-"""`musicsvc activity`: the log of calls and the security events."""
+"""`musicsvc activity`: API calls and security events."""
 
 import re
 import time
@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from musicsvc.cli.output import AsJson
+from musicsvc.cli.command import show_examples
+from musicsvc.cli.options import TIME_HELP, AsJson, option
 from musicsvc.cli.session import Session
 from musicsvc.clock import SECOND, parse
 
@@ -16,32 +17,31 @@ if TYPE_CHECKING:
     from musicsvc.store.engine.store import Store
 
 app = typer.Typer()
+EXAMPLES = show_examples(
+    "activity --user ada@example.test --since 2h", "activity --status 4xx --limit 20", "activity --follow --json"
+)
 POLL_SECONDS = 0.3
 UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
-TIME = "A time (2026-01-31T12:00:00Z), or how long ago (90s, 15m, 2h, 7d)."
 ID = 2**63 - 1
 
-Account = Annotated[str | None, typer.Option(metavar="EMAIL", help="Only of this account.", show_default=False)]
-TokenId = Annotated[
-    int | None, typer.Option("--token", metavar="ID", min=1, max=ID, help="Only of this token.", show_default=False)
-]
-Address = Annotated[str | None, typer.Option(help="Only calls from this address.", show_default=False)]
-Status = Annotated[str | None, typer.Option(help="Only calls answered so: 429, or 4xx.", show_default=False)]
-Method = Annotated[str | None, typer.Option(help="Only calls of this method.", show_default=False)]
-Route = Annotated[str | None, typer.Option(help="Only calls whose route holds this text.", show_default=False)]
-Request = Annotated[
-    str | None, typer.Option(metavar="ID", help="Only the call of this request id.", show_default=False)
-]
-Since = Annotated[str | None, typer.Option(metavar="TIME", help=f"From then on. {TIME}", show_default=False)]
-Until = Annotated[str | None, typer.Option(metavar="TIME", help="Before then, written alike.", show_default=False)]
-Kind = Annotated[Literal["all", "calls", "events"], typer.Option(help="What is shown.")]
-Limit = Annotated[int, typer.Option(min=1, max=1_000_000, help="The newest so many.")]
+Account = Annotated[str | None, option("EMAIL", "Only of this account.", "--user", "--account")]
+TokenId = Annotated[int | None, option("ID", "Only of this token.", "--token", min=1, max=ID)]
+Address = Annotated[str | None, option("IP", "Only calls from this address.")]
+Status = Annotated[str | None, option("STATUS", "Only calls with this status: 429, or 4xx.")]
+Method = Annotated[str | None, option("METHOD", "Only calls of this method.")]
+Route = Annotated[str | None, option("TEXT", "Only calls whose route contains TEXT.")]
+Request = Annotated[str | None, option("ID", "Only the call with this request id.")]
+Since = Annotated[str | None, option("TIME", f"Only since this time. {TIME_HELP}")]
+Until = Annotated[str | None, option("TIME", "Only before this time.")]
+Kind = Annotated[Literal["all", "calls", "events"], option("KIND", "all, calls or events.")]
+Limit = Annotated[int, option("N", "Only the newest N.", min=1, max=1_000_000)]
 Follow = Annotated[
-    bool, typer.Option("--follow", "-f", help="Go on with what comes, until Ctrl+C; with --json an object a line.")
+    bool,
+    typer.Option("--follow", "-f", help="Continue with new entries until Ctrl+C; --json prints one per line."),
 ]
 
 
-@app.command()
+@app.command(epilog=EXAMPLES)
 def activity(  # noqa: PLR0917 - Typer reads options from parameters
     context: typer.Context,
     account: Account = None,
@@ -58,52 +58,52 @@ def activity(  # noqa: PLR0917 - Typer reads options from parameters
     follow: Follow = False,
     json: AsJson = False,
 ) -> None:
-    """Show the log of calls and the security events, newest last."""
-    from musicsvc.cli.activity_lines import Shown
+    """Show API calls and security events, newest last. Times are in UTC."""
+    from musicsvc.cli.activity_lines import Printer
     from musicsvc.store.activity import log as activity_log
     from musicsvc.store.activity.timeline import History
 
     session = Session.from_context(context)
     settings, now = session.settings(), session.clock.now()
-    of_calls = {
+    call_filters = {
         "address": address,
         "method": method and method.upper(),
         "route": route,
         "request_id": request,
         "statuses": _statuses(status),
     }
-    of_both = {"token_id": token_id, **_range(since, until, now, follow=follow)}
+    common_filters = {"token_id": token_id, **_range(since, until, now, follow=follow)}
     with session.store() as store, activity_log.build(settings.store_url, settings.activity.file) as log:
-        wanted = _wanted(kind, of_calls, {**of_both, "account_id": _account(store, account)})
-        shown = Shown(store, json=json, lines=follow)
-        history = History(store, log, *wanted)
-        shown.show(history.newest(limit))
+        filters = _filters(kind, call_filters, {**common_filters, "account_id": _account(store, account)})
+        printer = Printer(store, json=json, lines=follow)
+        history = History(store, log, *filters)
+        printer.print(history.newest(limit))
         while follow:
             time.sleep(POLL_SECONDS)
-            shown.show(history.later())
+            printer.print(history.later())
 
 
-def _wanted(
-    kind: str, of_calls: dict[str, Any], of_both: dict[str, Any]
+def _filters(
+    kind: str, call_filters: dict[str, Any], common_filters: dict[str, Any]
 ) -> "tuple[calls.Filter | None, security_events.Filter | None]":
-    """What is wanted of calls and of events; what only calls have leaves events out."""
+    """Return the filters of calls and events; None leaves a kind out. Filters on calls leave events out."""
     from musicsvc.store.accounts import security_events
     from musicsvc.store.activity import calls
 
-    narrow = any(value is not None for value in of_calls.values())
-    if narrow and kind == "events":
-        raise typer.BadParameter("--address, --status, --method, --route and --request are about calls.")
+    calls_only = any(value is not None for value in call_filters.values())
+    if calls_only and kind == "events":
+        raise typer.BadParameter("--address, --status, --method, --route and --request need --kind calls or all.")
     return (
-        None if kind == "events" else calls.Filter(**of_calls, **of_both),
-        None if narrow or kind == "calls" else security_events.Filter(**of_both),
+        None if kind == "events" else calls.Filter(**call_filters, **common_filters),
+        None if calls_only or kind == "calls" else security_events.Filter(**common_filters),
     )
 
 
 def _range(since: str | None, until: str | None, now: int, *, follow: bool) -> dict[str, int | None]:
-    """From when until when; wrong usage where nothing can ever be in it."""
+    """Return the period. Raises BadParameter where it is empty."""
     if follow and until is not None:
-        raise typer.BadParameter("--follow and --until exclude each other.")
-    first, end = instant(since, now, "--since"), instant(until, now, "--until")
+        raise typer.BadParameter("--follow and --until exclude each other. Remove one of them.")
+    first, end = parse_time(since, now, "--since"), parse_time(until, now, "--until")
     if first is not None and end is not None and end <= first:
         raise typer.BadParameter("--until must be later than --since.")
     return {"since": first, "until": end}
@@ -116,16 +116,18 @@ def _account(store: "Store", email: str | None) -> int | None:
 
 
 def _statuses(text: str | None) -> tuple[int, int] | None:
-    """The first and the last status of `429` or `4xx`."""
+    """Return the first and the last status of `429` or `4xx`."""
     if text is None:
         return None
     if not re.fullmatch("[1-5]([0-9]{2}|xx)", text.lower()):
-        raise typer.BadParameter("A status is written 429, or 4xx for all of its kind.", param_hint="--status")
+        raise typer.BadParameter(
+            f"{text!r} is not a valid status. Write 429, or 4xx for all from 400 to 499.", param_hint="--status"
+        )
     return int(text.lower().replace("x", "0")), int(text.lower().replace("x", "9"))
 
 
-def instant(text: str | None, now: int, option: str) -> int | None:
-    """The instant of a time, or of so long ago."""
+def parse_time(text: str | None, now: int, name: str) -> int | None:
+    """Return the instant of a time or of an age before `now`."""
     if text is None:
         return None
     if ago := re.fullmatch("([0-9]{1,9})([smhd])", text):
@@ -133,4 +135,4 @@ def instant(text: str | None, now: int, option: str) -> int | None:
     try:
         return parse(text)
     except ValueError:
-        raise typer.BadParameter(f"{text!r} is no time. {TIME}", param_hint=option) from None
+        raise typer.BadParameter(f"{text!r} is not a valid time. {TIME_HELP}", param_hint=name) from None

@@ -1,4 +1,4 @@
-"""Calls and security events as the terminal shows them: a line each, or JSON."""
+"""Calls and security events as lines of text or as JSON."""
 
 import json as jsonlib
 import sys
@@ -10,25 +10,25 @@ import typer
 from musicsvc.cli import output
 from musicsvc.cli.output import JSON
 from musicsvc.store.activity.calls import Entry
-from musicsvc.wording import escape_controls
+from musicsvc.wording import escape_controls, quantity
 
 if TYPE_CHECKING:
     from musicsvc.store.accounts.security_events import Event
     from musicsvc.store.engine.store import Store
 
 
-class Shown:
-    """Shows what it is given; the names of accounts are looked up once."""
+class Printer:
+    """Printer of calls and events; it reads the email of each account once."""
 
     def __init__(self, store: "Store", *, json: bool, lines: bool) -> None:
-        """`json` with `lines`: an object a line; without: all that is shown, as one array."""
+        """With `json`, print an array, or with `lines` one object per line."""
         self._store = store
         self._json = json
         self._lines = lines
         self._emails: dict[int, str] = {}
 
-    def show(self, found: "list[Entry | Event]") -> None:
-        """Show these."""
+    def print(self, found: "list[Entry | Event]") -> None:
+        """Print these rows."""
         self._look_up({row.account_id for row in found if row.account_id is not None})
         if not self._json:
             text = "".join(escape_controls(self._line(row)) + "\n" for row in found)
@@ -51,23 +51,23 @@ class Shown:
         return None if account_id is None else self._emails.get(account_id)
 
     def _record(self, row: "Entry | Event") -> JSON:
-        """The row as JSON holds it."""
         who = {"account": self._email(row.account_id)}
         kind = "call" if isinstance(row, Entry) else "event"
         return {"type": kind, **row._asdict(), "at": output.format_time(row.at), **who}
 
     def _line(self, row: "Entry | Event") -> str:
-        """The row as a line of a log."""
         moment = (output.format_time(row.at) or "")[:23].replace("T", " ")
         who = "-" if row.account_id is None else self._email(row.account_id) or f"account {row.account_id}"
         token = "" if row.token_id is None else f" token {row.token_id}"
         if not isinstance(row, Entry):
-            reason = (row.reason or "").removeprefix(f"{row.actor}: ")  # abuse handling names itself in its reasons
+            reason = (row.reason or "").removeprefix(
+                f"{row.actor}: "
+            )  # reasons written by the abuse monitor begin with its name
             why = f": {reason}" if reason else ""
             return f"{moment}  {row.kind}  {who}{token}  by {row.actor}{why}"
         if row.is_count:
-            calls = "1 more call" if row.calls == 1 else f"{row.calls:,} more calls"
-            return f"{moment}  {row.status} {calls} without a token in this minute  {row.address}  {row.size} bytes"
+            calls = f"{quantity(row.calls, 'more call')} without a token in this minute"
+            return f"{moment}  {row.status} {calls}  {row.address}  {row.size} bytes"
         what = row.route or "(no endpoint)"
         about = f"  {row.resource}" if row.resource else ""
         wait = "" if row.retry_after is None else f"  retry after {row.retry_after} s"

@@ -1,25 +1,30 @@
-"""`musicsvc artist`: who manages an artist, and whether it is verified."""
+"""`musicsvc artist`: the manager and the verified badge of artists."""
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from musicsvc.cli import output
-from musicsvc.cli.output import AsJson
+from musicsvc.cli.command import group
+from musicsvc.cli.options import AsJson, Email, identifier
 from musicsvc.cli.session import Session
-from musicsvc.cli.users import Email
 
 if TYPE_CHECKING:
     from musicsvc.store.catalog.artists import ArtistRow
 
-app = typer.Typer(help="Artists: their managers and their mark of being verified.", no_args_is_help=True)
+app = group(
+    "Assign managers to artists, and verify artists.",
+    "artist assign 7 ada@example.test",
+    "artist verify 7",
+    "artist verify 7 --undo",
+)
 
-Id = Annotated[int, typer.Argument(metavar="ARTIST_ID", min=1, max=2**63 - 1, help="The artist's id.")]
+ArtistId = Annotated[int, identifier("artist", "ARTIST_ID")]
 
 
 @app.command()
-def assign(context: typer.Context, artist_id: Id, email: Email, json: AsJson = False) -> None:
-    """Make an account the manager of an artist."""
+def assign(context: typer.Context, artist_id: ArtistId, email: Email = "", json: AsJson = False) -> None:
+    """Make an account the manager of an artist, in place of the former one."""
     from musicsvc.store.accounts import users
     from musicsvc.store.catalog import artists
 
@@ -31,11 +36,11 @@ def assign(context: typer.Context, artist_id: Id, email: Email, json: AsJson = F
 @app.command()
 def verify(
     context: typer.Context,
-    artist_id: Id,
-    undo: Annotated[bool, typer.Option("--undo", help="Take the mark back.")] = False,
+    artist_id: ArtistId,
+    undo: Annotated[bool, typer.Option("--undo", help="Remove the badge.")] = False,
     json: AsJson = False,
 ) -> None:
-    """Mark an artist as verified."""
+    """Give an artist the verified badge."""
     from musicsvc.store.catalog import artists
 
     session = Session.from_context(context)

@@ -1,4 +1,4 @@
-"""`musicsvc db backup` and `db restore`."""
+"""`musicsvc db backup` and `musicsvc db restore`."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from musicsvc.cli import output, progress
-from musicsvc.cli.output import AsJson
+from musicsvc.cli.options import AsJson
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
+from musicsvc.wording import quantity
 
 if TYPE_CHECKING:
     from musicsvc.config import Settings
@@ -20,18 +21,18 @@ if TYPE_CHECKING:
     from musicsvc.store.backups.restore import Restored
 
 Place = Annotated[
-    str | None,  # a Path would lose the slash at the end
+    str | None,  # a Path would lose a slash at the end
     typer.Argument(
-        metavar="[FILE|FOLDER]", help="Where to [default: a new file in backups.folder].", show_default=False
+        metavar="FILE|FOLDER", help="The target [default: a new file in backups.folder].", show_default=False
     ),
 ]
-Source = Annotated[Path, typer.Argument(metavar="FILE", help="A backup.", show_default=False)]
+Source = Annotated[Path, typer.Argument(metavar="FILE", help="The backup.", show_default=False)]
 
 
 def backup(context: typer.Context, place: Place = None, json: AsJson = False) -> None:
-    """Back up the SQLite database, beside a running server too.
+    """Back up the SQLite database, also while the server runs.
 
-    The backup is opened and compared with the database before it gets its name.
+    The backup is verified before it gets its name.
     """
     from musicsvc.server.request.executors import stand_back
     from musicsvc.store.backups import create
@@ -42,7 +43,7 @@ def backup(context: typer.Context, place: Place = None, json: AsJson = False) ->
     path = create.database_file(settings.store_url)
     given = None if place is None else Path(place)
     if place is not None and place.endswith("/") and not Path(place).is_dir():
-        raise Failure(f"There is no folder {place}. Make it, or name another one.")
+        raise Failure(f"There is no folder {place}. Create it, or name another folder.")
     files.examine(path)
     began = session.clock.monotonic()
     stand_back()
@@ -53,7 +54,7 @@ def backup(context: typer.Context, place: Place = None, json: AsJson = False) ->
     finally:
         use.release()
     seconds = session.clock.monotonic() - began
-    session.echo(f"{described(made)}, in {seconds:.1f} s.")
+    session.echo(f"{describe(made)}, in {seconds:.1f} s.")
     if json:
         output.print_json(
             {
@@ -67,7 +68,7 @@ def backup(context: typer.Context, place: Place = None, json: AsJson = False) ->
 
 
 def target(settings: Settings, place: Path | None, now: int, kind: str = "") -> Path:
-    """The file that a backup becomes; the folder of backups is made where it is missing."""
+    """Return the path of a new backup; create the folder of backups where it is missing."""
     from musicsvc.store.backups import folder as backup_folder
 
     if place is not None and not place.is_dir():
@@ -76,12 +77,14 @@ def target(settings: Settings, place: Path | None, now: int, kind: str = "") -> 
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise Failure(f"The folder {folder} cannot be made: {error.strerror}.") from None
+        raise Failure(
+            f"The folder {folder} cannot be created: {error.strerror}. Create it, or set backups.folder."
+        ) from None
     return backup_folder.new_name(folder, now, kind)
 
 
-def upgraded(session: Session, *, backup: bool = True) -> tuple[list[str], str | None]:
-    """Bring the database to the newest schema; the migrations applied, and the backup that was made before."""
+def upgrade(session: Session, *, backup: bool = True) -> tuple[list[str], str | None]:
+    """Upgrade the schema; return the applied migrations and the path of the backup made before."""
     from musicsvc.store.backups import create
     from musicsvc.store.engine.url import path_of
     from musicsvc.store.schema import schema
@@ -92,35 +95,34 @@ def upgraded(session: Session, *, backup: bool = True) -> tuple[list[str], str |
 
     def save(first: str) -> None:
         if path is None:
-            session.echo("No backup is made of a PostgreSQL database: pg_dump makes one.")
+            session.echo("No backup was made: back up a PostgreSQL database with pg_dump.")
         elif backup:
             try:
                 made = create.make(path, target(settings, None, session.clock.now(), f"before-{first}"))
             except Failure as failure:
-                way_out = "Nothing was migrated; musicsvc db upgrade --no-backup goes without a backup."
-                raise Failure(f"{failure.message} {way_out}") from None
-            session.echo(f"{described(made)}.")
+                remedy = "Nothing was migrated. To upgrade without a backup, run: musicsvc db upgrade --no-backup"
+                raise Failure(f"{failure.message} {remedy}") from None
+            session.echo(f"{describe(made)}.")
             saved.append(made.file)
 
     migrations = schema.upgrade(settings.store_url, save)
     return migrations, str(saved[0]) if saved else None
 
 
-def described(made: Backup) -> str:
-    """What was made, in a few words."""
-    return f"Backed up {made.facts.rows:,} rows ({made.size / 1e6:,.1f} MB) to {made.file}"
+def describe(made: Backup) -> str:
+    return f"Backed up {quantity(made.facts.rows, 'row')} ({made.size / 1e6:,.1f} MB) to {made.file}"
 
 
 def restore(
     context: typer.Context,
     file: Source,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     keep: Annotated[bool, typer.Option(help="Keep the replaced database beside the new one.")] = True,
     json: AsJson = False,
 ) -> None:
-    """Put a backup in the place of the SQLite database.
+    """Replace the SQLite database by a backup.
 
-    No server and no other command may use the database meanwhile.
+    Stop the server first.
     """
     from musicsvc.store.backups import create
     from musicsvc.store.backups import restore as restore_backup
@@ -128,9 +130,9 @@ def restore(
     session = Session.from_context(context)
     path = create.database_file(session.settings().store_url)
     if file.is_dir():
-        raise Failure(f"{file} is a folder. Name a backup in it.")
+        raise Failure(f"{file} is a folder. Name a backup file in it.")
     if not file.is_file():
-        raise Failure(f"There is no file {file}. Name a backup.")
+        raise Failure(f"There is no file {file}. Name a backup file.")
     _ask(path, file, yes=yes)
     with progress.bar(session, "restore") as on_progress:
         done = restore_backup.restore(file, path, now=session.clock.now(), keep=keep, told=on_progress)
@@ -153,22 +155,22 @@ def _ask(path: Path, file: Path, *, yes: bool) -> None:
     if yes or not path.exists():
         return
     if not sys.stdin.isatty():
-        raise Failure(f"This replaces the database {path}. Pass --yes where nobody can be asked.")
+        raise Failure(f"This replaces the database {path}. There is no terminal to confirm it: add --yes.")
     typer.confirm(
-        f"Replace the database {path} by {file}? What was changed since is no longer there.", abort=True, err=True
+        f"Replace the database {path} by {file}? Changes made after the backup are lost.", abort=True, err=True
     )
 
 
 def _report(session: Session, path: Path, file: Path, done: Restored) -> None:
-    session.echo(f"Restored {done.facts.rows:,} rows from {file} to {path}.")
+    session.echo(f"Restored {quantity(done.facts.rows, 'row')} from {file} to {path}.")
     if done.kept is not None:
-        session.echo(f"What was there before is now {done.kept}")
+        session.echo(f"The replaced database is kept as {done.kept}")
     if done.facts.older:
-        session.echo(f"It is of an older schema ({done.facts.migrations[-1]}). Run: musicsvc db upgrade")
+        session.echo(f"Its schema is older ({done.facts.migrations[-1]}). Run: musicsvc db upgrade")
     if done.revived is None:
-        session.echo("Tokens and rights are those of the backup: revoke again what was revoked since.")
+        session.echo("Tokens and rights are those of the backup. Repeat the revocations made since then.")
     elif done.revived.tokens or done.revived.accounts:
         tokens = ", ".join(map(str, done.revived.tokens)) or "none"
         accounts = ", ".join(done.revived.accounts) or "none"
-        session.echo(f"Valid again, though revoked or changed since: tokens {tokens}; rights of {accounts}.")
-        session.echo("Take back what should stay so: musicsvc token revoke, access revoke, user suspend.")
+        session.echo(f"Valid again, although revoked after the backup: tokens {tokens}; rights of {accounts}.")
+        session.echo("Repeat the revocations with: musicsvc token revoke, access revoke, user suspend.")

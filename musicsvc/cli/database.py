@@ -1,19 +1,25 @@
-"""`musicsvc db`: the database's schema, soundness and backups."""
+"""`musicsvc db`: schema, integrity and backups of the database."""
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from musicsvc.cli import backups, output, users
-from musicsvc.cli.output import AsJson
+from musicsvc.cli.command import group
+from musicsvc.cli.options import AsJson
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
-from musicsvc.wording import escape_controls
+from musicsvc.wording import escape_controls, quantity
 
 if TYPE_CHECKING:
     from musicsvc.config import Settings
 
-app = typer.Typer(help="The database: schema, soundness, backups.", no_args_is_help=True)
+app = group(
+    "Upgrade, check, back up and restore the database.",
+    "db upgrade",
+    "db backup /srv/backups/",
+    "db restore /srv/backups/musicsvc.db --yes",
+)
 
 
 @app.command()
@@ -22,14 +28,14 @@ def upgrade(
     backup: Annotated[bool, typer.Option(help="Back up a SQLite database first.")] = True,
     json: AsJson = False,
 ) -> None:
-    """Bring the database to the newest schema, and list accounts that share a mailbox.
+    """Upgrade the schema of the database, and list accounts that share a mailbox.
 
-    Nothing else may use a SQLite database meanwhile.
+    Stop the server first where the database is SQLite.
     """
     session = Session.from_context(context)
-    migrations, saved = backups.upgraded(session, backup=backup)
+    migrations, saved = backups.upgrade(session, backup=backup)
     session.create_activity_log()
-    session.echo(f"Applied: {', '.join(migrations)}." if migrations else "The schema is the newest already.")
+    session.echo(f"Applied: {', '.join(migrations)}." if migrations else "The schema is up to date.")
     shared = users.report_shared_mailboxes(session)
     if json:
         output.print_json({"migrations": migrations, "backup": saved, "shared_mailboxes": shared})
@@ -37,7 +43,7 @@ def upgrade(
 
 @app.command()
 def check(context: typer.Context, json: AsJson = False) -> None:
-    """Check integrity, foreign keys, and the schema against the program; exit 1 where something is wrong."""
+    """Check integrity and schema of the database; exit 1 where a problem is found."""
     session = Session.from_context(context)
     settings = session.settings()
     try:
@@ -51,13 +57,15 @@ def check(context: typer.Context, json: AsJson = False) -> None:
     else:
         for problem in problems:
             typer.echo(escape_controls(problem))
-    session.echo(f"{len(problems)} problems found." if problems else "The database is sound.")
+    session.echo(
+        f"Found {quantity(len(problems), 'problem')}. See docs/operating.md." if problems else "No problems found."
+    )
     if problems:
         raise typer.Exit(1)
 
 
 def _problems(settings: "Settings") -> list[str]:
-    """What is wrong, a line each. Raises Failure where the database cannot even be looked at."""
+    """Return the problems, a line each. Raises Failure where the database cannot be opened."""
     from musicsvc.store.activity import log as activity_log
     from musicsvc.store.opening import open_unchecked
     from musicsvc.store.schema import schema

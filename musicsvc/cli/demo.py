@@ -1,4 +1,4 @@
-"""`serve --demo`: a database of its own, fixtures, an account with access, its token, and a clock that can be moved."""
+"""`musicsvc serve --demo`: a temporary database with sample data, a token, and an adjustable clock."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ DEMO = {"registration.grants_access": True, "server.workers": 1, "backups.every_
 
 
 def run(session: Session, options: dict[str, object], now: str | None, speed: float) -> None:
-    """Serve the demo until it is told to stop; its database goes with it."""
+    """Serve the demo until it is stopped, then delete its database."""
     if options.get("server.workers") not in {None, 1}:
-        raise typer.BadParameter("--demo runs in one process.")
+        raise typer.BadParameter("--demo runs in one process. Remove --workers.")
     start = _start(now)
     clock = MovableClock(start, speed)
     with tempfile.TemporaryDirectory(prefix="musicsvc-demo-") as folder:
@@ -33,7 +33,7 @@ def run(session: Session, options: dict[str, object], now: str | None, speed: fl
         token = _prepare(url, start)
 
         def announce(root: str) -> None:
-            # From here on, so that a token does not expire while the fixtures are loaded.
+            # The clock starts here, so that the token does not expire while the sample data is loaded.
             clock.restart()
             _announce(session, root, token)
 
@@ -46,12 +46,12 @@ def _start(now: str | None) -> int:
     except ValueError:
         start = -1
     if start < 0:
-        raise typer.BadParameter("--now takes a time from 1970 on, such as 2026-01-31T12:00:00Z.")
+        raise typer.BadParameter(f"--now {now} is not a time since 1970, such as 2026-01-31T12:00:00Z.")
     return start
 
 
 def _prepare(url: str, now: int) -> str:
-    """Fill a new database; the demo account's token."""
+    """Create and fill the database; return the demo account's token."""
     files.create(Path(url.removeprefix("sqlite:///")))
     schema.upgrade(url)
     with opening.connect(url) as store:
@@ -61,7 +61,7 @@ def _prepare(url: str, now: int) -> str:
 
 
 def _announce(session: Session, root: str, token: str) -> None:
-    session.echo(f"A demo with its own database; it is gone when you stop it (Ctrl+C). Documentation: {root}/docs")
-    session.echo(f"Your token, as {fixtures.DEMO_EMAIL}: {token}")
+    session.echo(f"The demo has a temporary database, deleted when you stop it (Ctrl+C). Documentation: {root}/docs")
+    session.echo(f"Token of {fixtures.DEMO_EMAIL}: {token}")
     session.echo("Try:")
     typer.echo(f'curl -H "Authorization: Bearer {token}" {root}/api/v1/albums')

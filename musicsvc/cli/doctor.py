@@ -1,4 +1,4 @@
-"""`musicsvc doctor`: what is wrong with the installation, and the way out."""
+"""`musicsvc doctor`: checks of the installation, with hints."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import typer
 
 from musicsvc.cli import output
-from musicsvc.cli.output import AsJson
+from musicsvc.cli.options import AsJson
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
 from musicsvc.store.engine.url import without_password
+from musicsvc.wording import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -25,34 +26,33 @@ app = typer.Typer()
 
 @app.command()
 def doctor(context: typer.Context, json: AsJson = False) -> None:
-    """Look for what is wrong with the installation, and tell the way out.
+    """Check the installation and print hints for its problems.
 
-    Beside a running server too. Warnings are exit 0, problems exit 1.
+    The server may run meanwhile. Problems exit with 1, warnings with 0.
     """
     session = Session.from_context(context)
     found = list(_findings(session))
-    wrong = sum(finding.level == "problem" for finding in found)
+    problems = sum(finding.level == "problem" for finding in found)
     if json:
-        output.print_json({"ok": not wrong, "findings": [asdict(finding) for finding in found]})
+        output.print_json({"ok": not problems, "findings": [asdict(finding) for finding in found]})
     else:
-        output.print_table(
-            session, [asdict(finding) for finding in found], ("level", "check", "finding", "way_out"), json=False
-        )
+        rows = [asdict(finding) | {"hint": finding.way_out} for finding in found]
+        output.print_table(session, rows, ("level", "check", "finding", "hint"), json=False)
     warnings = sum(finding.level == "warning" for finding in found)
-    session.echo(f"Problems: {wrong}, warnings: {warnings}." if wrong or warnings else "All is well.")
-    if wrong:
+    session.echo(f"Found {quantity(problems, 'problem')} and {quantity(warnings, 'warning')}.")
+    if problems:
         raise typer.Exit(1)
 
 
 def _findings(session: Session) -> Iterator[Finding]:
-    from musicsvc.server import doctor as exposure
+    from musicsvc.server import doctor as network
     from musicsvc.store.doctor import database, files
     from musicsvc.store.engine.url import path_of
 
     try:
         settings = session.settings()
     except Failure as failure:
-        yield database.failed("settings", failure, "Put it right; musicsvc config show lists all settings.")
+        yield database.failed("settings", failure, "Correct it; musicsvc config show lists all settings.")
         return
     now = session.clock.now()
     path = path_of(settings.store_url)
@@ -61,28 +61,28 @@ def _findings(session: Session) -> Iterator[Finding]:
     yield from found
     if path is not None or not any(finding.check == "database" for finding in found):
         yield from _of_log(settings, path)
-    yield from _tried("permissions", lambda: files.of_permissions(*_guarded(session, settings, path)))
+    yield from _attempt("permissions", lambda: files.of_permissions(*_private_files(session, settings, path)))
     if path is not None:
         yield from _of_files(settings, path, now)
-    yield from _tried("TLS", lambda: exposure.of_tls(settings.server, now=now))
-    yield from exposure.of_settings(settings)
-    yield exposure.of_descriptors(settings)
+    yield from _attempt("TLS", lambda: network.of_tls(settings.server, now=now))
+    yield from network.of_settings(settings)
+    yield network.of_descriptors(settings)
 
 
-def _tried(check: str, look: Callable[[], Iterable[Finding]]) -> list[Finding]:
-    """What is found; what keeps us from looking is a finding too."""
+def _attempt(check: str, run_check: Callable[[], Iterable[Finding]]) -> list[Finding]:
+    """Run a check; a failure of the check itself becomes a finding."""
     from musicsvc.store.doctor import database
 
     try:
-        return list(look())
+        return list(run_check())
     except Failure as failure:
         return [database.failed(check, failure)]
     except OSError as error:
         return [database.failed(check, Failure(f"{error.filename}: {error.strerror}."))]
 
 
-def _guarded(session: Session, settings: Settings, path: Path | None) -> tuple[list[Path], list[Path]]:
-    """The files and folders that only the service should open."""
+def _private_files(session: Session, settings: Settings, path: Path | None) -> tuple[list[Path], list[Path]]:
+    """Return the files and the folders that only the service should be able to open."""
     from musicsvc import config
     from musicsvc.store.backups import folder as backup_folder
 
@@ -103,20 +103,20 @@ def _log(settings: Settings, path: Path) -> Path:
 
 
 def _of_files(settings: Settings, path: Path, now: int) -> Iterator[Finding]:
-    """How the files of a SQLite installation stand."""
+    """Check the files of a SQLite installation."""
     from musicsvc.store.doctor import files
 
     folder = settings.backup_folder
     every = settings.backups.every_hours
     yield from files.of_owner(path)
-    yield from _tried("disk", lambda: files.of_disks(path, folder, (_log(settings, path).parent,)))
-    yield from _tried("ballast", lambda: files.of_ballast(path))
-    yield from _tried("backups", lambda: files.of_backups(path, folder, every, now=now))
-    yield from _tried("leftovers", lambda: files.of_leftovers(path, folder))
+    yield from _attempt("disk", lambda: files.of_disks(path, folder, (_log(settings, path).parent,)))
+    yield from _attempt("ballast", lambda: files.of_ballast(path))
+    yield from _attempt("backups", lambda: files.of_backups(path, folder, every, now=now))
+    yield from _attempt("leftovers", lambda: files.of_leftovers(path, folder))
 
 
 def _of_log(settings: Settings, path: Path | None) -> Iterator[Finding]:
-    """How the log of calls stands; a problem where no server can write it."""
+    """Check the activity log."""
     from musicsvc.errors import Damaged
     from musicsvc.store.activity import log as activity_log
     from musicsvc.store.doctor import database, files
@@ -125,17 +125,17 @@ def _of_log(settings: Settings, path: Path | None) -> Iterator[Finding]:
     if barred:
         yield from barred
         return
-    aside = "A server keeps it aside and begins a new one by itself."
+    hint = "The server keeps it under another name and creates a new one."
     try:
         wrong = activity_log.problems(settings.store_url, settings.activity.file)
     except (Damaged, activity_log.Outdated) as failure:
-        found = database.failed("activity log", failure, aside)
+        found = database.failed("activity log", failure, hint)
         yield database.warning(found.check, found.finding, found.way_out)
         return
     except Failure as failure:
         yield database.failed("activity log", failure, files.LOG_ELSEWHERE)
         return
     for line in wrong:
-        yield database.warning("activity log", line, aside)
+        yield database.warning("activity log", line, hint)
     if not wrong:
-        yield database.ok("activity log", "The log of calls is sound, or not begun yet.")
+        yield database.ok("activity log", "The activity log has no problems, or does not exist yet.")

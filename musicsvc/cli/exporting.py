@@ -8,6 +8,8 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, Literal, get_args
 import typer
 
 from musicsvc.cli import progress
+from musicsvc.cli.command import group
+from musicsvc.cli.options import PERIOD_HELP, option
 from musicsvc.cli.output_file import STDOUT, open_output
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
@@ -16,28 +18,23 @@ if TYPE_CHECKING:
     from musicsvc.store.insights.scopes import Scope
     from musicsvc.store.plays.periods import Window
 
-app = typer.Typer(help="Export figures: CSV, JSON, Parquet, or a report as PDF.", no_args_is_help=True)
+app = group(
+    "Export figures as CSV, JSON or Parquet, or as a PDF report.",
+    "export tracks --period 90-days --output tracks.csv",
+    "export plays --user ada@example.test --format json",
+    "export artists --output report.pdf",
+)
 
-Period = Annotated[
-    Literal["7-days", "30-days", "90-days", "1-year"],
-    typer.Option(help="Whole days in UTC, ending with the end of today."),
-]
+Period = Annotated[Literal["7-days", "30-days", "90-days", "1-year"], option("PERIOD", PERIOD_HELP)]
 Kind = Literal["csv", "json", "parquet", "pdf"]
 FORMATS = get_args(Kind)
 Format = Annotated[
     Kind | None,
-    typer.Option(
-        "--format", help="What is written. Without it: the ending of the file's name, or csv.", show_default=False
-    ),
+    option("FORMAT", "csv, json, parquet or pdf; default: by the name of the output, or csv.", "--format"),
 ]
-Artist = Annotated[
-    int | None, typer.Option(metavar="ID", min=1, help="Only what this artist is on.", show_default=False)
-]
-User = Annotated[
-    str | None,
-    typer.Option(metavar="EMAIL", help="Only what this account manages. Without it: everything.", show_default=False),
-]
-Out = Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Where to; - is stdout.")]
+Artist = Annotated[int | None, option("ID", "Only tracks and albums with this artist.", min=1)]
+User = Annotated[str | None, option("EMAIL", "Only artists managed by this account; default: all.")]
+Out = Annotated[Path, option("FILE", "The output file; - is stdout.", "--output", "-o")]
 
 
 @app.command()

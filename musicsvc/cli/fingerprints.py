@@ -1,4 +1,4 @@
-"""`musicsvc fingerprint`: what an operator tells of a track's fingerprint."""
+"""`musicsvc fingerprint`: the status of tracks' fingerprints."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -6,16 +6,19 @@ from typing import Annotated
 import typer
 
 from musicsvc.cli import output
-from musicsvc.cli.output import AsJson
+from musicsvc.cli.command import group
+from musicsvc.cli.options import AsJson, identifier
 from musicsvc.cli.session import Session
 
-app = typer.Typer(help="The status of tracks' fingerprints.", no_args_is_help=True)
-
-LARGEST_ID = 2**63 - 1
+app = group(
+    "Set the status of tracks' fingerprints.",
+    "fingerprint set 7 processing",
+    "fingerprint set 7 completed --json",
+)
 
 
 class Status(StrEnum):
-    """What a fingerprint can be."""
+    """Statuses of a fingerprint."""
 
     PENDING = "pending"
     PROCESSING = "processing"
@@ -25,17 +28,20 @@ class Status(StrEnum):
 
 @app.callback()
 def _group() -> None:
-    """Keep `set` a command of its own."""
+    """Make Typer keep `set` as a subcommand: without a callback, it merges a single command into its group."""
 
 
 @app.command("set")
 def set_(
     context: typer.Context,
-    track_id: Annotated[int, typer.Argument(metavar="TRACK_ID", min=1, max=LARGEST_ID, help="The track's id.")],
-    status: Annotated[Status, typer.Argument(help="Where it moves.")],
+    track_id: Annotated[int, identifier("track", "TRACK_ID")],
+    status: Annotated[Status, typer.Argument(metavar="STATUS", help="pending, processing, completed or failed.")],
     json: AsJson = False,
 ) -> None:
-    """Move a track's fingerprint: pending → processing → completed or failed; failed → pending to try again."""
+    """Set the status of a track's fingerprint.
+
+    The order is pending, processing, completed or failed; failed can be set back to pending.
+    """
     from musicsvc.store.catalog import fingerprints
 
     session = Session.from_context(context)

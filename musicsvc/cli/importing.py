@@ -1,4 +1,4 @@
-"""`musicsvc import`: files of others' data into the store."""
+"""`musicsvc import`: import of files."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -6,58 +6,40 @@ from typing import Annotated, Literal
 import typer
 
 from musicsvc.cli import import_run
-from musicsvc.cli.output import AsJson
+from musicsvc.cli.command import group
+from musicsvc.cli.options import AsJson, option
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
 
-app = typer.Typer(help="Import files: CSV (plain or gzip), JSON Lines, Parquet.", no_args_is_help=True)
+app = group(
+    "Import files: CSV (plain or gzip), JSON Lines, Parquet.",
+    "import catalog songs.csv --map Title=track --map Artist=artist",
+    "import plays history.json --listener ada --dry-run",
+    "import playlists lists.csv --user ada@example.test",
+)
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="The file to read.", show_default=False)]
 Pairs = Annotated[
     list[str] | None,
-    typer.Argument(metavar="COLUMN=FIELD", help="More pairs, as after --map.", show_default=False),
+    typer.Argument(metavar="COLUMN=FIELD", help="More pairs, written as for --map.", show_default=False),
 ]
 Format = Annotated[
     Literal["csv", "jsonl", "parquet"] | None,
-    typer.Option("--format", help="What the file is, where its name does not tell.", show_default=False),
+    option("FORMAT", "csv, jsonl or parquet; default: by the name.", "--format"),
 ]
 Map = Annotated[
     list[str] | None,
-    typer.Option(
-        "--map",
-        metavar="COLUMN=FIELD",
-        help="Which column fills which field; repeat it for more. COLUMN= leaves a column out.",
-        show_default=False,
-    ),
+    option("COLUMN=FIELD", "Read FIELD from COLUMN; repeat for more. COLUMN= ignores a column.", "--map"),
 ]
-Blank = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--blank", metavar="TEXT", help="A cell that holds just this is empty, such as NA.", show_default=False
-    ),
-]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would happen, and write nothing.")]
-Manager = Annotated[
-    str | None,
-    typer.Option(metavar="EMAIL", help="The account that manages what is imported.", show_default=False),
-]
-Owner = Annotated[
-    str | None,
-    typer.Option("--manager", metavar="EMAIL", help="The account that owns the playlists.", show_default=False),
-]
-Refused = Annotated[
-    Path | None,
-    typer.Option(
-        "--refused", metavar="FILE.csv", help="Write the refused rows here: line, reason, cells.", show_default=False
-    ),
-]
-Public = Annotated[bool, typer.Option("--public", help="Show everybody the playlists that are made.")]
-CreateMissing = Annotated[bool, typer.Option("--create-missing", help="Make accounts that are not there yet.")]
-MakeTracks = Annotated[bool, typer.Option("--create-missing", help="Make artists and tracks that are not there yet.")]
-Listener = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", help="Whose plays these are, where the file does not say.", show_default=False),
-]
+Blank = Annotated[list[str] | None, option("TEXT", "Treat cells with this text, such as NA, as empty.", "--blank")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the result without writing anything.")]
+Manager = Annotated[str | None, option("EMAIL", "The manager of new artists.", "--user", "--manager")]
+Owner = Annotated[str | None, option("EMAIL", "The owner of the playlists.", "--user", "--manager")]
+Refused = Annotated[Path | None, option("FILE.csv", "Write refused rows to FILE.csv.", "--refused")]
+Public = Annotated[bool, typer.Option("--public", help="Make new playlists public.")]
+CreateMissing = Annotated[bool, typer.Option("--create-missing", help="Create missing accounts.")]
+MakeTracks = Annotated[bool, typer.Option("--create-missing", help="Create missing artists and tracks.")]
+Listener = Annotated[str | None, option("NAME", "The listener, where the file names none.")]
 History = Annotated[
     Literal[
         "csv",
@@ -76,12 +58,11 @@ History = Annotated[
         "spinitron",
     ]
     | None,
-    typer.Option(
-        "--format",
-        metavar="FORMAT",
-        help="What the file is, where its content does not tell: csv, jsonl, parquet, listenbrainz, maloja, spotify,"
+    option(
+        "FORMAT",
+        "The format, where it is not detected: csv, jsonl, parquet, listenbrainz, maloja, spotify,"
         " spotify-account, lastfm, lastfm-csv, lastfm-to-csv, librefm, rockbox, panoscrobbler or spinitron.",
-        show_default=False,
+        "--format",
     ),
 ]
 
@@ -99,7 +80,10 @@ def catalog(  # noqa: PLR0917 - a parameter for each option
     refused: Refused = None,
     json: AsJson = False,
 ) -> None:
-    """Import artists, albums and tracks. Refused rows are listed, the rest goes in; a second run changes nothing."""
+    """Import artists, albums and tracks.
+
+    Refused rows are listed, the others imported. Repeating an import changes nothing.
+    """
     from musicsvc.store.importing import catalog as importing
     from musicsvc.store.importing import readers
 
@@ -127,7 +111,10 @@ def follows(  # noqa: PLR0917 - a parameter for each option
     refused: Refused = None,
     json: AsJson = False,
 ) -> None:
-    """Import who follows whom. Refused rows are listed, the rest goes in; a second run changes nothing."""
+    """Import follows between accounts.
+
+    Refused rows are listed, the others imported. Repeating an import changes nothing.
+    """
     from musicsvc.store.importing import follows as importing
     from musicsvc.store.importing import readers
 
@@ -156,12 +143,15 @@ def playlists(  # noqa: PLR0917 - a parameter for each option
     refused: Refused = None,
     json: AsJson = False,
 ) -> None:
-    """Import playlists, a track a row. Refused rows are listed, the rest goes in; a second run changes nothing."""
+    """Import playlists from rows with one track each.
+
+    Refused rows are listed, the others imported. Repeating an import changes nothing.
+    """
     from musicsvc.store.importing import playlists as importing
     from musicsvc.store.importing import readers
 
     if owner is None:
-        raise typer.BadParameter("Playlists need an owner. Say whose they are: --manager EMAIL.")
+        raise typer.BadParameter("Playlists need an owner. Add --user EMAIL.")
     session = Session.from_context(context)
     now = session.clock.now()
     options = importing.Options(owner, (*(map_ or ()), *(more or ())), tuple(blank or ()), public, dry_run)
@@ -188,7 +178,10 @@ def plays(  # noqa: PLR0917 - a parameter for each option
     refused: Refused = None,
     json: AsJson = False,
 ) -> None:
-    """Import plays, tables or what other services export. Refused rows are listed; a second run changes nothing."""
+    """Import plays from tables or from exports of other services.
+
+    Refused rows are listed, the others imported. Repeating an import changes nothing.
+    """
     from musicsvc.store.importing import histories
     from musicsvc.store.importing import plays as importing
 

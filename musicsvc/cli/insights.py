@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from musicsvc.cli import explaining, output, sparkline
-from musicsvc.cli.output import JSON, AsJson
+from musicsvc.cli.command import group
+from musicsvc.cli.options import PERIOD_HELP, AsJson, identifier, option
+from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 
 if TYPE_CHECKING:
@@ -15,7 +17,11 @@ if TYPE_CHECKING:
     from musicsvc.store.insights.explain import Explanation
     from musicsvc.store.plays.subjects import Subject
 
-app = typer.Typer(help="Figures of tracks, albums and artists, and how they came about.", no_args_is_help=True)
+app = group(
+    "Show and explain the figures of tracks, albums and artists.",
+    "insights show artist 7 --period 1-year",
+    "insights explain track 7 --json",
+)
 
 LARGEST_ID = 2**53 - 1
 WIDEST = 60
@@ -40,15 +46,15 @@ class Period(StrEnum):
 
 
 KindOf = Annotated[Kind, typer.Argument(metavar="KIND", help="track, album or artist.")]
-Id = Annotated[int, typer.Argument(metavar="ID", min=1, max=LARGEST_ID, help="Its id.")]
-PeriodOf = Annotated[Period, typer.Option(help="Whole days in UTC, ending with today.")]
+Id = Annotated[int, identifier("track, album or artist", largest=LARGEST_ID)]
+PeriodOf = Annotated[Period, option("PERIOD", PERIOD_HELP)]
 
 
 @app.command()
 def show(
     context: typer.Context, kind: KindOf, number: Id, period: PeriodOf = Period.MONTH, json: AsJson = False
 ) -> None:
-    """Show what the API answers, and the plays day by day."""
+    """Show the figures of the API, and the plays of each day."""
     from musicsvc.store.insights import charts, figures
     from musicsvc.store.plays import periods
 
@@ -76,7 +82,7 @@ def show(
 def explain(
     context: typer.Context, kind: KindOf, number: Id, period: PeriodOf = Period.MONTH, json: AsJson = False
 ) -> None:
-    """Count the figures anew from the single plays, step by step, and compare."""
+    """Recount the figures from the stored plays step by step, and compare them with the API."""
     from musicsvc.store.insights import explain, figures
     from musicsvc.store.plays import periods
 

@@ -1,4 +1,4 @@
-"""The entry point: the table of command groups, and the one place where failures become lines and exit codes."""
+"""The entry point: the table of command groups, and the mapping of failures to messages and exit codes."""
 
 import sys
 import traceback
@@ -8,17 +8,18 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperArgument, TyperGroup
 from typer.main import get_command
 
 from musicsvc.cli import stdio
+from musicsvc.cli.command import Command, show_examples
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure, Invalid
 from musicsvc.wording import escape_controls
 
-FAILED, USAGE, INTERRUPTED, UNREAD = 1, 2, 130, 141
+FAILED, USAGE, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141
 
-# Modules of this package, each with an `app`; one without a name puts its commands beside the groups.
+# Modules of this package, each with an `app`; the commands of one without a name belong to the root.
 GROUPS: tuple[tuple[str, str | None], ...] = (
     ("init", None),
     ("serve", None),
@@ -41,6 +42,9 @@ GROUPS: tuple[tuple[str, str | None], ...] = (
 )
 
 
+EXAMPLES = ("init", "serve --demo", "user create ada@example.test --password-stdin")
+
+
 def _version(wanted: bool) -> None:
     if wanted:
         from musicsvc import __version__
@@ -50,7 +54,7 @@ def _version(wanted: bool) -> None:
 
 
 def _keep(context: typer.Context, parameter: typer.CallbackParam, value: bool | Path | None) -> bool | Path | None:
-    """Keep an option that every command takes, before or after the command's name."""
+    """Store an option in the session, whether it stands before or after the name of the command."""
     if value and parameter.name:
         setattr(Session.from_context(context), parameter.name, value)
     return value
@@ -61,39 +65,55 @@ Shared = partial(typer.Option, callback=_keep, expose_value=False)
 
 def _root(
     config: Annotated[Path | None, Shared("--config", metavar="FILE", help="Settings file (TOML).")] = None,
-    quiet: Annotated[bool, Shared("--quiet", "-q", help="No messages, only results and errors.")] = False,
+    quiet: Annotated[bool, Shared("--quiet", "-q", help="Print results and errors only.")] = False,
     traceback: Annotated[bool, Shared("--traceback", hidden=True)] = False,
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show it.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
 ) -> None:
     """A music catalog, playlist and creator-analytics API that starts with one command."""
 
 
+def _account(
+    user: Annotated[str | None, Shared("--user", metavar="EMAIL", is_eager=True, help="Same as EMAIL.")] = None,
+) -> None:
+    """Declare the option of all commands whose argument names an account."""
+
+
 def command() -> TyperGroup:
-    """The whole program as one command."""
+    """Build the whole program as one command."""
     app = typer.Typer(
         no_args_is_help=True, rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]}
     )
-    app.callback()(_root)
+    app.callback(epilog=show_examples(*EXAMPLES))(_root)
     for module, name in GROUPS:
-        app.add_typer(import_module(f"musicsvc.cli.{module}").app, name=name)
-    group = get_command(app)
-    if not isinstance(group, TyperGroup):
-        raise TypeError("a program with several commands is a group")
-    _share(group, [option for option in group.params if option.name in {"config", "quiet", "traceback"}])
-    return group
+        group: typer.Typer = import_module(f"musicsvc.cli.{module}").app
+        for registered in group.registered_commands:
+            registered.cls = Command
+        app.add_typer(group, name=name)
+    root = get_command(app)
+    if not isinstance(root, TyperGroup):
+        raise TypeError("the program must be a command group")
+    account = typer.Typer(add_completion=False)
+    account.command()(_account)
+    shared = [option for option in root.params if option.name in {"config", "quiet", "traceback"}]
+    _add_options(root, shared, get_command(account).params)
+    return root
 
 
-def _share(group: TyperGroup, options: list[Any]) -> None:
-    """Give every command below the options that are the same for all."""
+def _add_options(group: TyperGroup, shared: list[Any], account: list[Any]) -> None:
+    """Add the shared options to every command, and `--user` to those whose argument names an account."""
     for below in group.commands.values():
         if isinstance(below, TyperGroup):
-            _share(below, options)
+            _add_options(below, shared, account)
         else:
-            below.params.extend(options)
+            metavars = [parameter.metavar or "" for parameter in below.params if isinstance(parameter, TyperArgument)]
+            takes_account = any(metavar.startswith("EMAIL") for metavar in metavars)
+            below.params.extend([*(account if takes_account else []), *shared])
 
 
 def main() -> None:
-    """Run the program and exit: 0 done, 1 failed, 2 wrong usage, 130 interrupted, 141 nobody reads the output."""
+    """Run the program and exit: 0 done, 1 failed, 2 wrong usage, 130 interrupted, 141 output pipe closed."""
     stdio.prepare()
     session = Session()
     try:
@@ -102,15 +122,15 @@ def main() -> None:
     except KeyboardInterrupt:
         code = INTERRUPTED
     except BrokenPipeError:
-        code = UNREAD
+        code = PIPE_CLOSED
     except Failure as failure:
-        code = _comescape_controls(_sentence(failure))
+        code = _print_error(_sentence(failure))
     except OSError as error:
-        code = _comescape_controls(_os_fault(error))
-    except Exception as error:  # noqa: BLE001 - the last resort: a user is shown a line, never a trace
+        code = _print_error(_describe_os_error(error))
+    except Exception as error:  # noqa: BLE001 - a user sees one line, never a traceback
         if session.traceback:
             traceback.print_exc()
-        code = _comescape_controls(f"Unexpected {type(error).__name__}: {error} (--traceback shows where)")
+        code = _print_error(f"Unexpected {type(error).__name__}: {error} (add --traceback for the traceback)")
     stdio.discard_unwritten()
     sys.exit(code)
 
@@ -119,13 +139,13 @@ def _run(session: Session) -> int:
     try:
         "".join(sys.argv).encode()
     except UnicodeEncodeError:
-        _comescape_controls("An argument is not valid UTF-8.")
+        _print_error("An argument is not valid UTF-8.")
         return USAGE
     try:
         command().main(prog_name="musicsvc", obj=session)
     except SystemExit as end:
         if isinstance(end.__context__, BrokenPipeError):  # typer exits with 1 then
-            return UNREAD
+            return PIPE_CLOSED
         return end.code if isinstance(end.code, int) else FAILED if end.code else 0
     return 0
 
@@ -136,7 +156,7 @@ def _sentence(failure: Failure) -> str:
     return failure.here
 
 
-def _os_fault(error: OSError) -> str:
+def _describe_os_error(error: OSError) -> str:
     from musicsvc import permissions
 
     fault = f"{error.filename or 'The output'}: {error.strerror or error}."
@@ -145,7 +165,7 @@ def _os_fault(error: OSError) -> str:
     return f"{fault} {denied}" if denied else fault
 
 
-def _comescape_controls(message: str) -> int:
-    """Write one line to stderr, whatever is in the message; return the exit code of a failure."""
+def _print_error(message: str) -> int:
+    """Print an error as one line on stderr and return the exit code of a failure."""
     stdio.write_error(f"Error: {escape_controls(' '.join(message.split()))}")
     return FAILED

@@ -1,9 +1,9 @@
-"""`musicsvc openapi`: the API's description."""
+"""`musicsvc openapi`: the OpenAPI document."""
 
 import typer
 
 from musicsvc.cli import output
-from musicsvc.cli.output import AsJson
+from musicsvc.cli.options import AsJson
 from musicsvc.cli.session import Session
 
 app = typer.Typer()

@@ -1,10 +1,10 @@
-"""What goes to stdout: a table, a record, or one JSON value and nothing else."""
+"""Output on stdout: a table, a record, or one JSON value and nothing else."""
 
 import json as jsonlib
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
@@ -16,42 +16,49 @@ if TYPE_CHECKING:
     from musicsvc.cli.session import Session
 
 JSON = dict[str, Any]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value instead.")]
-Limit = Annotated[
-    int | None, typer.Option(metavar="N", min=1, max=1_000_000, help="Only the newest N.", show_default=False)
-]
-
-
-def search_option(texts: str) -> Any:
-    """The option `--search` of a list, which looks through these texts."""
-    return typer.Option(
-        metavar="TEXT",
-        help=f"Only those with TEXT in their {texts}; case and accents do not matter.",
-        show_default=False,
-    )
+T = TypeVar("T")
 
 
 def format_time(instant: int | None) -> str | None:
-    """The instant as JSON holds it."""
+    """Return the instant in ISO 8601, as JSON has it."""
     return None if instant is None else isoformat(instant)
 
 
-def print_json(found: object) -> None:
-    """One JSON value in UTF-8, whatever the terminal's encoding."""
-    text = jsonlib.dumps(found, ensure_ascii=False, indent=2)
+def print_json(value: object) -> None:
+    """Print one JSON value in UTF-8, whatever the terminal's encoding."""
+    text = jsonlib.dumps(value, ensure_ascii=False, indent=2)
     sys.stdout.flush()
     sys.stdout.buffer.write(text.encode() + b"\n")
 
 
-def print_table(session: "Session", found: Sequence[JSON], columns: Iterable[str], *, json: bool) -> None:
-    """Print a table of these keys, or as JSON every key.
+def print_result(session: "Session", message: str, result: object, *, json: bool) -> None:
+    """Report a change: the message on stderr and, where wanted, the changed object as JSON."""
+    session.echo(message)
+    if json:
+        print_json(result)
 
-    Where a terminal is too narrow for all columns, those in which no row has a value go first, then the last ones.
+
+def print_list(
+    session: "Session",
+    query: Callable[[], Iterable[T]],
+    to_json: Callable[[T], JSON],
+    columns: Iterable[str],
+    *,
+    json: bool,
+) -> None:
+    """Run a query on the store and print its rows."""
+    print_table(session, [to_json(row) for row in session.read(query)], columns, json=json)
+
+
+def print_table(session: "Session", rows: Sequence[JSON], columns: Iterable[str], *, json: bool) -> None:
+    """Print these columns as a table, or all keys as JSON.
+
+    On a terminal too narrow for all columns, empty columns are left out first, then the last ones.
     """
     if json:
-        print_json(found)
+        print_json(rows)
         return
-    table = [Column(_title(key), [_cell(key, row[key]) for row in found], whole=key == "email") for key in columns]
+    table = [Column(_title(key), [_cell(key, row[key]) for row in rows], whole=key == "email") for key in columns]
     room, bold = _terminal()
     if room is not None:
         table, left_out = fit(table, room)
@@ -63,33 +70,34 @@ def print_table(session: "Session", found: Sequence[JSON], columns: Iterable[str
     typer.echo("".join(f"{line}\n" for line in lines(table, room)), nl=False)
 
 
-def print_record(found: JSON, *, json: bool) -> None:
-    """One thing, a line a key."""
+def print_record(record: JSON, *, json: bool) -> None:
+    """Print one object: a line for each key, or JSON."""
     if json:
-        print_json(found)
+        print_json(record)
         return
-    titles = Column("", [_title(key) for key in found], whole=True)
-    parts = Column("", [_cell(key, part) for key, part in found.items()])
-    typer.echo("".join(f"{line}\n" for line in lines([titles, parts], _terminal()[0])), nl=False)
+    titles = Column("", [_title(key) for key in record], whole=True)
+    values = Column("", [_cell(key, value) for key, value in record.items()])
+    typer.echo("".join(f"{line}\n" for line in lines([titles, values], _terminal()[0])), nl=False)
 
 
 def _title(key: str) -> str:
-    return key.removesuffix("_at").replace("_", " ")
+    name = key.removesuffix("_at").replace("_", " ")
+    return f"{name} (UTC)" if key.endswith("_at") else name
 
 
-def _cell(key: str, part: object) -> str:
-    """A value in a table; keys in `_at` are instants, shown to the minute."""
-    if part is None:
+def _cell(key: str, value: object) -> str:
+    """Return the text of a table cell; keys in `_at` are times, shown to the minute."""
+    if value is None:
         return NOTHING
-    if isinstance(part, bool):
-        return "yes" if part else "no"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if key.endswith("_at"):
-        return str(part)[:16].replace("T", " ")
-    return escape_controls(str(part))
+        return str(value)[:16].replace("T", " ")
+    return escape_controls(str(value))
 
 
 def _terminal() -> tuple[int | None, bool]:
-    """The width of the terminal behind stdout, None where there is none, and whether headings may be bold."""
+    """Return the width of the terminal behind stdout, None without one, and whether headings may be bold."""
     if not sys.stdout.isatty():
         return None, False
     from rich.console import Console

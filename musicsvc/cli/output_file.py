@@ -1,4 +1,4 @@
-"""Files that commands write: a file appears under its name only once it is complete."""
+"""Output files, which appear under their names only when complete."""
 
 import os
 import sys
@@ -14,13 +14,13 @@ STDOUT = Path("-")
 
 @contextmanager
 def open_output(out: Path) -> Iterator[IO[bytes]]:
-    """Open the output, `-` for stdout. An error leaves an older file of that name as it is."""
+    """Open the output file, or stdout for `-`. After an error, an older file of that name is unchanged."""
     if out == STDOUT:
         sys.stdout.flush()
         yield sys.stdout.buffer
         return
     if out.is_dir():
-        raise Failure(f"{out} is a folder; name a file.")
+        raise Failure(f"{out} is a folder. Name a file.")
     if out.exists() and not out.is_file():  # a pipe or a device
         with out.open("wb") as file:
             yield file

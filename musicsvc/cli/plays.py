@@ -6,22 +6,27 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from musicsvc.cli import output, progress
-from musicsvc.cli.output import AsJson
+from musicsvc.cli.command import group
+from musicsvc.cli.options import AsJson
 from musicsvc.cli.session import Session
 
 if TYPE_CHECKING:
     from musicsvc.store.plays.verify import VerifyReport
 
-app = typer.Typer(help="Verify the counts of plays, and delete old plays.", no_args_is_help=True)
+app = group(
+    "Verify the play counts, and delete old plays.",
+    "plays recount --check",
+    "plays prune",
+)
 
 
 @app.command()
 def recount(
     context: typer.Context,
-    check: Annotated[bool, typer.Option("--check", help="Compare only; exit 1 if anything differs.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Only compare; exit 1 where counts differ.")] = False,
     json: AsJson = False,
 ) -> None:
-    """Recount all figures from the single plays, show the differences and repair them."""
+    """Recount all figures from the stored plays, list differences and correct them."""
     from musicsvc.store.plays import verify
 
     session = Session.from_context(context)
@@ -63,7 +68,7 @@ def _draw(session: Session, report: "VerifyReport", *, check: bool) -> None:
 
 @app.command()
 def prune(context: typer.Context, json: AsJson = False) -> None:
-    """Delete plays that are older than the setting plays.keep_days; all figures stay as they are."""
+    """Delete plays older than plays.keep_days days. All figures stay."""
     from musicsvc.store.plays import retention
     from musicsvc.store.plays.periods import to_date
 

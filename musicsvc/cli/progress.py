@@ -1,4 +1,4 @@
-"""How far long work has come: a bar on a terminal's stderr, nothing elsewhere (TERM=dumb cannot draw one)."""
+"""A progress bar on a terminal's stderr; none elsewhere, and none for TERM=dumb, which cannot draw one."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ from musicsvc.wording import escape_controls
 
 @contextmanager
 def bar(session: Session, title: str) -> Iterator[Callable[[float, float], None]]:
-    """Gives a function that is told how much of how much is done."""
+    """Yield a function that takes the amount done and the total."""
     from rich.console import Console
     from rich.markup import escape
     from rich.progress import Progress

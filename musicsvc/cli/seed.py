@@ -1,4 +1,4 @@
-"""`musicsvc seed`: the small world of the fixtures, or a made catalog of any size."""
+"""`musicsvc seed`: sample data, or a synthetic catalog of any size."""
 
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from musicsvc.cli import output, progress
-from musicsvc.cli.output import JSON, AsJson
+from musicsvc.cli.command import show_examples
+from musicsvc.cli.options import AsJson, option
+from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 from musicsvc.errors import Invalid
+from musicsvc.wording import quantity
 
 if TYPE_CHECKING:
     from musicsvc.store.seeding.fixtures import Summary
@@ -16,26 +19,25 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 
-@app.command()
+@app.command(epilog=show_examples("seed", "seed --scale 0.5"))
 def seed(
     context: typer.Context,
     scale: Annotated[
         float | None,
-        typer.Option(help="Make a catalog instead; 1 is 1,000 artists, 4,000 albums and 20,000 tracks."),
+        option("FACTOR", "Size of a synthetic catalog; 1 is 1,000 artists, 4,000 albums and 20,000 tracks."),
     ] = None,
-    random_seed: Annotated[int, typer.Option(help="The same number and scale make the same catalog.")] = 1,
+    random_seed: Annotated[int, option("N", "The same number gives the same synthetic catalog.")] = 1,
     json: AsJson = False,
 ) -> None:
-    """Put in the small world that the demo shows, or a made catalog of any size. Harmless when repeated."""
+    """Add the sample data of the demo, or a synthetic catalog of any size. Safe to repeat."""
     session = Session.from_context(context)
-    made = _fixtures(session) if scale is None else _catalog(session, scale, random_seed)
-    parts = [f"{number:,} {kind}" for kind, number in made.items() if number]
-    session.echo(f"Made {', '.join(parts)}." if parts else "All of it is there already.")
-    if json:
-        output.print_json(made)
+    added = _add_fixtures(session) if scale is None else _add_synthetic(session, scale, random_seed)
+    parts = [quantity(number, kind.removesuffix("s"), kind) for kind, number in added.items() if number]
+    message = f"Added {', '.join(parts)}." if parts else "All data exists already. Nothing was added."
+    output.print_result(session, message, added, json=json)
 
 
-def _fixtures(session: Session) -> JSON:
+def _add_fixtures(session: Session) -> JSON:
     from musicsvc.store.seeding import fixtures
     from musicsvc.store.seeding import plays as seeded_plays
 
@@ -49,7 +51,7 @@ def _fixtures(session: Session) -> JSON:
     return counts | {"tokens": len(made.tokens), "plays": plays}
 
 
-def _catalog(session: Session, scale: float, random_seed: int) -> JSON:
+def _add_synthetic(session: Session, scale: float, random_seed: int) -> JSON:
     from musicsvc.store.seeding import synthetic
 
     with session.store() as store, progress.bar(session, "tracks") as on_progress:

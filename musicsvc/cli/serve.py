@@ -1,4 +1,4 @@
-"""`serve`: the server, and the demo that a developer of a client tries first."""
+"""`musicsvc serve`: the server, and the demo for developers of clients."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from musicsvc.cli.command import show_examples
+from musicsvc.cli.options import option
 from musicsvc.cli.session import Session
 
 if TYPE_CHECKING:
@@ -15,21 +17,21 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 
-@app.command()
+@app.command(epilog=show_examples("serve --demo", "serve --host 0.0.0.0 --port 8080 --workers 4"))
 def serve(  # noqa: PLR0917 - typer calls it by name
     context: typer.Context,
-    host: Annotated[str | None, typer.Option(help="Address to listen on [default: 127.0.0.1].")] = None,
-    port: Annotated[int | None, typer.Option(help="Port to listen on [default: 8080].", min=0, max=65535)] = None,
-    workers: Annotated[int | None, typer.Option(help="Processes that answer [default: 1].", min=1, max=64)] = None,
-    tls_cert: Annotated[Path | None, typer.Option(help="Certificate chain (PEM).")] = None,
-    tls_key: Annotated[Path | None, typer.Option(help="Private key (PEM).")] = None,
-    demo: Annotated[bool, typer.Option("--demo", help="A database of its own with fixtures and a token.")] = False,
-    now: Annotated[str | None, typer.Option(help="Where the demo's clock starts (ISO 8601).")] = None,
-    speed: Annotated[float | None, typer.Option(help="How fast the demo's clock runs.", min=0, max=1e9)] = None,
+    host: Annotated[str | None, option("IP", "Address to listen on [default: 127.0.0.1].")] = None,
+    port: Annotated[int | None, option("PORT", "Port; 0 is any free port [default: 8080].", min=0, max=65535)] = None,
+    workers: Annotated[int | None, option("N", "Worker processes, 1 to 64 [default: 1].", min=1, max=64)] = None,
+    tls_cert: Annotated[Path | None, option("FILE", "TLS certificate chain (PEM).")] = None,
+    tls_key: Annotated[Path | None, option("FILE", "Private key of the certificate (PEM).")] = None,
+    demo: Annotated[bool, typer.Option("--demo", help="Serve sample data in a temporary database.")] = False,
+    now: Annotated[str | None, option("TIME", "Start of the demo's clock: 2026-01-31T12:00:00Z.")] = None,
+    speed: Annotated[float | None, option("FACTOR", "Speed of the demo's clock, such as 60.", min=0, max=1e9)] = None,
 ) -> None:
     """Serve the API."""
     if not demo and (now is not None or speed is not None):
-        raise typer.BadParameter("--now and --speed move the clock of --demo only.")
+        raise typer.BadParameter("--now and --speed set the clock of the demo. Add --demo.")
     session = Session.from_context(context)
     given: dict[str, object] = {
         "host": host,
@@ -51,19 +53,19 @@ def _serve(session: Session, options: dict[str, object]) -> None:
     from musicsvc.server import serving
 
     settings = session.settings(options)
-    made = _made_database(settings)
+    created = _create_database(settings)
 
     def announce(root: str) -> None:
-        # Not before the server listens: what keeps it from that is told in one line.
-        if made is not None:
-            session.echo(f"Made the database {made}")
+        # After the start of the server, so that an error at the start is a single line.
+        if created is not None:
+            session.echo(f"Created the database {created}")
         session.echo(f"musicsvc listens on {root}")
 
     serving.serve(settings, session.clock, announce)
 
 
-def _made_database(settings: Settings) -> Path | None:
-    """The embedded database, where there was none and it is made now; one of another schema is refused on opening."""
+def _create_database(settings: Settings) -> Path | None:
+    """Create the SQLite database where it is missing; return its path, None where nothing was created."""
     from musicsvc.store.engine.sqlite import files
     from musicsvc.store.schema import schema
 

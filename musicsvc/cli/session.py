@@ -1,4 +1,4 @@
-"""What a command is given: the settings, the store, the clock, and a voice on stderr."""
+"""The state of one run of a command: settings, store, clock, and messages on stderr."""
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -22,21 +22,22 @@ T = TypeVar("T")
 
 @dataclass
 class Session:
-    """One run of the program; the options that every command takes are kept here."""
+    """One run of the program, with the options that every command takes."""
 
     config: Path | None = None
     quiet: bool = False
     traceback: bool = False
+    user: str | None = None
     clock: Clock = field(default_factory=Clock)
-    _said: set[str] = field(default_factory=set)
+    _echoed: set[str] = field(default_factory=set)
 
     @staticmethod
     def from_context(context: typer.Context) -> "Session":
-        """The session of the command that runs."""
+        """Return the session of the running command."""
         return context.find_root().ensure_object(Session)
 
     def settings(self, options: Mapping[str, object] | None = None) -> "Settings":
-        """The effective settings; variables that set nothing are told of once."""
+        """Return the effective settings; warn once of variables that match no setting."""
         from musicsvc import config
 
         settings = config.load(self.config, options)
@@ -46,44 +47,44 @@ class Session:
 
     @contextmanager
     def store(self) -> "Iterator[Store]":
-        """The store, open, at the right schema."""
+        """Open the store. Raises Failure unless its schema is current."""
         from musicsvc.store import opening
 
         with opening.connect(self.settings().store_url) as store:
             yield store
 
     def read(self, unit: Callable[[], T]) -> T:
-        """What the unit reads from the store."""
+        """Run the unit in a read transaction and return its result."""
         with self.store() as store:
             return store.read(unit).result()
 
     def write(self, unit: Callable[[], T]) -> T:
-        """What the unit answers once its changes are committed."""
+        """Run the unit in a write transaction and return its result after the commit."""
         with self.store() as store:
             return store.write(unit).result()
 
     def write_urgently(self, unit: Callable[[], T]) -> T:
-        """The same for a revocation, which a full disk does not keep from being written."""
+        """Write a revocation, which may use the reserved space of a full disk."""
         with self.store() as store:
             return store.write_urgently(unit).result()
 
     def create_activity_log(self) -> None:
-        """Make the log of calls, or bring it to its newest state."""
+        """Create the activity log, or upgrade it to the newest schema."""
         from musicsvc.store.activity import log as activity_log
 
         settings = self.settings()
         activity_log.create(settings.store_url, settings.activity.file)
 
     def echo(self, message: str) -> None:
-        """A message on stderr, none where `--quiet` is given."""
+        """Print a message on stderr, unless `--quiet` is given."""
         if not self.quiet:
             try:
                 typer.echo(escape_controls(message), file=sys.stderr)
             except OSError:
-                stdio.discard(sys.stderr)  # a message that nobody takes is no failure
+                stdio.discard(sys.stderr)  # a message that cannot be printed is no failure
 
     def echo_once(self, message: str) -> None:
-        """A message that is not repeated in this run."""
-        if message not in self._said:
-            self._said.add(message)
+        """Print a message on stderr once in this run."""
+        if message not in self._echoed:
+            self._echoed.add(message)
             self.echo(message)

@@ -1,4 +1,4 @@
-"""Columns of text in line, within the width of a terminal: words are never split, and no line ends in blanks."""
+"""Tables of text fitted to the width of a terminal, without split words and trailing blanks."""
 
 from __future__ import annotations
 
@@ -11,39 +11,39 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 GAP = 2
-NARROW = 24  # what a column of prose can be squeezed to, however long its words
+NARROW = 24  # the least width of a column of prose, however long its words
 NOTHING = "-"
 _BETWEEN_WORDS = re.compile(r"(?<!\d\d-\d\d) +")  # 2026-01-31 12:00 is one word
 
 
 class Column:
-    """A column: its heading, its cells from top to bottom, and the widths that it can have."""
+    """A column of a table: heading, cells, and possible widths."""
 
     def __init__(self, heading: str, cells: Sequence[str], *, whole: bool = False) -> None:
-        """A `whole` column has room for its longest word; another may be squeezed to NARROW."""
+        """A `whole` column is at least as wide as its longest word; another may shrink to NARROW."""
         self.heading = heading
         self.cells = cells
         self.whole = whole
 
     @cached_property
     def natural(self) -> int:
-        """The width in which nothing is wrapped."""
+        """The width at which nothing is wrapped."""
         return max(map(width, (self.heading, *self.cells)))
 
     @cached_property
     def longest_word(self) -> int:
-        """The width in which every word fits."""
+        """The width of the longest word."""
         parts = (self.heading, *self.cells)
         return max(width(word) for part in parts for word in _words(part))
 
     @property
     def least(self) -> int:
-        """The width without which the column is left out."""
+        """The minimum width; with less, the column is left out."""
         return self.longest_word if self.whole else min(self.longest_word, NARROW)
 
 
 def width(text: str) -> int:
-    """Return how many places of a terminal the text takes."""
+    """Return the width of the text on a terminal."""
     if text.isascii():
         return len(text)
     from rich.cells import cell_len
@@ -52,7 +52,7 @@ def width(text: str) -> int:
 
 
 def fit(columns: Sequence[Column], room: int) -> tuple[list[Column], list[Column]]:
-    """Return the columns that have room and those left out: empty ones first, then from the last to the second."""
+    """Return the columns that fit and those left out: empty ones first, then from the last to the second."""
     kept = list(columns)
     while len(kept) > 1 and sum(column.least + GAP for column in kept) - GAP > room:
         empty = (column for column in reversed(kept[1:]) if set(column.cells) <= {NOTHING})
@@ -61,14 +61,14 @@ def fit(columns: Sequence[Column], room: int) -> tuple[list[Column], list[Column
 
 
 def lines(columns: Sequence[Column], room: int | None) -> Iterator[str]:
-    """Yield the lines below the headings; without `room` nothing is wrapped."""
+    """Yield the lines below the headings, not wrapped where `room` is None."""
     widths = _widths(columns, room)
     for cells in zip(*(column.cells for column in columns), strict=True):
         yield from _row(cells, widths)
 
 
 def headings(columns: Sequence[Column], room: int | None) -> Iterator[str]:
-    """Yield the lines of the headings."""
+    """Yield the lines of the headings, wrapped like the rows."""
     return _row([column.heading for column in columns], _widths(columns, room))
 
 
@@ -99,7 +99,7 @@ def _words(text: str) -> list[str]:
 
 
 def _wrap(text: str, at_most: int) -> list[str]:
-    """Cut the text between words into lines; a longer word has a line to itself."""
+    """Wrap the text between words; a word longer than the width has a line to itself."""
     if width(text) <= at_most:
         return [text]
     found: list[str] = []

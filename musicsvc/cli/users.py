@@ -1,11 +1,14 @@
 """`musicsvc user`: accounts."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from musicsvc.cli import output, secret_input
-from musicsvc.cli.output import JSON, AsJson, Limit
+from musicsvc.cli.command import group
+from musicsvc.cli.options import AsJson, Email, Limit, PasswordStdin, option, search_option
+from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 from musicsvc.errors import Invalid
 
@@ -13,14 +16,16 @@ if TYPE_CHECKING:
     from musicsvc.config import Settings
     from musicsvc.store.models import User
 
-app = typer.Typer(help="Accounts: make, show, suspend.", no_args_is_help=True)
+app = group(
+    "Create, show and suspend accounts.",
+    "user create ada@example.test --display-name Ada",
+    "user suspend ada@example.test --reason scraping",
+    "user list --search ada --json",
+)
 
-Email = Annotated[str, typer.Argument(metavar="EMAIL", help="The account's e-mail; case does not matter.")]
-PasswordStdin = Annotated[bool, typer.Option("--password-stdin", help="Read the password from stdin.")]
 
-
-def shown(user: "User") -> JSON:
-    """An account as the terminal shows it."""
+def user_json(user: "User") -> JSON:
+    """Return the account as `--json` prints it."""
     return {
         "id": user.id,
         "email": user.email,
@@ -38,27 +43,29 @@ def shown(user: "User") -> JSON:
 @app.command()
 def create(
     context: typer.Context,
-    email: Email,
-    display_name: Annotated[str | None, typer.Option(help="Default: the part before the @.")] = None,
+    email: Email = "",
+    display_name: Annotated[str | None, option("NAME", "Default: the part before the @.")] = None,
     password_stdin: PasswordStdin = False,
-    admin: Annotated[bool, typer.Option("--admin", help="Let it administer the service.")] = False,
+    admin: Annotated[bool, typer.Option("--admin", help="Make it an administrator of the service.")] = False,
     json: AsJson = False,
 ) -> None:
-    """Make an account. Without --password-stdin it has no password until `user password`."""
+    """Create an account. Without --password-stdin it has no password until `user password`."""
     from musicsvc.store.accounts import users
 
     session = Session.from_context(context)
-    hashed = _hashed(secret_input.read_stdin("password"), email, session.settings()) if password_stdin else None
+    hashed = _hash(secret_input.read_stdin("password"), email, session.settings()) if password_stdin else None
     now = session.clock.now()
     user = session.write(
         lambda: users.create(email, display_name=display_name, password_hash=hashed, admin=admin, now=now)
     )
-    _tell(session, user, f"Account {user.id} made for {user.email}.", json=json)
+    output.print_result(session, f"Created account {user.id} for {user.email}.", user_json(user), json=json)
 
 
 @app.command()
-def password(context: typer.Context, email: Email, password_stdin: PasswordStdin = False, json: AsJson = False) -> None:
-    """Set an account's password, asked for at the terminal or read from stdin."""
+def password(
+    context: typer.Context, email: Email = "", password_stdin: PasswordStdin = False, json: AsJson = False
+) -> None:
+    """Set an account's password, from a prompt or from stdin."""
     from musicsvc.store.accounts import users
 
     session = Session.from_context(context)
@@ -68,83 +75,76 @@ def password(context: typer.Context, email: Email, password_stdin: PasswordStdin
         if password_stdin
         else secret_input.prompt_twice("New password", "--password-stdin")
     )
-    hashed = _hashed(typed, email, session.settings())
+    hashed = _hash(typed, email, session.settings())
     now = session.clock.now()
-
-    def unit() -> "User":
-        user = users.by_email(email)
-        users.set_password(user, hashed, now=now)
-        return user
-
-    user = session.write(unit)
-    _tell(session, user, f"Password of {user.email} set.", json=json)
+    user = session.write(change(email, lambda user: users.set_password(user, hashed, now=now)))
+    output.print_result(session, f"Set the password of {user.email}.", user_json(user), json=json)
 
 
 @app.command("list")
 def list_(
     context: typer.Context,
-    search: Annotated[str | None, output.search_option("e-mail or display name")] = None,
+    search: Annotated[str | None, search_option("the email or display name")] = None,
     limit: Limit = None,
     json: AsJson = False,
 ) -> None:
     """List accounts, oldest first."""
     from musicsvc.store.accounts import users
 
-    session = Session.from_context(context)
-    found = [shown(user) for user in session.read(lambda: users.list(limit=limit, text=search))]
     columns = ("id", "email", "display_name", "api_access", "suspended_at", "admin", "reports_plays", "created_at")
-    output.print_table(session, found, columns, json=json)
+    session = Session.from_context(context)
+    output.print_list(session, lambda: users.list(limit=limit, text=search), user_json, columns, json=json)
 
 
 @app.command()
-def show(context: typer.Context, email: Email, json: AsJson = False) -> None:
+def show(context: typer.Context, email: Email = "", json: AsJson = False) -> None:
     """Show one account."""
     from musicsvc.store.accounts import users
 
-    output.print_record(shown(Session.from_context(context).read(lambda: users.by_email(email))), json=json)
+    output.print_record(user_json(Session.from_context(context).read(lambda: users.by_email(email))), json=json)
 
 
 @app.command()
 def suspend(
     context: typer.Context,
-    email: Email,
-    reason: Annotated[str | None, typer.Option(help="Kept, and shown by `user show`.")] = None,
+    email: Email = "",
+    reason: Annotated[str | None, option("TEXT", "Shown by `user show`.")] = None,
     json: AsJson = False,
 ) -> None:
-    """Suspend an account: its tokens answer 403 from the next request on."""
+    """Suspend an account: requests with its tokens answer 403 at once."""
     from musicsvc.store.accounts import users
 
     session = Session.from_context(context)
     now = session.clock.now()
-
-    def unit() -> "User":
-        user = users.by_email(email)
-        users.suspend(user, now=now, reason=reason)
-        return user
-
-    user = session.write_urgently(unit)
-    _tell(session, user, f"{user.email} is suspended.", json=json)
+    user = session.write_urgently(change(email, lambda user: users.suspend(user, now=now, reason=reason)))
+    output.print_result(session, f"{user.email} is suspended.", user_json(user), json=json)
 
 
 @app.command()
-def reinstate(context: typer.Context, email: Email, json: AsJson = False) -> None:
-    """Open a suspended account again; its tokens work at once."""
+def reinstate(context: typer.Context, email: Email = "", json: AsJson = False) -> None:
+    """End an account's suspension; its tokens work at once."""
     from musicsvc.store.accounts import users
 
     session = Session.from_context(context)
     now = session.clock.now()
+    user = session.write(change(email, lambda user: users.reinstate(user, now=now)))
+    output.print_result(session, f"{user.email} is no longer suspended.", user_json(user), json=json)
+
+
+def change(email: str, action: "Callable[[User], object]") -> "Callable[[], User]":
+    """Return a unit of work that runs the action on the account and returns the account."""
+    from musicsvc.store.accounts import users
 
     def unit() -> "User":
         user = users.by_email(email)
-        users.reinstate(user, now=now)
+        action(user)
         return user
 
-    user = session.write(unit)
-    _tell(session, user, f"{user.email} is no longer suspended.", json=json)
+    return unit
 
 
 def report_shared_mailboxes(session: Session) -> list[JSON]:
-    """Warn of accounts that share a mailbox, and what to do; return them as JSON."""
+    """Warn of accounts that share a mailbox and return them as JSON."""
     from musicsvc.store.accounts import mailboxes
 
     pairs = session.read(mailboxes.shared)
@@ -153,16 +153,10 @@ def report_shared_mailboxes(session: Session) -> list[JSON]:
     return [pair._asdict() for pair in pairs]
 
 
-def _hashed(password: str, email: str, settings: "Settings") -> str:
+def _hash(password: str, email: str, settings: "Settings") -> str:
     from musicsvc.store.accounts import passwords
 
     problem = passwords.check(password, email=email, hosted=settings.hosted)
     if problem:
         raise Invalid({"password": problem})
     return passwords.hash_password(password)
-
-
-def _tell(session: Session, user: "User", message: str, *, json: bool) -> None:
-    session.echo(message)
-    if json:
-        output.print_json(shown(user))

@@ -157,11 +157,14 @@ def test_the_calls_of_a_token_that_had_its_id_before_do_not_count(
 
 def test_without_a_log_nobody_breaks_the_rules(run: Run, ask: Json, store: Store) -> None:
     assert run("abuse", "check").stderr == "No token breaks the rules.\n"
-    assert run("abuse", "explain", "7", expect=1).stderr == "Error: There is no token 7.\n"
+    assert (
+        run("abuse", "explain", "7", expect=1).stderr
+        == "Error: There is no token 7. musicsvc token list shows all tokens.\n"
+    )
     now = Clock().now()
     store.write(lambda: tokens.create(users.create("a@label.test", api_access=True, now=now), "one", now=now)).result()
     assert ask("abuse", "explain", "1")["answers"] == []
-    assert "The log holds no calls of it in that time." in run("abuse", "explain", "1").stdout
+    assert "The activity log has no calls of the token in this period." in run("abuse", "explain", "1").stdout
     run("abuse", "check", "--since", "yesterday", expect=2)
 
 

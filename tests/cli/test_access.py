@@ -31,7 +31,7 @@ def test_a_request_is_listed_approved_and_its_account_gets_a_token(ask: Json, ru
         (EMAIL, "pending", False)
     ]
     done = run("access", "approve", EMAIL)
-    assert "was made for it" in done.stderr
+    assert "was created for it" in done.stderr
     assert run("token", "create", EMAIL, "--name", "first").stdout.startswith("msvc_")
     again = ("access", "approve", EMAIL.upper())
     already = f"Error: Request 1 by {EMAIL} is approved already."

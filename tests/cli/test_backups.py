@@ -92,14 +92,14 @@ def test_what_was_backed_up_can_be_restored(run: Run, ask: Json, file: Path, tmp
     run("db", "backup", str(tmp_path / "one.db"))
     _add(file, "ben@label.test")
     refused = run("db", "restore", str(tmp_path / "one.db"), expect=1).stderr
-    assert f"replaces the database {file}. Pass --yes" in refused
+    assert f"replaces the database {file}. There is no terminal to confirm it: add --yes" in refused
     assert len(_emails(file)) == 2
     done = ask("db", "restore", str(tmp_path / "one.db"), "--yes")
     assert (done["database"], done["current"], done["schema"]) == (str(file), True, schema.known()[-1])
     assert _emails(file) == [EMAIL]
     assert done["valid_again"] == {"tokens": [], "accounts": []}
     said = run("db", "restore", done["kept"], "--yes", "--no-keep").stderr
-    assert "revoke again what was revoked since" in said
+    assert "Repeat the revocations made since then" in said
     assert len(_emails(file)) == 2
 
 
@@ -121,7 +121,8 @@ def test_what_is_valid_again_after_a_restore_is_told(run: Run, store_url: str, t
         store.write(take).result()
     said = run("db", "restore", str(tmp_path / "one.db"), "--yes").stderr
     assert (
-        "Valid again, though revoked or changed since: tokens 1, 2; rights of cy@label.test, dee@label.test.\n" in said
+        "Valid again, although revoked after the backup: tokens 1, 2; rights of cy@label.test, dee@label.test.\n"
+        in said
     )
     assert "musicsvc token revoke, access revoke, user suspend" in said
 
@@ -145,7 +146,7 @@ def test_beside_a_server_one_may_back_up_but_neither_restore_nor_upgrade(
 ) -> None:
     run("db", "backup", str(tmp_path / "one.db"))
     assert file_locks.in_use(file) in run("db", "restore", str(tmp_path / "one.db"), "--yes", expect=1).stderr
-    assert "The schema is the newest already." in run("db", "upgrade").stderr
+    assert "The schema is up to date." in run("db", "upgrade").stderr
     assert served.end(signal.SIGTERM) == 0
     run("db", "restore", str(tmp_path / "one.db"), "--yes")
 
@@ -184,7 +185,7 @@ def test_an_upgrade_makes_a_backup_first(bare: Run, outdated: Path, command: tup
     assert old_databases.rows(entry.file, columns) == before
     if command == ("init",):
         return
-    assert "It is of an older schema (0001_catalog). Run: musicsvc db upgrade" in (
+    assert "Its schema is older (0001_catalog). Run: musicsvc db upgrade" in (
         bare("db", "restore", str(entry.file), "--yes").stderr
     )
     assert json.loads(bare("db", "upgrade", "--no-backup", "--json").stdout)["backup"] is None
@@ -228,8 +229,8 @@ def test_an_upgrade_of_a_single_step_makes_a_backup_first(run: Run, one_behind: 
 def test_where_no_backup_can_be_made_nothing_is_migrated_unless_none_is_wanted(run: Run, one_behind: Path) -> None:
     (one_behind.parent / "backups").write_text("in the way")
     said = run("db", "upgrade", expect=1).stderr
-    assert "backups cannot be made: " in said
-    assert said.endswith("Nothing was migrated; musicsvc db upgrade --no-backup goes without a backup.\n")
+    assert "backups cannot be created: " in said
+    assert said.endswith("To upgrade without a backup, run: musicsvc db upgrade --no-backup\n")
     assert _names(one_behind) == ["ann"]
     assert run("db", "upgrade", "--no-backup").stderr == "Applied: 9998_next.\n"
     assert _names(one_behind) == ["changed"]

@@ -20,7 +20,7 @@ NONE = "There is no such setting; musicsvc config show lists all."
         ("x = 1", "x", NONE),
         ("[servers]\nport = 1", "servers", NONE),
         ("[server]\nprot = 1", "server.prot", NONE),
-        ("[server]\nport = 'x'", "server.port", "Input should be a valid integer"),
+        ("[server]\nport = 'x'", "server.port", "must be a whole number, not 'x'"),
         ("[metrics]\nallow = ['x']", "metrics.allow.0", "'x' is no address and no network"),
     ],
 )
@@ -41,8 +41,8 @@ def test_a_faulty_line_of_the_file_is_told_with_the_file(
         ("METRICS__ALLOW", '["x"]', "Setting metrics.allow.0 (MUSICSVC_METRICS__ALLOW): 'x' is no address"),
         ("METRICS", '{"allow": ["x"]}', "Setting metrics.allow.0 (MUSICSVC_METRICS): 'x' is no address"),
         ("LIMITS__LOCL", "true", f"Setting limits.locl (MUSICSVC_LIMITS__LOCL): {NONE}"),
-        ("SERVER__PORT", "x", "Setting server.port (MUSICSVC_SERVER__PORT): Input should be"),
-        ("LOG", "3", "Setting log (MUSICSVC_LOG): "),
+        ("SERVER__PORT", "x", "Setting server.port (MUSICSVC_SERVER__PORT): must be a whole number, not 'x'."),
+        ("LOG", "3", "Setting log (MUSICSVC_LOG): must be a table, not 3."),
     ],
 )
 def test_a_faulty_variable_is_named(
@@ -53,7 +53,7 @@ def test_a_faulty_variable_is_named(
 
 
 def test_a_faulty_option_is_not_blamed_on_a_file() -> None:
-    with pytest.raises(Failure, match=r"^Setting server\.workers: Input should be less than or equal to 64\.$"):
+    with pytest.raises(Failure, match=r"^Setting server\.workers: must be 64 or less, not 65\.$"):
         config.load(options={"server.workers": 65})
 
 

@@ -20,7 +20,7 @@ def test_init_makes_what_is_missing_and_is_harmless_when_repeated(bare: Run, tmp
     bare("user", "create", "ada@example.test")
     again = bare("init", "--json")
     assert json.loads(again.stdout) == {**first, "created": False, "migrations": []}
-    assert "is there already" in again.stderr
+    assert "exists already" in again.stderr
     assert len(json.loads(bare("user", "list", "--json").stdout)) == 1
     folder = tmp_path / "folder"
     assert (folder.stat().st_mode & 0o777, (folder / "musicsvc.db").stat().st_mode & 0o777) == (0o700, 0o600)
@@ -43,7 +43,7 @@ def test_a_database_without_tables_is_brought_to_the_newest_schema(
     monkeypatch.setenv("MUSICSVC_DATABASE_URL", new_database(migrated=False))
     assert "musicsvc init" in bare("user", "list", expect=1).stderr
     assert json.loads(bare("db", "upgrade", "--json").stdout)["migrations"][0] == "0001_catalog"
-    assert bare("db", "upgrade").stderr == "The schema is the newest already.\n"
+    assert bare("db", "upgrade").stderr == "The schema is up to date.\n"
     assert json.loads(bare("init", "--json").stdout)["migrations"] == []
 
 
@@ -75,7 +75,7 @@ def test_an_upgrade_lists_accounts_that_share_a_mailbox(
         assert bare(*line).stderr.endswith(f"Warning: {finding} {hint}\n")
     bare("user", "suspend", "eva@xn--exmple-cua.test")
     assert json.loads(bare("user", "show", "eva@exämple.test", "--json").stdout)["suspended_at"] is None
-    assert bare("db", "upgrade").stderr == "The schema is the newest already.\n"
+    assert bare("db", "upgrade").stderr == "The schema is up to date.\n"
 
 
 def test_a_sound_database_passes_its_check(ask: Json) -> None:

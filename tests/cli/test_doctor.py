@@ -1,4 +1,4 @@
-"""`musicsvc doctor`: each fault is found, named, and told with the way out; nothing else is."""
+"""`musicsvc doctor`: each fault is found, named, and shown with a hint; nothing else is."""
 
 import json
 import os
@@ -140,7 +140,7 @@ def test_all_else_is_looked_at_where_the_database_is_damaged(doctor: Doctor, fil
 def test_what_a_person_reads(run: Run, file: Path) -> None:
     file.chmod(0o640)
     said = run("doctor")
-    assert said.stderr == "Problems: 0, warnings: 3.\n"
+    assert said.stderr == "Found 0 problems and 3 warnings.\n"
     assert f"chmod 600 {file}" in said.stdout
     assert "Run: musicsvc db backup (a server makes one every 24 hours)" in said.stdout
 

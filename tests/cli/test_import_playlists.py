@@ -38,7 +38,7 @@ def test_playlists_have_an_owner(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "songs.csv"
     file.write_text(SONGS)
     told = run("import", "playlists", str(file), expect=2).stderr
-    assert "Playlists need an owner. Say whose they are: --manager EMAIL." in told
+    assert "Playlists need an owner. Add --user EMAIL." in told
     assert OWNER in run("import", "playlists", str(file), "--manager", OWNER, expect=1).stderr
 
 

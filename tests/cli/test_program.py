@@ -61,7 +61,9 @@ assert not loaded, loaded
 def test_wrong_usage_exits_2_and_says_why_on_stderr(bare: Run) -> None:
     for line, reason in (
         (("user", "nonsense"), "No such command"),
-        (("user", "create"), "Missing argument"),
+        (("user", "create"), "Name one account: EMAIL, or --user EMAIL"),
+        (("user", "show", "a@b.test", "--user", "a@b.test"), "Name one account"),
+        (("artist", "verify"), "Missing argument"),
         (("token", "revoke", "abc"), "Invalid value"),
     ):
         done = bare(*line, expect=2)

@@ -20,7 +20,10 @@ def test_the_small_world_is_put_in_once_and_no_token_is_shown(run: Run, store: S
     assert len(store.read(users.list).result()) == 6
     again = run("seed")
     # Today's plays come in as the day goes on, so that one may have come since.
-    assert (again.stdout, again.stderr.rpartition(" ")[0]) in {("", "All of it is there"), ("", "Made 1")}
+    assert (again.stdout, again.stderr.rpartition(" ")[0]) in {
+        ("", "All data exists already. Nothing was"),
+        ("", "Added 1"),
+    }
 
 
 def test_a_database_with_accounts_of_its_own_is_warned_of_those_that_come(run: Run) -> None:
@@ -31,15 +34,17 @@ def test_a_database_with_accounts_of_its_own_is_warned_of_those_that_come(run: R
         "Warning: The database has accounts of its own (1). This adds 5 accounts with 6 tokens"
         " and the administrator admin@musicsvc.test. To try them apart from it: musicsvc serve --demo"
     )
-    assert made.startswith("Made 5 accounts, ")
+    assert made.startswith("Added 5 accounts, ")
     assert "Warning" not in run("seed").stderr
 
 
 def test_a_catalog_of_a_scale_is_made(ask: Json, run: Run, store: Store) -> None:
     assert ask("seed", "--scale", "0.05", "--random-seed", "3") == {"artists": 50, "albums": 200, "tracks": 1000}
     assert store.read(Track.select().count).result() == 1000
-    assert run("seed", "--scale", "0.05", "--random-seed", "3").stderr == "All of it is there already.\n"
-    assert run("seed", "--scale", "0.05").stderr == "Made 50 artists, 200 albums, 1,000 tracks.\n"
+    assert (
+        run("seed", "--scale", "0.05", "--random-seed", "3").stderr == "All data exists already. Nothing was added.\n"
+    )
+    assert run("seed", "--scale", "0.05").stderr == "Added 50 artists, 200 albums, 1,000 tracks.\n"
 
 
 def test_a_scale_that_is_none_is_wrong_usage(run: Run) -> None:

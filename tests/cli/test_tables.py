@@ -94,7 +94,7 @@ def test_ids_emails_and_times_are_whole_at_every_width(
         assert all((email in shown) == ("email" not in left_out) for email in people), (line, shown)
         for key in (key for key in rows[0] if key in {"created_at", "expires_at", "requested_at"}):
             times = [row[key][:16].replace("T", " ") for row in rows if row[key]]
-            heading = key.removesuffix("_at")
+            heading = f"{key.removesuffix('_at')} (UTC)"
             if heading in shown:
                 assert all(shown.count(time) >= times.count(time) for time in times), (line, shown)
             elif columns == 300:
@@ -108,7 +108,9 @@ def test_what_is_left_out_is_said_once_and_not_with_quiet(people: list[str], mon
     assert people
     shown, said, _ = at(80, "user list", monkeypatch)
     # No account is suspended, so that column goes first.
-    assert said == "Left out at 80 columns: suspended, created. A wider terminal shows them, and so does --json.\n"
+    assert said == (
+        "Left out at 80 columns: suspended (UTC), created (UTC). A wider terminal shows them, and so does --json.\n"
+    )
     assert "reports" in shown
     assert at(80, "user list --quiet", monkeypatch)[1] == ""
 

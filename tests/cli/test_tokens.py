@@ -35,7 +35,7 @@ def test_json_gives_id_name_value_and_the_end_in_90_days(ask: Json, ada: str) ->
     assert before + 90 * DAY <= parse(made["expires_at"]) <= Clock().now() + 90 * DAY
 
 
-def test_without_access_or_suspended_the_refusal_names_the_way_out(run: Run) -> None:
+def test_without_access_or_suspended_the_refusal_names_the_remedy(run: Run) -> None:
     run("user", "create", EMAIL)
     refused = run("token", "create", EMAIL, "--name", "laptop", expect=1)
     assert refused.stderr == f"Error: The account has no API access. Run: musicsvc access grant {EMAIL}\n"
@@ -50,7 +50,7 @@ def test_a_regenerated_token_has_another_value_and_a_revoked_one_cannot_be(run: 
     second = ask("token", "regenerate", "1")
     assert (second["id"], second["name"]) == (first["id"], first["name"])
     assert second["token"] != first["token"]
-    assert "unknown here" in run("token", "inspect", stdin=first["token"], expect=1).stderr
+    assert "is not in the database" in run("token", "inspect", stdin=first["token"], expect=1).stderr
     assert ask("token", "inspect", stdin=second["token"] + "\n")["state"] == "valid"
 
     revoked = ask("token", "revoke", "1", "--reason", "lost")

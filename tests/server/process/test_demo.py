@@ -74,7 +74,7 @@ def test_the_line_on_stdout_works_as_it_stands(folder: Path) -> None:
         assert program.end(signal.SIGINT) == 0
         assert program.out == f"{line}\n"
         token = re.findall(r"msvc_\w+", line)[0]
-        assert re.search(rf"^Your token, as \S+@\S+: {token}$", program.err, re.MULTILINE)
+        assert re.search(rf"^Token of \S+@\S+: {token}$", program.err, re.MULTILINE)
     assert not list(folder.glob("musicsvc-demo-*"))
 
 

@@ -116,7 +116,7 @@ async def test_serve_makes_its_database_and_answers_on_uvloop(folder: Path) -> N
         assert "uvloop" in proc(program.process.pid, "maps").read_text("utf-8")
         file = folder / "folder" / "musicsvc.db"
         assert (stat.S_IMODE(file.stat().st_mode), stat.S_IMODE(file.parent.stat().st_mode)) == (0o600, 0o700)
-        assert program.err == f"Made the database {file}\nmusicsvc listens on {program.root}\n"
+        assert program.err == f"Created the database {file}\nmusicsvc listens on {program.root}\n"
         assert program.end(signal.SIGTERM) == 0
         assert program.out == ""
 

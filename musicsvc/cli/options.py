@@ -1,0 +1,44 @@
+"""Arguments and options that several commands take."""
+
+from typing import Annotated, Any
+
+import typer
+
+from musicsvc.cli.session import Session
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value instead.")]
+PasswordStdin = Annotated[bool, typer.Option("--password-stdin", help="Read the password from stdin.")]
+PERIOD_HELP = "7-days, 30-days, 90-days or 1-year: whole days in UTC, today included."
+TIME_HELP = "A time (2026-01-31T12:00:00Z), or an age (90s, 15m, 2h, 7d)."
+
+
+def option(metavar: str, help_text: str, *names: str, **settings: Any) -> Any:
+    """Return an option with a value; the names default to that of the parameter."""
+    return typer.Option(*names, metavar=metavar, help=help_text, **settings)
+
+
+def account_argument(metavar: str, help_text: str) -> Any:
+    """Return the argument that names an account, which may be named by `--user` instead."""
+    return typer.Argument(metavar=metavar, help=help_text, show_default=False, callback=_one_account)
+
+
+def _one_account(context: typer.Context, email: str) -> str:
+    user = Session.from_context(context).user
+    if bool(email) == bool(user):
+        raise typer.BadParameter("Name one account: EMAIL, or --user EMAIL.")
+    return email or user or ""
+
+
+def identifier(noun: str, metavar: str = "ID", *, largest: int = 2**63 - 1) -> Any:
+    """Return the argument that takes the id of an artist, a track or a token."""
+    return typer.Argument(metavar=metavar, min=1, max=largest, help=f"The {noun}'s id.", show_default=False)
+
+
+def search_option(fields: str) -> Any:
+    """Return the option `--search` of a list command."""
+    return option("TEXT", f"Only those with TEXT in {fields}, ignoring case and accents.")
+
+
+TokenId = Annotated[int, identifier("token")]
+Email = Annotated[str, account_argument("EMAIL", "The email address of the account.")]
+Limit = Annotated[int | None, option("N", "Only the newest N.", min=1, max=1_000_000)]

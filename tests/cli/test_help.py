@@ -1,0 +1,120 @@
+"""The help of every command: plain words, examples that parse, and `--user` wherever an account is named."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from typer.core import TyperArgument, TyperCommand, TyperGroup
+
+from musicsvc.cli.main import command
+from musicsvc.cli.reference import pages
+from musicsvc.cli.session import Session
+from tests.cli.conftest import Json, Run
+from tests.cli.test_program import COMMANDS
+
+PAGES = dict(pages(command(), "musicsvc"))
+EXAMPLES = [
+    line.strip() for page in PAGES.values() for line in page.partition("Examples:")[2].splitlines() if line.strip()
+]
+EMAIL = "ada@example.test"
+# Types and ranges as Typer shows them: <int range>, <str>, list[str], [1<=x<=64], {EMAIL}.
+PROGRAM_TYPES = re.compile(r"<[a-z ]+>|range|list\[|x[<>]=|[{}]")
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_help_shows_no_types_of_the_program(path: str) -> None:
+    assert not PROGRAM_TYPES.search(PAGES[path])
+    for parameter in getattr(COMMANDS.get(path), "params", []):
+        is_flag = getattr(parameter, "is_flag", False)
+        assert is_flag or getattr(parameter, "metavar", None), f"{path}: {parameter.name} has no metavar"
+
+
+def test_every_group_has_two_or_three_examples_and_short_texts() -> None:
+    groups = [path for path in PAGES if path not in COMMANDS]
+    assert len(groups) == 13
+    for path in groups:
+        listed = PAGES[path].partition("\nCommands:\n")[2]
+        assert 2 <= listed.count(f"\n    {path} ") <= 3, path
+        assert "..." not in listed, path
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_every_example_can_be_parsed(example: str) -> None:
+    program, *arguments = shlex.split(example)
+    found: object = command()
+    while isinstance(found, TyperGroup):
+        program, *arguments = arguments
+        found = found.commands[program]
+    assert isinstance(found, TyperCommand)
+    found.make_context(program, arguments, obj=Session())
+
+
+def takes_account(parameters: list[object]) -> bool:
+    """Return whether a parameter's value is an account's email."""
+    return any(str(getattr(parameter, "metavar", "")).startswith("EMAIL") for parameter in parameters)
+
+
+def test_user_is_an_option_of_every_command_that_takes_an_account() -> None:
+    taking = {path: found.params for path, found in COMMANDS.items() if takes_account(list(found.params))}
+    assert len(taking) == 21
+    for path, parameters in taking.items():
+        assert [part for part in parameters if "--user" in part.opts and not getattr(part, "hidden", False)], path
+
+
+@pytest.mark.parametrize(
+    ("line", "stdin"),
+    [
+        ("user password --password-stdin", "a good phrase"),
+        ("user show", ""),
+        ("user suspend", ""),
+        ("user reinstate", ""),
+        ("access grant", ""),
+        ("token create --name laptop", ""),
+        ("token list", ""),
+        ("artist assign 1", ""),
+        ("activity --kind events", ""),
+        ("access revoke", ""),
+    ],
+)
+def test_user_names_the_account(run: Run, ask: Json, line: str, stdin: str) -> None:
+    run("seed")
+    run("user", "create", "--user", EMAIL)
+    if line.startswith("token create"):
+        run("access", "grant", f"--user={EMAIL}")
+    ask(*line.split(), "--user", EMAIL.upper(), stdin=stdin)
+    done = run(*line.split(), "--user", "nobody@example.test", stdin=stdin, expect=1)
+    assert "There is no account nobody@example.test" in done.stderr
+
+
+def test_user_names_the_requester(run: Run, ask: Json) -> None:
+    wish = ("--use-case", "A player", "--volume", "100 a day", "--organization", "Engines Ltd")
+    assert ask("access", "request", *wish, "--user", EMAIL)["email"] == EMAIL
+    assert ask("access", "approve", "--user", EMAIL)["state"] == "approved"
+    run("access", "deny", "--reason", "no", "--user", EMAIL, expect=1)
+
+
+@pytest.mark.parametrize("kind", ["catalog", "playlists", "plays"])
+def test_user_names_the_manager_of_an_import(run: Run, ask: Json, tmp_path: Path, kind: str) -> None:
+    run("user", "create", EMAIL)
+    file = tmp_path / "rows.csv"
+    file.write_text("playlist,artist,track,listener,played_at\nOne,Ada,Song,ada,2026-01-01T00:00:00Z\n")
+    line = ("import", kind, str(file), *(("--create-missing",) if kind == "plays" else ()))
+    if kind == "playlists":
+        run("import", "plays", str(file), "--create-missing", "--user", EMAIL)
+    assert ask(*line, "--user", EMAIL)["refused"] == []
+    assert "nobody@example.test" in run(*line, "--user", "nobody@example.test", expect=1).stderr
+
+
+@pytest.mark.parametrize("kind", ["tracks", "albums", "artists", "plays"])
+def test_user_names_the_manager_of_an_export(run: Run, kind: str) -> None:
+    run("user", "create", EMAIL)
+    assert run("export", kind, "--user", EMAIL).stdout
+    run("export", kind, "--user", "nobody@example.test", expect=1)
+
+
+def test_an_argument_is_required_unless_an_option_replaces_it() -> None:
+    for path, found in COMMANDS.items():
+        for parameter in found.params:
+            if isinstance(parameter, TyperArgument) and str(parameter.metavar).startswith("EMAIL"):
+                assert not parameter.required, path
