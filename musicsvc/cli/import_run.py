@@ -17,13 +17,13 @@ from musicsvc.wording import escape_controls
 if TYPE_CHECKING:
     from musicsvc.cli.refusals import RefusedFile
     from musicsvc.store.engine.store import Store
-    from musicsvc.store.importing.readers import Reader
-    from musicsvc.store.importing.summary import Summary
+    from musicsvc.store.importing.records import Reader
+    from musicsvc.store.importing.summary import ImportSummary
 
-    Work = Callable[[Store, Reader, Callable[[Summary], None]], Summary]
+    Work = Callable[[Store, Reader, Callable[[ImportSummary], None]], ImportSummary]
 
 
-class Options(NamedTuple):
+class RunOptions(NamedTuple):
     """What every import takes: the file, whether the summary is JSON, and where refused rows are written."""
 
     file: Path
@@ -31,8 +31,8 @@ class Options(NamedTuple):
     refused: Path | None
 
 
-def run(session: Session, options: Options, open_file: "Callable[[], Reader]", work: "Work") -> None:
-    """Do the work on the file and report on it; exit 1 where every row was refused."""
+def run(session: Session, options: RunOptions, open_file: "Callable[[], Reader]", work: "Work") -> None:
+    """Import the file and report the result; exit with code 1 if every row was refused."""
     _check(options)
     run = _Run(session, options)
     try:
@@ -45,37 +45,39 @@ def run(session: Session, options: Options, open_file: "Callable[[], Reader]", w
     finally:
         run.report_refused()
     if options.json:
-        output.print_json(_shown(options.file, summary))
+        output.print_json(_to_json(options.file, summary))
     else:
-        _draw(session, summary)
+        _print(session, summary)
     if _all_refused(summary):
         raise typer.Exit(1)
 
 
-def _check(options: Options) -> None:
-    """Refuse a file for the refused rows that cannot be written or would overwrite the one that is read."""
+def _check(options: RunOptions) -> None:
+    """Refuse a file for refused rows that cannot be written or would overwrite the imported file."""
     target = options.refused
     if target is None:
         return
     if target.suffix.lower() != ".csv":
-        raise typer.BadParameter("Refused rows are written as CSV: name a file .csv.", param_hint="--refused")
+        raise typer.BadParameter(
+            "Refused rows are written as CSV; use a file name that ends in .csv.", param_hint="--refused"
+        )
     if target.resolve() == options.file.resolve():
-        raise typer.BadParameter("This is the file that is read; name another.", param_hint="--refused")
+        raise typer.BadParameter("This is the file to import; use another name.", param_hint="--refused")
     if not target.parent.is_dir():
-        raise Failure(f"{target} cannot be written: there is no folder {target.parent}.")
+        raise Failure(f"{target} cannot be written: the folder {target.parent} does not exist. Create it first.")
 
 
 class _Run:
-    """The state of one import: its newest summary, and how many rows are in."""
+    """The state of one import: its latest summary, and the number of rows imported."""
 
-    def __init__(self, session: Session, options: Options) -> None:
+    def __init__(self, session: Session, options: RunOptions) -> None:
         self._session = session
         self._options = options
-        self._summary: Summary | None = None
+        self._summary: ImportSummary | None = None
         self._through = 0
         self._file: RefusedFile | None = None
 
-    def do(self, open_file: "Callable[[], Reader]", work: "Work") -> "Summary":
+    def do(self, open_file: "Callable[[], Reader]", work: "Work") -> "ImportSummary":
         with ExitStack() as stack:
             reader = stack.enter_context(open_file())
             if self._options.refused is not None:
@@ -84,39 +86,39 @@ class _Run:
                 self._file = RefusedFile(self._options.refused, reader)
                 reader = self._file.reader
             store = stack.enter_context(self._session.store())
-            told = stack.enter_context(progress.bar(self._session, self._options.file.name))
+            show_progress = stack.enter_context(progress.bar(self._session, self._options.file.name))
 
-            def hear(summary: "Summary") -> None:
+            def on_progress(summary: "ImportSummary") -> None:
                 self._summary, self._through = summary, summary.rows
                 if self._file is not None:
-                    self._file.take(summary.refused)
-                told(reader.position, reader.size)
+                    self._file.add(summary.refused)
+                show_progress(reader.position, reader.size)
 
-            return work(store, reader, hear)
+            return work(store, reader, on_progress)
 
     def interrupted(self) -> None:
-        again = "Run the same command again: rows that are in are not added twice."
+        again = "Run the same command again to continue; imported rows are not added twice."
         if self._summary is not None and self._summary.dry_run:
             self._session.echo("Interrupted. Nothing was written (--dry-run).")
         elif self._through:
-            self._session.echo(f"Interrupted. At least the first {self._through:,} rows are in. {again}")
+            self._session.echo(f"Interrupted. At least the first {self._through:,} rows were imported. {again}")
         else:
-            self._session.echo(f"Interrupted before the first rows were in. {again}")
+            self._session.echo(f"Interrupted before the first rows were imported. {again}")
 
     def report_refused(self) -> None:
-        """Say what was refused so far, also where the import broke off."""
+        """Report the rows refused so far, also after an error or interrupt."""
         from musicsvc.cli import refusals
 
         refused = self._summary.refused if self._summary is not None else []
         if self._file is not None:
-            self._file.take(refused)
+            self._file.add(refused)
             self._file.write()
         if not self._options.json:
             for line in refusals.lines(refused):
                 typer.echo(escape_controls(line), err=True)
 
 
-def _draw(session: Session, summary: "Summary") -> None:
+def _print(session: Session, summary: "ImportSummary") -> None:
     columns = ("new", "changed", "repeated", "refused")
     found = [
         {"kind": kind} | {name: getattr(counts, name) for name in columns} for kind, counts in summary.counts.items()
@@ -128,17 +130,17 @@ def _draw(session: Session, summary: "Summary") -> None:
         if count := summary.notes[note]:
             session.echo(f"{count:,} {sentence}.")
     if summary.unused:
-        session.echo(f"Columns that were not used: {', '.join(map(escape_controls, summary.unused))}.")
+        session.echo(f"Unused columns: {', '.join(map(escape_controls, summary.unused))}.")
     refused = "all" if _all_refused(summary) else f"{len(summary.refused):,}"
     read = f"{summary.rows:,} rows read, {refused} of them refused."
     session.echo(f"{read} Nothing was written (--dry-run)." if summary.dry_run else read)
 
 
-def _all_refused(summary: "Summary") -> bool:
+def _all_refused(summary: "ImportSummary") -> bool:
     return 0 < len(summary.refused) == summary.rows
 
 
-def _shown(file: Path, summary: "Summary") -> JSON:
+def _to_json(file: Path, summary: "ImportSummary") -> JSON:
     return {
         "file": str(file),
         "dry_run": summary.dry_run,

@@ -89,12 +89,12 @@ def catalog(  # noqa: PLR0917 - a parameter for each option
 
     session = Session.from_context(context)
     now = session.clock.now()
-    options = importing.Options((*(map_ or ()), *(more or ())), tuple(blank or ()), manager, dry_run)
+    options = importing.CatalogOptions((*(map_ or ()), *(more or ())), tuple(blank or ()), manager, dry_run)
     import_run.run(
         session,
-        import_run.Options(file, json, refused),
+        import_run.RunOptions(file, json, refused),
         lambda: readers.open_file(file, form),
-        lambda store, reader, told: importing.run(store, reader, options, now=now, told=told),
+        lambda store, reader, on_progress: importing.run(store, reader, options, now=now, on_progress=on_progress),
     )
 
 
@@ -120,12 +120,12 @@ def follows(  # noqa: PLR0917 - a parameter for each option
 
     session = Session.from_context(context)
     now = session.clock.now()
-    options = importing.Options((*(map_ or ()), *(more or ())), tuple(blank or ()), create_missing, dry_run)
+    options = importing.FollowOptions((*(map_ or ()), *(more or ())), tuple(blank or ()), create_missing, dry_run)
     import_run.run(
         session,
-        import_run.Options(file, json, refused),
+        import_run.RunOptions(file, json, refused),
         lambda: readers.open_file(file, form),
-        lambda store, reader, told: importing.run(store, reader, options, now=now, told=told),
+        lambda store, reader, on_progress: importing.run(store, reader, options, now=now, on_progress=on_progress),
     )
 
 
@@ -154,12 +154,12 @@ def playlists(  # noqa: PLR0917 - a parameter for each option
         raise typer.BadParameter("Playlists need an owner. Add --user EMAIL.")
     session = Session.from_context(context)
     now = session.clock.now()
-    options = importing.Options(owner, (*(map_ or ()), *(more or ())), tuple(blank or ()), public, dry_run)
+    options = importing.PlaylistOptions(owner, (*(map_ or ()), *(more or ())), tuple(blank or ()), public, dry_run)
     import_run.run(
         session,
-        import_run.Options(file, json, refused),
+        import_run.RunOptions(file, json, refused),
         lambda: readers.open_file(file, form),
-        lambda store, reader, told: importing.run(store, reader, options, now=now, told=told),
+        lambda store, reader, on_progress: importing.run(store, reader, options, now=now, on_progress=on_progress),
     )
 
 
@@ -188,12 +188,12 @@ def plays(  # noqa: PLR0917 - a parameter for each option
     session = Session.from_context(context)
     now = session.clock.now()
     pairs = (*(map_ or ()), *(more or ()))
-    options = importing.Options(pairs, tuple(blank or ()), listener, manager, create_missing, dry_run)
+    options = importing.PlayOptions(pairs, tuple(blank or ()), listener, manager, create_missing, dry_run)
     if listener is None and histories.is_history(file, form, mapped=bool(pairs)):
         raise Failure(importing.NO_LISTENER)
     import_run.run(
         session,
-        import_run.Options(file, json, refused),
+        import_run.RunOptions(file, json, refused),
         lambda: histories.open_file(file, form, mapped=bool(pairs)),
-        lambda store, reader, told: importing.run(store, reader, options, now=now, told=told),
+        lambda store, reader, on_progress: importing.run(store, reader, options, now=now, on_progress=on_progress),
     )

@@ -1,4 +1,4 @@
-"""The refused rows of an import: a line for each reason on stderr, and all of them as a CSV file."""
+"""The refused rows of an import: one line per reason on stderr, and all rows as a CSV file."""
 
 import csv
 import io
@@ -10,15 +10,15 @@ from tempfile import SpooledTemporaryFile
 from typing import IO, Any
 
 from musicsvc.cli.output_file import open_output
-from musicsvc.store.importing.readers import Reader, Record
+from musicsvc.store.importing.records import Reader, Record
 from musicsvc.store.importing.summary import Refusal
 
-MOST_RANGES, MOST_NAMES = 12, 12  # named in a line; the file has them all
+MOST_RANGES, MOST_NAMES = 12, 12  # shown in a line; the file lists all
 IN_MEMORY = 1 << 20  # bytes
 
 
 def lines(refused: Iterable[Refusal]) -> Iterator[str]:
-    """Yield a line for each reason, with the lines of the file and what the rows name, in the order of the file."""
+    """Yield a line for each reason, with the line numbers and the values concerned, in the order of the file."""
     groups: dict[tuple[str | None, str], list[Refusal]] = {}
     for row in refused:
         groups.setdefault((row.member, row.kind), []).append(row)
@@ -33,7 +33,7 @@ def lines(refused: Iterable[Refusal]) -> Iterator[str]:
 
 
 def _ranges(numbers: Sequence[int]) -> Iterator[str]:
-    """Yield runs of numbers that ascend by one, as `4-7`, and single ones."""
+    """Yield consecutive numbers as ranges such as `4-7`, and others alone."""
     begins = ends = numbers[0]
     for number in (*numbers[1:], None):
         if number is not None and number == ends + 1:
@@ -50,31 +50,31 @@ def _some(parts: Sequence[str], most: int) -> str:
 
 
 class RefusedFile:
-    """Collects the refused rows with their cells while a file is imported, and writes them as CSV."""
+    """Collects the refused rows with their cells during an import, and writes them as CSV."""
 
     def __init__(self, target: Path, reader: Reader) -> None:
         self._target = target
         self._records: dict[tuple[str | None, int], Mapping[str, Any]] = {}
         self._columns = dict.fromkeys(reader.columns or ())
-        self._taken = 0
+        self._added = 0
         self._rows: IO[bytes] = SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115 - closed by write()
         self.reader: Reader = _Watched(reader, self._records)
 
-    def take(self, refused: Sequence[Refusal]) -> None:
-        """Keep the rows that have been refused since the last call; called after each batch."""
-        for row in islice(refused, self._taken, None):
+    def add(self, refused: Sequence[Refusal]) -> None:
+        """Add the rows refused since the last call; called after each batch."""
+        for row in islice(refused, self._added, None):
             values = self._records[row.member, row.line]
             self._columns |= dict.fromkeys(values)
             self._rows.write(json.dumps([row.line, row.reason, values], default=str).encode() + b"\n")
-        self._taken = len(refused)
+        self._added = len(refused)
         self._records.clear()
 
     def write(self) -> None:
-        """Write the file: line, reason, and the row's own cells as they were."""
+        """Write the file: line, reason, and the unchanged cells of the row."""
         names = ["line", "reason"]
         for column in self._columns:
             while column in names:
-                column += "_"  # noqa: PLW2901 - a column of the file that is called line
+                column += "_"  # noqa: PLW2901 - the file has a column of the same name
             names.append(column)
         self._rows.seek(0)
         with self._rows, open_output(self._target) as file:
@@ -89,7 +89,7 @@ class RefusedFile:
 
 
 class _Watched(Reader):
-    """A reader that keeps the values of the records that it yields."""
+    """A reader that remembers the values of the records that it yields."""
 
     def __init__(self, reader: Reader, records: dict[tuple[str | None, int], Mapping[str, Any]]) -> None:
         self._reader = reader
@@ -99,11 +99,11 @@ class _Watched(Reader):
 
     @property
     def position(self) -> int:
-        """How much of `size` has been read."""
+        """The part of `size` that has been read."""
         return self._reader.position
 
     def __iter__(self) -> Iterator[Record]:
-        """The records, once."""
+        """Yield the records, once."""
         for record in self._reader:
             self._records[record.member, record.line] = record.values
             yield record
@@ -114,7 +114,7 @@ class _Watched(Reader):
 
 
 def _text(value: Any) -> str:
-    """A value as an import reads it from a cell."""
+    """Return a value in the form that an import reads from a cell."""
     if value is None or isinstance(value, str):
         return value or ""
     if isinstance(value, list):

@@ -53,8 +53,8 @@ def test_what_was_taken_otherwise_than_written_is_said(run: Run, tmp_path: Path)
     file = tmp_path / "songs.csv"
     file.write_text("track,artist,album,bpm,release_date\nT,A,X,10,2001\nU,B,Y,90,2001-05\n")
     assert run("import", "catalog", str(file)).stderr.splitlines() == [
-        "1 release dates had a year only; January 1 was taken.",
-        "1 release dates had no day; the first of the month was taken.",
+        "1 release dates had only a year; January 1 was used.",
+        "1 release dates had no day; the first of the month was used.",
         "1 tempos outside 20 to 400 were left out.",
         "2 rows read, 0 of them refused.",
     ]
@@ -125,7 +125,7 @@ def test_wrong_usage_is_exit_2_and_says_what_there_is(run: Run, songs: str) -> N
 def test_a_file_that_is_broken_or_unknown_is_one_line_and_exit_1(run: Run, tmp_path: Path) -> None:
     cut = tmp_path / "cut.csv.gz"
     cut.write_bytes(gzip.compress(SONGS.encode())[:-9])
-    assert "gzip data break off" in run("import", "catalog", str(cut), expect=1).stderr
+    assert "gzip data end unexpectedly" in run("import", "catalog", str(cut), expect=1).stderr
     blank = tmp_path / "blank.csv"
     blank.write_text("name\n")
     assert "--map COLUMN=track" in run("import", "catalog", str(blank), expect=1).stderr

@@ -40,7 +40,7 @@ def test_an_interrupt_says_how_many_rows_are_in_and_a_second_run_adds_the_rest(
 
     assert printed == ""
     match = re.fullmatch(
-        r"Interrupted\. At least the first ([\d,]+) rows are in\. Run the same command again: .*\n", said
+        r"Interrupted\. At least the first ([\d,]+) rows were imported\. Run the same command again .*\n", said
     )
     assert match, said
     told = int(match[1].replace(",", ""))

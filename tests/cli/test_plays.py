@@ -59,7 +59,7 @@ def test_a_history_of_one_person_needs_that_persons_name(run: Run, ask: Json, tm
     file = tmp_path / "log"
     file.write_text("#AUDIOSCROBBLER/1.1\nAnn\t\tRag\t1\t9\tL\t1402920000\t\nAnn\t\tRag\t1\t9\tS\t1402920060\t\n")
     unnamed = run("import", "plays", str(file), expect=1)
-    assert "Say whose plays these are: --listener NAME" in unnamed.stderr
+    assert "The file does not say whose plays these are: add --listener NAME" in unnamed.stderr
     found = ask("import", "plays", str(file), "--listener", "zoe", "--format", "rockbox")
     assert (found["plays"]["new"], found["notes"]) == (1, {"skipped": 1})
     run("import", "plays", str(file), "--format", "ogg", expect=2)

@@ -81,7 +81,7 @@ def test_tracks_that_differ_in_case_are_named_with_their_ids(run: Run, store: St
     file = tmp_path / "plays.csv"
     file.write_text("artist,track,played_at,listener\nkiss,rag,1402920000,z\nKiss,Rag,1402920000,z\n")
     said = run("import", "plays", str(file)).stderr.splitlines()[0]
-    assert said.startswith("line 2: several tracks differ in case alone; name one by track_id or external_id: ")
+    assert said.startswith("line 2: several tracks differ only in case; name one by track_id or external_id: ")
     assert said.endswith(": 'rag' by kiss (track_id 1 or 2)")
 
 
@@ -175,7 +175,7 @@ def test_a_file_that_breaks_off_leaves_what_was_refused_before(tmp_path: Path) -
     file.write_bytes(b"track,artist,bpm\n" + rows.encode() + b"\xff,A,90\n")
     done = run_in_process(["import", "catalog", str(file), "--refused", str(target)])
     assert done.returncode == 1
-    assert "The first 500 rows are in" in done.stderr
+    assert "The first 500 rows were imported" in done.stderr
     assert "line 9: bpm must be a number" in done.stderr
     assert table(target)[1] == ["9", "bpm must be a number", "S7", "A", "fast"]
 
@@ -186,7 +186,8 @@ def test_a_file_that_cannot_take_the_refused_rows_is_told_before_anything_is_rea
     for name in ("refused.xlsx", "refused", "rows.csv"):
         run("import", "catalog", str(file), "--refused", str(tmp_path / name), expect=2)
     missing = tmp_path / "no" / "refused.csv"
-    assert "no folder" in run("import", "catalog", str(file), "--refused", str(missing), expect=1).stderr
+    failed = run("import", "catalog", str(file), "--refused", str(missing), expect=1)
+    assert "does not exist. Create it first" in failed.stderr
     assert file.read_text().startswith("track,artist")
     assert run("export", "tracks").stdout.count("\n") == 1
 
@@ -200,6 +201,9 @@ def test_whose_plays_they_are_is_asked_for_before_a_history_is_read(run: Run, tm
     for name, content in files.items():
         (tmp_path / name).write_text(content)
         done = run("import", "plays", str(tmp_path / name), expect=1)
-        assert done.stderr == "Error: Say whose plays these are: --listener NAME, or --map COLUMN=listener.\n"
+        assert (
+            done.stderr
+            == "Error: The file does not say whose plays these are: add --listener NAME, or --map COLUMN=listener.\n"
+        )
     run("import", "plays", str(tmp_path / "lastfm.csv"), "--listener", "z", "--create-missing")
     assert "Rag" in run("export", "tracks").stdout

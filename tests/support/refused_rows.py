@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from musicsvc.store.importing.summary import Summary
+    from musicsvc.store.importing.summary import ImportSummary
 
 
-def reasons(summary: Summary) -> list[tuple[int, str]]:
+def reasons(summary: ImportSummary) -> list[tuple[int, str]]:
     """The line and the whole reason of each refused row."""
     return [(refusal.line, refusal.reason) for refusal in summary.refused]

@@ -31,7 +31,7 @@ def _instant(value: Any) -> int:
             raise ValueError(NO_TIME) from None
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         if not -LATEST <= value <= LATEST:
-            raise ValueError("Is out of range; Unix time is told in seconds here.")
+            raise ValueError("Is out of range; Unix times must be in seconds.")
         return value * SECOND if isinstance(value, int) else round(value * SECOND)
     raise ValueError(NO_TIME)
 

@@ -1,1 +1,1 @@
-"""Files of others' data: read row by row, checked, and put into the store in batches."""
+"""Imports: files from other systems, read and validated row by row and written in batches."""

@@ -1,4 +1,4 @@
-"""Accounts that rows name: by e-mail, or by the id that another service knows them by."""
+"""Find or create the accounts that rows name, by e-mail address or by their id in another service."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from musicsvc.store.models import User
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping
 
-PLACEHOLDER = "import.test"  # a domain that never receives mail
+PLACEHOLDER_DOMAIN = "import.test"  # never receives mail
 PLAIN_ID = re.compile(r"[a-z0-9]{1,60}")
-Key = tuple[str, str]  # "email" and its normal form, "exact" and an e-mail as it is, or "id" and the external id
+Key = tuple[str, str]  # ("email", normalized address), ("exact", address as stored) or ("id", external id)
 
 
 @dataclass(slots=True)
-class Accounts:
-    """Who the names are: ids by key, of how many made for it, and why others can be nobody."""
+class ResolvedAccounts:
+    """The account ids of the names in a batch, and the reason for each name without one."""
 
     ids: dict[Key, int]
-    made: int = 0
-    made_ids: dict[Key, int] = field(default_factory=dict)  # under every key by which they can be named from now on
+    created: int = 0
+    created_ids: dict[Key, int] = field(default_factory=dict)  # under every key that finds them from now on
     problems: dict[Key, str] = field(default_factory=dict)
 
 
-def exact() -> dict[Key, int]:
-    """Return the accounts that are found by their exact e-mail alone, because an older one has the normal form."""
+def load_exact() -> dict[Key, int]:
+    """Return the accounts found by their exact e-mail only, because an older account has the normalized form."""
     return {("exact", email): user_id for user_id, email in users.without_key().items()}
 
 
-def key_of(name: str, known: Container[Key]) -> Key:
-    """What two spellings of one account share; an e-mail that an import made up stands for the id in it.
+def get_key(name: str, known: Container[Key]) -> Key:
+    """Return the key that all spellings of one account share.
 
-    `known` holds the accounts of `exact`.
+    An e-mail address that an import generated is the same as the id in it. `known` is the result of `load_exact`.
     """
     if ("exact", name) in known:
         return "exact", name
@@ -46,28 +46,30 @@ def key_of(name: str, known: Container[Key]) -> Key:
         return "id", name
     key = email_addresses.normalize(name)
     local, _, domain = key.rpartition("@")
-    return ("id", local) if domain == PLACEHOLDER and PLAIN_ID.fullmatch(local) else ("email", key)
+    return ("id", local) if domain == PLACEHOLDER_DOMAIN and PLAIN_ID.fullmatch(local) else ("email", key)
 
 
-def resolve(names: Iterable[str], known: Mapping[Key, int], *, create: bool, dry_run: bool, now: int) -> Accounts:
-    """The accounts of these names; those that are missing are made where `create` says so.
+def resolve(
+    names: Iterable[str], known: Mapping[Key, int], *, create: bool, dry_run: bool, now: int
+) -> ResolvedAccounts:
+    """Return the accounts of these names, creating missing ones if `create` is true.
 
-    `known` are those of `exact`, and those that a dry run has not written; it gives them ids below 0.
+    `known` is the result of `load_exact`, plus the accounts that a dry run would have created, with negative ids.
     """
     spelled: dict[Key, str] = {}
     for name in names:
-        spelled.setdefault(key_of(name, known), name)
-    found = Accounts({key: known[key] for key in spelled if key in known} | _find(list(spelled)))
+        spelled.setdefault(get_key(name, known), name)
+    found = ResolvedAccounts({key: known[key] for key in spelled if key in known} | _find(list(spelled)))
     missing = {key: name for key, name in spelled.items() if key not in found.ids}
     if not create:
         found.problems = dict.fromkeys(missing, "no such account; --create-missing creates it")
         return found
-    people = _to_make(missing, found)
-    found.made = len(people)
+    people = _creatable(missing, found)
+    found.created = len(people)
     unwritten = range(-1 - len(known), -1 - len(known) - len(people), -1)
     ids = unwritten if dry_run else users.create_many(list(people.values()), now=now)
     for (key, new), user_id in zip(people.items(), ids, strict=True):
-        found.ids[key] = found.made_ids[key] = found.made_ids["email", new.email_key] = user_id
+        found.ids[key] = found.created_ids[key] = found.created_ids["email", new.email_key] = user_id
     return found
 
 
@@ -80,22 +82,22 @@ def _find(keys: list[Key]) -> dict[Key, int]:
     return found
 
 
-def _to_make(missing: Mapping[Key, str], found: Accounts) -> dict[Key, NewUser]:
-    """The accounts that can be made; why the others cannot is noted."""
+def _creatable(missing: Mapping[Key, str], found: ResolvedAccounts) -> dict[Key, NewUser]:
+    """Return the accounts that can be created, and record in `found.problems` why the others cannot."""
     people = {key: _new(key, name) for key, name in missing.items()}
     taken = _find([("email", new.email_key) for (kind, _), new in people.items() if kind == "id"])
     for (kind, value), new in people.items():
         if ("email", new.email_key) in taken:
             found.problems[kind, value] = "cannot be created: the e-mail for this id belongs to an account"
-        elif kind == "email" and (email_addresses.problem(new.email) or value.endswith(f"@{PLACEHOLDER}")):
+        elif kind == "email" and (email_addresses.problem(new.email) or value.endswith(f"@{PLACEHOLDER_DOMAIN}")):
             found.problems[kind, value] = "neither an account nor a valid e-mail address"
     return {key: new for key, new in people.items() if key not in found.problems}
 
 
 def _new(key: Key, name: str) -> NewUser:
-    """The account to be made: one known by an id alone has an e-mail that nobody reads."""
+    """Return the account to create. If only its id is known, it gets an e-mail address that receives no mail."""
     kind, value = key
     if kind == "email":
         return NewUser(name, name.rpartition("@")[0][: users.NAME_LENGTH])
     local = value if PLAIN_ID.fullmatch(value) else f"id-{hashlib.sha256(value.encode()).hexdigest()[:32]}"
-    return NewUser(f"{local}@{PLACEHOLDER}", value[: users.NAME_LENGTH], value)
+    return NewUser(f"{local}@{PLACEHOLDER_DOMAIN}", value[: users.NAME_LENGTH], value)

@@ -1,4 +1,4 @@
-"""Albums of an import: the same by external id, else by first artist and name."""
+"""Albums of a catalog import, matched by external id, otherwise by first artist and name."""
 
 from __future__ import annotations
 
@@ -7,53 +7,53 @@ from typing import TYPE_CHECKING, Any
 from musicsvc.store.catalog import sizes
 from musicsvc.store.catalog.sizes import AlbumSize
 from musicsvc.store.engine import bulk, dialect
-from musicsvc.store.importing.batch import Batch, Key, State
+from musicsvc.store.importing.batch import Batch, ItemState, Key
 from musicsvc.store.models import Album, AlbumArtist
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from musicsvc.store.importing.rows import Row
+    from musicsvc.store.importing.rows import CatalogRow
 
 KIND = "albums"
 FIELDS = ("name", "release_date", "image")
 COLUMNS = (Album.id, Album.external_id, Album.name, Album.release_date, Album.image)
 
 
-def resolve(rows: Sequence[Row], artists: Mapping[str, int], batch: Batch) -> list[int | None]:
-    """The id of each row's album, None where it has none; the albums are made and brought up to date."""
-    bearing = [row for row in rows if row.album]
-    batch.bounds.load_artists({artists[name] for row in bearing for name in row.artists}, artists)
-    _load(bearing, artists, batch)
-    met = {id(row): _meet(row, artists, batch) for row in bearing}
+def resolve(rows: Sequence[CatalogRow], artists: Mapping[str, int], batch: Batch) -> list[int | None]:
+    """Create or update the rows' albums. Return the album id of each row, or None if it names no album."""
+    with_album = [row for row in rows if row.album]
+    batch.bounds.load_artists({artists[name] for row in with_album for name in row.artists}, artists)
+    _load(with_album, artists, batch)
+    states = {id(row): _merge(row, artists, batch) for row in with_album}
     if not batch.scope.dry_run:
-        _save(list({id(state): state for state in met.values()}.values()), batch)
-    batch.bounds.albums |= {state.id: state.size for state in met.values()}
-    return [met[id(row)].id if id(row) in met else None for row in rows]
+        _save(list({id(state): state for state in states.values()}.values()), batch)
+    batch.bounds.albums |= {state.id: state.size for state in states.values()}
+    return [states[id(row)].id if id(row) in states else None for row in rows]
 
 
-def _key(row: Row, artists: Mapping[str, int]) -> Key:
+def _key(row: CatalogRow, artists: Mapping[str, int]) -> Key:
     if row.album_external_id:
         return ("id", row.album_external_id)
     return ("name", artists[row.artists[0]], row.album)
 
 
-def _load(rows: Iterable[Row], artists: Mapping[str, int], batch: Batch) -> None:
-    """Bring in what the store, or else the dry run, holds of these albums."""
+def _load(rows: Iterable[CatalogRow], artists: Mapping[str, int], batch: Batch) -> None:
+    """Load the albums that these rows may mean, from the store and from what a dry run has not written."""
     keys = {_key(row, artists) for row in rows}
     found = [*_by_external_id([key[1] for key in keys if key[0] == "id"], batch)]
     found += _by_name([key for key in keys if key[0] == "name"])
     credit = _credits([row[0] for row in found])
     measured = batch.measure({row[0] for row in found})
-    # An album that was made without an external id is the better match for a row without one, then the oldest.
+    # For a row without an external id, albums without one come first, then the oldest.
     for album_id, external_id, *fields in sorted(found, key=lambda row: (row[1] is not None, row[0])):
-        state = batch.known(KIND, album_id)
+        state = batch.get(KIND, album_id)
         if state is None:
             values = dict(zip(FIELDS, fields, strict=True)) | {"artists": credit.get(album_id, {})}
-            state = batch.introduce(KIND, State(album_id, values, size=measured[album_id]))
+            state = batch.add(KIND, ItemState(album_id, values, size=measured[album_id]))
         batch.index(KIND, state, external_id, _name_key(state))
     for key in keys:
-        batch.remember(KIND, key)
+        batch.load_unwritten(KIND, key)
 
 
 def _by_external_id(external_ids: Sequence[Any], batch: Batch) -> Iterable[Any]:
@@ -70,7 +70,7 @@ def _by_name(keys: Sequence[Key]) -> Iterable[Any]:
 
 
 def _credits(album_ids: Sequence[int]) -> dict[int, dict[int, None]]:
-    """The artists of each album, in order."""
+    """Return the artists of each album, in order."""
     found: dict[int, dict[int, None]] = {}
     for some in dialect.batches(album_ids):
         query = AlbumArtist.select(AlbumArtist.album, AlbumArtist.artist).where(AlbumArtist.album.in_(some))
@@ -79,20 +79,20 @@ def _credits(album_ids: Sequence[int]) -> dict[int, dict[int, None]]:
     return found
 
 
-def _name_key(state: State) -> Key:
+def _name_key(state: ItemState) -> Key:
     return ("name", next(iter(state.values["artists"]), None), state.values["name"])
 
 
-def _meet(row: Row, artists: Mapping[str, int], batch: Batch) -> State:
-    """The row's album, with what the row adds to it."""
+def _merge(row: CatalogRow, artists: Mapping[str, int], batch: Batch) -> ItemState:
+    """Merge the row into its album, and return the album."""
     state = batch.find(KIND, _key(row, artists))
     if state is None:
         empty: dict[str, Any] = {"artists": {}, "external_id": row.album_external_id}
-        state = batch.introduce(KIND, State(batch.dry_id(), empty, new=True))
+        state = batch.add(KIND, ItemState(batch.next_dry_run_id(), empty, new=True))
     before = [state.values.get(name) for name in FIELDS]
     fresh = [artists[name] for name in row.artists if artists[name] not in state.values["artists"]]
-    altered, differs = state.take({"name": row.album, "release_date": row.release_date, "image": row.image})
-    altered |= state.unite("artists", dict.fromkeys(artists[name] for name in row.artists))
+    altered, differs = state.apply({"name": row.album, "release_date": row.release_date, "image": row.image})
+    altered |= state.add_members("artists", dict.fromkeys(artists[name] for name in row.artists))
     if altered:
         batch.bounds.growth[row.line] = _growth(before, state, fresh, batch)
     batch.count(KIND, state, altered=altered)
@@ -102,13 +102,13 @@ def _meet(row: Row, artists: Mapping[str, int], batch: Batch) -> State:
     return state
 
 
-def _growth(before: Sequence[str | None], state: State, fresh: Sequence[int], batch: Batch) -> AlbumSize:
-    """What a row adds to the album itself: to its fields, which were these, and to its artists."""
+def _growth(before: Sequence[str | None], state: ItemState, fresh: Sequence[int], batch: Batch) -> AlbumSize:
+    """Return the bytes that a row adds to the album's own fields (`before`: their old values) and artists."""
     texts = [sizes.text(state.values.get(name)) - sizes.text(old) for name, old in zip(FIELDS, before, strict=True)]
     return AlbumSize(0, 0, sum(texts) + batch.bounds.artists(fresh), texts[FIELDS.index("image")])
 
 
-def _save(states: Sequence[State], batch: Batch) -> None:
+def _save(states: Sequence[ItemState], batch: Batch) -> None:
     new = [state for state in states if state.new]
     for state, album_id in zip(new, bulk.ids(Album, len(new)), strict=True):
         state.id = album_id
@@ -126,7 +126,7 @@ def _save(states: Sequence[State], batch: Batch) -> None:
     bulk.insert(AlbumArtist, ("album", "artist", "position"), [link for state in states for link in _links(state)])
 
 
-def _links(state: State) -> Iterable[tuple[int, int, int]]:
+def _links(state: ItemState) -> Iterable[tuple[int, int, int]]:
     added = state.added.get("artists", {})
     first = len(state.values["artists"]) - len(added)
     return ((state.id, artist_id, first + at) for at, artist_id in enumerate(added))

@@ -1,4 +1,4 @@
-"""Artists of an import: the same by exact name, among those of one manager."""
+"""Artists of a catalog import, matched by exact name among the artists of one manager."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from musicsvc.store.models import Artist
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from musicsvc.store.importing.batch import Batch, Scope
-    from musicsvc.store.importing.rows import Row
+    from musicsvc.store.importing.batch import Batch, ImportScope
+    from musicsvc.store.importing.rows import CatalogRow
 
 
-def resolve(rows: Sequence[Row], batch: Batch) -> dict[str, int]:
-    """The ids of the artists by name, those that are missing made; every mention is counted."""
+def resolve(rows: Sequence[CatalogRow], batch: Batch) -> dict[str, int]:
+    """Return the ids of the rows' artists by name, creating missing artists, and count every mention."""
     names = list(dict.fromkeys(name for row in rows for name in row.artists))
     found = batch.memory.artists | _find(names, batch.scope)
     missing = [name for name in names if name not in found]
-    batch.new_artists = _make(missing, batch)
+    batch.new_artists = _create(missing, batch)
     batch.counts["artists"].new += len(missing)
     batch.counts["artists"].repeated += sum(len(row.artists) for row in rows) - len(missing)
     return found | batch.new_artists
 
 
-def _find(names: Iterable[str], scope: Scope) -> dict[str, int]:
+def _find(names: Iterable[str], scope: ImportScope) -> dict[str, int]:
     found: dict[str, int] = {}
     managed = Artist.manager.is_null() if scope.manager is None else Artist.manager == scope.manager
     for some in dialect.batches(list(names)):
@@ -35,10 +35,10 @@ def _find(names: Iterable[str], scope: Scope) -> dict[str, int]:
     return found
 
 
-def _make(names: Sequence[str], batch: Batch) -> dict[str, int]:
+def _create(names: Sequence[str], batch: Batch) -> dict[str, int]:
     if batch.scope.dry_run:
-        return {name: batch.dry_id() for name in names}
-    made = dict(zip(names, bulk.ids(Artist, len(names)), strict=True))
-    rows = [(artist_id, name, batch.scope.manager, batch.scope.now) for name, artist_id in made.items()]
+        return {name: batch.next_dry_run_id() for name in names}
+    created = dict(zip(names, bulk.ids(Artist, len(names)), strict=True))
+    rows = [(artist_id, name, batch.scope.manager, batch.scope.now) for name, artist_id in created.items()]
     bulk.insert(Artist, ("id", "name", "manager", "created_at"), rows)
-    return made
+    return created

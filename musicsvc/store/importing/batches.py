@@ -1,4 +1,4 @@
-"""What every import has in common: rows by the hundred in units of their own, one import at a time."""
+"""Helpers of all imports: batches of rows for one transaction each, and a lock against concurrent imports."""
 
 from __future__ import annotations
 
@@ -11,36 +11,36 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from musicsvc.store.importing.columns import Columns
-    from musicsvc.store.importing.readers import Record
+    from musicsvc.store.importing.records import Record
 
 T = TypeVar("T")
-ROWS_A_UNIT = 500  # some 50 ms, so that a running server hardly waits
-# Two imports at once would both find something missing and both make it; on PostgreSQL they take turns by this lock.
-TURN = 0x6D737663
+ROWS_A_UNIT = 500  # about 50 ms per transaction, so that a running server hardly waits
+# Two concurrent imports would both find an item missing and both create it. On PostgreSQL, this lock prevents that.
+LOCK_KEY = 0x6D737663
 
 
-def pieces(found: Iterable[T]) -> Iterator[list[T]]:
-    """The rows in runs for one unit each."""
+def in_batches(found: Iterable[T]) -> Iterator[list[T]]:
+    """Yield the rows in lists, one for each transaction."""
     stream = iter(found)
     while piece := list(islice(stream, ROWS_A_UNIT)):
         yield piece
 
 
-def take_turn() -> None:
-    """Wait until no other import writes; in a writing unit."""
-    lock(TURN)
+def lock_imports() -> None:
+    """Wait until no other import is writing. Call it inside a write transaction."""
+    lock(LOCK_KEY)
 
 
-def cells(record: Record, columns: Columns, blanks: Sequence[str]) -> dict[str, list[Any]]:
-    """What the row holds for each field; a cell of just one of the `blanks` is None."""
+def read_cells(record: Record, columns: Columns, blanks: Sequence[str]) -> dict[str, list[Any]]:
+    """Return the cells of each field; a cell equal to one of the `blanks` is None."""
     found = columns.apply(record.values)
     if blanks:
         found = {name: [None if cell in blanks else cell for cell in held] for name, held in found.items()}
     return found
 
 
-def left_off(through: int, *, dry_run: bool) -> str:
-    """What to say of an import that broke off after so many rows."""
+def resume_hint(through: int, *, dry_run: bool) -> str:
+    """Return the sentence about the rows of an import that failed after `through` rows were committed."""
     if dry_run or not through:
         return " Nothing was imported."
-    return f" The first {through:,} rows are in; a second run goes on from there."
+    return f" The first {through:,} rows were imported. Run the command again to continue."

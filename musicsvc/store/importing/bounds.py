@@ -1,4 +1,4 @@
-"""The bounds of albums in an import: a row that would bring its album beyond one is refused."""
+"""Limits on the size of albums in an import: a row that would exceed one is refused."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from musicsvc.store.importing.summary import Refusal
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from musicsvc.store.importing.rows import Row
+    from musicsvc.store.importing.rows import CatalogRow
 
 
-class ExceededError(Exception):
-    """Rows of a batch would bring an album beyond its bounds; `refused` holds them by line."""
+class BoundsExceededError(Exception):
+    """Rows of a batch would exceed the limits of an album; `refused` holds them by line."""
 
     def __init__(self, refused: Mapping[int, Refusal]) -> None:
-        super().__init__(f"{len(refused)} rows exceed the bounds of an album")
+        super().__init__(f"{len(refused)} rows exceed the limits of an album")
         self.refused = refused
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
-    """A track on an album, or on none."""
+class Placement:
+    """The album that a track is on (None: no album), and the bytes that it adds to the album."""
 
     album: int | None = None
     size: AlbumSize = EMPTY
 
 
 @dataclass(slots=True)
-class Bounds:
-    """The sizes of the albums that a batch changes, followed row by row.
+class AlbumBounds:
+    """The sizes of the albums that a batch changes, updated row by row.
 
-    `strict`: once a row of an album is refused, so are all its later rows in the batch.
+    If `strict`, all later rows of an album are refused as soon as one is.
     """
 
     strict: bool = False
@@ -43,10 +43,10 @@ class Bounds:
     growth: dict[int, AlbumSize] = field(default_factory=dict)  # of an album itself, without its tracks, by line
     refused: dict[int, Refusal] = field(default_factory=dict)  # by line
     _artists: dict[int, int] = field(default_factory=dict)
-    _full: dict[int, str] = field(default_factory=dict)  # the bound that each exceeded
+    _full: dict[int, str] = field(default_factory=dict)  # the limit that each album exceeded
 
     def load_artists(self, ids: Iterable[int], names: Mapping[str, int]) -> None:
-        """Measure these artists; those that a dry run has not written are found in `names`."""
+        """Measure these artists; the names of those that a dry run has not written are in `names`."""
         missing = set(ids) - self._artists.keys()
         stored = {artist_id for artist_id in missing if artist_id > 0}
         if stored:
@@ -55,20 +55,20 @@ class Bounds:
             self._artists |= {each: sizes.new_artist(name) for name, each in names.items() if each in made}
 
     def artists(self, ids: Iterable[int]) -> int:
-        """The bytes of these artists."""
+        """Return the bytes of these artists."""
         return sum(self._artists[artist_id] for artist_id in ids)
 
-    def place(self, values: Mapping[str, Any]) -> Placed:
-        """Where a track with these values is, and what it adds to its album."""
+    def measure_track(self, values: Mapping[str, Any]) -> Placement:
+        """Return the album of a track with these values, and the bytes that it adds."""
         if values["album"] is None:
-            return Placed()
+            return Placement()
         image = values["image"]
         own = sizes.TRACK + sum(sizes.text(values[name]) for name in ("name", "release_date", "description"))
         own += self.artists(values["artists"]) + (0 if image is None else sizes.text(image))
-        return Placed(values["album"], AlbumSize(1, int(image is None), own, 0))
+        return Placement(values["album"], AlbumSize(1, int(image is None), own, 0))
 
-    def follow(self, row: Row, album: int | None, before: Placed, after: Placed) -> None:
-        """Take in what a row does to its own album and to that of its track, which may be another; or refuse it."""
+    def apply(self, row: CatalogRow, album: int | None, before: Placement, after: Placement) -> None:
+        """Update the sizes of the row's album and of its track's album, which may differ, or refuse the row."""
         changes = {} if after.album is None else {after.album: after.size}
         if before.album is not None:
             changes[before.album] = changes.get(before.album, EMPTY).minus(before.size)

@@ -1,4 +1,4 @@
-"""`import catalog`: a file's rows become artists, albums and tracks, a few hundred in each unit."""
+"""`import catalog`: import artists, albums and tracks, a few hundred rows per transaction."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from musicsvc.errors import Failure
 from musicsvc.store.accounts import users
 from musicsvc.store.engine.binding import savepoint
 from musicsvc.store.importing import albums, artists, rows, tracks
-from musicsvc.store.importing.batch import Batch, Memory, Scope
-from musicsvc.store.importing.batches import cells, left_off, pieces, take_turn
-from musicsvc.store.importing.bounds import ExceededError
+from musicsvc.store.importing.batch import Batch, ImportMemory, ImportScope
+from musicsvc.store.importing.batches import in_batches, lock_imports, read_cells, resume_hint
+from musicsvc.store.importing.bounds import BoundsExceededError
 from musicsvc.store.importing.columns import Columns
-from musicsvc.store.importing.summary import Refusal, Summary
+from musicsvc.store.importing.summary import ImportSummary, Progress, Refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from musicsvc.store.engine.store import Store
-    from musicsvc.store.importing.readers import Reader, Record
-    from musicsvc.store.importing.rows import Row
+    from musicsvc.store.importing.records import Reader, Record
+    from musicsvc.store.importing.rows import CatalogRow
 
 
-# After so many attempts all rows of a full album are refused: else each might lose a single one.
+# After this many attempts all further rows of a full album are refused; otherwise each attempt may refuse one row.
 ATTEMPTS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
-    """How the file is read: `pairs` are `column=field`, `blanks` are texts that stand for an empty cell."""
+class CatalogOptions:
+    """Options of the import: `pairs` map columns (`column=field`), `blanks` are texts that mean an empty cell."""
 
     pairs: Sequence[str] = ()
     blanks: Sequence[str] = ()
@@ -38,28 +38,28 @@ class Options:
     dry_run: bool = False
 
 
-def run(store: Store, reader: Reader, options: Options, *, now: int, told: Callable[[Summary], None]) -> Summary:
-    """Import the file; `told` hears of every batch. What is refused is listed, the rest goes in.
+def run(store: Store, reader: Reader, options: CatalogOptions, *, now: int, on_progress: Progress) -> ImportSummary:
+    """Import the file and list refused rows; `on_progress` is called after every batch.
 
-    Raises Failure where the file breaks off; whole batches before that stay, and a second run goes on from there.
+    Raises Failure if the file is damaged. Batches before that are committed, and a second run continues after them.
     """
     columns = Columns(rows.FIELDS, options.pairs, rows.SEVERAL)
     if reader.columns is not None:
         columns.check(reader.columns, rows.REQUIRED)
-    summary = Summary(options.dry_run, unused=columns.unused(reader.columns or []))
-    scope = Scope(_manager(store, options.manager), now, options.dry_run)
-    memory = Memory()
+    summary = ImportSummary(options.dry_run, unused=columns.unused(reader.columns or []))
+    scope = ImportScope(_manager(store, options.manager), now, options.dry_run)
+    memory = ImportMemory()
     through = 0
     try:
-        for parsed in pieces(_parsed(reader, columns, options.blanks, summary)):
-            piece = [row for row in parsed if row is not None]
-            batch = _put(store, piece, scope, memory)
+        for records in in_batches(_parse(reader, columns, options.blanks, summary)):
+            valid = [row for row in records if row is not None]
+            batch = _import_batch(store, valid, scope, memory)
             memory.absorb(batch)
-            _add(summary, batch, piece)
+            _add(summary, batch, valid)
             through = summary.rows
-            told(summary)
+            on_progress(summary)
     except Failure as failure:
-        raise Failure(failure.here + left_off(through, dry_run=options.dry_run)) from None
+        raise Failure(failure.here + resume_hint(through, dry_run=options.dry_run)) from None
     summary.refused.sort()
     return summary
 
@@ -68,19 +68,21 @@ def _manager(store: Store, email: str | None) -> int | None:
     return None if email is None else store.read(lambda: int(users.by_email(email).id)).result()
 
 
-def _parsed(reader: Reader, columns: Columns, blanks: Sequence[str], summary: Summary) -> Iterator[Row | None]:
-    """The rows that can go in, None for each that is refused."""
+def _parse(
+    reader: Reader, columns: Columns, blanks: Sequence[str], summary: ImportSummary
+) -> Iterator[CatalogRow | None]:
+    """Yield each valid row, and None for each refused one."""
     for record in reader:
         summary.rows += 1
         yield _row(record, columns, blanks, summary)
 
 
-def _row(record: Record, columns: Columns, blanks: Sequence[str], summary: Summary) -> Row | None:
+def _row(record: Record, columns: Columns, blanks: Sequence[str], summary: ImportSummary) -> CatalogRow | None:
     if record.fault is not None:
         summary.counts["tracks"].refused += 1
         summary.refused.append(Refusal(record.line, record.fault))
         return None
-    held = cells(record, columns, blanks)
+    held = read_cells(record, columns, blanks)
     summary.notes["playlists_ignored"] += any(held.get(name) for name in rows.LATER)
     try:
         return rows.parse(record.line, held)
@@ -90,17 +92,17 @@ def _row(record: Record, columns: Columns, blanks: Sequence[str], summary: Summa
         return None
 
 
-def _put(store: Store, piece: list[Row], scope: Scope, memory: Memory) -> Batch:
+def _import_batch(store: Store, valid: list[CatalogRow], scope: ImportScope, memory: ImportMemory) -> Batch:
     def unit() -> Batch:
         if not scope.dry_run:
-            take_turn()
+            lock_imports()
         refused: dict[int, Refusal] = {}
         for attempt in count():
             batch = Batch(scope, memory, refused, strict=attempt >= ATTEMPTS)
             try:
                 with savepoint():
-                    _resolve([row for row in piece if row.line not in refused], batch)
-            except ExceededError as exceeded:
+                    _resolve([row for row in valid if row.line not in refused], batch)
+            except BoundsExceededError as exceeded:
                 refused |= exceeded.refused
             else:
                 break
@@ -109,18 +111,18 @@ def _put(store: Store, piece: list[Row], scope: Scope, memory: Memory) -> Batch:
     return (store.read(unit) if scope.dry_run else store.write(unit)).result()
 
 
-def _resolve(piece: list[Row], batch: Batch) -> None:
-    ids = artists.resolve(piece, batch)
-    tracks.resolve(piece, ids, albums.resolve(piece, ids, batch), batch)
+def _resolve(valid: list[CatalogRow], batch: Batch) -> None:
+    ids = artists.resolve(valid, batch)
+    tracks.resolve(valid, ids, albums.resolve(valid, ids, batch), batch)
 
 
-def _add(summary: Summary, batch: Batch, piece: Iterable[Row]) -> None:
+def _add(summary: ImportSummary, batch: Batch, valid: Iterable[CatalogRow]) -> None:
     summary.counts["albums"].refused += len(batch.refused)
     summary.refused += batch.refused.values()
     for kind, counts in batch.counts.items():
         summary.counts[kind].add(counts)
     summary.notes += batch.notes
     summary.notes["differing"] += len(batch.differing)
-    for row in piece:
+    for row in valid:
         if row.line not in batch.refused:
             summary.notes.update(row.notes)

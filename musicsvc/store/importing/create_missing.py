@@ -1,4 +1,4 @@
-"""Artists and tracks that a listening history names and that are not there, made with what it says of them."""
+"""Create the artists and tracks that a listening history names and the catalog lacks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.store.engine import bulk
-from musicsvc.store.importing.matching import Artist, Catalog, Lookup, Track
+from musicsvc.store.importing.matching import Artist, CatalogIndex, Track, TrackLookup
 from musicsvc.store.models import Artist as ArtistTable
 from musicsvc.store.models import Track as TrackTable
 from musicsvc.store.models import TrackArtist
@@ -19,28 +19,28 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
-    """Whom what is made is for (None for nobody), and when; `ids` are those of a dry run, which writes nothing."""
+class CreationScope:
+    """The manager of created items (None: nobody) and their time; `ids` generates ids in a dry run, else None."""
 
     manager: int | None
     now: int
     ids: Iterator[int] | None = None
 
 
-class Made(NamedTuple):
-    """A track that was made, with its artists' ids."""
+class CreatedTrack(NamedTuple):
+    """A created track with the ids of its artists."""
 
     track: Track
     artists: tuple[int, ...]
     external_id: str | None
 
 
-class Maker:
-    """Makes what the rows of one piece name, row after row, so that the next row finds it; inside a unit."""
+class MissingCreator:
+    """Creates the missing items of one batch row by row, so that the next row finds them; inside a transaction."""
 
-    def __init__(self, lookup: Lookup, scope: Scope, listens: Sequence[Listen]) -> None:
+    def __init__(self, lookup: TrackLookup, scope: CreationScope, listens: Sequence[Listen]) -> None:
         self.artists: list[Artist] = []
-        self.tracks: list[Made] = []
+        self.tracks: list[CreatedTrack] = []
         self._lookup = lookup
         self._scope = scope
         self._most: dict[type[ArtistTable | TrackTable], int] = {
@@ -49,15 +49,15 @@ class Maker:
         }
         self._ids: dict[type[ArtistTable | TrackTable], Iterator[int]] = {}
 
-    def make(self, listen: Listen) -> int:
-        """Make the row's track, and those of its artists that are missing; its id."""
+    def create(self, listen: Listen) -> int:
+        """Create the row's track and its missing artists. Return the track's id."""
         credit = tuple(dict.fromkeys(self._artist(name) for name in listen.artists))
         external_id = next(iter(listen.external_ids), None)
         track = Track(self._id(TrackTable), listen.track or "", None, len(credit))
-        self.tracks.append(Made(track, credit, external_id))
-        self._lookup.made.add_track(track, credit)
+        self.tracks.append(CreatedTrack(track, credit, external_id))
+        self._lookup.created.add_track(track, credit)
         if external_id is not None:
-            self._lookup.made.external[external_id] = track.id
+            self._lookup.created.external[external_id] = track.id
         return track.id
 
     def _artist(self, name: str) -> int:
@@ -66,7 +66,7 @@ class Maker:
             return known.id
         artist = Artist(self._id(ArtistTable), name, self._scope.manager)
         self.artists.append(artist)
-        self._lookup.made.add([artist])
+        self._lookup.created.add([artist])
         return artist.id
 
     def _id(self, table: type[ArtistTable | TrackTable]) -> int:
@@ -77,7 +77,7 @@ class Maker:
         return next(self._ids[table])
 
     def write(self) -> None:
-        """Write what was made, unless this is a dry run."""
+        """Write the created items, unless this is a dry run."""
         if self._scope.ids is not None:
             return
         manager, now = self._scope.manager, self._scope.now
@@ -88,8 +88,8 @@ class Maker:
         links = [(track.id, artist, at) for track, by, _ in self.tracks for at, artist in enumerate(by)]
         bulk.insert(TrackArtist, ("track", "artist", "position"), links)
 
-    def keep(self, catalog: Catalog) -> None:
-        """Let later pieces find what was made."""
+    def add_to(self, catalog: CatalogIndex) -> None:
+        """Add the created items to the index, so that later batches find them."""
         catalog.add(self.artists)
         for track, artists, external_id in self.tracks:
             catalog.add_track(track, artists)
@@ -97,6 +97,6 @@ class Maker:
                 catalog.external[external_id] = track.id
 
 
-def dry_ids() -> Iterator[int]:
-    """Ids of what a dry run does not write."""
+def dry_run_ids() -> Iterator[int]:
+    """Generate the ids of items that a dry run does not write."""
     return count(-1, -1)

@@ -1,4 +1,4 @@
-"""Files, plain or gzipped, as numbered lines of UTF-8; whatever is broken about them is one sentence."""
+"""Numbered UTF-8 lines of plain and gzipped files, with a readable message for every kind of damage."""
 
 from __future__ import annotations
 
@@ -18,10 +18,9 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class Lines:
-    """The lines of a file; `position` of `size` bytes have been read."""
+    """The lines of a file, of which `position` of `size` bytes have been read. Raises Failure if unreadable."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file; Failure where it cannot be."""
         self.path = path
         try:
             self.size = path.stat().st_size
@@ -33,14 +32,14 @@ class Lines:
         self.number = 0
 
     def starts_with(self, signature: bytes) -> bool:
-        """Whether these are the first bytes of the file; to be asked before the first line is."""
+        """Whether the file starts with these bytes. Call it before reading the first line."""
         start = self._file.read(len(signature))
         self._file.seek(0)
         return start == signature
 
     @property
     def position(self) -> int:
-        """How many bytes of the file have been read."""
+        """The number of bytes read."""
         return self._file.tell()
 
     def close(self) -> None:
@@ -49,7 +48,7 @@ class Lines:
         self._file.close()
 
     def __iter__(self) -> Iterator[str]:
-        """The lines with their ends; `number` is that of the last one."""
+        """Yield the lines with their line ends; `number` is the number of the current line."""
         while raw := self._next():
             self.number += 1
             if len(raw) > LONGEST_LINE:
@@ -65,15 +64,15 @@ class Lines:
         try:
             return self._bytes.readline(LONGEST_LINE + 1)
         except (EOFError, zlib.error, gzip.BadGzipFile):
-            raise Failure(f"{self.path} is damaged: the gzip data break off after line {self.number}.") from None
+            raise Failure(f"{self.path} is damaged: the gzip data end unexpectedly after line {self.number}.") from None
         except OSError as error:
             raise unreadable(self.path, error) from None
 
     def broken(self, what: str, line: int | None = None) -> Failure:
-        """The failure that says what is wrong with this line, the last one unless told otherwise."""
+        """Build the Failure about a line, by default the current one."""
         return Failure(f"{self.path}: line {line or self.number} {what}.")
 
 
 def unreadable(path: Path, error: OSError) -> Failure:
-    """The failure of a file that cannot be read."""
+    """Build the Failure about a file that cannot be read."""
     return Failure(f"{path} cannot be read: {error.strerror or error}.")

@@ -1,4 +1,4 @@
-"""A row of a listening history: which fields there are, and what each may hold (docs/import.md)."""
+"""Validate a row of a listening history (docs/import.md)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from musicsvc.store.importing.rows import LONGEST, MOST_ARTISTS, NAME_LENGTH, Ce
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from musicsvc.store.importing.readers import Record
+    from musicsvc.store.importing.records import Record
 
 FIELDS = (
     "track_id",
@@ -40,7 +40,7 @@ NO_TIME = "must be a time such as 2026-01-31T12:00:00Z, or Unix seconds"
 
 
 class Listen(NamedTuple):
-    """One row, checked: a track by its id, by ids of another service, or by its artists and its name."""
+    """A validated row, which names its track by id, by ids of another service, or by artists and name."""
 
     line: int
     member: str | None
@@ -56,11 +56,11 @@ class Listen(NamedTuple):
 
 
 class RefusedError(Exception):
-    """A row that does not go in."""
+    """The row is invalid."""
 
 
 def parse(record: Record, cells: Mapping[str, list[Any]], listener: str | None) -> Listen:
-    """The row that the cells make, by this listener where they name none. RefusedError names every faulty field."""
+    """Return the row; `listener` is the default. Raises RefusedError, which names every faulty field."""
     row = Cells(cells)
     found = Listen(
         line=record.line,
@@ -77,7 +77,7 @@ def parse(record: Record, cells: Mapping[str, list[Any]], listener: str | None) 
     )
     row.refuse("played_at", "is missing", when=values.is_blank(cells.get("played_at", [None])[0]))
     row.refuse("played_at", "is before 1970", when=found.played_at < 0)
-    row.refuse("listener", "is missing; --listener says whose plays these are", when=not found.listener)
+    row.refuse("listener", "is missing; name a listener for the whole file with --listener", when=not found.listener)
     row.refuse("artist", f"names more than {MOST_ARTISTS} artists", when=len(found.artists) > MOST_ARTISTS)
     named = found.track_id is not None or "track_id" in row.faults or found.external_ids
     row.refuse("track", "is missing", when=not (named or found.track))
@@ -95,7 +95,7 @@ def _id(value: Any) -> int | None:
 
 
 def _album(cells: Mapping[str, list[Any]]) -> str | None:
-    """The album's name, which only tells tracks apart; one that is no name says nothing."""
+    """Return the name of the album, or None if it is invalid; it only serves to distinguish tracks."""
     try:
         return values.text(cells.get("album", [None])[0], NAME_LENGTH)
     except ValueError:
@@ -103,7 +103,7 @@ def _album(cells: Mapping[str, list[Any]]) -> str | None:
 
 
 def instant(value: Any) -> int | None:
-    """Microseconds since 1970 of an ISO 8601 time, without an offset in UTC, or of Unix seconds."""
+    """Return the microseconds since 1970 of an ISO 8601 time (default: UTC) or of Unix seconds."""
     if values.is_blank(value):
         return None
     if isinstance(value, datetime):
@@ -126,5 +126,5 @@ def _unix(value: Any) -> int:
     if seconds is None:
         raise ValueError(NO_TIME)
     if abs(seconds) > LATEST:
-        raise ValueError("is out of range; Unix time is told in seconds here")
+        raise ValueError("is out of range; Unix times must be in seconds")
     return int(seconds * SECOND)

@@ -1,4 +1,4 @@
-"""Tracks that rows name and that are here already: by external id, else by their artists and their name."""
+"""Find the stored tracks that rows name, by external id, otherwise by artists and name."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from musicsvc.store.models import Album, Artist, Track, TrackArtist
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-Name = tuple[frozenset[str], str]  # who a track is by, and what it is called
+Name = tuple[frozenset[str], str]  # the names of the artists, and of the track
 
 
-class Mention(NamedTuple):
-    """How a row names a track; `album` only tells tracks apart that are alike else."""
+class TrackMention(NamedTuple):
+    """A reference to a track in a row; `album` only distinguishes tracks with the same artists and name."""
 
     external_id: str | None
     artists: tuple[str, ...] = ()
@@ -23,15 +23,15 @@ class Mention(NamedTuple):
 
     @property
     def name(self) -> Name:
-        """What the track is found by where the row has no external id."""
+        """The key of the track if the row has no external id."""
         return frozenset(self.artists), self.track or ""
 
 
-def find(mentions: Sequence[Mention], *, manager: int) -> list[int | None]:
-    """The id of each mentioned track, None where there is none.
+def find(mentions: Sequence[TrackMention], *, manager: int) -> list[int | None]:
+    """Return the id of each track, or None if there is none.
 
-    Of several, those of the row's album come first, then what was imported for the manager or is by the manager's
-    artists, then what was imported for nobody, then the oldest.
+    Of several, prefer tracks on the row's album, then those imported for the manager or by the manager's artists, then
+    those imported for nobody, then the oldest.
     """
     by_id = _by_external_id({each.external_id for each in mentions if each.external_id}, manager)
     by_name = _by_name([each for each in mentions if not each.external_id], manager)
@@ -51,8 +51,8 @@ def _by_external_id(external_ids: Iterable[str], manager: int) -> dict[str, int]
     return {external_id: track_id for external_id, (_, track_id) in found.items()}
 
 
-def _by_name(mentions: Iterable[Mention], manager: int) -> dict[Name, list[tuple[int, str | None]]]:
-    """The tracks of each name with their albums, the better match first."""
+def _by_name(mentions: Iterable[TrackMention], manager: int) -> dict[Name, list[tuple[int, str | None]]]:
+    """Return the tracks of each name with their albums, the best match first."""
     wanted = {each.name for each in mentions}
     artists = {artist_id for artist_id, _ in _artists({name for names, _ in wanted for name in names})}
     rows: dict[int, tuple[str, str | None]] = {}
@@ -75,7 +75,7 @@ def _artists(names: Iterable[str]) -> Iterator[Any]:
 
 
 def _tracks(names: Sequence[str], artist_ids: Iterable[int]) -> Iterator[Any]:
-    """(id, name, album's name) of the tracks of these names that are by one of the artists."""
+    """Yield (id, name, album name) of the tracks with these names by any of the artists."""
     for some in dialect.batches(list(artist_ids)):
         query = Track.select(Track.id, Track.name, Album.name).join(Album, "LEFT JOIN")
         by = TrackArtist.select(TrackArtist.track).where(TrackArtist.artist.in_(some))
@@ -89,5 +89,5 @@ def _credits(track_ids: Sequence[int]) -> Iterator[Any]:
 
 
 def _best(found: Sequence[tuple[int, str | None]], album: str | None) -> int | None:
-    """The first that stands on the album, else the first."""
+    """Return the first track on the album, otherwise the first."""
     return next((track_id for track_id, on in found if album and on == album), found[0][0] if found else None)

@@ -1,4 +1,4 @@
-"""Tracks that a listening history names, found by ids, else by artists and name: letter for letter, or in any case."""
+"""Match the rows of a listening history with tracks: by id, otherwise by artists and name, exactly or in any case."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OF_ARTISTS = """
     FROM track_artist l JOIN track t ON t.id = l.track_id LEFT JOIN album a ON a.id = t.album_id
     WHERE l.artist_id {among}
 """
-AMBIGUOUS = 0  # no track's id
+AMBIGUOUS = 0  # never the id of a track
 
 
 class Artist(NamedTuple):
@@ -35,7 +35,7 @@ class Artist(NamedTuple):
 
 
 class Track(NamedTuple):
-    """A track of the catalog; `credits` is how many artists it has."""
+    """A track of the catalog; `credits` is the number of its artists."""
 
     id: int
     name: str
@@ -43,92 +43,92 @@ class Track(NamedTuple):
     credits: int
 
 
-Tracks = dict[int, dict[str, list[Track]]]  # by artist, then by folded name
+Tracks = dict[int, dict[str, list[Track]]]  # by artist, then by fold_case name
 
 
-def folded(name: str) -> str:
-    """What spellings of a name in different cases share."""
+def fold_case(name: str) -> str:
+    """Return the name in a form that is equal for all upper- and lower-case spellings."""
     return unicodedata.normalize("NFC", name.casefold())
 
 
 @dataclass(slots=True)
-class Catalog:
-    """What is known of a store's artists and of the tracks of those that were met; `external` is of a dry run alone.
+class CatalogIndex:
+    """An index of all artists, and of the tracks of the artists seen so far, by case-folded name.
 
-    `manager` is the account whose artists and ids go before others'.
+    Artists and external ids of `manager` take precedence. `external` holds the external ids of a dry run only.
     """
 
     manager: int | None
-    artists: dict[str, list[Artist]] = field(default_factory=lambda: defaultdict(list))  # by folded name
+    artists: dict[str, list[Artist]] = field(default_factory=lambda: defaultdict(list))  # by fold_case name
     tracks: Tracks = field(default_factory=dict)
     external: dict[str, int] = field(default_factory=dict)
 
     def add(self, artists: Iterable[Artist]) -> None:
-        """Take up artists."""
+        """Add artists."""
         for artist in artists:
-            self.artists[folded(artist.name)].append(artist)
+            self.artists[fold_case(artist.name)].append(artist)
 
     def add_track(self, track: Track, artists: Iterable[int]) -> None:
-        """Take up a track of these artists, who are known."""
+        """Add a track of these artists, which are in the index."""
         for artist in artists:
-            self.tracks.setdefault(artist, {}).setdefault(folded(track.name), []).append(track)
+            self.tracks.setdefault(artist, {}).setdefault(fold_case(track.name), []).append(track)
 
 
-def read(manager: int | None) -> Catalog:
-    """The catalog with the names of all artists; inside a unit."""
-    catalog = Catalog(manager)
+def load(manager: int | None) -> CatalogIndex:
+    """Return an index with all artists; inside a transaction."""
+    catalog = CatalogIndex(manager)
     catalog.add(Artist(*row) for row in fetch(ARTISTS))
     return catalog
 
 
-class Lookup:
-    """Finds the tracks of some rows. What is made meanwhile is in `made`; the catalog is left as it is."""
+class TrackLookup:
+    """Finds the tracks of a batch. Items created meanwhile are in `created`; the catalog index is not changed."""
 
-    def __init__(self, listens: Sequence[Listen], catalog: Catalog) -> None:
-        """Read what the rows may name; inside a unit."""
-        self.made = Catalog(catalog.manager)
+    def __init__(self, listens: Sequence[Listen], catalog: CatalogIndex) -> None:
+        """Load the tracks that the rows may name; inside a transaction."""
+        self.created = CatalogIndex(catalog.manager)
         self._catalog = catalog
         self._ids = _ids({each.track_id for each in listens if each.track_id is not None})
-        asked = {each for listen in listens for each in listen.external_ids}
-        self._external = catalog.external | _external(asked, catalog.manager)
-        names = {folded(name) for listen in listens if listen.track_id is None for name in listen.artists}
+        external_ids = {each for listen in listens for each in listen.external_ids}
+        self._external = catalog.external | _external(external_ids, catalog.manager)
+        names = {fold_case(name) for listen in listens if listen.track_id is None for name in listen.artists}
         met = {artist.id for name in names for artist in catalog.artists.get(name, ())}
         self.fresh = _tracks(met - catalog.tracks.keys())
 
     def find(self, listen: Listen) -> int | None:
-        """The id of the row's track, None where there is none, AMBIGUOUS where there are several."""
+        """Return the id of the row's track, None if there is none, or AMBIGUOUS if there are several."""
         if listen.track_id is not None:
             return listen.track_id if listen.track_id in self._ids else None
         for each in listen.external_ids:
-            if each in self._external or each in self.made.external:
-                return self._external.get(each) or self.made.external[each]
+            if each in self._external or each in self.created.external:
+                return self._external.get(each) or self.created.external[each]
         if listen.track is None or not listen.artists:
             return None
         found = self._candidates(listen)
-        return _choose(found, listen, self.made.manager) if found else None
+        return _choose(found, listen, self.created.manager) if found else None
 
-    def several(self, listen: Listen) -> list[int]:
-        """Return the ids of the tracks of which find() cannot choose one."""
+    def ambiguous_ids(self, listen: Listen) -> list[int]:
+        """Return the ids of the tracks between which find() cannot choose."""
         return sorted(track.id for track, _ in self._candidates(listen)) if self.find(listen) == AMBIGUOUS else []
 
     def managed(self, name: str) -> Artist | None:
-        """The manager's artist of this name, or the only one that differs in case."""
-        mine = [artist for artist in self._alike(name) if artist.manager == self.made.manager]
+        """Return the manager's artist with this name, or the only one that differs just in case."""
+        mine = [artist for artist in self._alike(name) if artist.manager == self.created.manager]
         exact = [artist for artist in mine if artist.name == name]
         return min(exact) if exact else mine[0] if len(mine) == 1 else None
 
     def _alike(self, name: str) -> list[Artist]:
-        key = folded(name)
-        return [*self._catalog.artists.get(key, ()), *self.made.artists.get(key, ())]
+        key = fold_case(name)
+        return [*self._catalog.artists.get(key, ()), *self.created.artists.get(key, ())]
 
     def _named(self, artist: int, key: str) -> list[Track]:
         known = self.fresh.get(artist) or self._catalog.tracks.get(artist) or {}
-        return [*known.get(key, ()), *self.made.tracks.get(artist, {}).get(key, ())]
+        return [*known.get(key, ()), *self.created.tracks.get(artist, {}).get(key, ())]
 
     def _candidates(self, listen: Listen) -> Collection[tuple[Track, Artist]]:
-        """Return the tracks of the row's name by one of those alike of each artist, else by one of the first."""
+        """Return the tracks with the row's name by all of its artists, otherwise by the first, in any case."""
         artists = [self._alike(name) for name in listen.artists]
-        key = folded(listen.track or "")
+        key = fold_case(listen.track or "")
         first = {track.id: (track, by) for by in artists[0] for track in self._named(by.id, key)}
         found = first
         for others in artists[1:]:
@@ -142,11 +142,11 @@ def _choose(found: Collection[tuple[Track, Artist]], listen: Listen, manager: in
     exact = [(track, artist) for track, artist in found if (artist.name, track.name) == wanted]
     if not exact and len({(artist.name, track.name) for track, artist in found}) > 1:
         return AMBIGUOUS
-    album = None if listen.album is None else folded(listen.album)
+    album = None if listen.album is None else fold_case(listen.album)
     ranks = [
         (
             track.credits != len(listen.artists),
-            album is None or track.album is None or folded(track.album) != album,
+            album is None or track.album is None or fold_case(track.album) != album,
             artist.manager != manager,
             track.id < 0,
             abs(track.id),
@@ -163,7 +163,7 @@ def _ids(ids: Collection[int]) -> set[int]:
 
 
 def _external(ids: Collection[str], manager: int | None) -> dict[str, int]:
-    """The track of each id: what was imported for the manager first, then for nobody, then the oldest."""
+    """Return the track of each id; of several, one imported for the manager, then for nobody, then the oldest."""
     condition, values = dialect.in_list(ids)
     best: dict[str, tuple[bool, bool, int]] = {}
     for external_id, track, owner in fetch(EXTERNAL.format(among=condition), values):
@@ -173,10 +173,10 @@ def _external(ids: Collection[str], manager: int | None) -> dict[str, int]:
 
 
 def _tracks(artists: Collection[int]) -> Tracks:
-    """The tracks of the artists."""
+    """Return the tracks of the artists, by artist and case-folded name."""
     found: Tracks = {artist: {} for artist in artists}
     condition, ids = dialect.in_list(artists)
     for artist, *values in fetch(OF_ARTISTS.format(among=condition), ids):
         track = Track(*values)
-        found[artist].setdefault(folded(track.name), []).append(track)
+        found[artist].setdefault(fold_case(track.name), []).append(track)
     return found

@@ -1,4 +1,4 @@
-"""Parquet through DuckDB: the rows in their order, numbered from 1."""
+"""Read Parquet files with DuckDB; rows are numbered from 1."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import duckdb
 
 from musicsvc.errors import Failure
 from musicsvc.store.importing.files import unreadable
-from musicsvc.store.importing.readers import Reader, Record
+from musicsvc.store.importing.records import Reader, Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 ROWS_A_FETCH = 1000
-# Nothing is fetched from anywhere, and memory stays what it is whatever the file.
+# Nothing is downloaded, and memory does not depend on the size of the file.
 SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "threads": 1,
     "memory_limit": "256MB",
@@ -25,17 +25,16 @@ SETTINGS: dict[str, str | bool | int | float | list[str]] = {
 
 
 class ParquetReader(Reader):
-    """The rows of one Parquet file."""
+    """The rows of one Parquet file. Raises Failure if it cannot be read."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file; Failure where it cannot be."""
         self._path = path
         self._read = 0
         try:
             path.open("rb").close()
         except OSError as error:
             raise unreadable(path, error) from None
-        # DuckDB takes a name for a pattern; a sign in brackets stands for itself.
+        # DuckDB reads a file name as a pattern; a character in brackets stands for itself.
         name = re.sub(r"([*?\[])", r"[\1]", str(path))
         self._connection = duckdb.connect(":memory:", config=SETTINGS)
         try:
@@ -48,11 +47,11 @@ class ParquetReader(Reader):
 
     @property
     def position(self) -> int:
-        """How many rows of `size` have been read."""
+        """The number of rows read."""
         return self._read
 
     def __iter__(self) -> Iterator[Record]:
-        """The rows."""
+        """Yield the rows."""
         names = self.columns or []
         while rows := self._fetch():
             for row in rows:

@@ -1,4 +1,4 @@
-"""Playlists and their tracks on the way in: found or made, and only what is not there yet appended."""
+"""Find or create the playlists of an import, and append the tracks that they lack."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from musicsvc.store.playlists import playlists
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-Pair = tuple[int, int]  # a playlist and a track
+Entry = tuple[int, int]  # playlist id, track id
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
-    """Whose playlists these are, and whether new ones are public."""
+class PlaylistScope:
+    """The owner of the playlists, and whether new ones are public."""
 
     owner: int
     public: bool
@@ -26,8 +26,8 @@ class Scope:
     dry_run: bool
 
 
-class Named(NamedTuple):
-    """A playlist of the owner; ids below 0 are those of a dry run."""
+class PlaylistRef(NamedTuple):
+    """A playlist of the owner. A dry run uses negative ids for new ones."""
 
     id: int
     external_id: str | None
@@ -35,59 +35,61 @@ class Named(NamedTuple):
 
 
 @dataclass(slots=True)
-class Memory:
-    """What outlives a unit: which playlists are counted already; of a dry run also what it has not written."""
+class PlaylistMemory:
+    """State kept between batches: the playlists already counted, and in a dry run everything that was not written."""
 
     counted: set[int] = field(default_factory=set)
-    unwritten: list[Named] = field(default_factory=list)
-    entries: set[Pair] = field(default_factory=set)
+    unwritten: list[PlaylistRef] = field(default_factory=list)
+    entries: set[Entry] = field(default_factory=set)
 
 
-class Shelf:
-    """The owner's playlists that rows may mean, the oldest first."""
+class PlaylistIndex:
+    """The owner's playlists that the rows may name, the oldest first."""
 
-    def __init__(self, found: Iterable[Named]) -> None:
-        self._by_id: dict[str, Named] = {}
-        self._by_name: dict[str, list[Named]] = {}
-        self.made: list[Named] = []
+    def __init__(self, found: Iterable[PlaylistRef]) -> None:
+        self._by_id: dict[str, PlaylistRef] = {}
+        self._by_name: dict[str, list[PlaylistRef]] = {}
+        self.created: list[PlaylistRef] = []
         for each in found:
             self._put(each)
 
-    def _put(self, each: Named) -> None:
+    def _put(self, each: PlaylistRef) -> None:
         if each.external_id is not None:
             self._by_id[each.external_id] = each
         self._by_name.setdefault(each.name, []).append(each)
 
-    def find(self, external_id: str | None, name: str) -> Named | None:
-        """By external id; without one by name, of several the oldest, those without an external id first."""
+    def find(self, external_id: str | None, name: str) -> PlaylistRef | None:
+        """Find by external id, otherwise by name: the oldest, but one without an external id first."""
         if external_id is not None:
             return self._by_id.get(external_id)
         return min(self._by_name.get(name, ()), key=lambda each: each.external_id is not None, default=None)
 
-    def add(self, each: Named) -> Named:
-        """Keep a playlist that was made."""
+    def add(self, each: PlaylistRef) -> PlaylistRef:
+        """Add a created playlist."""
         self._put(each)
-        self.made.append(each)
+        self.created.append(each)
         return each
 
 
-def place(wanted: Sequence[tuple[str | None, str]], scope: Scope, memory: Memory) -> tuple[list[int], list[Named]]:
-    """The id of the playlist of each (external id, name), and the playlists made for it."""
-    shelf = Shelf([*_held(wanted, scope), *memory.unwritten])
+def find_or_create(
+    wanted: Sequence[tuple[str | None, str]], scope: PlaylistScope, memory: PlaylistMemory
+) -> tuple[list[int], list[PlaylistRef]]:
+    """Return the id of the playlist for each (external id, name), and the playlists created."""
+    index = PlaylistIndex([*_load(wanted, scope), *memory.unwritten])
     ids = []
     for external_id, name in wanted:
-        found = shelf.find(external_id, name)
+        found = index.find(external_id, name)
         if found is None:
-            unwritten = -1 - len(memory.unwritten) - len(shelf.made)
-            made = unwritten if scope.dry_run else _make(external_id, name, scope)
-            found = shelf.add(Named(made, external_id, name))
+            unwritten = -1 - len(memory.unwritten) - len(index.created)
+            created = unwritten if scope.dry_run else _create(external_id, name, scope)
+            found = index.add(PlaylistRef(created, external_id, name))
         ids.append(found.id)
-    return ids, shelf.made
+    return ids, index.created
 
 
-def _held(wanted: Sequence[tuple[str | None, str]], scope: Scope) -> list[Named]:
-    """The owner's playlists of these external ids and names, locked where the unit writes, by id."""
-    found: dict[int, Named] = {}
+def _load(wanted: Sequence[tuple[str | None, str]], scope: PlaylistScope) -> list[PlaylistRef]:
+    """Return the owner's playlists with these external ids and names, by id; locked unless this is a dry run."""
+    found: dict[int, PlaylistRef] = {}
     for column, values in (
         (Playlist.external_id, {external_id for external_id, _ in wanted if external_id is not None}),
         (Playlist.name, {name for external_id, name in wanted if external_id is None}),
@@ -96,22 +98,21 @@ def _held(wanted: Sequence[tuple[str | None, str]], scope: Scope) -> list[Named]
             query = Playlist.select(Playlist.id, Playlist.external_id, Playlist.name)
             query = query.where(Playlist.owner == scope.owner, column.in_(some)).order_by(Playlist.id)
             rows = (query if scope.dry_run else lock_rows(query)).tuples().iterator()
-            found |= {row[0]: Named(*row) for row in rows}
+            found |= {row[0]: PlaylistRef(*row) for row in rows}
     return [found[playlist_id] for playlist_id in sorted(found)]
 
 
-def _make(external_id: str | None, name: str, scope: Scope) -> int:
+def _create(external_id: str | None, name: str, scope: PlaylistScope) -> int:
     if external_id is not None:
         return playlists.ensure_imported(scope.owner, external_id, name, scope.now, public=scope.public)
-    made = Playlist.create(owner=scope.owner, name=name, public=scope.public, created_at=scope.now)
-    return int(made.id)
+    return int(Playlist.create(owner=scope.owner, name=name, public=scope.public, created_at=scope.now).id)
 
 
-def append(pairs: Iterable[Pair], scope: Scope, memory: Memory) -> set[Pair]:
-    """Put the tracks at the ends of their playlists, in this order, but those that are in them; which these were."""
+def append(pairs: Iterable[Entry], scope: PlaylistScope, memory: PlaylistMemory) -> set[Entry]:
+    """Append tracks to their playlists in order, skipping those already present. Return the appended ones."""
     once = list(dict.fromkeys(pairs))
-    there = memory.entries.union(_there(once))
-    new = [pair for pair in once if pair not in there]
+    present = memory.entries.union(_existing(once))
+    new = [pair for pair in once if pair not in present]
     if not scope.dry_run:
         ids = bulk.ids(PlaylistTrack, len(new))
         rows = [(entry_id, *pair, scope.owner, scope.now) for entry_id, pair in zip(ids, new, strict=True)]
@@ -119,7 +120,7 @@ def append(pairs: Iterable[Pair], scope: Scope, memory: Memory) -> set[Pair]:
     return set(new)
 
 
-def _there(pairs: Sequence[Pair]) -> Iterator[Pair]:
+def _existing(pairs: Sequence[Entry]) -> Iterator[Entry]:
     for some in dialect.batches(pairs):
         playlist_ids, track_ids = ({pair[side] for pair in some} for side in (0, 1))
         query = PlaylistTrack.select(PlaylistTrack.playlist, PlaylistTrack.track).distinct()

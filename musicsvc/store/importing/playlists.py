@@ -1,35 +1,35 @@
-"""`import playlists`: a row puts a track into a playlist, a few hundred in each unit, in the order of the rows."""
+"""`import playlists`: append a track to a playlist per row, in order, a few hundred rows per transaction."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.errors import Failure
 from musicsvc.store.accounts import users
 from musicsvc.store.importing import lookup, playlist_rows, rows
-from musicsvc.store.importing.batches import cells, left_off, pieces, take_turn
+from musicsvc.store.importing.batches import in_batches, lock_imports, read_cells, resume_hint
 from musicsvc.store.importing.columns import Columns
-from musicsvc.store.importing.lookup import Mention
-from musicsvc.store.importing.playlist_rows import Memory, Named, Pair, Scope
-from musicsvc.store.importing.summary import Counts, Refusal, Summary
+from musicsvc.store.importing.lookup import TrackMention
+from musicsvc.store.importing.playlist_rows import Entry, PlaylistMemory, PlaylistRef, PlaylistScope
+from musicsvc.store.importing.summary import Counts, ImportSummary, Progress, Refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from musicsvc.store.engine.store import Store
-    from musicsvc.store.importing.readers import Reader, Record
+    from musicsvc.store.importing.records import Reader, Record
 
-LONGEST_NAME = 250  # as by API
+LONGEST_NAME = 250  # as in the API
 NO_EXTERNAL_ID = "no track has this external_id; import the catalog first"
 NO_TRACK = "no such track; import the catalog first"
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
-    """How the file is read: `pairs` are `column=field`, `blanks` are texts that stand for an empty cell.
+class PlaylistOptions:
+    """Options of the import: `pairs` map columns (`column=field`), `blanks` are texts that mean an empty cell.
 
-    `manager` is the e-mail of the account that owns the playlists; `public` is for those that are made.
+    `manager` is the e-mail of the account that owns the playlists; `public` makes new playlists public.
     """
 
     manager: str
@@ -39,113 +39,109 @@ class Options:
     dry_run: bool = False
 
 
-class Row(NamedTuple):
-    """One row, checked."""
+class EntryRow(NamedTuple):
+    """A validated row."""
 
     line: int
     external_id: str | None  # of the playlist
     name: str
-    mention: Mention
+    mention: TrackMention
 
 
-class Outcome(NamedTuple):
-    """What became of a piece of the file."""
+class PlaylistOutcome(NamedTuple):
+    """The result of a batch."""
 
     refused: list[Refusal]
-    pairs: list[Pair]  # of each row that went in
-    made: list[Named]
-    new: set[Pair]
+    pairs: list[Entry]  # one for each valid row
+    created: list[PlaylistRef]
+    new: set[Entry]
 
 
-def run(store: Store, reader: Reader, options: Options, *, now: int, told: Callable[[Summary], None]) -> Summary:
-    """Import the file; `told` hears of every batch. What is refused is listed, the rest goes in.
+def run(store: Store, reader: Reader, options: PlaylistOptions, *, now: int, on_progress: Progress) -> ImportSummary:
+    """Import the file and list refused rows; `on_progress` is called after every batch.
 
-    Raises Failure where the file breaks off; whole batches before that stay, and a second run goes on from there.
+    Raises Failure if the file is damaged. Batches before that are committed, and a second run continues after them.
     """
-    columns = Columns(rows.FIELDS, options.pairs, rows.SEVERAL)  # a catalog's columns do no harm
+    columns = Columns(rows.FIELDS, options.pairs, rows.SEVERAL)  # columns of a catalog are accepted and ignored
     if reader.columns is not None:
         named = any(columns.field(name) == "external_id" for name in reader.columns)
         columns.check(reader.columns, ("playlist",) if named else ("playlist", *rows.REQUIRED))
     unused = columns.unused(reader.columns or [])
-    summary = Summary(options.dry_run, unused, counts={kind: Counts() for kind in ("playlists", "entries")})
+    summary = ImportSummary(options.dry_run, unused, counts={kind: Counts() for kind in ("playlists", "entries")})
     owner = store.read(lambda: int(users.by_email(options.manager).id)).result()
-    scope, memory = Scope(owner, options.public, now, options.dry_run), Memory()
+    scope, memory = PlaylistScope(owner, options.public, now, options.dry_run), PlaylistMemory()
     try:
-        for parsed in pieces(_parsed(reader, columns, options.blanks)):
-            outcome = _put(store, [row for row in parsed if isinstance(row, Row)], scope, memory)
-            refused = sorted([*outcome.refused, *(row for row in parsed if isinstance(row, Refusal))])
+        for records in in_batches(_parse(reader, columns, options.blanks)):
+            outcome = _import_batch(store, [row for row in records if isinstance(row, EntryRow)], scope, memory)
+            refused = sorted([*outcome.refused, *(row for row in records if isinstance(row, Refusal))])
             _add(summary, outcome, refused, memory)
-            summary.rows += len(parsed)
-            told(summary)
+            summary.rows += len(records)
+            on_progress(summary)
     except Failure as failure:
-        raise Failure(failure.here + left_off(summary.rows, dry_run=options.dry_run)) from None
+        raise Failure(failure.here + resume_hint(summary.rows, dry_run=options.dry_run)) from None
     return summary
 
 
-def _parsed(reader: Reader, columns: Columns, blanks: Sequence[str]) -> Iterator[Row | Refusal]:
+def _parse(reader: Reader, columns: Columns, blanks: Sequence[str]) -> Iterator[EntryRow | Refusal]:
     for record in reader:
         yield Refusal(record.line, record.fault) if record.fault is not None else _row(record, columns, blanks)
 
 
-def _row(record: Record, columns: Columns, blanks: Sequence[str]) -> Row | Refusal:
-    row = rows.Cells(cells(record, columns, blanks))
+def _row(record: Record, columns: Columns, blanks: Sequence[str]) -> EntryRow | Refusal:
+    row = rows.Cells(read_cells(record, columns, blanks))
     name, external_id = row.text("playlist", LONGEST_NAME), row.text("playlist_external_id")
     row.refuse("playlist", "is missing", when=name is None)
     mention = _mention(row)
     if row.faults:
-        return Refusal(record.line, _spelled(row.faults))
-    return Row(record.line, external_id, name or "", mention)
+        return Refusal(record.line, "; ".join(f"{field} {reason}" for field, reason in row.faults.items()))
+    return EntryRow(record.line, external_id, name or "", mention)
 
 
-def _mention(row: rows.Cells) -> Mention:
-    """The track that the cells name; those of its names are not looked at where there is an external id."""
+def _mention(row: rows.Cells) -> TrackMention:
+    """Return the reference to a track; if there is an external id, names are ignored."""
     external_id = row.text("external_id")
     if external_id is not None or "external_id" in row.faults:
-        return Mention(external_id)
+        return TrackMention(external_id)
     artists = tuple(row.several("artist", rows.NAME_LENGTH))
     track, album = row.text("track"), row.text("album")
     row.refuse("track", "is missing", when=track is None)
     row.refuse("artist", "is missing", when=not artists)
-    return Mention(None, artists, track, album)
+    return TrackMention(None, artists, track, album)
 
 
-def _spelled(faults: Mapping[str, Any]) -> str:
-    return "; ".join(f"{field} {reason}" for field, reason in faults.items())
+def _import_batch(store: Store, valid: list[EntryRow], scope: PlaylistScope, memory: PlaylistMemory) -> PlaylistOutcome:
+    """Import a batch. The transaction may be retried, so `memory` changes only after it."""
 
-
-def _put(store: Store, piece: list[Row], scope: Scope, memory: Memory) -> Outcome:
-    """The outcome of a unit, which may run twice and leaves the memory as it is; then what must be remembered."""
-
-    def unit() -> Outcome:
+    def unit() -> PlaylistOutcome:
         if not scope.dry_run:
-            take_turn()
-        tracks = lookup.find([row.mention for row in piece], manager=scope.owner)
-        found = [(row, track) for row, track in zip(piece, tracks, strict=True) if track is not None]
-        refused = [_unknown(row) for row, track in zip(piece, tracks, strict=True) if track is None]
-        ids, made = playlist_rows.place([(row.external_id, row.name) for row, _ in found], scope, memory)
+            lock_imports()
+        tracks = lookup.find([row.mention for row in valid], manager=scope.owner)
+        found = [(row, track) for row, track in zip(valid, tracks, strict=True) if track is not None]
+        refused = [_unknown(row) for row, track in zip(valid, tracks, strict=True) if track is None]
+        ids, created = playlist_rows.find_or_create([(row.external_id, row.name) for row, _ in found], scope, memory)
         pairs = [(playlist, track) for playlist, (_, track) in zip(ids, found, strict=True)]
-        return Outcome(refused, pairs, made, playlist_rows.append(pairs, scope, memory))
+        return PlaylistOutcome(refused, pairs, created, playlist_rows.append(pairs, scope, memory))
 
     outcome = (store.read(unit) if scope.dry_run else store.write(unit)).result()
     if scope.dry_run:
-        memory.unwritten += outcome.made
+        memory.unwritten += outcome.created
         memory.entries |= outcome.new
     return outcome
 
 
-def _unknown(row: Row) -> Refusal:
+def _unknown(row: EntryRow) -> Refusal:
     named = row.mention
     if named.external_id is not None:
         return Refusal(row.line, NO_EXTERNAL_ID, (repr(named.external_id),))
     return Refusal(row.line, NO_TRACK, (f"{named.track!r} by {', '.join(named.artists)}",))
 
 
-def _add(summary: Summary, outcome: Outcome, refused: list[Refusal], memory: Memory) -> None:
+def _add(summary: ImportSummary, outcome: PlaylistOutcome, refused: list[Refusal], memory: PlaylistMemory) -> None:
     summary.refused += refused
     new = len(outcome.new)
     summary.counts["entries"].add(Counts(new=new, repeated=len(outcome.pairs) - new, refused=len(refused)))
-    made = {playlist.id for playlist in outcome.made}
-    changed = {playlist for playlist, _ in outcome.new} - made - memory.counted
-    repeated = len(outcome.pairs) - len(made) - len(changed)
-    summary.counts["playlists"].add(Counts(new=len(made), changed=len(changed), repeated=repeated))
-    memory.counted |= made | changed
+    created = {playlist.id for playlist in outcome.created}
+    changed = {playlist for playlist, _ in outcome.new} - created - memory.counted
+    repeated = len(outcome.pairs) - len(created) - len(changed)
+    summary.counts["playlists"].add(Counts(new=len(created), changed=len(changed), repeated=repeated))
+    memory.counted |= created | changed

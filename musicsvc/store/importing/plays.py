@@ -1,4 +1,4 @@
-"""`import plays`: a file's rows become plays, a few thousand in each unit."""
+"""`import plays`: import plays, a few thousand rows per transaction."""
 
 from __future__ import annotations
 
@@ -10,35 +10,33 @@ from typing import TYPE_CHECKING
 from musicsvc.errors import Failure
 from musicsvc.store.accounts import users
 from musicsvc.store.importing import listen_rows, matching
-from musicsvc.store.importing.batches import cells, left_off
+from musicsvc.store.importing.batches import read_cells, resume_hint
 from musicsvc.store.importing.columns import Columns
-from musicsvc.store.importing.create_missing import Scope, dry_ids
-from musicsvc.store.importing.ingest import Batches, refusal
-from musicsvc.store.importing.seen_keys import Seen
-from musicsvc.store.importing.summary import Counts, Refusal, Summary
+from musicsvc.store.importing.create_missing import CreationScope, dry_run_ids
+from musicsvc.store.importing.ingest import PlayImporter, refusal
+from musicsvc.store.importing.seen_keys import SeenKeys
+from musicsvc.store.importing.summary import Counts, ImportSummary, Progress, Refusal
 from musicsvc.store.plays.rollups import monthly
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from musicsvc.store.engine.store import Store
     from musicsvc.store.importing.listen_rows import Listen
-    from musicsvc.store.importing.readers import Reader
+    from musicsvc.store.importing.records import Reader
 
-ROWS_A_UNIT = 2000  # some 50 ms, so that a running server hardly waits
+ROWS_A_UNIT = 2000  # about 50 ms per transaction, so that a running server hardly waits
 SUBJECTS_A_FOLD = 2000
 KINDS = ("artists", "tracks", "plays")
-NO_LISTENER = "Say whose plays these are: --listener NAME, or --map COLUMN=listener."
-NO_TRACK = (
-    "No column tells the track. Say which does with --map COLUMN=FIELD: track_id, external_id, or artist and track."
-)
+NO_LISTENER = "The file does not say whose plays these are: add --listener NAME, or --map COLUMN=listener."
+NO_TRACK = "No column names the track. Add --map COLUMN=FIELD for track_id, for external_id, or for artist and track."
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
-    """How the file is read: `pairs` are `column=field`, `blanks` are texts that stand for an empty cell.
+class PlayOptions:
+    """Options of the import: `pairs` map columns (`column=field`), `blanks` are texts that mean an empty cell.
 
-    `listener` is who listened where a row does not say, `manager` the e-mail of the account for whom things are made.
+    `listener` is the default listener, `manager` the e-mail of the account that gets created artists and tracks.
     """
 
     pairs: Sequence[str] = ()
@@ -49,35 +47,38 @@ class Options:
     dry_run: bool = False
 
 
-def run(store: Store, reader: Reader, options: Options, *, now: int, told: Callable[[Summary], None]) -> Summary:
-    """Import the file; `told` hears of every batch. What is refused is listed, the rest goes in.
+def run(store: Store, reader: Reader, options: PlayOptions, *, now: int, on_progress: Progress) -> ImportSummary:
+    """Import the file and list refused rows; `on_progress` is called after every batch.
 
-    Raises Failure where the file breaks off; whole batches before that stay, and a second run goes on from there.
+    Raises Failure if the file is damaged. Batches before that are committed, and a second run continues after them.
     """
     columns = Columns(listen_rows.FIELDS, options.pairs, listen_rows.SEVERAL)
     if reader.columns is not None:
         _check(columns, reader.columns, options)
     if options.listener is not None and not 1 <= len(options.listener.strip()) <= listen_rows.LISTENER_LENGTH:
         raise Failure(f"The listener's name must have 1 to {listen_rows.LISTENER_LENGTH} characters.")
-    summary = Summary(options.dry_run, columns.unused(reader.columns or []), counts={kind: Counts() for kind in KINDS})
+    summary = ImportSummary(
+        options.dry_run, columns.unused(reader.columns or []), counts={kind: Counts() for kind in KINDS}
+    )
     manager = None if options.manager is None else store.read(partial(_manager, options.manager)).result()
-    catalog = store.read(partial(matching.read, manager)).result()
-    with Seen() as seen:
-        batches = Batches(store, catalog, Scope(manager, now, dry_ids() if options.dry_run else None), seen)
+    catalog = store.read(partial(matching.load, manager)).result()
+    with SeenKeys() as seen:
+        scope = CreationScope(manager, now, dry_run_ids() if options.dry_run else None)
+        importer = PlayImporter(store, catalog, scope, seen)
         try:
-            for piece in _pieces(_parsed(reader, columns, options, summary)):
-                batches.put(piece, summary, create_missing=options.create_missing)
-                told(summary)
+            for batch in _in_batches(_parse(reader, columns, options, summary)):
+                importer.ingest(batch, summary, create_missing=options.create_missing)
+                on_progress(summary)
         except Failure as failure:
             through = summary.rows - summary.rows % ROWS_A_UNIT
-            raise Failure(failure.here + left_off(through, dry_run=options.dry_run)) from None
+            raise Failure(failure.here + resume_hint(through, dry_run=options.dry_run)) from None
     while not options.dry_run and store.write(partial(monthly.roll_up, SUBJECTS_A_FOLD)).result():
         pass
     return summary
 
 
-def _check(columns: Columns, names: list[str], options: Options) -> None:
-    """Failure where no row of a file with these columns can go in."""
+def _check(columns: Columns, names: list[str], options: PlayOptions) -> None:
+    """Raise Failure if no row of a file with these columns can be valid."""
     columns.check(names, ("played_at",))
     found = {columns.field(name) for name in names}
     if not (found & {"track_id", "external_id"} or found >= {"artist", "track"}):
@@ -90,8 +91,10 @@ def _manager(email: str) -> int:
     return int(users.by_email(email).id)
 
 
-def _parsed(reader: Reader, columns: Columns, options: Options, summary: Summary) -> Iterator[Listen | Refusal | None]:
-    """The rows that can go in, why others cannot, and None for each that is no play at all."""
+def _parse(
+    reader: Reader, columns: Columns, options: PlayOptions, summary: ImportSummary
+) -> Iterator[Listen | Refusal | None]:
+    """Yield each valid row, the refusal of each invalid one, and None for each that is not a play."""
     listener = None if options.listener is None else options.listener.strip()
     for record in reader:
         summary.rows += 1
@@ -102,11 +105,11 @@ def _parsed(reader: Reader, columns: Columns, options: Options, summary: Summary
             yield refusal(record, record.fault)
         else:
             try:
-                yield listen_rows.parse(record, cells(record, columns, options.blanks), listener)
+                yield listen_rows.parse(record, read_cells(record, columns, options.blanks), listener)
             except listen_rows.RefusedError as refused:
                 yield refusal(record, str(refused))
 
 
-def _pieces(found: Iterator[Listen | Refusal | None]) -> Iterator[list[Listen | Refusal]]:
-    while piece := list(islice(found, ROWS_A_UNIT)):
-        yield [row for row in piece if row is not None]
+def _in_batches(found: Iterator[Listen | Refusal | None]) -> Iterator[list[Listen | Refusal]]:
+    while batch := list(islice(found, ROWS_A_UNIT)):
+        yield [row for row in batch if row is not None]

@@ -1,22 +1,21 @@
-"""CSV, JSON Lines and Parquet as one stream of records: a number to find it by, and its values by column."""
+"""Readers of CSV, JSON Lines and Parquet files, and the detection of the format."""
 
 from __future__ import annotations
 
 import csv
-from abc import ABC, abstractmethod
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from musicsvc import extras
 from musicsvc.errors import Failure
 from musicsvc.store.importing.files import Lines
+from musicsvc.store.importing.records import Reader, Record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
-    from typing import Self
 
 PARQUET = b"PAR1"
 FORMATS = ("csv", "jsonl", "parquet")
@@ -25,47 +24,8 @@ SEPARATORS = ",;\t"
 SUFFIXES = {".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
 
 
-class Record(NamedTuple):
-    """One row: the line on which it begins, its values by column, and the fault for which it is refused as a whole.
-
-    `note` is a key of summary.NOTES for a row that is none of what is imported; `member` the file within an archive.
-    """
-
-    line: int
-    values: Mapping[str, Any]
-    fault: str | None = None
-    note: str | None = None
-    member: str | None = None
-
-
-class Reader(ABC):
-    """A file that is open; `columns` is None where they are only known row by row."""
-
-    columns: list[str] | None
-    size: int
-
-    @property
-    @abstractmethod
-    def position(self) -> int:
-        """How much of `size` has been read."""
-
-    @abstractmethod
-    def __iter__(self) -> Iterator[Record]:
-        """The records, once."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """Close the file."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
-
-
 def open_file(path: Path, form: str | None = None) -> Reader:
-    """A reader of the file's format: as told, else by its name, else by its first bytes. Raises Failure."""
+    """Open the file in the given format, else by its name, else by its first bytes. Raises Failure."""
     kind = form or format_of(path)
     if kind not in FORMATS:
         raise Failure(f"There is no format {kind}. The formats are {', '.join(FORMATS)}.")
@@ -80,7 +40,7 @@ def open_file(path: Path, form: str | None = None) -> Reader:
 
 
 def format_of(path: Path) -> str:
-    """The format that the name tells, or else the first bytes; Failure where neither does."""
+    """Return the format by the name of the file, else by its first bytes. Raises Failure if neither shows it."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     last = suffixes[-2:-1] if suffixes[-1:] == [".gz"] else suffixes[-1:]
     for suffix in last:
@@ -98,30 +58,30 @@ def _sniff(path: Path) -> str:
         return "jsonl"
     if any(sign in first for sign in SEPARATORS):
         return "csv"
-    raise Failure(f"The format of {path} cannot be told. Say it with --format, one of {', '.join(FORMATS)}.")
+    raise Failure(f"The format of {path} is not clear. Set it with --format: one of {', '.join(FORMATS)}.")
 
 
 def _first_line(path: Path) -> str:
-    """The first line that is not blank, without white space around it."""
+    """Return the first line that is not blank, trimmed."""
     with closing(Lines(path)) as lines:
         return next(filter(None, map(str.strip, lines)), "")
 
 
 def _separator(path: Path) -> str:
-    """The sign that cuts the header into the most columns; the comma in doubt."""
+    """Return the separator that gives the header the most columns; the comma if undecided."""
     first = _first_line(path)
 
     def columns(sign: str) -> int:
         try:
             return len(next(csv.reader([first], delimiter=sign), []))
-        except csv.Error:  # a cell that is too long, which reading the file reports
+        except csv.Error:  # a cell is too long, which is reported when the file is read
             return 0
 
     return max(SEPARATORS, key=columns)
 
 
 def _refuse_document(path: Path) -> None:
-    """Raise Failure for JSON that is one value and not an object per line."""
+    """Raise Failure for a file that is one JSON value instead of one object per line."""
     first = _first_line(path)
     if first.startswith("["):
         what = "is a JSON array"
@@ -133,7 +93,7 @@ def _refuse_document(path: Path) -> None:
 
 
 class TextReader(Reader):
-    """A reader of lines."""
+    """Base of the readers of text files."""
 
     def __init__(self, path: Path) -> None:
         self._lines = Lines(path)
@@ -141,7 +101,7 @@ class TextReader(Reader):
 
     @property
     def position(self) -> int:
-        """How many bytes of the file have been read."""
+        """The number of bytes read."""
         return self._lines.position
 
     def close(self) -> None:
@@ -150,10 +110,10 @@ class TextReader(Reader):
 
 
 class CsvReader(TextReader):
-    """Values separated by commas, semicolons or tabs under a row of names."""
+    """A table with a header, separated by commas, semicolons or tabs."""
 
     def __init__(self, path: Path) -> None:
-        """Read the names; Failure where there are none, or one stands twice."""
+        """Read the header. Raises Failure if it is missing or names a column twice."""
         separator = _separator(path)
         super().__init__(path)
         self._rows = csv.reader(iter(self._lines), delimiter=separator, strict=True)
@@ -171,11 +131,11 @@ class CsvReader(TextReader):
         names = [name.strip() for name in found[1]]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            raise self._lines.broken(f"names the column {twice[0]!r} twice")
+            raise self._lines.broken(f"names the column {twice[0]!r} twice; rename one")
         return names
 
     def _next(self) -> tuple[int, list[str]] | None:
-        """The line on which the next row that is not blank begins, and the row; None at the end."""
+        """Return the next row that is not blank and the line on which it begins; None at the end."""
         while True:
             begins = self._lines.number + 1
             try:
@@ -188,7 +148,7 @@ class CsvReader(TextReader):
                 return begins, row
 
     def __iter__(self) -> Iterator[Record]:
-        """The rows; one of another length than the header is a fault of its own."""
+        """Yield the rows; a row with more or fewer cells than the header is faulty."""
         while (found := self._next()) is not None:
             begins, row = found
             yield table_record(begins, self._names, row)
@@ -205,12 +165,12 @@ def table_record(line: int, names: Sequence[str], row: Sequence[str]) -> Record:
 
 
 class JsonLinesReader(TextReader):
-    """A JSON object a line."""
+    """One JSON object per line."""
 
     columns = None
 
     def __iter__(self) -> Iterator[Record]:
-        """The objects; a line that is none is a fault of its own."""
+        """Yield the objects; any other line is faulty."""
         for line in self._lines:
             if line.isspace():
                 continue

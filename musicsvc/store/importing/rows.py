@@ -1,4 +1,4 @@
-"""A row of a catalog file: which fields there are, and what each may hold (docs/import.md)."""
+"""Validate a row of a catalog file (docs/import.md)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SLOWEST, FASTEST = 20, 400
 REQUIRED = ("track", "artist")
 SEVERAL = ("artist", "genre", "tags")
 LATER = ("playlist", "playlist_external_id")
-# Each field, and the kind of thing that is refused with it.
+# Each field, and the kind of item that is counted as refused if the field is faulty.
 FIELDS = {
     "external_id": "tracks",
     "track": "tracks",
@@ -44,8 +44,8 @@ FIELDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One row, checked; what the file leaves blank is None or empty."""
+class CatalogRow:
+    """A validated row; blank fields are None or empty."""
 
     line: int
     name: str
@@ -66,7 +66,7 @@ class Row:
 
 
 class RefusedError(Exception):
-    """A row that does not go in: why, and what kind of thing is to blame."""
+    """The row is invalid; `kind` is the kind of item to count as refused."""
 
     def __init__(self, faults: Mapping[str, str]) -> None:
         super().__init__("; ".join(f"{field} {reason}" for field, reason in faults.items()))
@@ -74,14 +74,14 @@ class RefusedError(Exception):
 
 
 class Cells:
-    """The cells of one row, with the faults found so far."""
+    """The cells of one row, and the faults found so far."""
 
     def __init__(self, cells: Mapping[str, list[Any]]) -> None:
         self._cells = cells
         self.faults: dict[str, str] = {}
 
     def one(self, field: str, parse: Callable[[Any], Any]) -> Any:
-        """What the cell of the field holds, None where it is blank or faulty."""
+        """Return the parsed cell of the field, or None if it is blank or faulty."""
         try:
             return parse(self._cells.get(field, [None])[0])
         except ValueError as error:
@@ -89,12 +89,12 @@ class Cells:
             return None
 
     def text(self, field: str, longest: int = NAME_LENGTH) -> str | None:
-        """The trimmed text of the field."""
+        """Return the trimmed text of the field."""
         found: str | None = self.one(field, lambda value: values.text(value, longest))
         return found
 
     def several(self, field: str, longest: int) -> list[str]:
-        """The texts of all cells of the field, each once."""
+        """Return the distinct texts of all cells of the field."""
         try:
             found = [part for cell in self._cells.get(field, ()) for part in values.several(cell, longest)]
         except ValueError as error:
@@ -103,16 +103,16 @@ class Cells:
         return list(dict.fromkeys(found))
 
     def refuse(self, field: str, reason: str, *, when: bool) -> None:
-        """Note the fault, unless the field has one already."""
+        """Record the fault, unless the field has one already."""
         if when:
             self.faults.setdefault(field, reason)
 
 
-def parse(line: int, cells: Mapping[str, list[Any]]) -> Row:
-    """The row that the cells make; RefusedError names every faulty field."""
+def parse(line: int, cells: Mapping[str, list[Any]]) -> CatalogRow:
+    """Return the row. Raises RefusedError, which names every faulty field."""
     row = Cells(cells)
     notes: list[str] = []
-    found = Row(
+    found = CatalogRow(
         line=line,
         external_id=row.text("external_id"),
         name=row.text("track") or "",

@@ -1,4 +1,4 @@
-"""Which keys a file has had already, on disk however many they are."""
+"""A set of the keys that have occurred in a file, on disk if there are many."""
 
 from __future__ import annotations
 
@@ -11,45 +11,47 @@ if TYPE_CHECKING:
 
 ADD = "INSERT OR IGNORE INTO seen VALUES (?)"
 HAS = "SELECT 1 FROM seen WHERE key = ?"
-FEW = 100_000
+MAX_IN_MEMORY = 100_000
 
 
-class Seen:
-    """A set of texts that only grows: the first in memory, all of them in a temporary database once they are many."""
+class SeenKeys:
+    """A set of keys: in memory up to MAX_IN_MEMORY, then in a temporary SQLite database."""
 
     def __init__(self) -> None:
-        self._few: set[bytes] = set()
-        self._many: sqlite3.Connection | None = None
+        self._in_memory: set[bytes] = set()
+        self._database: sqlite3.Connection | None = None
 
     def has(self, parts: Sequence[object]) -> bool:
-        """Whether these parts were taken up as a key."""
+        """Whether the key is in the set."""
         key = _digest(parts)
-        return key in self._few if self._many is None else self._many.execute(HAS, (key,)).fetchone() is not None
+        if self._database is None:
+            return key in self._in_memory
+        return self._database.execute(HAS, (key,)).fetchone() is not None
 
     def add(self, parts: Sequence[object]) -> None:
-        """Take these parts up as one key."""
-        if self._many is not None:
-            self._many.execute(ADD, (_digest(parts),))
+        """Add the key."""
+        if self._database is not None:
+            self._database.execute(ADD, (_digest(parts),))
             return
-        self._few.add(_digest(parts))
-        if len(self._few) > FEW:
-            self._move()
+        self._in_memory.add(_digest(parts))
+        if len(self._in_memory) > MAX_IN_MEMORY:
+            self._move_to_database()
 
-    def _move(self) -> None:
-        # The units that ask are run on the store's threads, one after the other.
-        self._many = sqlite3.connect("", isolation_level=None, check_same_thread=False)
-        self._many.execute("PRAGMA journal_mode = OFF")
-        self._many.execute("CREATE TABLE seen (key BLOB PRIMARY KEY) WITHOUT ROWID")
-        self._many.execute("BEGIN")
-        self._many.executemany("INSERT INTO seen VALUES (?)", ((key,) for key in sorted(self._few)))
-        self._few.clear()
+    def _move_to_database(self) -> None:
+        # Transactions run on different threads of the store, but one after the other.
+        self._database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        self._database.execute("PRAGMA journal_mode = OFF")
+        self._database.execute("CREATE TABLE seen (key BLOB PRIMARY KEY) WITHOUT ROWID")
+        self._database.execute("BEGIN")
+        self._database.executemany("INSERT INTO seen VALUES (?)", ((key,) for key in sorted(self._in_memory)))
+        self._in_memory.clear()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        if self._many is not None:
-            self._many.close()
+        if self._database is not None:
+            self._database.close()
 
 
 def _digest(parts: Sequence[object]) -> bytes:

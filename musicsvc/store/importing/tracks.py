@@ -1,4 +1,4 @@
-"""Tracks of an import: the same by external id, else by artists, name and album."""
+"""Tracks of a catalog import, matched by external id, otherwise by artists, name and album."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from musicsvc.store.catalog import genres, tags
 from musicsvc.store.engine import bulk, dialect
-from musicsvc.store.importing.batch import Batch, Key, State
-from musicsvc.store.importing.bounds import ExceededError, Placed
+from musicsvc.store.importing.batch import Batch, ItemState, Key
+from musicsvc.store.importing.bounds import BoundsExceededError, Placement
 from musicsvc.store.importing.rows import MOST_TAGS
 from musicsvc.store.models import Genre, Tag, Track, TrackArtist, TrackGenre, TrackTag
 from musicsvc.store.plays import reattribution
@@ -15,7 +15,7 @@ from musicsvc.store.plays import reattribution
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from musicsvc.store.importing.rows import Row
+    from musicsvc.store.importing.rows import CatalogRow
 
 KIND = "tracks"
 FIELDS = ("name", "album", "release_date", "duration", "bpm", "key", "scale", "image", "description")
@@ -23,57 +23,57 @@ ALBUM_GIVEN = 1 << FIELDS.index("album")
 COLUMNS = (Track.id, Track.external_id, *(getattr(Track, name) for name in FIELDS))
 
 
-def resolve(rows: Sequence[Row], artists: Mapping[str, int], albums: Sequence[int | None], batch: Batch) -> None:
-    """Make the rows' tracks, or bring them up to date; `albums` holds the album of each row.
+def resolve(rows: Sequence[CatalogRow], artists: Mapping[str, int], albums: Sequence[int | None], batch: Batch) -> None:
+    """Create or update the rows' tracks; `albums` holds the album id of each row.
 
-    Raises ExceededError where an album has no room for one of them.
+    Raises BoundsExceededError if an album would exceed its limits.
     """
     keys = [_key(row, artists, album) for row, album in zip(rows, albums, strict=True)]
     _load(keys, batch)
     _measure(rows, artists, batch)
-    met: dict[int, State] = {}
+    states: dict[int, ItemState] = {}
     for row, key, album in zip(rows, keys, albums, strict=True):
         found = batch.find(KIND, key)
         before = None if found is None else dict(found.values)
-        state = _meet(row, key, artists, album, batch)
+        state = _merge(row, key, artists, album, batch)
         if state.values != before or row.line in batch.bounds.growth or batch.bounds.strict:
-            old = Placed() if before is None else batch.bounds.place(before)
-            batch.bounds.follow(row, album, old, batch.bounds.place(state.values))
-        met[id(state)] = state
+            old = Placement() if before is None else batch.bounds.measure_track(before)
+            batch.bounds.apply(row, album, old, batch.bounds.measure_track(state.values))
+        states[id(state)] = state
     if batch.bounds.refused:
-        raise ExceededError(batch.bounds.refused)
+        raise BoundsExceededError(batch.bounds.refused)
     _count_genres(rows, batch)
     if not batch.scope.dry_run:
-        _save(list(met.values()), batch)
+        _save(list(states.values()), batch)
 
 
-def _key(row: Row, artists: Mapping[str, int], album: int | None) -> Key:
+def _key(row: CatalogRow, artists: Mapping[str, int], album: int | None) -> Key:
     if row.external_id:
         return ("id", row.external_id)
     return ("name", frozenset(artists[name] for name in row.artists), row.name, album)
 
 
 def _load(keys: Sequence[Key], batch: Batch) -> None:
-    """Bring in what the store, or else the dry run, holds of these tracks."""
+    """Load the tracks with these keys, from the store and from what a dry run has not written."""
     found = [*_by_external_id([key[1] for key in keys if key[0] == "id"], batch)]
     found += _by_name([key for key in keys if key[0] == "name"])
     ids = [row[0] for row in found]
     credit, words, labels = _collect(TrackArtist, ids), _collect(TrackGenre, ids), _collect(TrackTag, ids)
-    # A track that was made without an external id is the better match for a row without one, then the oldest.
+    # For a row without an external id, tracks without one come first, then the oldest.
     for track_id, external_id, *fields in sorted(found, key=lambda row: (row[1] is not None, row[0])):
-        state = batch.known(KIND, track_id)
+        state = batch.get(KIND, track_id)
         if state is None:
             values = dict(zip(FIELDS, fields, strict=True))
             values["artists"] = tuple(credit.get(track_id, ()))
             values |= {"genres": words.get(track_id, {}), "tags": labels.get(track_id, {})}
-            state = batch.introduce(KIND, State(track_id, values))
+            state = batch.add(KIND, ItemState(track_id, values))
         batch.index(KIND, state, external_id, _name_key(state))
     for key in keys:
-        batch.remember(KIND, key)
+        batch.load_unwritten(KIND, key)
 
 
-def _measure(rows: Sequence[Row], artists: Mapping[str, int], batch: Batch) -> None:
-    """Measure what the tracks that were found have and may get: their artists, and the albums that they are on."""
+def _measure(rows: Sequence[CatalogRow], artists: Mapping[str, int], batch: Batch) -> None:
+    """Measure the artists that the tracks have or may get, and the albums that they are on."""
     found = [state.values for state in batch.states[KIND].values()]
     on = {values["album"] for values in found} - {None}
     if on or batch.bounds.albums:
@@ -99,7 +99,7 @@ def _by_name(keys: Sequence[Any]) -> Iterable[Any]:
 
 
 def _collect(link: Any, track_ids: Sequence[int]) -> dict[int, dict[Any, None]]:
-    """The artists' ids in order, the slugs of the genres, or the names of the tags, of each track."""
+    """Return the artist ids in order, the genre slugs, or the tag names of each track."""
     found: dict[int, dict[Any, None]] = {}
     for some in dialect.batches(track_ids):
         if link is TrackArtist:
@@ -112,23 +112,23 @@ def _collect(link: Any, track_ids: Sequence[int]) -> dict[int, dict[Any, None]]:
     return found
 
 
-def _name_key(state: State) -> Key:
+def _name_key(state: ItemState) -> Key:
     return ("name", frozenset(state.values["artists"]), state.values["name"], state.values["album"])
 
 
-def _meet(row: Row, key: Key, artists: Mapping[str, int], album: int | None, batch: Batch) -> State:
-    """The row's track, with what the row adds to it."""
+def _merge(row: CatalogRow, key: Key, artists: Mapping[str, int], album: int | None, batch: Batch) -> ItemState:
+    """Merge the row into its track, and return the track."""
     state = batch.find(KIND, key)
     if state is None:
         empty = dict.fromkeys(FIELDS) | {"artists": (), "genres": {}, "tags": {}}
-        state = State(batch.dry_id(), empty | {"external_id": row.external_id}, new=True)
-        batch.introduce(KIND, state)
+        state = ItemState(batch.next_dry_run_id(), empty | {"external_id": row.external_id}, new=True)
+        batch.add(KIND, state)
     offered = {name: getattr(row, name) for name in FIELDS} | {"album": album}
-    altered, differs = state.take(offered | {"artists": tuple(artists[name] for name in row.artists)})
+    altered, differs = state.apply(offered | {"artists": tuple(artists[name] for name in row.artists)})
     if not row.external_id:
-        state.given |= ALBUM_GIVEN  # it was found by its name, artists and album: none of them may change any more
-    altered |= state.unite("genres", row.genres)
-    altered |= state.unite("tags", dict.fromkeys(_room(row, state, batch)))
+        state.given |= ALBUM_GIVEN  # found by name, artists and album, so none of these may change any more
+    altered |= state.add_members("genres", row.genres)
+    altered |= state.add_members("tags", dict.fromkeys(_new_tags(row, state, batch)))
     batch.count(KIND, state, altered=altered)
     if differs:
         batch.differing.add(row.line)
@@ -136,15 +136,15 @@ def _meet(row: Row, key: Key, artists: Mapping[str, int], album: int | None, bat
     return state
 
 
-def _room(row: Row, state: State, batch: Batch) -> list[str]:
-    """The row's tags that the track has not and still has room for."""
+def _new_tags(row: CatalogRow, state: ItemState, batch: Batch) -> list[str]:
+    """Return the row's new tags, up to the maximum per track."""
     fresh = [tag for tag in row.tags if tag not in state.values["tags"]]
     room = max(0, MOST_TAGS - len(state.values["tags"]))
     batch.notes["tags_dropped"] += len(fresh[room:])
     return fresh[:room]
 
 
-def _count_genres(rows: Sequence[Row], batch: Batch) -> None:
+def _count_genres(rows: Sequence[CatalogRow], batch: Batch) -> None:
     named = [slug for row in rows for slug in row.genres]
     known = batch.memory.genres | set(genres.find(list(set(named))))
     batch.new_genres = set(named) - known
@@ -152,7 +152,7 @@ def _count_genres(rows: Sequence[Row], batch: Batch) -> None:
     batch.counts["genres"].repeated += len(named) - len(batch.new_genres)
 
 
-def _save(states: Sequence[State], batch: Batch) -> None:
+def _save(states: Sequence[ItemState], batch: Batch) -> None:
     new = [state for state in states if state.new]
     for state, track_id in zip(new, bulk.ids(Track, len(new)), strict=True):
         state.id = track_id
@@ -166,14 +166,14 @@ def _save(states: Sequence[State], batch: Batch) -> None:
     bulk.insert(TrackTag, ("track", "tag"), [(s.id, tag_ids[name]) for s in states for name in s.added["tags"]])
 
 
-def _columns(state: State, batch: Batch) -> tuple[Any, ...]:
+def _columns(state: ItemState, batch: Batch) -> tuple[Any, ...]:
     values = {**state.values, "duration": state.values["duration"] or 0}
     common = (state.id, values["external_id"], batch.scope.imported_for, batch.scope.now)
     return (*common, *(values[name] for name in FIELDS))
 
 
-def _update(states: Sequence[State]) -> None:
-    """Write what changed of tracks that were there, and everybody's artists."""
+def _update(states: Sequence[ItemState]) -> None:
+    """Update existing tracks, and write the artists of new and existing tracks."""
     for state in states:
         changes = {name: state.values[name] for name in state.changed if name != "artists"}
         if changes and not state.new:

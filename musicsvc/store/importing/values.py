@@ -1,4 +1,4 @@
-"""What a cell may hold for each kind of field; ValueError says why it is refused. Blank cells are None."""
+"""Parse the cells of each kind of field. Raises ValueError with the reason; blank cells are None."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ NOTES = ("C", "C#", "D", "D#", "E", "F", "F#", "G", "G#", "A", "A#", "B")
 NOTE = re.compile(r"([A-Ga-g])([#♯b♭]?)")
 SCALES = {"major": "Major", "maj": "Major", "1": "Major", "minor": "Minor", "min": "Minor", "0": "Minor"}
 URL_LENGTH = 2048
-HIDDEN = re.compile(r"[\s\x00-\x1f\x7f]")
+UNSAFE = re.compile(r"[\s\x00-\x1f\x7f]")
 SEPARATOR = ";"
 
 
 class Day(NamedTuple):
-    """A date, and what was padded to make it one: `month`, `day` or nothing."""
+    """A date; `padded` is the part that was missing: `month`, `day` or None."""
 
     date: str
     padded: str | None
 
 
 def is_blank(value: Any) -> bool:
-    """Whether the cell holds nothing; the NaN of data frames is nothing too."""
+    """Whether the cell is empty or NaN, the empty value of data frames."""
     if isinstance(value, str):
         return not value.strip()
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
 def text(value: Any, longest: int) -> str | None:
-    """Trimmed text of at most so many code points."""
+    """Return the trimmed text, of at most `longest` code points."""
     if is_blank(value):
         return None
     if isinstance(value, bool) or not isinstance(value, (str, int)):
-        raise ValueError("must be text")  # noqa: TRY004 - every fault of a cell is a ValueError
+        raise ValueError("must be text")  # noqa: TRY004 - the caller handles ValueError
     found = str(value).strip()
     if "\0" in found:
         raise ValueError("must not contain a NUL character")
@@ -49,18 +49,18 @@ def text(value: Any, longest: int) -> str | None:
 
 
 def several(value: Any, longest: int) -> list[str]:
-    """The texts of a list, or of one cell parted by semicolons, each once, in their order."""
+    """Return the distinct texts of a list, or of one cell separated by semicolons, in order."""
     parts = value if isinstance(value, list) else value.split(SEPARATOR) if isinstance(value, str) else [value]
     found = [part for each in parts if (part := text(each, longest)) is not None]
     return list(dict.fromkeys(found))
 
 
 def number(value: Any) -> Decimal | None:
-    """A number in decimal or scientific notation."""
+    """Return a number in decimal or scientific notation."""
     if is_blank(value):
         return None
     if isinstance(value, bool) or not isinstance(value, (str, int, float, Decimal)):
-        raise ValueError("must be a number")  # noqa: TRY004 - the same
+        raise ValueError("must be a number")  # noqa: TRY004 - the caller handles ValueError
     found = str(value).strip()
     if len(found) > LONGEST_NUMBER or not NUMBER.fullmatch(found):
         raise ValueError("must be a number")
@@ -68,12 +68,12 @@ def number(value: Any) -> Decimal | None:
 
 
 def rounded(value: Decimal) -> int:
-    """The nearest whole number, halves away from zero."""
+    """Return the nearest whole number; halves are rounded away from zero."""
     return int(value.to_integral_value(ROUND_HALF_UP))
 
 
 def whole(value: Any, lowest: int, highest: int) -> int | None:
-    """A number that is rounded to a whole one, and lies within bounds."""
+    """Return the number rounded to a whole one, if it is within the bounds."""
     found = number(value)
     if found is None:
         return None
@@ -83,7 +83,7 @@ def whole(value: Any, lowest: int, highest: int) -> int | None:
 
 
 def day(value: Any) -> Day | None:
-    """A real date; of a year or a month, its first day."""
+    """Return a date; for a year or a month, its first day."""
     if is_blank(value):
         return None
     found = value.isoformat()[:10] if isinstance(value, date) else str(value).strip()
@@ -92,14 +92,14 @@ def day(value: Any) -> Day | None:
         raise ValueError("must be a date: YYYY-MM-DD, YYYY-MM or YYYY")
     year, month, of_month = match.groups()
     try:
-        made = date(int(year), int(month or 1), int(of_month or 1))
+        found_date = date(int(year), int(month or 1), int(of_month or 1))
     except ValueError:
-        raise ValueError("must be a real date") from None
-    return Day(made.isoformat(), None if of_month else "day" if month else "month")
+        raise ValueError("must be a date that exists") from None
+    return Day(found_date.isoformat(), None if of_month else "day" if month else "month")
 
 
 def key(value: Any) -> str | None:
-    """The note of a musical key, from its name or from 0 (C) to 11 (B); -1 stands for none."""
+    """Return the note of a musical key, from its name or from 0 (C) to 11 (B); -1 means none."""
     if is_blank(value):
         return None
     found = str(value).strip()
@@ -113,7 +113,7 @@ def key(value: Any) -> str | None:
 
 
 def scale(value: Any) -> str | None:
-    """Major or Minor, from its name or from 1 and 0."""
+    """Return Major or Minor, from its name or from 1 and 0."""
     if is_blank(value):
         return None
     mode = _integer(value)
@@ -124,7 +124,7 @@ def scale(value: Any) -> str | None:
 
 
 def _integer(value: Any) -> int | None:
-    """The whole number that the cell holds, `7.0` included; None where it is none."""
+    """Return the whole number in the cell, including `7.0`, or None."""
     try:
         found = number(value)
     except ValueError:
@@ -133,13 +133,13 @@ def _integer(value: Any) -> int | None:
 
 
 def url(value: Any) -> str | None:
-    """An absolute http or https address."""
+    """Return an absolute http or https URL."""
     found = text(value, URL_LENGTH)
     if found is None:
         return None
     try:
         parts = urlsplit(found)
-        sound = parts.scheme in {"http", "https"} and bool(parts.hostname) and not HIDDEN.search(found)
+        sound = parts.scheme in {"http", "https"} and bool(parts.hostname) and not UNSAFE.search(found)
         _ = parts.port
     except ValueError:
         sound = False

@@ -133,9 +133,9 @@ def test_an_import_names_accounts_of_a_mailbox_as_the_command_line_does(old_url:
     schema.upgrade(old_url)
     names = ["eva@exämple.test", "eva@xn--exmple-cua.test", "ＡＮＮ@label.test", "Ann@Label.test"]
     with opening.connect(old_url) as store:
-        known = store.read(accounts.exact).result()
+        known = store.read(accounts.load_exact).result()
         people = store.read(lambda: accounts.resolve(names, known, create=False, dry_run=False, now=NOW)).result()
-    assert [people.ids[accounts.key_of(name, known)] for name in names] == [12, 11, 14, 3]
+    assert [people.ids[accounts.get_key(name, known)] for name in names] == [12, 11, 14, 3]
 
 
 def test_an_upgrade_killed_after_any_statement_is_finished_by_the_next(

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from musicsvc.store.engine.store import Store
-    from musicsvc.store.importing.summary import Summary
+    from musicsvc.store.importing.summary import ImportSummary
 
-    Import = Callable[..., Summary]
+    Import = Callable[..., ImportSummary]
 
 NOBODY = "artist is missing"
 FULL = "an album holds at most 1,000 tracks: Vexations"
@@ -38,13 +38,13 @@ def imported(store: Store, tmp_path: Path) -> Import:
     store.write(lambda: users.create("ann@label.test", api_access=True, now=1)).result()
     file = tmp_path / "rows.jsonl"
 
-    def run(rows: Sequence[Mapping[str, object]], **options: Any) -> Summary:
+    def run(rows: Sequence[Mapping[str, object]], **options: Any) -> ImportSummary:
         file.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
         summaries = []
         for dry_run in (True, False):
             with readers.open_file(file) as reader:
-                given = catalog.Options(manager="ann@label.test", dry_run=dry_run, **options)
-                summaries.append(catalog.run(store, reader, given, now=7, told=lambda _: None))
+                given = catalog.CatalogOptions(manager="ann@label.test", dry_run=dry_run, **options)
+                summaries.append(catalog.run(store, reader, given, now=7, on_progress=lambda _: None))
         dry, real = summaries
         dry.dry_run = False
         assert dry == real
@@ -53,7 +53,7 @@ def imported(store: Store, tmp_path: Path) -> Import:
     return run
 
 
-def reasons(summary: Summary) -> dict[int, str]:
+def reasons(summary: ImportSummary) -> dict[int, str]:
     return {refusal.line: refusal.reason for refusal in summary.refused}
 
 

@@ -14,7 +14,7 @@ from musicsvc.store import opening
 from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import batches, catalog, readers
-from musicsvc.store.importing.summary import Summary
+from musicsvc.store.importing.summary import ImportSummary
 from musicsvc.store.models import (
     Album,
     AlbumArtist,
@@ -29,17 +29,17 @@ from musicsvc.store.models import (
 from tests.support.refused_rows import reasons
 
 Rows = Sequence[Mapping[str, object]]
-Import = Callable[..., Summary]
+Import = Callable[..., ImportSummary]
 
 
-def quiet(_summary: Summary) -> None:
+def quiet(_summary: ImportSummary) -> None:
     """Nobody listens."""
 
 
-def import_rows(store: Store, file: Path, rows: Rows, **options: Any) -> Summary:
+def import_rows(store: Store, file: Path, rows: Rows, **options: Any) -> ImportSummary:
     file.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
     with readers.open_file(file) as reader:
-        return catalog.run(store, reader, catalog.Options(**options), now=7, told=quiet)
+        return catalog.run(store, reader, catalog.CatalogOptions(**options), now=7, on_progress=quiet)
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def imported(store: Store, tmp_path: Path) -> Import:
     return partial(import_rows, store, tmp_path / "rows.jsonl")
 
 
-def counts(summary: Summary, kind: str = "tracks") -> tuple[int, int, int, int]:
+def counts(summary: ImportSummary, kind: str = "tracks") -> tuple[int, int, int, int]:
     found = summary.counts[kind]
     return found.new, found.changed, found.repeated, found.refused
 
@@ -235,7 +235,7 @@ def test_names_that_only_look_alike_are_other_artists(imported: Import) -> None:
         ({"artist": [f"a{n}" for n in range(51)]}, "artist names more than 50 artists"),
         ({"album": "x" * 256}, "album must not be longer than 255 characters"),
         ({"album_external_id": "x"}, "album is missing beside its id"),
-        ({"release_date": "2023-02-29"}, "release_date must be a real date"),
+        ({"release_date": "2023-02-29"}, "release_date must be a date that exists"),
         ({"duration_ms": 86_400_001}, "duration_ms must be between 0 and 86,400,000"),
         ({"duration_ms": "3:12"}, "duration_ms must be a number"),
         ({"genre": "***"}, "genre must contain a letter or a digit"),
@@ -310,7 +310,7 @@ def test_a_pair_that_is_none_is_refused(imported: Import, pair: str) -> None:
 def test_two_columns_cannot_fill_one_field(imported: Import) -> None:
     with pytest.raises(Invalid, match="invalid") as refused:
         imported([], pairs=["a=track", "b=track"])
-    assert refused.value.errors == {"--map": "The field track can be filled by one column only."}
+    assert refused.value.errors == {"--map": "Only one column can fill the field track."}
 
 
 def test_texts_that_stand_for_blank_are_told(imported: Import) -> None:
@@ -349,10 +349,10 @@ def test_a_file_that_breaks_off_leaves_whole_batches(store: Store, tmp_path: Pat
     file = tmp_path / "broken.csv"
     file.write_bytes(b"track,artist\n" + b"".join(b"t%d,a\n" % n for n in range(5)) + b"\xff,a\n")
     with readers.open_file(file) as reader, pytest.raises(Failure) as failed:
-        catalog.run(store, reader, catalog.Options(), now=7, told=quiet)
+        catalog.run(store, reader, catalog.CatalogOptions(), now=7, on_progress=quiet)
     assert failed.value.message == (
         f"{file}: line 7 is not UTF-8; convert the file first. "
-        "The first 4 rows are in; a second run goes on from there."
+        "The first 4 rows were imported. Run the command again to continue."
     )
     assert len(dump(store)["Track"]) == 4
 
@@ -362,7 +362,7 @@ def test_columns_that_are_missing_are_told_before_anything_is_written(store: Sto
     file.write_text("title,artist\nT,A\n")
     for pairs, told in (([], "No column gives the track."), (["name=track"], "There is no column 'name'.")):
         with readers.open_file(file) as reader, pytest.raises(Failure) as failed:
-            catalog.run(store, reader, catalog.Options(pairs), now=7, told=quiet)
+            catalog.run(store, reader, catalog.CatalogOptions(pairs), now=7, on_progress=quiet)
         assert failed.value.message.startswith(told)
         assert "title, artist" in failed.value.message
 
@@ -374,9 +374,9 @@ def test_two_imports_at_once_make_nothing_twice(store: Store, store_url: str, tm
 
     def run() -> None:
         with opening.connect(store_url) as mine, readers.open_file(file) as reader:
-            done.append(catalog.run(mine, reader, catalog.Options(), now=7, told=quiet))
+            done.append(catalog.run(mine, reader, catalog.CatalogOptions(), now=7, on_progress=quiet))
 
-    done: list[Summary] = []
+    done: list[ImportSummary] = []
     threads = [threading.Thread(target=run) for _ in range(3)]
     for thread in threads:
         thread.start()

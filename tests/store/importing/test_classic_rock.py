@@ -46,8 +46,8 @@ def test_plays_and_listeners_are_those_that_were_published(store: Store, shared_
     rows = [row for row in table(file) if row["song"].strip() and row["artist"].strip()]
     for expected in ((len(rows), 0), (0, len(rows))):
         with histories.open_file(file, mapped=True) as reader:
-            options = importing.Options(PAIRS, create_missing=True)
-            summary = importing.run(store, reader, options, now=NOW, told=lambda _: None)
+            options = importing.PlayOptions(PAIRS, create_missing=True)
+            summary = importing.run(store, reader, options, now=NOW, on_progress=lambda _: None)
         done = summary.counts["plays"]
         assert (done.new, done.repeated) == expected
         assert (summary.rows, done.refused) == (37_673, 37_673 - len(rows))

@@ -13,27 +13,29 @@ from musicsvc.errors import Failure, Invalid
 from musicsvc.store.accounts import email_addresses, user_search, users
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import batches, follows, readers
-from musicsvc.store.importing.summary import Summary
+from musicsvc.store.importing.summary import ImportSummary
 from musicsvc.store.models import Follow, User
 from tests.support.refused_rows import reasons
 
 Rows = Sequence[Mapping[str, object] | tuple[object, object]]
-Import = Callable[..., Summary]
+Import = Callable[..., ImportSummary]
 
 
 @pytest.fixture
 def imported(store: Store, tmp_path: Path) -> Import:
-    def run(rows: Rows, **options: Any) -> Summary:
+    def run(rows: Rows, **options: Any) -> ImportSummary:
         file = tmp_path / "rows.jsonl"
         named = [row if isinstance(row, Mapping) else dict(zip(follows.FIELDS, row, strict=True)) for row in rows]
         file.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in named))
         with readers.open_file(file) as reader:
-            return follows.run(store, reader, follows.Options(**options), now=7, told=lambda _summary: None)
+            return follows.run(
+                store, reader, follows.FollowOptions(**options), now=7, on_progress=lambda _summary: None
+            )
 
     return run
 
 
-def counts(summary: Summary, kind: str = "follows") -> tuple[int, int, int]:
+def counts(summary: ImportSummary, kind: str = "follows") -> tuple[int, int, int]:
     found = summary.counts[kind]
     return found.new, found.repeated, found.refused
 
@@ -145,10 +147,10 @@ def test_a_file_without_the_columns_says_how_to_name_them(store: Store, tmp_path
     file = tmp_path / "edges.csv"
     file.write_text("node_1,node_2\n0,1\n")
 
-    def run(*given: str) -> Summary:
+    def run(*given: str) -> ImportSummary:
         with readers.open_file(file) as reader:
-            options = follows.Options(given, create_missing=True)
-            return follows.run(store, reader, options, now=7, told=lambda _summary: None)
+            options = follows.FollowOptions(given, create_missing=True)
+            return follows.run(store, reader, options, now=7, on_progress=lambda _summary: None)
 
     with pytest.raises(Failure, match="--map COLUMN=follower"):
         run()

@@ -17,10 +17,10 @@ from musicsvc.errors import Failure
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import histories, listen_rows
 from musicsvc.store.importing import plays as importing
-from musicsvc.store.importing.batches import cells
+from musicsvc.store.importing.batches import read_cells
 from musicsvc.store.importing.columns import Columns
 from musicsvc.store.importing.histories import archives, detection, documents
-from musicsvc.store.importing.summary import NOTES, Summary
+from musicsvc.store.importing.summary import NOTES, ImportSummary
 from tests.conftest import NOW
 from tests.support.refused_rows import reasons
 
@@ -38,7 +38,7 @@ def read(path: Path, form: str | None = None) -> Listed:
                 found.append((record.line, record.note or record.fault))
                 continue
             try:
-                row = listen_rows.parse(record, cells(record, COLUMNS, ()), "me")
+                row = listen_rows.parse(record, read_cells(record, COLUMNS, ()), "me")
             except listen_rows.RefusedError as refused:
                 found.append((record.line, str(refused)))
                 continue
@@ -126,9 +126,9 @@ CASES: dict[str, tuple[str, object, Listed]] = {
             (3, "Ann; Bea", "Rag", "Two", "2024-05-01T10:03:00", 20_000),
             (4, "private"),
             (5, "no_track"),
-            (6, "the entry is not what the format asks for"),
+            (6, "the entry does not have the expected form"),
             (7, "the entry has no ms_played"),
-            (8, "the entry is not what the format asks for"),
+            (8, "the entry does not have the expected form"),
         ],
     ),
     "spotify-account": (
@@ -205,7 +205,7 @@ CASES: dict[str, tuple[str, object, Listed]] = {
         [
             (1, "Ann", "Rag", "Two", "2024-05-01T10:00:00", None),
             (2, "played_at is missing"),
-            (4, "the entry is not what the format asks for"),
+            (4, "the entry does not have the expected form"),
             (5, "the row has 2 cells, not 4"),
         ],
     ),
@@ -270,7 +270,7 @@ def test_ids_of_other_services_are_what_tracks_are_looked_up_by(tmp_path: Path) 
     def ids(content: object) -> tuple[str, ...]:
         with histories.open_file(write(tmp_path / "a.json", content)) as reader:
             (record,) = reader
-            return listen_rows.parse(record, cells(record, COLUMNS, ()), "me").external_ids
+            return listen_rows.parse(record, read_cells(record, COLUMNS, ()), "me").external_ids
 
     assert ids([stream()]) == ("abc",)
     assert ids([stream(spotify_track_uri=None)]) == ()
@@ -308,8 +308,8 @@ def test_a_table_whose_columns_are_told_is_taken_for_a_table(tmp_path: Path) -> 
         ("a.json", [], "maloja", "not an export of Maloja"),
         ("a.json", [7], "lastfm", "not a list of pages"),
         ("a.json", 7, "listenbrainz", "not an export of ListenBrainz"),
-        ("a.csv", "a,b\n1,2\n", "librefm", "has no row that names its columns, as Libre.fm writes it"),
-        ("a.csv", "a,b\n1,2\n", "spinitron", "has no row that names its columns, as Spinitron writes it"),
+        ("a.csv", "a,b\n1,2\n", "librefm", "lacks the header row that Libre.fm writes"),
+        ("a.csv", "a,b\n1,2\n", "spinitron", "lacks the header row that Spinitron writes"),
         ("a.csv", "a,b\n1,2\n", "ogg", "There is no format ogg"),
         ("a.gz", b"\x1f\x8b\x08\x00rest", "maloja", "is damaged"),
     ],
@@ -350,10 +350,10 @@ def test_of_an_archive_the_histories_are_read_and_the_rest_is_not(store: Store, 
     }
     file = write(tmp_path / "export.zip", packed(**pages))
 
-    def run() -> Summary:
+    def run() -> ImportSummary:
         with histories.open_file(file) as reader:
-            options = importing.Options(listener="me", create_missing=True)
-            return importing.run(store, reader, options, now=NOW, told=lambda _: None)
+            options = importing.PlayOptions(listener="me", create_missing=True)
+            return importing.run(store, reader, options, now=NOW, on_progress=lambda _: None)
 
     summary = run()
     assert (summary.rows, summary.counts["plays"].new) == (3, 2)
@@ -413,10 +413,10 @@ def test_samples_that_others_wrote_go_in_without_being_told_what_they_are(
 ) -> None:
     file = shared_data(f"import_formats/{name}")
 
-    def run(**more: Any) -> Summary:
+    def run(**more: Any) -> ImportSummary:
         with histories.open_file(file) as reader:
-            options = importing.Options(listener="me", create_missing=True, **more)
-            return importing.run(store, reader, options, now=NOW, told=lambda _: None)
+            options = importing.PlayOptions(listener="me", create_missing=True, **more)
+            return importing.run(store, reader, options, now=NOW, on_progress=lambda _: None)
 
     foretold, done, again = run(dry_run=True), run(), run()
     assert (done.counts["plays"].new, done.counts["plays"].refused) == SAMPLES[name]
@@ -434,4 +434,4 @@ def test_a_table_without_names_is_refused(store: Store, shared_data: Callable[[s
         histories.open_file(shared_data("import_formats/librefm_no_header.csv")) as reader,
         pytest.raises(Failure, match="No column gives the played_at"),
     ):
-        importing.run(store, reader, importing.Options(listener="me"), now=NOW, told=lambda _: None)
+        importing.run(store, reader, importing.PlayOptions(listener="me"), now=NOW, on_progress=lambda _: None)

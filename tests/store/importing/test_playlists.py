@@ -13,13 +13,13 @@ from musicsvc.errors import Failure, Invalid, NotFound
 from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import batches, playlists, readers
-from musicsvc.store.importing.summary import Summary
+from musicsvc.store.importing.summary import ImportSummary
 from musicsvc.store.models import Album, Artist, Playlist, PlaylistTrack, Track, TrackArtist
 from musicsvc.store.playlists import playlists as store_playlists
 from tests.support.refused_rows import reasons
 
 Rows = Sequence[Mapping[str, object]]
-Import = Callable[..., Summary]
+Import = Callable[..., ImportSummary]
 ANN, BEN = "ann@a.test", "ben@a.test"
 
 
@@ -32,12 +32,12 @@ def people(store: Store) -> dict[str, int]:
 def imported(store: Store, tmp_path: Path, people: dict[str, int]) -> Import:
     assert people
 
-    def run(rows: Rows, manager: str = ANN, **options: Any) -> Summary:
+    def run(rows: Rows, manager: str = ANN, **options: Any) -> ImportSummary:
         file = tmp_path / "rows.jsonl"
         file.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
         with readers.open_file(file) as reader:
-            given = playlists.Options(manager, **options)
-            return playlists.run(store, reader, given, now=7, told=lambda _summary: None)
+            given = playlists.PlaylistOptions(manager, **options)
+            return playlists.run(store, reader, given, now=7, on_progress=lambda _summary: None)
 
     return run
 
@@ -62,7 +62,7 @@ def row(playlist: str, external_id: str, playlist_id: str | None = None) -> dict
     return {"playlist": playlist, "external_id": external_id, "playlist_external_id": playlist_id}
 
 
-def counts(summary: Summary, kind: str = "entries") -> tuple[int, int, int, int]:
+def counts(summary: ImportSummary, kind: str = "entries") -> tuple[int, int, int, int]:
     found = summary.counts[kind]
     return found.new, found.changed, found.repeated, found.refused
 
@@ -205,7 +205,9 @@ def test_an_unknown_owner_and_missing_columns_end_the_import(store: Store, impor
     ):
         file.write_text(f"{header}\nP,x\n")
         with readers.open_file(file) as reader, pytest.raises((Failure, Invalid)) as raised:
-            playlists.run(store, reader, playlists.Options(ANN, pairs), now=7, told=lambda _summary: None)
+            playlists.run(
+                store, reader, playlists.PlaylistOptions(ANN, pairs), now=7, on_progress=lambda _summary: None
+            )
         assert failure in str(getattr(raised.value, "errors", "")) + str(raised.value)
 
 

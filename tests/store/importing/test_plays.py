@@ -19,8 +19,8 @@ from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import histories, listen_rows
 from musicsvc.store.importing import plays as importing
 from musicsvc.store.importing.ingest import SEVERAL
-from musicsvc.store.importing.seen_keys import Seen
-from musicsvc.store.importing.summary import Summary
+from musicsvc.store.importing.seen_keys import SeenKeys
+from musicsvc.store.importing.summary import ImportSummary
 from musicsvc.store.models import Album, Artist, Listener, Play, Track, TrackArtist
 from musicsvc.store.plays import ingest, retention, verify
 from musicsvc.store.plays.subjects import ARTIST, TRACK
@@ -29,22 +29,22 @@ from tests.support import play_counts
 from tests.support.refused_rows import reasons
 
 Rows = Sequence[Mapping[str, object]]
-Import = Callable[..., Summary]
+Import = Callable[..., ImportSummary]
 BLOCK = 2000
 
 
-def quiet(_summary: Summary) -> None:
+def quiet(_summary: ImportSummary) -> None:
     """Nobody listens."""
 
 
 @pytest.fixture
 def imported(store: Store, tmp_path: Path) -> Import:
-    def run(rows: Rows, *, name: str = "rows.jsonl", now: int = NOW, **options: Any) -> Summary:
+    def run(rows: Rows, *, name: str = "rows.jsonl", now: int = NOW, **options: Any) -> ImportSummary:
         file = tmp_path / name
         file.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
         options.setdefault("listener", "me")
         with histories.open_file(file, "jsonl") as reader:
-            return importing.run(store, reader, importing.Options(**options), now=now, told=quiet)
+            return importing.run(store, reader, importing.PlayOptions(**options), now=now, on_progress=quiet)
 
     return run
 
@@ -71,7 +71,7 @@ def row(**more: object) -> dict[str, object]:
     return {"track_id": 1, "played_at": NOW // SECOND - 60} | more
 
 
-def tally(summary: Summary) -> tuple[int, int, int]:
+def tally(summary: ImportSummary) -> tuple[int, int, int]:
     found = summary.counts["plays"]
     return found.new, found.repeated, found.refused
 
@@ -129,7 +129,7 @@ def test_a_time_is_iso_8601_or_unix_seconds_of_any_age(text: object, instant: in
         ("played_at", "yesterday", "played_at must be a time such as 2026-01-31T12:00:00Z, or Unix seconds"),
         ("played_at", "2026-02-30T00:00:00Z", "played_at must be a time such as 2026-01-31T12:00:00Z, or Unix seconds"),
         ("played_at", "2026-01-31", "played_at must be a time such as 2026-01-31T12:00:00Z, or Unix seconds"),
-        ("played_at", 1_140_000_000_000, "played_at is out of range; Unix time is told in seconds here"),
+        ("played_at", 1_140_000_000_000, "played_at is out of range; Unix times must be in seconds"),
         ("played_at", -1, "played_at is before 1970"),
         ("played_at", NOW // SECOND + 301, "The time is more than 5 minutes in the future."),
         ("track_id", 9, "no track has this track_id: 9"),
@@ -200,8 +200,8 @@ def test_a_clients_id_counts_across_the_batches_of_a_file(imported: Import) -> N
 
 
 def test_keys_are_remembered_on_disk_once_they_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("musicsvc.store.importing.seen_keys.FEW", 10)
-    with Seen() as seen:
+    monkeypatch.setattr("musicsvc.store.importing.seen_keys.MAX_IN_MEMORY", 10)
+    with SeenKeys() as seen:
         for number in range(25):
             assert not seen.has(("client", number))
             seen.add(("client", number))
@@ -338,13 +338,13 @@ def test_without_a_listener_each_row_is_refused_and_a_table_at_once(
     store: Store, imported: Import, tmp_path: Path
 ) -> None:
     summary = imported([row(), row(listener="b")], listener=None)
-    assert reasons(summary) == [(1, "listener is missing; --listener says whose plays these are")]
+    assert reasons(summary) == [(1, "listener is missing; name a listener for the whole file with --listener")]
     file = tmp_path / "plays.csv"
     file.write_text("artist,track,played_at\nAnn,Rag,1140000000\n")
 
-    def run(**options: Any) -> Summary:
+    def run(**options: Any) -> ImportSummary:
         with histories.open_file(file) as reader:
-            return importing.run(store, reader, importing.Options(**options), now=NOW, told=quiet)
+            return importing.run(store, reader, importing.PlayOptions(**options), now=NOW, on_progress=quiet)
 
     with pytest.raises(Failure, match="--listener NAME"):
         run()
@@ -352,7 +352,7 @@ def test_without_a_listener_each_row_is_refused_and_a_table_at_once(
         run(listener=" ")
     assert tally(run(listener="me")) == (1, 0, 0)
     file.write_text("artist,played_at\nAnn,1140000000\n")
-    with pytest.raises(Failure, match="track_id, external_id, or artist and track"):
+    with pytest.raises(Failure, match="track_id, for external_id, or for artist and track"):
         run(listener="me")
 
 
@@ -363,9 +363,9 @@ def test_a_file_that_breaks_off_leaves_whole_batches(store: Store, tmp_path: Pat
     file.write_bytes(packed[:-20])
     with (
         histories.open_file(file) as reader,
-        pytest.raises(Failure, match=r"The first 2,000 rows are in; a second run goes on from there"),
+        pytest.raises(Failure, match=r"The first 2,000 rows were imported. Run the command again to continue"),
     ):
-        importing.run(store, reader, importing.Options(listener="me"), now=NOW, told=quiet)
+        importing.run(store, reader, importing.PlayOptions(listener="me"), now=NOW, on_progress=quiet)
     assert len(kept(store)) == BLOCK
 
 

@@ -153,15 +153,15 @@ def test_a_row_of_another_length_is_a_fault_of_its_own(written: Written) -> None
     ("content", "told"),
     [
         (b"", "is empty"),
-        (b"a,b,a\n", "line 1 names the column 'a' twice"),
+        (b"a,b,a\n", "line 1 names the column 'a' twice; rename one"),
         (b"a,b\n1,2\n\xff,2\n", "line 3 is not UTF-8"),
         ("a,b\n1,2\n".encode("utf-16"), "line 1 is not UTF-8"),
         (b"a,b\n" + b"1,2\n" * 3 + b"x" * 10_000_000 + b"\n", "line 5 is longer than 1,048,576 bytes"),
         (b'a,b\n1,"2\n1,2\n1,2\n', "line 2 cannot be read as CSV"),
         (b'a,b\n1,"2\n' + b"1,2\n" * 100_000, "line 2 cannot be read as CSV"),
         (b'a,b\n1,2\n1,"2"x\n', "line 3 cannot be read as CSV"),
-        (gzip.compress(b"a,b\n" + b"1,2\n" * 9, mtime=0)[:-12], "the gzip data break off"),
-        (gzip.compress(b"a,b\n1,2\n", mtime=0) + b"trailing rubbish", "the gzip data break off after line 2"),
+        (gzip.compress(b"a,b\n" + b"1,2\n" * 9, mtime=0)[:-12], "the gzip data end unexpectedly"),
+        (gzip.compress(b"a,b\n1,2\n", mtime=0) + b"trailing rubbish", "the gzip data end unexpectedly after line 2"),
     ],
 )
 def test_a_broken_file_is_one_clear_line(written: Written, content: bytes, told: str) -> None:
@@ -171,7 +171,7 @@ def test_a_broken_file_is_one_clear_line(written: Written, content: bytes, told:
 def test_a_gzip_file_with_a_bit_turned_is_one_clear_line(written: Written) -> None:
     packed = bytearray(gzip.compress(b"a,b\n" + bytes(range(97, 110)) * 500 + b",2\n"))
     packed[len(packed) // 2] ^= 1
-    assert "is damaged: the gzip data break off" in failure(written(bytes(packed)))
+    assert "is damaged: the gzip data end unexpectedly" in failure(written(bytes(packed)))
 
 
 def test_a_damaged_parquet_file_is_one_clear_line(written: Written) -> None:

@@ -33,7 +33,7 @@ def imported(store: Store, tmp_path: Path) -> Callable[[list[dict[str, str]]], N
         file = tmp_path / "rows.jsonl"
         file.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
         with readers.open_file(file) as reader:
-            catalog.run(store, reader, catalog.Options(), now=NOW, told=lambda _: None)
+            catalog.run(store, reader, catalog.CatalogOptions(), now=NOW, on_progress=lambda _: None)
 
     return run
 

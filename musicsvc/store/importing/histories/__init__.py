@@ -1,4 +1,4 @@
-"""Listening histories as other services export them: which format a file is of, and a reader that speaks our fields."""
+"""Listening histories exported by other services: detect the format and read records with our fields."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from musicsvc.store.importing.readers import Reader
+    from musicsvc.store.importing.records import Reader
 
 FORMATS: dict[str, Callable[[Path], Reader]] = {
     "listenbrainz": ListenBrainz,
@@ -35,9 +35,9 @@ FORMATS: dict[str, Callable[[Path], Reader]] = {
 
 
 def is_history(path: Path, form: str | None = None, *, mapped: bool = False) -> bool:
-    """Whether the file is one person's history, which does not say whose, and not a table. Raises Failure.
+    """Whether the file is the history of one (unnamed) listener rather than a table. Raises Failure.
 
-    `mapped`: columns are mapped to fields, so that the file is a table.
+    `mapped` says that columns are mapped to fields, so the file is a table.
     """
     if form is not None:
         return form not in readers.FORMATS
@@ -45,7 +45,7 @@ def is_history(path: Path, form: str | None = None, *, mapped: bool = False) -> 
 
 
 def open_file(path: Path, form: str | None = None, *, mapped: bool = False) -> Reader:
-    """A reader of the file: of the format that is told, else of the one that its content shows. Raises Failure."""
+    """Open the file in the given format, else in the one detected from its content. Raises Failure."""
     if not is_history(path, form, mapped=mapped):
         return readers.open_file(path, form)
     if form is not None and form not in FORMATS:
@@ -56,6 +56,6 @@ def open_file(path: Path, form: str | None = None, *, mapped: bool = False) -> R
 
 
 def _history(member: Path, form: str | None) -> Reader | None:
-    """A reader of a file of an archive, None where it is no history."""
+    """Open a file of an archive; None if it is not a history."""
     found = form or detection.history_of(member)
     return FORMATS[found](member) if found else None

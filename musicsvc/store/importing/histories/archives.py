@@ -1,4 +1,4 @@
-"""Exports that come as a zip file: its members one after the other, those that are histories."""
+"""Zip archives of listening histories."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from typing import TYPE_CHECKING
 
 from musicsvc.errors import Failure
 from musicsvc.store.importing.files import unreadable
-from musicsvc.store.importing.readers import Reader, Record
+from musicsvc.store.importing.records import Reader, Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 LARGEST = 1024 * 1024 * 1024
 KINDS = (".json", ".jsonl", ".csv", ".log", ".txt", ".gz")
-BROKEN = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError)  # RuntimeError: it wants a password
+BROKEN = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError)  # RuntimeError: a password is required
 
 
 def is_zip(path: Path) -> bool:
     """Whether the file is a zip file."""
     try:
         with path.open("rb") as file:
-            return file.read(4) in {b"PK\x03\x04", b"PK\x05\x06"}  # with members, and without any
+            return file.read(4) in {b"PK\x03\x04", b"PK\x05\x06"}  # with and without members
     except OSError as error:
         raise unreadable(path, error) from None
 
 
 class Archive(Reader):
-    """The histories in a zip file; `open_member` gives a reader of an unpacked member, None where it is no history."""
+    """The histories in a zip file; `open_member` opens an unpacked member, or returns None if it is not a history."""
 
     columns = None
 
     def __init__(self, path: Path, open_member: Callable[[Path], Reader | None]) -> None:
-        """Open the file; Failure where it is damaged."""
+        """Open the archive. Raises Failure if it is damaged."""
         self._path = path
         self._open = open_member
         self._read = 0
@@ -49,11 +49,11 @@ class Archive(Reader):
 
     @property
     def position(self) -> int:
-        """How many bytes of the unpacked members have been read."""
+        """The number of unpacked bytes read."""
         return self._read
 
     def __iter__(self) -> Iterator[Record]:
-        """The records of each history, by the name of its member."""
+        """Yield the records of all histories in the order of their names."""
         histories = 0
         for member in sorted(self._members, key=lambda each: each.filename):
             with tempfile.TemporaryDirectory(prefix="musicsvc-import-") as folder:
@@ -66,10 +66,10 @@ class Archive(Reader):
                         yield record._replace(member=member.filename)
             self._read += member.file_size
         if not histories:
-            raise Failure(f"{self._path} holds no listening history of a kind that is known.")
+            raise Failure(f"{self._path} holds no listening history in a known format.")
 
     def _unpack(self, member: zipfile.ZipInfo, folder: Path) -> Path:
-        """The member as a file of its own, under its own last name."""
+        """Unpack the member into the folder and return its path."""
         if member.file_size > LARGEST:
             raise Failure(f"{self._path}: {member.filename} is larger than {LARGEST:,} bytes.")
         target = folder / Path(member.filename).name

@@ -1,4 +1,4 @@
-"""Which service a file comes from, told by how it begins; where that is not sure, it is none of theirs."""
+"""Detect the service that exported a file from its first bytes; in doubt the file is an ordinary table."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 HEAD = 65_536  # bytes
 MINUTE = re.compile(r"[0-9]{1,2} [A-Z][a-z]{2} [0-9]{4},? [0-9]{2}:[0-9]{2}")
 COMMENTS = ("#", "+ACM-")
-# Words that all stand at the beginning of a JSON file of each kind, and the signs that it can begin with.
+# For each JSON format: the characters that the file can start with, and the keys that all occur near its start.
 JSON_KINDS = (
     ("spotify", "[", ("master_metadata_track_name", "ms_played")),
     ("spotify-account", "[", ("endTime", "msPlayed", "trackName")),
@@ -26,11 +26,11 @@ JSON_KINDS = (
     ("panoscrobbler", "{", ("timeMs", "track", "artist")),
     ("maloja", "{", ("scrobbles",)),
 )
-LOVED = "lists loved tracks, and not when they were played. Import the listening history itself."
+LOVED = "lists loved tracks without the times of plays. Import the listening history instead."
 
 
 def history_of(path: Path) -> str | None:
-    """The name of the format, None for what may be any table. Failure for what holds no plays at all."""
+    """Return the name of the format, or None for an ordinary table. Raises Failure for a file without plays."""
     head = _head(path).removeprefix("\ufeff").lstrip()
     if head.startswith("#AUDIOSCROBBLER/"):
         return "rockbox"

@@ -1,4 +1,4 @@
-"""Last.fm has no export of its own: what three tools make of its pages."""
+"""Exports of Last.fm histories by three tools; Last.fm itself has none."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from musicsvc.store.importing.histories.documents import Document, record
-from musicsvc.store.importing.readers import CsvReader, Record, TextReader
+from musicsvc.store.importing.readers import CsvReader, TextReader
+from musicsvc.store.importing.records import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -21,7 +22,7 @@ class LastfmPages(Document):
     """`recenttracks-….json`: an array of pages of scrobbles."""
 
     def entries(self, value: Any) -> list[Any]:
-        """The scrobbles of all pages."""
+        """Return the scrobbles of all pages."""
         pages = value if isinstance(value, list) else [value]
         found: list[Any] = []
         for page in pages:
@@ -32,7 +33,7 @@ class LastfmPages(Document):
         return found
 
     def values(self, entry: Mapping[str, Any]) -> Mapping[str, Any] | str:
-        """A scrobble; what plays just now has no date."""
+        """Return the fields of a scrobble; a track that is still playing has no date."""
         if entry.get("date") is None:
             return "playing_now"
         return {
@@ -44,7 +45,7 @@ class LastfmPages(Document):
 
 
 def _text(value: Any) -> Any:
-    """The name in what the API gives as `#text`, or in its longer form as `name`."""
+    """Return a name, which the API gives as `#text` or, in its extended form, as `name`."""
     return value.get("#text") or value.get("name") if isinstance(value, dict) else value
 
 
@@ -52,12 +53,12 @@ class LastfmCsv(CsvReader):
     """A table with the columns `uts`, `artist`, `album`, `track`."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file; its columns are not the fields of its records. Raises Failure."""
+        """Open the file. Its columns are converted, so users cannot map them. Raises Failure."""
         super().__init__(path)
         self.columns = None
 
     def __iter__(self) -> Iterator[Record]:
-        """The scrobbles."""
+        """Yield the scrobbles."""
         for row in super().__iter__():
             yield row if row.fault is not None else record(row.line, row.values, _scrobble)
 
@@ -77,7 +78,7 @@ class LastfmToCsv(TextReader):
     columns = None
 
     def __iter__(self) -> Iterator[Record]:
-        """The scrobbles."""
+        """Yield the scrobbles."""
         rows = csv.reader(iter(self._lines))
         while True:
             begins = self._lines.number + 1
@@ -99,7 +100,7 @@ def _row(row: list[str]) -> Mapping[str, Any]:
 
 
 def _instant(text: str) -> datetime | str:
-    """The time, whatever language the machine speaks; blank stays blank."""
+    """Parse a time with an English month, whatever the locale; a blank stays blank."""
     if not text:
         return text
     day, month, year, clock = text.replace(",", "").split()

@@ -1,4 +1,4 @@
-"""ListenBrainz: an object for each listen, a line each (as exported now) or in one array (as exported before)."""
+"""ListenBrainz exports: one object per line (current) or one JSON array of objects (older)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from musicsvc.errors import Failure
 from musicsvc.store.importing.histories.documents import load, record
-from musicsvc.store.importing.readers import JsonLinesReader, Reader, Record
+from musicsvc.store.importing.readers import JsonLinesReader
+from musicsvc.store.importing.records import Reader, Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -34,11 +35,11 @@ class ListenBrainz(Reader):
 
     @property
     def position(self) -> int:
-        """How much of `size` has been read."""
+        """The part of `size` that has been read."""
         return self._read if self._lines is None else self._lines.position
 
     def __iter__(self) -> Iterator[Record]:
-        """The listens."""
+        """Yield the listens."""
         if self._lines is not None:
             for line in self._lines:
                 yield line if line.fault is not None else record(line.line, line.values, values)
@@ -54,14 +55,14 @@ class ListenBrainz(Reader):
 
 
 def _is_lines(path: Path) -> bool:
-    """Whether the first line is an object by itself, and no document of several lines."""
+    """Whether the first line is a complete object, not the start of a JSON document."""
     with JsonLinesReader(path) as lines:
         first = next(iter(lines), None)
     return first is None or (first.fault is None and "payload" not in first.values)
 
 
 def _listens(value: Any, path: Path) -> list[Any]:
-    """The listens of an array, or of what would be submitted."""
+    """Return the listens of an array, or of a document in the form of a submission to the API."""
     if isinstance(value, dict) and isinstance(value.get("payload"), list):
         return [] if value.get("listen_type") == "playing_now" else list(value["payload"])
     if not isinstance(value, list):
@@ -70,17 +71,17 @@ def _listens(value: Any, path: Path) -> list[Any]:
 
 
 def values(listen: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The fields of a listen."""
+    """Return the fields of a listen."""
     track = listen["track_metadata"]
     more = track.get("additional_info") or {}
     recording = more.get("recording_mbid") or (track.get("mbid_mapping") or {}).get("recording_mbid")
     spotify = str(more.get("spotify_id") or "").removeprefix(SPOTIFY)
-    heard = more.get("duration_played")
+    seconds = more.get("duration_played")
     return {
         "external_id": [each for each in (recording, spotify) if each],
         "artist": [track["artist_name"]],
         "track": track["track_name"],
         "album": track.get("release_name"),
         "played_at": listen["listened_at"],
-        "duration_ms": None if heard is None else heard * 1000,
+        "duration_ms": None if seconds is None else seconds * 1000,
     }

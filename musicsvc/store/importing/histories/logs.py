@@ -1,4 +1,4 @@
-"""Logs of players and stations: Rockbox, Libre.fm, Pano Scrobbler, Spinitron."""
+"""Logs of players and radio stations: Rockbox, Libre.fm, Pano Scrobbler, Spinitron."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from musicsvc.errors import Failure
 from musicsvc.store.importing.histories.detection import COMMENTS
 from musicsvc.store.importing.histories.documents import record
-from musicsvc.store.importing.readers import JsonLinesReader, Record, TextReader, table_record
+from musicsvc.store.importing.readers import JsonLinesReader, TextReader, table_record
+from musicsvc.store.importing.records import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -18,12 +19,12 @@ ROCKBOX = ("artist", "album", "track", "number", "length", "rating", "played_at"
 
 
 class Rockbox(TextReader):
-    """`.scrobbler.log` (AudioScrobbler 1.1): tabs between the cells; its times are taken for UTC."""
+    """`.scrobbler.log` (AudioScrobbler 1.1), separated by tabs; times are read as UTC."""
 
     columns = None
 
     def __iter__(self) -> Iterator[Record]:
-        """The tracks that were listened to, and why others are no plays."""
+        """Yield a record for each track."""
         for line in self._lines:
             if line.startswith("#") or line.isspace():
                 continue
@@ -46,14 +47,14 @@ def _rockbox(row: Mapping[str, str]) -> Mapping[str, Any] | str:
 
 
 class Table(TextReader):
-    """A table whose header comes after something else; `names` maps its columns, in small letters, to our fields."""
+    """A table with other lines before its header; `names` maps its lower-case columns to our fields."""
 
     columns = None
     names: Mapping[str, str]
     kind: str
 
     def __iter__(self) -> Iterator[Record]:
-        """The rows below the header."""
+        """Yield the rows below the header."""
         rows = csv.reader(line for line in self._lines if not line.startswith(COMMENTS))
         header: Sequence[str] = ()
         while True:
@@ -69,10 +70,10 @@ class Table(TextReader):
             elif not header:
                 header = self._header(row)
         if not header:
-            raise Failure(f"{self._lines.path} has no row that names its columns, as {self.kind} writes it.")
+            raise Failure(f"{self._lines.path} lacks the header row that {self.kind} writes.")
 
     def _header(self, row: Sequence[str]) -> Sequence[str]:
-        """The row's names, where it is the header."""
+        """Return the lower-case column names if the row is the header, otherwise an empty sequence."""
         found = [cell.strip().lower() for cell in row]
         needed = {name for name, field in self.names.items() if field != "album"}
         return found if needed <= set(found) else ()
@@ -86,24 +87,24 @@ class Table(TextReader):
 
 
 class LibreFm(Table):
-    """Libre.fm's export: comments, some of them in what is left of UTF-7, before the header."""
+    """Libre.fm's export, with comments (some in broken UTF-7) before the header."""
 
     kind = "Libre.fm"
     names = {"artist": "artist", "track": "track", "album": "album", "time": "played_at"}  # noqa: RUF012 - a constant
 
 
 class Spinitron(Table):
-    """A station's playlist: what is said of the show stands before the header."""
+    """A radio station's playlist, with lines about the show before the header."""
 
     kind = "Spinitron"
     names = {"artist": "artist", "song": "track", "release": "album", "date-time": "played_at"}  # noqa: RUF012
 
 
 class PanoScrobbler(JsonLinesReader):
-    """Pano Scrobbler's log: an object a line."""
+    """Pano Scrobbler's log: one JSON object per line."""
 
     def __iter__(self) -> Iterator[Record]:
-        """The scrobbles."""
+        """Yield the scrobbles."""
         for line in super().__iter__():
             yield line if line.fault is not None else record(line.line, line.values, _scrobble)
 

@@ -1,4 +1,4 @@
-"""Maloja's own export: the one format with true lists of artists."""
+"""Maloja's export, the only format with lists of artists."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ if TYPE_CHECKING:
 
 
 class Maloja(Document):
-    """`maloja_export_….json`: an object with the scrobbles."""
+    """`maloja_export_….json`: an object with a list of scrobbles."""
 
     def entries(self, value: Any) -> list[Any]:
-        """The scrobbles."""
+        """Return the scrobbles."""
         found = value.get("scrobbles") if isinstance(value, dict) else None
         if not isinstance(found, list):
             raise self.unlike("an export of Maloja")
         return found
 
     def values(self, entry: Mapping[str, Any]) -> Mapping[str, Any] | str:
-        """A scrobble; lengths are in seconds, and what was heard of the track is `duration`."""
+        """Return the fields of a scrobble; `duration` is the time played, in seconds."""
         track = entry["track"]
-        heard = entry.get("duration")
+        seconds = entry.get("duration")
         return {
             "artist": track.get("artists") or [],
             "track": track.get("title"),
             "album": (track.get("album") or {}).get("albumtitle"),
             "played_at": entry["time"],
-            "duration_ms": None if heard is None else heard * 1000,
+            "duration_ms": None if seconds is None else seconds * 1000,
         }

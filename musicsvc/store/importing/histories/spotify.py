@@ -1,7 +1,7 @@
-"""What Spotify sends on request: the extended streaming history, and the year of the account data.
+"""Spotify's privacy exports: the extended streaming history, and the last year in the account data.
 
-Of its fields the time, the track, how long it was heard and why it ended are read; addresses, devices, countries and
-user names are not. A stream is a play from 30 seconds on, or when the track came to its end; private sessions are not.
+Only the time, the track, the time played and the reason for the end are read; IP addresses, devices, countries and
+user names are not. A stream of 30 seconds or up to the end of the track is a play; private sessions are left out.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ class SpotifyExtended(Document):
     """`endsong_N.json` and `Streaming_History_Audio_….json`: an array of streams."""
 
     def entries(self, value: Any) -> list[Any]:
-        """The streams."""
+        """Return the streams."""
         if not isinstance(value, list):
             raise self.unlike("a Spotify streaming history, which is a JSON array")
         return value
 
     def values(self, entry: Mapping[str, Any]) -> Mapping[str, Any] | str:
-        """A stream; its time in the file is that of its end."""
+        """Return the fields of a stream; the file has the time of its end."""
         played = entry["ms_played"]
         if entry.get("master_metadata_track_name") is None:
             return "no_track"
@@ -50,13 +50,13 @@ class SpotifyAccount(Document):
     """`StreamingHistory….json` of the account data: an array of streams without ids."""
 
     def entries(self, value: Any) -> list[Any]:
-        """The streams."""
+        """Return the streams."""
         if not isinstance(value, list):
             raise self.unlike("a Spotify streaming history, which is a JSON array")
         return value
 
     def values(self, entry: Mapping[str, Any]) -> Mapping[str, Any] | str:
-        """A stream; its end is told to the minute, in UTC."""
+        """Return the fields of a stream; the file has the minute of its end, in UTC."""
         played = entry["msPlayed"]
         if played < SHORTEST:
             return "short"
@@ -69,5 +69,5 @@ class SpotifyAccount(Document):
 
 
 def _began(ended: str, played: int) -> datetime:
-    """When a stream began that ended at this time, told in UTC."""
+    """Return the start of a stream from its end, a time in UTC."""
     return datetime.fromisoformat(ended.removesuffix("Z")).replace(tzinfo=UTC) - timedelta(milliseconds=played)
