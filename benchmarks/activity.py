@@ -1,9 +1,9 @@
-"""What the activity log costs: requests with it and without, rows written, room taken, questions answered.
+"""Cost of the activity log: requests with and without it, written rows, disk space, queries.
 
     python benchmarks/activity.py [ROWS]
 
-Two servers of their own answer the same request in turns, one of them without the log; the load comes from this
-process over kept connections. Then ROWS calls (300,000) are written to a log as the server writes them, and asked for.
+Two servers answer the same request in turn, one of them without the log; the load comes from this process over
+persistent connections. Then ROWS calls (300,000) are written to a log as the server writes them, and queried.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def main() -> None:
             log.prepare()
             _write(log, rows)
             size = (Path(folder) / "rows.db").stat().st_size
-            print(f"room: {size / rows:.0f} bytes a call")
+            print(f"disk space: {size / rows:.0f} bytes a call")
             _ask(log, rows)
 
 
@@ -71,14 +71,14 @@ def _fill() -> str:
 
 
 async def _serve(url: str, logged: str) -> None:
-    """A server until SIGTERM; its address goes to stdout."""
+    """Run a server until SIGTERM; print its port."""
     ended = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
     with opening.connect(url) as store:
         listener = serving.listen("127.0.0.1", 0)
         app = App(Settings(), store, Clock(), "http://127.0.0.1")
         if logged == "off":
-            app._dispatcher._observers.remove(app._activity)  # type: ignore[attr-defined]  # noqa: SLF001
+            app._dispatcher._observers.remove(app._activity)  # type: ignore[attr-defined]  # noqa: SLF001 - the one part that is measured
         await app.start(listener)
         print(listener.getsockname()[1], flush=True)
         await ended.wait()
@@ -89,7 +89,7 @@ async def _compare(url: str, token: str) -> None:
     servers = {}
     for logged in ("on", "off"):
         command = [sys.executable, __file__, "serve", url, logged]
-        servers[logged] = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: S603, ASYNC220
+        servers[logged] = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: S603, ASYNC220 - this program, before any other task runs
     try:
         ports = {logged: int(server.stdout.readline()) for logged, server in servers.items() if server.stdout}
         walls: dict[str, list[float]] = {"on": [], "off": []}
@@ -100,7 +100,7 @@ async def _compare(url: str, token: str) -> None:
                 await _load(ports[logged], token)
                 if number:  # the first round warms up
                     walls[logged].append(REQUESTS / (time.perf_counter() - began))
-                    await asyncio.sleep(0.7)  # what is still to be written belongs to the cost
+                    await asyncio.sleep(0.7)  # calls that are still to be written belong to the cost
                     spent[logged].append((_spent(servers[logged].pid) - before) / REQUESTS * 1e6)
     finally:
         for server in servers.values():
@@ -113,7 +113,7 @@ async def _compare(url: str, token: str) -> None:
 
 
 def _spent(pid: int) -> float:
-    """CPU seconds of a process (Linux)."""
+    """Return the CPU seconds of a process (Linux)."""
     user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
     return (int(user) + int(system)) / TICKS
 

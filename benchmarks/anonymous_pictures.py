@@ -1,10 +1,10 @@
-"""What clients without a token that ask for pictures do to a token holder's PDFs, covers and avatars.
+"""Effect of clients without a token that request pictures on a token holder's PDFs, covers and avatars.
 
     python benchmarks/anonymous_pictures.py [--seconds 8] [--connections 80]
 
-The real program over the small world; another process asks over so many connections, without a token and without a
-pause, for template thumbnails, avatars and signed previews. A token holder asks for a PDF, a new cover and an avatar
-in turn, alone and beside them. Exit 1 where the token holder is refused anything.
+Runs the real program with the fixtures. Another process requests template thumbnails, avatars and signed previews over
+CONNECTIONS connections, without a token and without a pause. A token holder requests a PDF, a new cover and an avatar
+in turn, alone and beside them. Exit 1 if the token holder is refused anything.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ EXPORT = "/api/v1/producer-intelligence/insights/export/pdf"
 PREVIEW = "/api/v1/cover-art/preview"
 BUNDLE = "/docs/swagger-ui-bundle.js"
 OK = 200
-SIGNED = 12  # previews whose addresses the crowd knows
+SIGNED = 12  # previews whose URLs the crowd knows
 PATIENCE = aiohttp.ClientTimeout(total=30)
 Times = dict[str, list[float]]
 
 
 def main() -> None:
-    """Measure; with a port and a number of connections: be the crowd."""
+    """Measure; with a port and a number of connections, act as the crowd."""
     if len(sys.argv) > 1 and sys.argv[1].isdigit():
         asyncio.run(crowd(int(sys.argv[1]), int(sys.argv[2])))
         return
@@ -48,7 +48,7 @@ def main() -> None:
 
 
 async def measure(server: Server, seconds: float, connections: int) -> int:
-    """Print what the token holder gets, alone and beside the crowd; whether it was refused anything there."""
+    """Print the token holder's answers, alone and beside the crowd; return whether it was refused anything there."""
     headers = {"Authorization": f"Bearer {server.token}"}
     root = f"http://127.0.0.1:{server.port}"
     async with aiohttp.ClientSession(root, headers=headers, timeout=PATIENCE) as session:
@@ -76,7 +76,7 @@ async def measure(server: Server, seconds: float, connections: int) -> int:
 
 
 async def ask(session: aiohttp.ClientSession, seconds: float, title: str) -> tuple[Times, dict[str, Counter[int]]]:
-    """The times of what was answered with 200, and the statuses of all else, by kind."""
+    """Return the times of the answers with 200, and the other statuses, by kind."""
     times: Times = {"PDF": [], "cover": [], "avatar": []}
     refused: dict[str, Counter[int]] = {kind: Counter() for kind in times}
     ends, number = time.monotonic() + seconds, 0
@@ -93,7 +93,7 @@ async def ask(session: aiohttp.ClientSession, seconds: float, title: str) -> tup
 
 
 async def request(session: aiohttp.ClientSession, kind: str, title: str) -> int:
-    """The status of a PDF, of a cover that was never drawn, or of an avatar."""
+    """Return the status of a PDF, of a new cover, or of an avatar."""
     if kind == "PDF":
         async with session.post(EXPORT, json={}) as answer:
             await answer.read()
@@ -112,7 +112,7 @@ async def preview(session: aiohttp.ClientSession, title: str) -> str:
 
 
 async def bundle(session: aiohttp.ClientSession, requests: int = 30) -> float:
-    """Milliseconds of processor that the server takes for the largest file of /docs."""
+    """Return the milliseconds of CPU that the server takes for the largest file of /docs."""
     began = await cpu(session)
     for _ in range(requests):
         async with session.get(BUNDLE, headers={"Accept-Encoding": "gzip"}) as answer:
@@ -121,14 +121,14 @@ async def bundle(session: aiohttp.ClientSession, requests: int = 30) -> float:
 
 
 async def cpu(session: aiohttp.ClientSession) -> float:
-    """Seconds of processor that the server has taken."""
+    """Return the CPU seconds of the server so far."""
     async with session.get("/metrics") as answer:
         lines = (await answer.text()).splitlines()
     return next(float(line.split()[-1]) for line in lines if line.startswith("process_cpu_seconds_total"))
 
 
 async def crowd(port: int, connections: int) -> None:
-    """Ask over so many connections until standard input ends; print how many answers there were, by status."""
+    """Send requests over `connections` connections until standard input ends; print the number of answers by status."""
     previews = json.loads(sys.stdin.readline())
     paths = [f"/cover-art/templates/{number}.png" for number in range(1, 9)]
     paths += [f"/avatars/{number}" for number in range(1, 13)] + previews
@@ -153,7 +153,7 @@ async def crowd(port: int, connections: int) -> None:
 
 
 def told(times: list[float]) -> str:
-    """The times in words."""
+    """Return the times as text."""
     if not times:
         return "no answer"
     return f"p50 {percentile(times, 50) * 1000:.0f} ms, p99 {percentile(times, 99) * 1000:.0f} ms ({len(times)})"

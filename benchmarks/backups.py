@@ -1,10 +1,10 @@
-"""What a backup costs: its seconds, and how long writes take beside it.
+"""Cost of a backup: its duration, and how long writes take meanwhile.
 
     python benchmarks/backups.py [FOLDER]
 
-A made world of three million plays (some 330 MB; kept in FOLDER where one is given) is written by eight callers, each a
-durable write every 20 ms on average. Alternately they write alone, beside `musicsvc db backup` in a process of its own,
-and beside the server's schedule, a thread of the same process that stands back. At the end the last backup is restored.
+Eight clients write to a synthetic database of three million plays (about 330 MB; kept in FOLDER if one is given), each
+a durable write every 20 ms on average. They write alone, beside `musicsvc db backup` in another process, and beside the
+server's scheduled backup on a low-priority thread of the same process, in turn. At the end the last backup is restored.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ SIZE = plays_world.Size(plays=3_000_000)
 
 
 class Writers:
-    """Callers that write until they are told to stop; keeps how long each write took, by what went on meanwhile."""
+    """Clients that write until they are stopped; records the duration of each write by the phase of the benchmark."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -70,7 +70,7 @@ class Writers:
                 self.waits[phase][-1].append(time.perf_counter() - began)
 
     def during(self, phase: str, work: Callable[[], object]) -> float:
-        """Do it; the seconds that it took."""
+        """Run the phase; return its seconds."""
         self.waits[phase].append([])
         self.phase = phase
         began = time.perf_counter()
@@ -82,7 +82,7 @@ class Writers:
 
 
 def main() -> None:
-    """Make the world, write, print."""
+    """Create the data, write, print."""
     with tempfile.TemporaryDirectory() as made:
         folder = Path(sys.argv[1] if len(sys.argv) > 1 else made)
         path = folder / "musicsvc.db"
@@ -92,7 +92,7 @@ def main() -> None:
         with opening.connect(settings.store_url) as store, Writers(store) as writers:
             time.sleep(2)
             seconds = _rounds(writers, settings, folder)
-        print(f"{path.stat().st_size / 1e6:,.0f} MB, {1 / PAUSE_SECONDS * CALLERS:,.0f} writes/s asked for")
+        print(f"{path.stat().st_size / 1e6:,.0f} MB, {1 / PAUSE_SECONDS * CALLERS:,.0f} writes/s requested")
         for phase, rounds in writers.waits.items():
             _print(phase, rounds, sorted(seconds.get(phase, [])))
         _restore(path, settings)
@@ -101,7 +101,7 @@ def main() -> None:
 def _rounds(writers: Writers, settings: config.Settings, folder: Path) -> dict[str, list[float]]:
     seconds: dict[str, list[float]] = {"db backup": [], "the schedule": []}
     target = folder / "by-hand.db"
-    environment = {**os.environ, "MUSICSVC_DATABASE_URL": settings.store_url}  # noqa: TID251 - handed on
+    environment = {**os.environ, "MUSICSVC_DATABASE_URL": settings.store_url}  # noqa: TID251 - passed to the child
     command = [sys.executable, "-m", "musicsvc", "-q", "db", "backup", str(target)]
     for _ in range(ROUNDS):
         writers.during("alone", lambda: time.sleep(ALONE_SECONDS))
@@ -124,7 +124,7 @@ async def _scheduled(settings: config.Settings) -> None:
 
 
 def _print(phase: str, rounds: list[list[float]], seconds: list[float]) -> None:
-    """The medians of all rounds, and in brackets the best one, for the machine may have had other work too."""
+    """Print the medians of all rounds, and in brackets the best round, because the machine may have other work."""
     told = []
     for name, part in (("p50", 0.5), ("p99", 0.99), ("longest", 1.0)):
         each = sorted(sorted(waits)[min(int(len(waits) * part), len(waits) - 1)] * 1e3 for waits in rounds)
@@ -139,7 +139,7 @@ def _restore(path: Path, settings: config.Settings) -> None:
     verify.prove(backup)
     proved = time.perf_counter()
     restore.restore(backup, path, now=Clock().now(), keep=False)
-    print(f"proving a backup takes {proved - began:.1f} s, restoring it {time.perf_counter() - proved:.1f} s")
+    print(f"verifying a backup takes {proved - began:.1f} s, restoring it {time.perf_counter() - proved:.1f} s")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""What a flood of connections does to an honest client: its answers meanwhile, and in the second after it.
+"""Effect of a flood of connections on an honest client: its answers during the flood and in the second after it.
 
     python benchmarks/connection_flood.py [--seconds 8] [--connections 2000] [--rate 2000]
 
-The real program with places for so many connections; another process opens so many a second, of which half send half
-a request, and closes none of them. Exit 1 where the honest client fails, or is late after the flood.
+Runs the real program with CONNECTIONS connection slots. Another process opens RATE connections a second, half of which
+send half a request, and closes none of them. Exit 1 if the honest client fails, or is late after the flood.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MOST_SECONDS = 1.0
 
 
 def main() -> None:
-    """Measure; exit 1 where the promise is broken. With a port and a rate: be the flood."""
+    """Measure; exit 1 if the guarantee is broken. With a port and a rate, act as the flood."""
     if len(sys.argv) > 1 and sys.argv[1].isdigit():
         flood(int(sys.argv[1]), int(sys.argv[2]))
         return
@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def measure(server: Server, seconds: float, rate: int) -> int:
-    """Answers alone, in the flood and after it; how many honest requests failed or were late after it."""
+    """Print answers alone, in the flood and after it; return the number of honest requests that failed or were late."""
     alone = told(server.ask("honest_client.py", seconds / 2))
     before = server.memory
     line = [sys.executable, __file__, str(server.port), str(rate)]
@@ -67,7 +67,7 @@ def measure(server: Server, seconds: float, rate: int) -> int:
 
 
 def flood(port: int, rate: int) -> None:
-    """Open connections until standard input ends; the oldest are dropped where they would be too many."""
+    """Open connections until standard input ends; drop the oldest beyond the maximum."""
     open_files.raise_limit()
     held: deque[socket.socket] = deque()
     opened, began = 0, time.perf_counter()

@@ -15,18 +15,18 @@ LONGEST = (("Lighthouse keepers " * 7)[:120], ("موسيقى " * 20)[:120], "春
 
 
 def usual(template_id: int, number: int) -> bytes:
-    """A cover with a short title."""
+    """Draw a cover with a short title."""
     return covers.cover(template_id, f"{TITLES[number % len(TITLES)]} {number}", "Mara Quint")
 
 
 def longest(template_id: int, number: int) -> bytes:
-    """A cover with as much text as the service takes."""
+    """Draw a cover with as much text as allowed."""
     text = LONGEST[number % len(LONGEST)]
     return covers.cover(template_id, f"{number} {text}"[:120], text)
 
 
 def medians(draw: Callable[[int], bytes]) -> str:
-    """Milliseconds by the clock and of the processor, over the rounds; every round draws something new."""
+    """Return wall and CPU milliseconds over the rounds; every round draws a new picture."""
     clock, processor = [], []
     for number in range(ROUNDS):
         began, worked = time.perf_counter(), time.process_time()
@@ -37,14 +37,14 @@ def medians(draw: Callable[[int], bytes]) -> str:
 
 
 def resident() -> float:
-    """Megabytes of memory that the process holds; Linux only."""
+    """Return the resident megabytes of the process (Linux)."""
     gc.collect()
     pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
     return pages * 4096 / 1e6
 
 
 def main() -> None:
-    """Print one line a kind of picture."""
+    """Print one line per kind of picture."""
     covers.cover(1, "warm", "up")
     warm = resident()
     for template in covers.templates():

@@ -1,4 +1,4 @@
-"""How much 20 cover-art previews at once slow `GET /albums` down: p99 beside drawing against p99 alone, same server.
+"""Effect of 20 cover-art previews at once on `GET /albums`: p99 beside drawing, compared with p99 alone.
 
 Run: python benchmarks/covers_beside_reads.py
 """
@@ -31,7 +31,7 @@ async def reads(session: aiohttp.ClientSession, root: str) -> list[float]:
 
 
 async def covers(session: aiohttp.ClientSession, root: str, number: int) -> None:
-    """Draw previews that were never drawn before, until cancelled."""
+    """Draw new previews until cancelled."""
 
     async def one(each: int) -> None:
         body = {"template_id": each % 8 + 1, "title": f"Round {number} {each}", "artist": "Anna Bon 夜"}
@@ -52,7 +52,7 @@ def p99(times: list[float]) -> float:
 
 
 async def measure(root: str, token: str) -> None:
-    """Interleaved rounds, alone and beside drawing."""
+    """Measure alone and beside drawing, in turn."""
     async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {token}"}) as session:
         await reads(session, root)
         ratios = []

@@ -1,10 +1,10 @@
-"""What anonymous clients on the last pages of `GET /artists` do to honest reads.
+"""Effect of anonymous clients on the last pages of `GET /artists` on honest reads.
 
     python benchmarks/deep_pages.py [--artists 250000] [--clients 4] [--seconds 15] [--store sqlite|postgres]
 
-Each artist has an album and a track. The attackers ask for one of the last pages after the other over kept connections,
-without a pause; the honest client asks fifty times a second. `--store postgres` starts a PostgreSQL of its own.
-Exit 1 where a request of the honest client fails.
+Each artist has an album and a track. The attackers request the last pages one after the other over persistent
+connections, without a pause; the honest client sends fifty requests a second. `--store postgres` starts a PostgreSQL of
+its own. Exit 1 if a request of the honest client fails.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from musicsvc.store.engine.store import Store
 
-PER_PAGE, DEEPEST = 20, 50  # the attackers walk over so many pages before the end
+PER_PAGE, DEEPEST = 20, 50  # number of last pages that the attackers request
 ROUNDS = 9
 NUMBERS = "(WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {count}) SELECT i FROM n) n"
 FILL = """
@@ -68,7 +68,7 @@ def main() -> int:
 
 @contextmanager
 def store_url(kind: str) -> Iterator[str]:
-    """The address of an empty PostgreSQL database; empty for SQLite."""
+    """Yield the URL of an empty PostgreSQL database; an empty string for SQLite."""
     if kind == "sqlite":
         yield ""
         return
@@ -107,7 +107,7 @@ def measure(server: Server, artists: int, clients: int, seconds: float) -> int:
 
 
 def fastest(port: int, page: int) -> float:
-    """The shortest of some answers to one client, in seconds: other work on the machine disturbs it least."""
+    """Return the fastest of some answers, in seconds, because other work on the machine affects it least."""
     connection, times = http.client.HTTPConnection("127.0.0.1", port), []
     for _ in range(ROUNDS):
         began = time.perf_counter()
@@ -121,12 +121,12 @@ def fastest(port: int, page: int) -> float:
 
 
 def target(page: int) -> str:
-    """What the attackers ask for."""
+    """Return the path of a page for the attackers."""
     return f"/api/v1/artists?perPage={PER_PAGE}&page={page}"
 
 
 async def attack(port: int, last: int, clients: int, seconds: float) -> None:
-    """Ask for the last pages over and over; print the times of the answers as JSON."""
+    """Request the last pages over and over; print the times of the answers as JSON."""
     times: list[float] = []
     ends = time.perf_counter() + seconds
     await asyncio.gather(*(walk(port, last - number * DEEPEST // clients, ends, times) for number in range(clients)))
@@ -134,7 +134,7 @@ async def attack(port: int, last: int, clients: int, seconds: float) -> None:
 
 
 async def walk(port: int, last: int, ends: float, times: list[float]) -> None:
-    """Ask for one page after the other, backwards from a page, until the time is over."""
+    """Request one page after the other, backwards, until the time is over."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     number = 0
     while (began := time.perf_counter()) < ends:

@@ -1,4 +1,4 @@
-"""A million rows as CSV and JSON from the real server: time, growth of memory, and what others wait meanwhile.
+"""Export of a million rows as CSV and JSON from the real server: duration, memory, and the delay of other requests.
 
 python benchmarks/exports.py [--tracks 1000000] [--plays 1000000] [--folder DIR]
 """
@@ -29,7 +29,7 @@ OK = 200
 
 
 def main() -> None:
-    """Make the world, start the server, export, tell."""
+    """Create the data, start the server, export, print."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--tracks", type=int, default=1_000_000)
     options.add_argument("--plays", type=int, default=1_000_000)
@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def new_token(url: str) -> str:
-    """A token of the world's manager."""
+    """Return a token of the account that manages everything."""
     now = time.time_ns() // 1000
     with opening.connect(url) as store:
         return store.write(
@@ -61,7 +61,7 @@ def new_token(url: str) -> str:
 
 
 def measure(server: subprocess.Popen[str], token: str) -> None:
-    """Export everything, and ask for something small all the while."""
+    """Export everything, and send small requests meanwhile."""
     assert server.stderr is not None
     host = next(found[1] for text in server.stderr if (found := re.search(r"http://([\d.:]+)", text)))
     threading.Thread(target=server.stderr.read, daemon=True).start()
@@ -90,7 +90,7 @@ def measure(server: subprocess.Popen[str], token: str) -> None:
 
 
 def fetch(host: str, token: str, name: str, sent: dict[str, str]) -> tuple[float, int]:
-    """Seconds and bytes of an export."""
+    """Return the seconds and bytes of an export."""
     began = time.perf_counter()
     connection = http.client.HTTPConnection(host)
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
@@ -105,7 +105,7 @@ def fetch(host: str, token: str, name: str, sent: dict[str, str]) -> tuple[float
 
 
 def ask_others(host: str, token: str, done: threading.Event, waits: list[float]) -> None:
-    """Ask for a track's figures again and again; milliseconds of each answer."""
+    """Request a track's figures over and over; record the milliseconds of each answer."""
     connection = http.client.HTTPConnection(host)
     while not done.is_set():
         began = time.perf_counter()
@@ -118,14 +118,14 @@ def ask_others(host: str, token: str, done: threading.Event, waits: list[float])
 
 
 def watch_memory(pid: int, done: threading.Event, seen: list[dict[str, int]]) -> None:
-    """What the process holds, ten times a second."""
+    """Sample the memory of the process ten times a second."""
     while not done.is_set():
         seen.append(memory(pid))
         time.sleep(0.1)
 
 
 def memory(pid: int) -> dict[str, int]:
-    """Kilobytes that the process holds by itself, and of files that it maps (Linux)."""
+    """Return the kilobytes of anonymous memory and of mapped files (Linux)."""
     text = Path(f"/proc/{pid}/status").read_text("utf-8")
     return {
         name: int(re.findall(rf"{key}:\s+(\d+)", text)[0]) for name, key in (("own", "RssAnon"), ("mapped", "RssFile"))

@@ -1,9 +1,9 @@
-"""A client as it should be, fifty requests a second; prints its failures and the times of its answers as JSON.
+"""Honest client with fifty requests a second; prints its failures and the times of its answers as JSON.
 
     honest_client.py PORT TRUSTED SECONDS
 
-A request's time begins when it is due, not when it is sent, so that waiting is not left out. Most go over kept
-connections, each fifth over one of its own.
+A request's time begins when it is due, not when it is sent, so that waiting is included. Most requests use persistent
+connections, every fifth a new one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class Client:
-    """Asks one server, over connections that are kept and taken in turn."""
+    """Sends requests to one server, over persistent connections in turn."""
 
     def __init__(self, port: int, token: str, tls: ssl.SSLContext | None) -> None:
         self._port = port
@@ -41,7 +41,7 @@ class Client:
         self.failures: list[str] = []
 
     async def ask(self, number: int, due: float) -> None:
-        """Send a request and note how long it took since it was due."""
+        """Send a request and record the time since it was due."""
         try:
             async with asyncio.timeout(PATIENCE):
                 status = await self._ask(PATHS[number % len(PATHS)], own=number % OWN_CONNECTION == 0)
@@ -76,7 +76,7 @@ class Client:
 
 
 async def main() -> None:
-    """Ask at the rate, until the time is over."""
+    """Send requests at the rate until the time is over."""
     token = sys.stdin.readline().strip()
     port, trusted, seconds = sys.argv[1:]
     client = Client(int(port), token, None if trusted == "-" else ssl.create_default_context(cafile=trusted))

@@ -1,10 +1,10 @@
-"""What 5,000 kept connections cost that ask for nothing: memory, and the answers to an honest client beside them.
+"""Cost of 5,000 idle connections: memory, and the answers to an honest client beside them.
 
     python benchmarks/idle_connections.py [--connections 5000] [--seconds 20] [--transport both]
 
-The real program, one worker; first with plain HTTP, then with TLS. Connections are kept for longer than the 15 seconds
-of the default, so that all are there at once. Exit 1 where a promise is broken: all are kept, honest p99 is at most
-250 ms, and with plain HTTP at most 128 MiB more are held.
+Runs the real program with one worker, first with plain HTTP, then with TLS. The keep-alive timeout is longer than the
+default of 15 seconds, so that all connections are open at once. Exit 1 if a guarantee is broken: all stay open, the
+honest p99 is at most 250 ms, and with plain HTTP memory grows by at most 128 MiB.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ KEPT_SECONDS = 600
 
 
 def main() -> None:
-    """Measure; exit 1 where a promise is broken."""
+    """Measure; exit 1 if a guarantee is broken."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--connections", type=int, default=5000)
     options.add_argument("--seconds", type=float, default=20.0)
@@ -55,7 +55,7 @@ def main() -> None:
 
 
 def measure(server: Server, given: argparse.Namespace, *, tls: bool) -> list[str]:
-    """Honest answers without and with the idle ones; the promises that are broken."""
+    """Measure honest answers without and with the idle connections; return the broken guarantees."""
     alone = told(server.ask("honest_client.py", min(10.0, given.seconds / 2)))
     before = server.memory
     crowd = server.ask("idle_crowd.py", given.connections)

@@ -1,4 +1,4 @@
-"""Clients that have asked once and keep their connection; prints how many did, and how many still have it at the end.
+"""Clients that send one request and keep their connection; prints their number, and how many stay until the end.
 
     idle_crowd.py PORT TRUSTED CLIENTS
 
@@ -18,7 +18,7 @@ REQUEST = "GET /api/v1/albums?perPage=1 HTTP/1.1\r\nHost: a\r\nAuthorization: Be
 
 
 def connect(port: int, request: bytes, tls: ssl.SSLContext | None) -> socket.socket:
-    """A connection that has had its answer."""
+    """Open a connection that has received an answer."""
     line = socket.create_connection(("127.0.0.1", port), timeout=30)
     if tls is not None:
         line = tls.wrap_socket(line, server_hostname="127.0.0.1")
@@ -32,7 +32,7 @@ def connect(port: int, request: bytes, tls: ssl.SSLContext | None) -> socket.soc
 
 
 def closed(lines: list[socket.socket]) -> int:
-    """How many of them the server has closed."""
+    """Return the number of connections that the server has closed."""
     poll = select.poll()
     for line in lines:
         poll.register(line, select.POLLIN | select.POLLRDHUP)
@@ -40,7 +40,7 @@ def closed(lines: list[socket.socket]) -> int:
 
 
 def main() -> None:
-    """Connect, and stay."""
+    """Connect and stay."""
     token = sys.stdin.readline().strip()
     port, trusted, clients = sys.argv[1:]
     open_files.raise_limit()

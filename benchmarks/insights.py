@@ -1,12 +1,12 @@
-"""How long figures take, uncached, for the most played track and an artist of 50 hot tracks; and from the plays alone.
+"""Time of uncached figures for the most played track and an artist of 50 popular tracks; and from single plays.
 
     python benchmarks/insights.py [--plays 1000000 10000000] [--folder FOLDER]
 
-Makes a world for each number of plays (plays_world.py; ten million take some minutes and 2 GB) and asks them in turn,
-so that noise of the machine falls on all alike. With `--folder` worlds are kept there and found again. Times are CPU
-time of a store thread: *figures* are the four blocks with the window before; *answer* is the whole endpoint but for
-HTTP: rights, figures, lists of the most played, JSON. *Raw* counts the same plays and listeners of both windows from
-the table of plays, through a covering index that the program itself does not keep.
+Creates a database for each number of plays (plays_world.py; ten million take some minutes and 2 GB) and measures them
+in turn, so that other work on the machine affects all alike. With `--folder` the databases are kept and used again.
+Times are CPU time of a store thread: *figures* are the four blocks with the window before; *answer* is the whole
+endpoint without HTTP: rights, figures, rankings, JSON. *Raw* counts the same plays and listeners of both windows in the
+table of plays, with a covering index that the program itself does not have.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ Case = tuple[str, str, str]
 
 
 class World(NamedTuple):
-    """A store, and who may see its figures."""
+    """A store, and an account that may read its figures."""
 
     store: Store
     manager: Identity
 
 
 def main() -> None:
-    """Make the worlds, ask them, say what came out."""
+    """Create the databases, measure, print."""
     wanted = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     wanted.add_argument("--plays", type=int, nargs="+", default=[1_000_000, 10_000_000])
     wanted.add_argument("--folder", type=Path)
@@ -89,7 +89,7 @@ def _manager() -> Identity:
 
 
 def _measure(worlds: dict[int, World]) -> dict[Case, dict[int, list[float]]]:
-    """Milliseconds of each case in each world, a median a round."""
+    """Return the milliseconds of each case in each database, one median per round."""
     found: dict[Case, dict[int, list[float]]] = {}
     for _ in range(ROUNDS):
         for noun, subject in SUBJECTS.items():
@@ -103,7 +103,7 @@ def _measure(worlds: dict[int, World]) -> dict[Case, dict[int, list[float]]]:
 
 
 def _timed(unit: Callable[[], object], repeats: int) -> float:
-    """The median milliseconds of a unit, on a store thread."""
+    """Return the median milliseconds of a unit, on a store thread."""
     times = []
     for _ in range(repeats):
         began = time.thread_time()
@@ -165,7 +165,7 @@ def _raw(subject: Subject, days: Window) -> list[tuple[int, int]]:
 
 
 def _agree(world: World, subject: Subject, days: Window) -> None:
-    """The figures, the chart and the plays say the same."""
+    """Check that the figures, the chart and the plays agree."""
     figures = world.store.read(partial(insight_figures.figures, subject, days)).result()
     (plays, people), before = world.store.read(partial(_raw, subject, days)).result()
     assert (figures.plays, figures.listeners) == (plays, people)

@@ -1,12 +1,12 @@
-"""What the worst bodies cost others: /healthz beside three connections of one token that send nothing else.
+"""Effect of the worst bodies on others: /healthz beside three connections of one token that send nothing else.
 
     python benchmarks/large_bodies.py [--seconds 8] [--bodies 300] [--kinds integers,chunks] [--late 0.25]
 
-The real program, one worker, the small world. Each connection sends its next body of just below 1 MiB as soon as the
-last one is answered, and no more than the 300 a minute that the limit of a token allows are sent in all. /healthz is
-asked meanwhile over a connection of its own, 50 ms after its last answer. Exit 1 where a promise is broken: its p99 is
-at most 250 ms, at most 128 MiB more are held. To measure another version, copy this file to its benchmarks/, and run
-it there in the folder above with PYTHONPATH=.
+Runs the real program with one worker and the fixtures. Each connection sends its next body of just below 1 MiB as soon
+as the last one is answered, up to the 300 a minute that a token may send. /healthz is requested meanwhile over another
+connection, 50 ms after its last answer. Exit 1 if a guarantee is broken: its p99 is at most 250 ms, memory grows by at
+most 128 MiB. To measure another version, copy this file to its benchmarks/, and run it there in the folder above with
+PYTHONPATH=.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ PAUSE_SECONDS = 0.05
 
 
 def array(item: bytes, most: int = SIZE) -> bytes:
-    """A conversation id that is an array of so many items, or of as many as there is room for."""
+    """Return a body with a conversation id that is an array of `count` items, or of as many as fit."""
     return b'{"conversation_id":[%s]}' % b",".join([item] * min(most, SIZE // (len(item) + 1) - 32))
 
 
 def members() -> bytes:
-    """A body of many members, each with an array."""
+    """Return a body of many members, each with an array."""
     return b"{%s}" % b",".join(b'"%05x":[]' % number for number in range(SIZE // 11))
 
 
@@ -53,14 +53,14 @@ KINDS: dict[str, Callable[[], bytes]] = {
     "integers": lambda: array(b"1"),
     "deep arrays": lambda: array(b"[" * 100 + b"]" * 100),
     "members": members,
-    "floats": lambda: array(b"-1.7976931348623157e-300", 19_000),  # few enough to be parsed as a whole
+    "floats": lambda: array(b"-1.7976931348623157e-300", 19_000),  # below the bound on values, so that all are parsed
     "objects": lambda: array(b'{"a":%s}' % (b"9" * 90), 9_500),  # the same
     "chunks": chunks,
 }
 
 
 class Attack:
-    """Connections that send one body after the other, and the statuses that they are answered with."""
+    """Connections that send one body after the other, and the statuses of the answers."""
 
     def __init__(self, server: Server, kind: str, most: int) -> None:
         framing = "Transfer-Encoding: chunked" if kind == "chunks" else "Content-Length: {}"
@@ -80,11 +80,11 @@ class Attack:
             thread.start()
 
     def goes_on(self) -> bool:
-        """Whether there is something left to send."""
+        """Return whether bodies are left to send."""
         return any(thread.is_alive() for thread in self._threads)
 
     def stop(self) -> None:
-        """Send nothing more, and wait for the answers that are on their way."""
+        """Stop sending, and wait for outstanding answers."""
         with self._lock:
             self._left = 0
         for thread in self._threads:
@@ -114,7 +114,7 @@ class Attack:
 
 
 def main() -> None:
-    """Measure each kind; exit 1 where the promise is broken."""
+    """Measure each kind; exit 1 if the guarantee is broken."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--seconds", type=float, default=8.0)
     options.add_argument("--bodies", type=int, default=300)
@@ -144,7 +144,7 @@ def main() -> None:
 
 
 def health(server: Server, seconds: float, goes_on: Callable[[], bool]) -> list[float]:
-    """How long /healthz takes, for so many seconds or until nothing goes on any more."""
+    """Return the times of /healthz, for some seconds or until `busy` is false."""
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     began = time.perf_counter()
     times: list[float] = []

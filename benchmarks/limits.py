@@ -1,9 +1,9 @@
-"""What limits cost: a request with them against one without, and counting by itself, for one process and for several.
+"""Cost of rate limits: a request with and without them, and counting alone, for one process and for several.
 
     python benchmarks/limits.py [--postgres]
 
-Both servers run at once over one database and are asked in turn, GET /api/v1/users/me with a token, so that what else
-the machine does meets both; the figure that counts is CPU time. `--postgres` starts a PostgreSQL of its own.
+Both servers run at once over one database and get requests in turn, GET /api/v1/users/me with a token, so that other
+work on the machine affects both; compare CPU times. `--postgres` starts a PostgreSQL of its own.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def main() -> None:
 
 
 def measure(url: str, folder: Path) -> None:
-    """Everything over one store."""
+    """Run all measurements on one store."""
     schema.upgrade(url)
     with opening.connect(url) as store:
         token = store.write(make_token).result()
@@ -72,14 +72,14 @@ def measure(url: str, folder: Path) -> None:
 
 
 def make_token() -> str:
-    """The token of an account with access."""
+    """Return the token of an account with API access."""
     user = users.create("reader@label.test", now=Clock().now())
     api_access.grant(user, now=Clock().now())
     return tokens.create(user, "benchmark", now=Clock().now())[1]
 
 
 def print_counting(url: str, processes: int) -> None:
-    """Count as fast as so many processes can."""
+    """Count as fast as possible in several processes."""
     told: Queue[tuple[float, float]] = Queue()
     ready = Barrier(processes)
     started = [Process(target=count, args=(url, ready, told)) for _ in range(processes)]
@@ -114,7 +114,7 @@ def count(url: str, ready: Any, told: Queue[tuple[float, float]]) -> None:
 
 @contextmanager
 def serving(url: str, folder: Path, limits: str) -> Iterator[tuple[int, int]]:
-    """A server with limits for local requests too, or without any: its process and its port."""
+    """Start a server with limits for local requests, or without limits; yield its process and its port."""
     own = {"LOCAL": "true", "TOKEN": "999999999/minute"} if limits == "on" else {"ENABLED": "false"}
     variables = {
         "MUSICSVC_DATABASE_URL": url,
@@ -122,7 +122,7 @@ def serving(url: str, folder: Path, limits: str) -> Iterator[tuple[int, int]]:
         **{f"MUSICSVC_LIMITS__{name}": value for name, value in own.items()},
     }
     line = [sys.executable, "-m", "musicsvc", "serve", "--port", "0"]
-    environment = {**os.environ, **variables}  # noqa: TID251 - handed on
+    environment = {**os.environ, **variables}  # noqa: TID251 - passed to the child
     with subprocess.Popen(line, env=environment, stderr=subprocess.PIPE, text=True) as server:  # noqa: S603 - ours
         try:
             assert server.stderr is not None
@@ -134,7 +134,7 @@ def serving(url: str, folder: Path, limits: str) -> Iterator[tuple[int, int]]:
 
 
 async def print_requests(servers: dict[str, tuple[int, int]], token: str) -> None:
-    """Ask both servers in turn."""
+    """Send requests to both servers in turn."""
     rates: dict[str, list[float]] = {name: [] for name in servers}
     costs: dict[str, list[float]] = {name: [] for name in servers}
     raw = f"GET /api/v1/users/me HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n\r\n".encode()
@@ -156,7 +156,7 @@ async def print_requests(servers: dict[str, tuple[int, int]], token: str) -> Non
 
 
 async def ask(port: int, raw: bytes, times: int) -> None:
-    """Send the request so often over one connection."""
+    """Send the request repeatedly over one connection."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     for _ in range(times):
         writer.write(raw)
@@ -169,7 +169,7 @@ async def ask(port: int, raw: bytes, times: int) -> None:
 
 
 def cpu_of(pid: int) -> float:
-    """CPU seconds of a process so far (Linux)."""
+    """Return the CPU seconds of a process so far (Linux)."""
     fields = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / TICKS
 

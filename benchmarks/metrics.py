@@ -1,11 +1,11 @@
-"""What counting costs: requests/s and processor time a request with metrics on and off, in turns, in one run.
+"""Cost of metrics: requests/s and CPU time per request with metrics on and off, in turn, in one run.
 
     python benchmarks/metrics.py
 
-Three servers of this machine on one database each: without metrics, with them, and with them and a line for each
-request (`log.requests`, to the null device). They are asked in turns, in rounds, so that whatever else the machine does
-falls on all of them; what is told is the median of the speeds and the least of the costs. Then what one call costs, by
-itself, and one scrape.
+Three servers with a database each: without metrics, with metrics, and with metrics and a log line per request
+(`log.requests`, to the null device). They get requests in turn, in rounds, so other work on the machine affects all
+of them; the output has the median of the speeds and the minimum of the costs. Then the cost of one call alone, and of
+one scrape.
 """
 
 from __future__ import annotations
@@ -93,11 +93,11 @@ def _compare(about: str, path: str, servers: dict[str, tuple[subprocess.Popen[by
     plain = statistics.median(speeds["off"])
     for name in servers:
         speed, cost = statistics.median(speeds[name]), min(costs[name])
-        print(f"  {name:14} {speed:7,.0f} requests/s ({speed / plain - 1:+.1%}), {cost:.0f} µs of processor time each")
+        print(f"  {name:14} {speed:7,.0f} requests/s ({speed / plain - 1:+.1%}), {cost:.0f} µs of CPU time each")
 
 
 def _ask(port: int, path: str) -> None:
-    """So many requests over one connection, a few of them on their way at once."""
+    """Send requests over one connection, a few of them at a time."""
     raw = f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
     with socket.create_connection(("127.0.0.1", port)) as client:
         for _ in range(REQUESTS // TOGETHER):
@@ -121,7 +121,7 @@ def _by_itself() -> None:
         assert share is not None
         together = Metrics(share.joined(0))
         print(f"  counted by one of several        {_microseconds(lambda: together(call)):5.2f} µs")
-        print(f"  told in a line                   {_line(call):5.2f} µs, and on the thread that writes as much again")
+        print(f"  logged in a line                 {_line(call):5.2f} µs, and as much again on the writing thread")
         print("one scrape, every endpoint called")
         for metrics, name in ((alone, "one process"), (together, "one of several")):
             for route in ROUTES:
@@ -130,7 +130,7 @@ def _by_itself() -> None:
 
 
 def _line(call: Call) -> float:
-    """What a line costs where the request is answered, in batches that the writing thread keeps up with."""
+    """Return the cost of a line where the request is answered, in batches that the writing thread keeps up with."""
     before = sys.stderr
     best = float("inf")
     with Path(os.devnull).open("w", encoding="utf-8") as sys.stderr, log_setup.started(LINES, Clock(), threaded=True):
@@ -142,7 +142,7 @@ def _line(call: Call) -> float:
 
 
 def _microseconds(work: Callable[[], object], times: int = CALLS, tries: int = 5) -> float:
-    """The best of the tries: whatever else runs makes it longer, nothing shorter."""
+    """Return the fastest of several tries, because other work only makes it slower."""
     best = float("inf")
     for _ in range(tries):
         began = time.perf_counter()
@@ -158,7 +158,7 @@ async def _serve(variant: str, port: int, url: str) -> None:
         app = App(settings, store, Clock(), f"http://127.0.0.1:{port}")
         if variant == "off":
             dispatcher = app._dispatcher  # noqa: SLF001 - the one thing that is measured
-            dispatcher._observers = [each for each in dispatcher._observers if not isinstance(each, Metrics)]  # noqa: SLF001
+            dispatcher._observers = [each for each in dispatcher._observers if not isinstance(each, Metrics)]  # noqa: SLF001 - the one part that is measured
         await app.start(serving.listen("127.0.0.1", port))
         stopped = asyncio.Event()
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopped.set)

@@ -38,18 +38,18 @@ PATIENCE = 100.0  # seconds
 MEBIBYTE = 1 << 20
 MOST_MEMORY = 128 * MEBIBYTE
 MOST_SECONDS = 0.25
-TRANSPORTS = {"plain": [False], "tls": [True], "both": [False, True]}  # whether TLS is spoken
+TRANSPORTS = {"plain": [False], "tls": [True], "both": [False, True]}  # with TLS or not
 
 
 @dataclass(frozen=True)
 class Server:
-    """A server that runs: where, with whose token, and the file of whom to trust (empty without TLS)."""
+    """A running server: its port, a token, and the file of the trusted authority (empty without TLS)."""
 
     process: subprocess.Popen[str]
     port: int
     token: str
     trusted: str
-    filled: Any = None  # what `fill` of `running` gave
+    filled: Any = None  # the result of `fill` of `running`
 
     @property
     def memory(self) -> int:
@@ -115,7 +115,7 @@ def running(
 
 
 def warm_up(server: Server) -> None:
-    """Ask for all that will be asked for, so that what is loaded once is loaded."""
+    """Request everything once, so that caches and modules are loaded."""
     if server.trusted:
         trusting = ssl.create_default_context(cafile=server.trusted)
         connection = http.client.HTTPSConnection("127.0.0.1", server.port, context=trusting, timeout=30)
@@ -131,7 +131,7 @@ def warm_up(server: Server) -> None:
 
 
 def certify(folder: Path) -> list[str]:
-    """Make an authority and a certificate for this machine; the options that use it."""
+    """Create an authority and a certificate for this machine; return the options that use it."""
     authority = trustme.CA()
     issued = authority.issue_cert("127.0.0.1")
     authority.cert_pem.write_to_path(folder / "trusted.pem")
@@ -140,7 +140,7 @@ def certify(folder: Path) -> list[str]:
 
 
 class Watch:
-    """The most memory that the server held while this was open."""
+    """The maximum memory of the server while this is open."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
@@ -162,7 +162,7 @@ class Watch:
 
 
 def told(client: subprocess.Popen[str]) -> dict[str, Any]:
-    """What a client says at its end; one that finds none is made to tell where it is."""
+    """Return the final output of a client; one that does not end prints its stack."""
     try:
         output, _ = client.communicate(timeout=PATIENCE)
     except subprocess.TimeoutExpired:
@@ -174,11 +174,11 @@ def told(client: subprocess.Popen[str]) -> dict[str, Any]:
 
 
 def percentile(times: list[float], percent: int) -> float:
-    """The time that so many percent do not exceed."""
+    """Return a percentile of the times."""
     return sorted(times)[math.ceil(len(times) * percent / 100) - 1]
 
 
 def percentiles(times: list[float]) -> str:
-    """In words."""
+    """Return the percentiles as text."""
     middle, late = (percentile(times, each) * 1000 for each in (50, 99))
     return f"{len(times)} answers, p50 {middle:.1f} ms, p99 {late:.1f} ms, at most {max(times) * 1000:.1f} ms"

@@ -1,9 +1,9 @@
-"""How fast plays come in, roll-ups included: CPU time of this process for each play, in batches of several sizes.
+"""Speed of recording plays, with rollups: CPU time of this process per play, in batches of several sizes.
 
     python benchmarks/plays.py [--plays 1000000] [--order time|random]
 
-A world of tracks after Zipf and listeners is made in a temporary SQLite file; plays of a year go in until `--plays` are
-there, then batches of each size are measured in turn, so that noise of the machine falls on all of them alike.
+Creates tracks with a Zipf distribution and listeners in a temporary SQLite file; records plays of one year until
+`--plays` exist, then measures batches of each size in turn, so that other work on the machine affects all alike.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ ROUNDS = 7
 
 
 def main() -> None:
-    """Make the world, fill it, measure."""
+    """Create the tracks, fill the database, measure."""
     wanted = argparse.ArgumentParser(description=__doc__)
     wanted.add_argument("--plays", type=int, default=1_000_000)
     wanted.add_argument("--order", choices=["time", "random"], default="time")
@@ -57,7 +57,7 @@ def main() -> None:
 
 
 class _Stream:
-    """Plays as they come: tracks after Zipf, listeners at random, times ascending or not."""
+    """Synthetic plays: tracks with a Zipf distribution, random listeners, times ascending or not."""
 
     def __init__(self, size: int, order: str) -> None:
         self._chance = random.Random(1)  # noqa: S311 - no secrets
@@ -85,7 +85,7 @@ def _measure(store: Store, stream: _Stream, size: int) -> None:
     spent = 0.0
     for _ in range(size // FILLING):
         spent += _put(store, stream.batch(FILLING))
-    print(f"{size:,} plays in batches of {FILLING:,}: {size / spent:,.0f} plays per CPU second, blocks included")
+    print(f"{size:,} plays in batches of {FILLING:,}: {size / spent:,.0f} plays per CPU second, rollups included")
     print(f"(made in {time.process_time() - began:.0f} s)")
     found: dict[int, list[float]] = {1_000: [], 10_000: []}
     for _ in range(ROUNDS):
@@ -100,7 +100,7 @@ def _measure(store: Store, stream: _Stream, size: int) -> None:
 
 
 def _put(store: Store, rows: list[PlayRow]) -> float:
-    """CPU seconds for these plays and for the blocks that they make due."""
+    """Return the CPU seconds for these plays and for the rollups that become due."""
     began = time.process_time()
     taken = store.write(partial(_unit, rows)).result()
     spent = time.process_time() - began

@@ -1,8 +1,8 @@
-"""A made world of plays for benchmarks: tracks after Zipf, listeners at random, with the rows that plays keep up.
+"""Synthetic plays for benchmarks: tracks with a Zipf distribution, random listeners, and all rollups.
 
-The rows are written a day at a time, as they would stand had every play come in by itself. The same size gives the same
-world. Of the 200 most played tracks four artists have 50 each in turn, of the next 200 four others, and so on; albums
-hold ten each. Track 1 is the most played one, and artist 1 the one with the most plays.
+The rows are written a day at a time, with the same result as if each play had been recorded alone. The same size gives
+the same data. Of the 200 most played tracks four artists have 50 each in turn, of the next 200 four others, and so on;
+albums have ten tracks each. Track 1 is the most played one, and artist 1 the one with the most plays.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ Rows = list[tuple[Any, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How large a world is."""
+    """The size of the synthetic data."""
 
     plays: int
     tracks: int = 100_000
@@ -72,7 +72,7 @@ class Size:
 
 
 def new(folder: Path, size: Size, tell: Callable[[str], None] = print) -> Store:
-    """An open SQLite store over a world made in this folder."""
+    """Open a SQLite store with synthetic data in this folder."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     file = folder / "musicsvc.db"
     files.create(file)
@@ -83,7 +83,7 @@ def new(folder: Path, size: Size, tell: Callable[[str], None] = print) -> Store:
 
 
 def fill(store: Store, size: Size, tell: Callable[[str], None] = print) -> None:
-    """Make the world in an empty store."""
+    """Fill an empty store."""
     people = store.write(_people).result()
     for table, fields, rows in _catalog(size, people):
         for some in _units(rows):
@@ -98,7 +98,7 @@ def fill(store: Store, size: Size, tell: Callable[[str], None] = print) -> None:
 
 
 def artist_of(track: int) -> int:
-    """The artist of a track, whose id is its rank."""
+    """Return the artist of a track; the id of a track is its rank."""
     rank = track - 1
     return rank // (ARTISTS_IN_TURN * TRACKS_AN_ARTIST) * ARTISTS_IN_TURN + rank % ARTISTS_IN_TURN + 1
 
@@ -110,7 +110,7 @@ def album_of(track: int) -> int:
 
 
 def _people() -> list[int]:
-    """The manager's account, then the others'."""
+    """Create the account of the manager, then the others."""
     manager = users.create(MANAGER, api_access=True, now=NOW)
     tokens.create(manager, "benchmark", now=NOW)
     return [manager.id, *(users.create(f"p{n}@label.test", now=NOW).id for n in range(PEOPLE))]
@@ -135,7 +135,7 @@ def _catalog(size: Size, people: list[int]) -> Iterator[tuple[Any, tuple[str, ..
 
 
 def _given(size: Size, people: list[int]) -> Iterator[tuple[Any, ...]]:
-    """Likes or reposts: of the hundred hottest tracks by half of all, at random times."""
+    """Create likes or reposts of the hundred most played tracks by half of all accounts, at random times."""
     chance = random.Random("given").random  # noqa: S311 - no secrets
     for track in range(1, min(100, size.tracks) + 1):
         for person in people[track % 2 :: 2]:
@@ -152,7 +152,7 @@ class _Stream:
         self._weights = list(accumulate(1 / rank for rank in self._tracks))
 
     def write_day(self, day: int) -> None:
-        """Write the plays of a day and what they are counted in."""
+        """Write the plays of a day and their rollups."""
         drawn = self._draw(day)
         heard: dict[tuple[int, int], list[int]] = defaultdict(list)
         for _, track, listener in drawn:
@@ -183,7 +183,7 @@ class _Stream:
         return sorted({(int(some() * SLOTS_PER_DAY), track, 1 + int(some() * people)) for track in tracks})
 
     def write_totals(self) -> None:
-        """Write how often each track was played."""
+        """Write the number of plays of each track."""
         bulk.insert(TrackPlays, ("track", "plays"), sorted(self.totals.items()))
 
 

@@ -1,9 +1,9 @@
-"""How fast plays come in over HTTP: wall time of `POST /plays` with 1,000 plays, one request after the other.
+"""Speed of recording plays over HTTP: wall time of `POST /plays` with 1,000 plays, one request after the other.
 
     python benchmarks/post_plays.py
 
-A server of its own is started on a temporary database with 20,000 tracks; the plays are those of 40,000 listeners in
-the last day, each with its listener's name and its time as text, as a client would send them.
+Starts a server on a temporary database with 20,000 tracks; the plays are those of 40,000 listeners in the last day,
+each with its listener's name and its time as text, as a client would send them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How fast accounts are found by their names: milliseconds of a whole search in the store, medians.
+"""Speed of the account search: milliseconds of a whole search in the store, medians.
 
 `python benchmarks/search.py [--accounts 1000000] [--store sqlite|postgres]`
 """
@@ -29,7 +29,7 @@ FIRST = (
     "марина иван наталья ελένη γιώργος ananya arjun priya rahul 美咲 太郎 花子 민준 서연 فاطمة محمد אבי"
 )
 SYLLABLES = "ka ro mi ter son ber man li va no sch ne el ri do pe tra gor wi len ham ston ford lo re ja cob ski ova"
-# What each text stands for, and the texts; the last are made to be hard.
+# Kinds of text, and the texts; the last kinds are the hardest.
 TEXTS = {
     "1 character, common": ["a", "m", "s", "t"],
     "1 character, rare": ["太", "ø", "é", "9"],
@@ -75,7 +75,7 @@ def fill(store: Store, count: int) -> None:
 
 
 def measure(store: Store) -> None:
-    """Print a line a kind of text: the median and the slowest of its texts' medians."""
+    """Print a line per kind of text: the median and the slowest of its texts' medians."""
     for kind, texts in TEXTS.items():
         medians = []
         for text in texts:
@@ -90,7 +90,7 @@ def measure(store: Store) -> None:
 
 @contextmanager
 def new_store(kind: str) -> Iterator[str]:
-    """The address of an empty database, which goes when the benchmark ends."""
+    """Yield the URL of an empty database, which is deleted at the end."""
     if kind == "postgres":
         server = postgres.Server()
         try:

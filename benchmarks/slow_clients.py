@@ -1,10 +1,10 @@
-"""What slow clients cost: an honest client's answers without and with a thousand of them, memory, how they end.
+"""Effect of slow clients: an honest client's answers without and with a thousand of them, memory, disconnections.
 
     python benchmarks/slow_clients.py [--clients 1000] [--seconds 40] [--patience 1.0] [--transport both]
 
-The real program, one worker, the small world; first with plain HTTP, then with TLS. `--patience` makes all deadlines
-shorter, to a second at least. Exit 1 where a promise is broken: honest p99 is at most 250 ms, at most 128 MiB more are
-held, each slow client is cut within its deadline.
+Runs the real program with one worker and the fixtures, first with plain HTTP, then with TLS. `--patience` makes all
+timeouts shorter, to a second at least. Exit 1 if a guarantee is broken: the honest p99 is at most 250 ms, memory grows
+by at most 128 MiB, each slow client is disconnected within its timeout.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from network_server import (
 )
 
 DEADLINES = {"handshake": 5.0, "head": 10.0, "body": 15.0, "write": 30.0, "keepalive": 15.0}
-# What may come on top of a deadline: the two seconds in which the rest of a request is still read, and being noticed.
+# Allowed beyond a timeout: the two seconds in which the rest of a request is still read, and the time to notice.
 GRACE_SECONDS = {"handshake": 1.5, "head": 3.5, "body": 3.5, "reader": 3.5}
 
 
 def main() -> None:
-    """Measure both; exit 1 where a promise is broken."""
+    """Measure both; exit 1 if a guarantee is broken."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--clients", type=int, default=1000)
     options.add_argument("--seconds", type=float, default=40.0)
@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def measure(server: Server, given: argparse.Namespace, times: dict[str, float], *, tls: bool) -> list[str]:
-    """Honest answers without and with the slow ones; the promises that are broken."""
+    """Measure honest answers without and with slow clients; return the broken guarantees."""
     alone = told(server.ask("honest_client.py", min(10.0, given.seconds / 2)))
     before = server.memory
     crowd = server.ask("slow_crowd.py", given.clients, given.seconds + 1, given.kinds)

@@ -1,11 +1,11 @@
-"""Slow clients, a fourth of each kind, that come again when they are cut off; prints how long they lived as JSON.
+"""Slow clients, a quarter of each kind, that reconnect when disconnected; prints their lifetimes as JSON.
 
     slow_crowd.py PORT TRUSTED CLIENTS SECONDS KINDS
 
-head        a request whose head comes a byte at a time
-body        a POST whose body does; every other one sends 64 KiB of it at once
-reader      asks for something long (a page's script, an export, a list) and reads nothing of it
-handshake   half a greeting of TLS; where there is no TLS: says nothing at all
+head        a request whose head is sent a byte at a time
+body        a POST whose body is sent a byte at a time; every other one sends 64 KiB of it at once
+reader      requests something long (a page's script, an export, a list) and reads nothing of it
+handshake   half a TLS ClientHello; without TLS: nothing
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ EXPORT = '{"type":"plays","period":"1-year"}'
 LARGE = 64 * 1024
 GREETING = b"\x16\x03\x01\x02\x00\x01\x00"
 DRIP_SECONDS = 1.0
-BUSY, BUSY_SECONDS = "503", 5.0  # who is told to come back later is slow at that, too
-SPREAD_SECONDS = 10.0  # over which they come, for they are slow and no flood
+BUSY, BUSY_SECONDS = "503", 5.0  # a client that gets 503 reconnects slowly, too
+SPREAD_SECONDS = 10.0  # over which they connect, because they are slow and no flood
 
 
 class Crowd:
-    """The clients, and what became of them."""
+    """The clients, and their lifetimes and answers."""
 
     def __init__(self, kinds: list[str], port: int, token: str, tls: ssl.SSLContext | None) -> None:
         self._kinds = kinds
@@ -41,7 +41,7 @@ class Crowd:
         self.connected = 0
 
     async def live(self, number: int, wait: float) -> None:
-        """One client, for ever."""
+        """Run one client for ever."""
         await asyncio.sleep(wait)
         kind = self._kinds[number % len(self._kinds)]
         while True:
@@ -55,7 +55,7 @@ class Crowd:
             await asyncio.sleep(BUSY_SECONDS if answer == BUSY else 0.1)
 
     async def _once(self, kind: str, number: int) -> str:
-        """Connect and be slow until the end; the status that was told, empty without one."""
+        """Connect and be slow until the end; return the status of the answer, empty without one."""
         line = socket.socket()
         line.setblocking(False)  # noqa: FBT003 - the library's signature
         if kind == "reader":
@@ -96,9 +96,9 @@ class Crowd:
             await asyncio.sleep(DRIP_SECONDS)
 
     async def _unread(self, line: socket.socket, writer: asyncio.StreamWriter) -> str:
-        """Read nothing until the server has given up, which a system tells those who do not read as an error."""
+        """Read nothing until the server disconnects, which the system reports as an error."""
         writer.transport.pause_reading()  # type: ignore[attr-defined]
-        while not line.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) and not ended(line):  # noqa: ASYNC110
+        while not line.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) and not ended(line):  # noqa: ASYNC110 - the system reports no event
             await asyncio.sleep(0.25)
         return ""
 
@@ -110,7 +110,7 @@ def ended(line: socket.socket) -> bool:
 
 
 async def main() -> None:
-    """Be slow as long as it was said; tell on a line of its own when all have come."""
+    """Be slow for the given time; print a line when all clients are connected."""
     token = sys.stdin.readline().strip()
     port, trusted, clients, seconds, kinds = sys.argv[1:]
     crowd = Crowd(

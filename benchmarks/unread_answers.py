@@ -1,11 +1,11 @@
-"""What six readers that never read cost: the server's memory, and the answers to an honest client beside them.
+"""Effect of six clients that never read: the server's memory, and the answers to an honest client beside them.
 
     python benchmarks/unread_answers.py [--seconds 20] [--readers 6] [--worlds collections,albums] [--scale 1]
 
-The real program, one worker, plain HTTP. Each reader has a token of its own, asks for the largest page that it is
-given, reads the status and nothing more, and comes again when it is cut off. `collections`: 100 collections of 500
-tracks with descriptions of 10 KB each. `albums`: an artist with 100 albums of 1,000 tracks, each album nearly as large
-as one may be. Exit 1 where a promise is broken: at most 128 MiB more are held, honest p99 is at most 250 ms.
+Runs the real program with one worker and plain HTTP. Each client has a token of its own, requests the largest page that
+it can get, reads the status and nothing more, and reconnects when it is disconnected. `collections`: 100 collections of
+500 tracks with descriptions of 10 KB each. `albums`: an artist with 100 albums of 1,000 tracks, each album nearly as
+large as allowed. Exit 1 if a guarantee is broken: memory grows by at most 128 MiB, the honest p99 is at most 250 ms.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 
     from musicsvc.store.engine.store import Store
 
-DESCRIPTION = "x" * 10_000  # of each track in a collection
-ALBUM = 760_000  # bytes of an album as JSON, of 786,432 that it may have
+DESCRIPTION = "x" * 10_000  # description of each track in a collection
+ALBUM = 760_000  # bytes of an album as JSON; 786,432 are allowed
 TRACK = 165  # bytes of a track as JSON without its description
 NEWEST = 20  # small albums that are newer than the large ones: the honest client lists them
 
 
 def main() -> None:
-    """Measure each world; exit 1 where a promise is broken."""
+    """Measure each data set; exit 1 if a guarantee is broken."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--seconds", type=float, default=20.0)
     options.add_argument("--readers", type=int, default=6)
@@ -60,7 +60,7 @@ def main() -> None:
 
 
 def measure(server: Server, given: argparse.Namespace) -> list[str]:
-    """Honest answers without and with the readers; the promises that are broken."""
+    """Measure honest answers without and with the readers; return the broken guarantees."""
     alone = told(server.ask("honest_client.py", min(10.0, given.seconds / 2)))
     before = server.memory
     with Watch(server) as watch:
@@ -85,7 +85,7 @@ def measure(server: Server, given: argparse.Namespace) -> list[str]:
 
 
 def fill_collections(count: int, readers: int, store: Store) -> list[tuple[str, str]]:
-    """Collections of the largest size, all of one account; pairs of a token and the path of a list."""
+    """Create collections of the largest size, all of one account; return pairs of a token and the path of a list."""
 
     def write() -> list[tuple[str, str]]:
         owner = users.create("collector@label.test", api_access=True, now=Clock().now())
@@ -109,7 +109,7 @@ def fill_collections(count: int, readers: int, store: Store) -> list[tuple[str, 
 
 
 def fill_albums(count: int, readers: int, store: Store) -> list[tuple[str, str]]:
-    """Albums of the largest size, all by one artist; pairs of a token and the path of a list."""
+    """Create albums of the largest size, all by one artist; return pairs of a token and the path of a list."""
 
     def write() -> list[tuple[str, str]]:
         owner = users.create("prolific@label.test", api_access=True, now=Clock().now())

@@ -1,8 +1,8 @@
-"""Clients that ask for the largest pages and read nothing of them; prints as JSON how many were begun, by size.
+"""Clients that request the largest pages and read nothing; prints the number of started answers by size, as JSON.
 
     unread_crowd.py PORT TRUSTED SECONDS READERS
 
-READERS: pairs of a token and the path of a list, as JSON. Each asks for 100 rows; where that is refused, for fewer.
+READERS: pairs of a token and the path of a list, as JSON. Each requests 100 rows; if that is refused, fewer.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from contextlib import suppress
 SIZES = (100, 21)
 SOUND = b"200"
 PATIENCE = 30.0  # seconds
-PAUSE = 0.5  # before a reader comes again
+PAUSE = 0.5  # before a reader reconnects
 LENGTH = re.compile(rb"Content-Length: (\d+)")
 
 
 async def read_nothing(port: int, token: str, path: str, begun: Counter[str]) -> None:
-    """Ask for pages again and again, as long as this is let."""
+    """Request pages over and over until cancelled."""
     while True:
         for size in SIZES:
             if await _ask(port, token, f"{path}?perPage={size}", begun):
@@ -32,7 +32,7 @@ async def read_nothing(port: int, token: str, path: str, begun: Counter[str]) ->
 
 
 async def _ask(port: int, token: str, target: str, begun: Counter[str]) -> bool:
-    """Whether the page was begun; then this returns once the server has given up."""
+    """Return whether the answer began, once the server has disconnected."""
     loop = asyncio.get_running_loop()
     with socket.socket() as line:
         line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -46,7 +46,7 @@ async def _ask(port: int, token: str, target: str, begun: Counter[str]) -> bool:
                 return False
             size = LENGTH.search(answer)
             begun[f"{int(size[1]) / (1 << 20) if size else 0:.1f} MiB"] += 1
-            while not line.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):  # noqa: ASYNC110
+            while not line.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):  # noqa: ASYNC110 - the system reports no event
                 await asyncio.sleep(0.25)
         except OSError:
             return False
@@ -54,7 +54,7 @@ async def _ask(port: int, token: str, target: str, begun: Counter[str]) -> bool:
 
 
 async def main() -> None:
-    """Come one after the other, and stay as long as it was said."""
+    """Connect one after the other, and stay for the given time."""
     sys.stdin.readline()  # the token of the honest client
     port, _, seconds, readers = sys.argv[1:]
     begun: Counter[str] = Counter()
@@ -62,7 +62,7 @@ async def main() -> None:
     await asyncio.sleep(float(seconds))
     with suppress(TimeoutError):
         async with asyncio.timeout(PATIENCE):  # a busy machine is slow to build the first page
-            while not begun:  # noqa: ASYNC110
+            while not begun:  # noqa: ASYNC110 - the system reports no event
                 await asyncio.sleep(0.1)
     for task in alive:
         task.cancel()

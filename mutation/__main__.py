@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from mutation.breaks import Break
 
 HERE = Path(__file__).parent
-THIN = HERE / "recording.json"  # in git: the cheapest tests of each function, for where nothing was recorded
+THIN = HERE / "recording.json"  # in git: the cheapest tests of each function, used without a local recording
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; the exit code is 1 where fewer breaks are caught than asked for."""
+    """Run a command; return 1 if fewer breaks are caught than required."""
     options = _parser().parse_args(arguments)
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, signal.default_int_handler)  # copies and processes go in any case
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # removes copies and processes in any case
     try:
         return int(options.command(Project(options.root.resolve(), options.package, options.store), options))
     except (recording.FailedError, BrokenBeforeError) as error:
@@ -89,7 +89,7 @@ def _chosen(project: Project, sources: Sequence[Source], options: argparse.Names
     if options.semantic:
         found, unfit = listed.semantic(sources)
         for name in unfit:
-            print(f"fits no place of the code any more, or several: {name}")
+            print(f"matches no place of the code, or several: {name}")
         return found
     folders = options.module or [options.package]
     every = [

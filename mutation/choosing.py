@@ -26,7 +26,7 @@ START = 0.05  # seconds that every test costs
 
 @dataclass(frozen=True)
 class Choice:
-    """Tests in the order in which to run them: the first ones, then the rest; and the seconds that were left out."""
+    """Tests in running order: the first ones, then the rest; and the seconds of the tests left out."""
 
     first: list[str]
     rest: list[str]
@@ -60,7 +60,7 @@ class Chooser:
         return Choice(first, _by_file(rest), left_out)
 
     def _cost(self, test: str, broken: Break) -> float:
-        """A test that is quick and executes little beside is likely to be about the broken code."""
+        """Return a low cost for fast tests that execute little else: they are likely to be about the broken code."""
         module = PurePath(broken.module).with_suffix("")
         file = test.partition("::")[0]
         name = PurePath(file).stem.removeprefix("test_")
@@ -82,7 +82,7 @@ class Chooser:
         return _by_file(first)
 
     def _concerned(self, broken: Break) -> set[str]:
-        """The tests that execute the place; else the function; else those of the code that depends on it."""
+        """Return the tests that execute the place, else the function, else the code that depends on it."""
         traced = self._recording.functions.get(broken.module, {})
         if broken.suite is not None and (found := self._recording.tests(broken.module, broken.function, broken.suite)):
             return found

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Change(NamedTuple):
-    """A text in place of another; `kind` names what was done."""
+    """A replacement of a span of text; `kind` names the operation."""
 
     kind: str
     span: Span

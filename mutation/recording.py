@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from mutation.project import Project
 
-# Of each function, a thin recording keeps so many tests of so many files.
+# Maximum number of tests, and of files, that a thin recording keeps per function.
 THIN_TESTS, THIN_FILES = 2, 4
 
 
@@ -45,7 +45,7 @@ class Recording:
 
     @classmethod
     def load(cls, path: Path) -> Recording:
-        """Read a recording; it is empty where there is no file."""
+        """Read a recording; return an empty one if there is no file."""
         if not path.exists():
             return cls()
         held = json.loads(path.read_text("utf-8"))
@@ -80,7 +80,7 @@ class Recording:
         return traced.tests[number] if traced else set()
 
     def weights(self) -> Counter[str]:
-        """How many suites each test executes."""
+        """Return the number of suites that each test executes."""
         branches = (tests for traced in self.functions.values() for each in traced.values() for tests in each.tests)
         return Counter(test for tests in branches for test in tests)
 
@@ -110,7 +110,7 @@ class Recording:
         return Recording({test: seconds for test, seconds in self.seconds.items() if test in kept}, functions)
 
     def adapted(self, project: Project) -> Recording:
-        """The recording for the code as it is now: a function that has changed keeps its tests on every suite."""
+        """Return the recording adapted to the current code: a changed function keeps its tests on every suite."""
         gone = {
             file for file in {test.partition("::")[0] for test in self.seconds} if not (project.root / file).exists()
         }
@@ -144,11 +144,11 @@ def _adapted(traced: Traced | None, digest: str, size: int) -> Traced:
 
 
 class FailedError(Exception):
-    """The recording run came to nothing; the message is its output."""
+    """The recording run failed; the message is its output."""
 
 
 def record(project: Project, tests: Sequence[str], workers: int, known: Recording) -> tuple[Recording, list[str]]:
-    """Run tests on the unbroken code; what is known and what they execute, and the tests that did not pass."""
+    """Run tests on the unbroken code; return the extended recording, and the tests that did not pass."""
     with Copy(project) as copy, tempfile.TemporaryDirectory() as folder:
         places = instrument.package(project, copy)
         recording = known.without(tests or ["."]).adapted(project)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from mutation.source import Place, Source
 
-SETTERS = {"__init__", "__new__", "__post_init__"}  # an attribute that is never set fails whatever reads it
+SETTERS = {"__init__", "__new__", "__post_init__"}  # without the attribute every reader fails
 RETURNED = (
     (r"bool", "not ({})"),
     (r"int|float", "({}) + 1"),
@@ -73,7 +73,7 @@ def _acts(node: ast.stmt, function: str) -> bool:
 
 
 def returned(source: Source, place: Place) -> Iterator[Change]:
-    """Return something else of the type that the function declares."""
+    """Return another value of the declared type."""
     node = place.node
     if isinstance(node, ast.Return) and node.value is not None and place.returns:
         for pattern, template in RETURNED:
