@@ -319,7 +319,7 @@ def test_what_was_left_half_done_is_told(file: Path) -> None:
         ("musicsvc.db/a.db", "problem", "musicsvc.db is no folder.", "point activity.file elsewhere"),
         ("closed.db", "problem", "closed.db cannot be written by this user.", "Let the user of the server"),
         ("closed/a.db", "problem", "closed cannot be written by this user.", "Let the user of the server"),
-        ("full.db", "problem", "unable to open", "Its disk must have room"),
+        ("full.db", "problem", "unable to open", "Its disk must have free space"),
     ],
 )
 def test_an_activity_log_that_takes_nothing_is_a_problem(

@@ -133,7 +133,7 @@ class Draft:
     def place(self) -> None:
         """Give the file its name; it is on the disk afterwards. Raises Failure where the name is taken."""
         try:
-            sqlite_files.place(self.path, self.target)
+            sqlite_files.rename_durably(self.path, self.target)
         except FileExistsError:
             raise _taken(self.target) from None
 

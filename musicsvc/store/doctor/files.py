@@ -101,9 +101,11 @@ def of_ballast(database: Path) -> list[Finding]:
         return [ok("ballast", "Room is kept for revocations on a full disk.")]
     sizes = f"{size / MEGABYTE:,.1f} of {reserved_space.SIZE / MEGABYTE:,.1f} MB"
     finding = f"{file} has {sizes}, to be given up for revocations."
-    wanting = reserved_space.Ballast(database).wanting()
+    wanting = reserved_space.ReservedSpace(database).missing()
     if wanting:
-        way_out = f"Revocations may fail on a full disk. Give it {reserved_space.told(wanting)} MB more room."
+        way_out = (
+            f"Revocations may fail on a full disk. Free another {reserved_space.megabytes(wanting)} MB on this disk."
+        )
         return [warning("ballast", finding, way_out)]
     return [warning("ballast", finding, "A server makes it whole.")]
 

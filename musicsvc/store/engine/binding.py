@@ -1,4 +1,4 @@
-"""The database that the models are bound to: that of the unit of work which runs on this thread."""
+"""The database that the models use: the one whose unit of work runs on this thread."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ _current: ContextVar[Database | None] = ContextVar("musicsvc_database", default=
 
 
 class CurrentDatabase(DatabaseProxy):
-    """What the models are bound to: the database of the store thread that runs the unit."""
+    """A proxy that the models are bound to, for the database of the thread's unit."""
 
     @property
     def obj(self) -> Database | None:
-        """The database of this thread, None outside a unit."""
+        """The database of this thread, None outside of units."""
         return _current.get()
 
     @obj.setter
     def obj(self, value: Database | None) -> None:
-        """Peewee's own initialisation sets None; a thread is bound by `bind` alone."""
+        """Ignore the None that Peewee sets at initialisation; threads use `bind`."""
 
 
 def bind(database: Database) -> None:
-    """Bind the models to this database for the present thread."""
+    """Bind the models to this database on the current thread."""
     _current.set(database)
 
 
@@ -45,26 +45,26 @@ def bound(database: Database) -> Iterator[None]:
 
 
 def perform(database: Database, unit: Callable[[], T]) -> T:
-    """Run the unit in the transaction that is open; Peewee's own `atomic` becomes a savepoint in it."""
+    """Run the unit in the open transaction, in which Peewee's `atomic` becomes a savepoint."""
     database.push_transaction(unit)
     try:
         result = unit()
     finally:
         database.pop_transaction()
     if isinstance(result, BaseQuery):
-        raise TypeError("a unit returns what it read, not a query that would be run outside of it")
+        raise TypeError("a unit must return rows, not a query that would run outside of it")
     return result
 
 
 def current() -> Database:
-    """The database of the unit that runs."""
+    """Return the database of the running unit."""
     database = _current.get()
     if database is None:
-        raise RuntimeError("store functions run inside a unit of Store.read or Store.write")
+        raise RuntimeError("store functions must run in a unit of Store.read or Store.write")
     return database
 
 
 def savepoint() -> AbstractContextManager[Any]:
-    """A savepoint within the unit, for a statement that may meet a constraint."""
+    """Return a savepoint, for a statement that may violate a constraint."""
     point: AbstractContextManager[Any] = current().savepoint()
     return point

@@ -1,4 +1,4 @@
-"""Pages: every order ends in the id, so that no row is shown twice or left out."""
+"""Pages of lists. Every order ends in the id, so no row appears twice or is skipped."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ Row = TypeVar("Row")
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Which page is asked for: `number` from 1, `size` rows."""
+    """A page of `size` rows; `number` begins with 1."""
 
     number: int = 1
     size: int = 20
 
     @property
     def offset(self) -> int:
-        """How many rows come before it."""
+        """The number of rows before the page."""
         return (self.number - 1) * self.size
 
 
 @dataclass(frozen=True, slots=True)
 class Listing(Generic[Row]):
-    """The rows of one page, and how many there are on all pages together."""
+    """The rows of one page, and the total number of rows."""
 
     rows: list[Row]
     total: int
@@ -38,10 +38,10 @@ class Listing(Generic[Row]):
 def paginate(
     keys: Any, rows: Any, order: Sequence[Any], page: Page, make: Callable[..., Row], total: int | None = None
 ) -> Listing[Row]:
-    """Return one page: the keys of its rows first, so that skipped rows cost no column, join or count.
+    """Return one page. Only the keys of skipped rows are read, without their columns and joins.
 
-    `keys` selects the key of each row of the list, `rows` the columns of a row; `order` sorts both. `make` makes a row
-    of each tuple; `total` is counted where it is not given.
+    `keys` selects the keys of all rows of the list, `rows` the columns of a row; `order` sorts both. `make` builds a
+    row from a tuple. `total` is counted unless it is given.
     """
     count = keys.select(fn.COUNT(SQL("*"))).scalar() if total is None else total
     if page.offset >= count:

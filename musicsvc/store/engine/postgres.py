@@ -1,4 +1,4 @@
-"""PostgreSQL through psycopg: a pool of threads, a connection each, checked before and renewed after a fault."""
+"""PostgreSQL through psycopg: pools of threads with one connection each, which is renewed after a fault."""
 
 from __future__ import annotations
 
@@ -26,57 +26,57 @@ READERS = 4
 WRITERS = 4
 ATTEMPTS = 4
 PAUSE_SECONDS = 0.01
-OPTIONS = "-c lock_timeout=5000 -c idle_in_transaction_session_timeout=60000 -c timezone=UTC"
-ERRORS = (peewee.PeeweeException, psycopg.Error)  # Peewee leaves a few errors of the driver as they are
-AGAIN = (
+SESSION_OPTIONS = "-c lock_timeout=5000 -c idle_in_transaction_session_timeout=60000 -c timezone=UTC"
+ERRORS = (peewee.PeeweeException, psycopg.Error)  # Peewee does not wrap all errors of the driver
+RETRYABLE = (
     pg.SerializationFailure,
     pg.DeadlockDetected,
     pg.AdminShutdown,
     pg.CrashShutdown,
-    pg.ReadOnlySqlTransaction,  # a former primary: the next connection finds the new one
+    pg.ReadOnlySqlTransaction,  # a former primary: a new connection finds the current one
 )
 READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"
 
 
 class PostgresDatabase(peewee.PostgresqlDatabase):
-    """Peewee over psycopg 3; knows the connections of all its threads, so that they can be closed together."""
+    """A Peewee database over psycopg 3, with one connection for each thread, which can all be closed together."""
 
     def __init__(self, url: str) -> None:
-        """Take the address, whose own options stand above ours; raises Failure where it cannot be read."""
+        """Take the address, whose options override the defaults. Raises Failure if it is malformed."""
         url = url.replace("postgres://", "postgresql://", 1)
         try:
             given = conninfo.conninfo_to_dict(url)
         except psycopg.ProgrammingError:
             raise Failure("The database address cannot be read (setting database_url).") from None
-        options = f"{OPTIONS} {given.get('options', '')}"
+        options = f"{SESSION_OPTIONS} {given.get('options', '')}"
         super().__init__(url, prefer_psycopg3=True, options=options, connect_timeout=given.get("connect_timeout", 5))
-        # Peewee opens one connection at a time; threads that wait for a server which is gone shall not wait in a row.
+        # Peewee opens connections one at a time. Threads must not queue for a server that does not answer.
         self._lock = nullcontext()
-        self._opened: list[psycopg.Connection[object]] = []
-        self._opening = threading.Lock()
+        self._connections: list[psycopg.Connection[object]] = []
+        self._connections_lock = threading.Lock()
 
     def _connect(self) -> psycopg.Connection[object]:
-        connection: psycopg.Connection[object] = super()._connect()  # type: ignore[misc]  # the stubs leave it out
-        with self._opening:
-            self._opened = [other for other in self._opened if not other.closed] + [connection]
+        connection: psycopg.Connection[object] = super()._connect()  # type: ignore[misc]  # missing in the stubs
+        with self._connections_lock:
+            self._connections = [other for other in self._connections if not other.closed] + [connection]
         return connection
 
     def close_all(self) -> None:
-        """Close the connections of every thread; none may be in use."""
-        with self._opening:
-            while self._opened:
-                self._opened.pop().close()
+        """Close the connections of all threads; none may be in use."""
+        with self._connections_lock:
+            while self._connections:
+                self._connections.pop().close()
 
 
 class PostgresStore(Store):
-    """One PostgreSQL database."""
+    """A PostgreSQL database."""
 
     def __init__(self, url: str) -> None:
-        """Take the address; a unit is Unavailable while no server answers there."""
+        """Take the address; units raise Unavailable while no server answers there."""
         self.url = url
         self.workload = Workload()
-        self._counting = threading.Lock()
+        self._workload_lock = threading.Lock()
         self._database = PostgresDatabase(url)
         self._readers = ThreadPoolExecutor(READERS, "store-read", initializer=bind, initargs=(self._database,))
         self._writers = ThreadPoolExecutor(WRITERS, "store-write", initializer=bind, initargs=(self._database,))
@@ -86,18 +86,18 @@ class PostgresStore(Store):
         return enqueue(self._readers, self._run, unit, READ)
 
     def write(self, unit: Callable[[], T]) -> Future[T]:
-        """Run the unit on a writer thread; rows whose order matters are locked by the store function."""
+        """Run the unit on a writer thread; store functions lock the rows whose order matters."""
         return enqueue(self._writers, self._run, unit, WRITE)
 
     def _run(self, unit: Callable[[], T], begin: str) -> T:
-        """Run the unit; once more where the server asks for it or the connection died before the commit was sent."""
+        """Run the unit; retry it if the server asks for that or the connection died before the commit was sent."""
         for attempt in range(1, ATTEMPTS + 1):
             self._connect()
             try:
                 result = self._attempt(unit, begin)
             except ERRORS as error:
                 self._reset(renew=isinstance(driver_error(error), pg.ReadOnlySqlTransaction))
-                if attempt == ATTEMPTS or not _passes(error, begin):
+                if attempt == ATTEMPTS or not _is_retryable(error, begin):
                     _fail(error, begin)
                 time.sleep(attempt * PAUSE_SECONDS)
             except BaseException:
@@ -107,7 +107,7 @@ class PostgresStore(Store):
                 began = time.monotonic()
                 self._commit()
                 if begin == WRITE:
-                    with self._counting:
+                    with self._workload_lock:
                         self.workload.add(1, time.monotonic() - began)
                 return result
         raise AssertionError  # pragma: no cover - the last attempt returns or raises
@@ -122,20 +122,20 @@ class PostgresStore(Store):
         self._database.execute_sql(begin)
         result = perform(self._database, unit)
         if self._database.connection().info.transaction_status == psycopg.pq.TransactionStatus.INERROR:
-            # COMMIT would roll back and say nothing.
-            raise RuntimeError("a unit went on after a statement that failed; such a statement needs a savepoint")
+            # COMMIT would roll back silently.
+            raise RuntimeError("a unit continued after a failed statement, which needs a savepoint")
         return result
 
     def _commit(self) -> None:
         try:
             self._database.execute_sql("COMMIT")
         except ERRORS as error:
-            # Whether it was committed is not known, so it is not tried again.
+            # The unit may have been committed, so it is not retried.
             self._reset()
             _fail(error, WRITE)
 
     def _reset(self, *, renew: bool = False) -> None:
-        """Roll back; a connection that cannot, or is to be renewed, is closed, and the next unit opens another."""
+        """Roll back; if that fails or `renew` is set, close the connection, and the next unit opens another."""
         with suppress(*ERRORS):
             self._database.execute_sql("ROLLBACK")
             if not renew:
@@ -144,21 +144,21 @@ class PostgresStore(Store):
             self._database.close()
 
     def changes(self) -> None:
-        """PostgreSQL has no cheap change counter; nothing is cached over it."""
+        """Return None: PostgreSQL has no cheap change counter."""
 
     def waiting(self) -> tuple[int, int]:
-        """How many units wait to read, and how many to write."""
+        """Return how many units wait to read and to write."""
         return queued(self._readers), queued(self._writers)
 
     def close(self) -> None:
-        """Finish the units under way and close the connections."""
+        """Finish the running units and close the connections."""
         self._readers.shutdown(wait=True)
         self._writers.shutdown(wait=True)
         self._database.close_all()
 
 
 def driver_error(error: BaseException) -> psycopg.Error | None:
-    """The error of psycopg behind one of Peewee's, None where there is none."""
+    """Return psycopg's error, or the one that Peewee wrapped; None for another error."""
     if isinstance(error, psycopg.Error):
         return error
     inner = getattr(error, "orig", None)
@@ -166,7 +166,7 @@ def driver_error(error: BaseException) -> psycopg.Error | None:
 
 
 def translate(error: BaseException) -> BaseException:
-    """Unavailable for what a lock, the disk or the connection did, Peewee's error for a constraint."""
+    """Translate an error: Unavailable for a lock, the disk or the connection, IntegrityError for a constraint."""
     inner = driver_error(error)
     if isinstance(inner, (psycopg.OperationalError, psycopg.InterfaceError, pg.ReadOnlySqlTransaction)):
         return Unavailable(here=f"The database is busy or cannot be used: {_reason(inner)}.")
@@ -176,21 +176,21 @@ def translate(error: BaseException) -> BaseException:
 
 
 def _reason(error: BaseException) -> str:
-    """The error of the server or the driver, as far as it says what failed, in one line."""
+    """Return the error's message in one line, without its details."""
     return " ".join(str(error).partition("DETAIL:")[0].split()).rstrip(".")
 
 
-def _passes(error: Exception, begin: str) -> bool:
-    """Whether the unit may succeed when it is run again; it cannot have been committed."""
+def _is_retryable(error: Exception, begin: str) -> bool:
+    """Whether a retry of the unit, which was not committed, may succeed."""
     inner = driver_error(error)
     if _wrote_while_reading(inner, begin):
         return False
     dead = isinstance(inner, psycopg.OperationalError) and inner.sqlstate is None
-    return dead or isinstance(inner, AGAIN)
+    return dead or isinstance(inner, RETRYABLE)
 
 
 def _wrote_while_reading(inner: psycopg.Error | None, begin: str) -> bool:
-    """Whether a reading unit tried to write, which is a mistake of ours and not of the server."""
+    """Whether a reading unit tried to write: a programming error, not a fault of the server."""
     return begin == READ and isinstance(inner, pg.ReadOnlySqlTransaction)
 
 

@@ -160,10 +160,10 @@ async def test_files_that_may_not_grow_are_a_full_disk_too_and_end_with_the_limi
 def test_a_disk_too_small_for_the_ballast_is_told_with_what_it_lacks(place: Place) -> None:
     (place.disk.folder / reserved_space.NAME).unlink()
     (place.disk.folder / "large").write_bytes(bytes(18 * 1024 * 1024))
-    says = rf"There is no room for {place.disk.folder}/ballast, and revocations may fail on a full disk\. Give the disk"
+    says = rf"There is no room for {place.disk.folder}/ballast, and revocations may fail on a full disk\. Free another"
     line = [sys.executable, "-m", "musicsvc", "init"]
     done = subprocess.run(line, capture_output=True, encoding="utf-8", timeout=60, check=False)
-    assert (done.returncode, len(re.findall(rf"(?m)^{says} [0-9.]+ MB more room\.$", done.stderr))) == (0, 1), done
+    assert (done.returncode, len(re.findall(rf"(?m)^{says} [0-9.]+ MB on this disk\.$", done.stderr))) == (0, 1), done
     with place.serve() as program:
         assert program.root
         until(lambda: re.search(says, program.err))
@@ -171,7 +171,7 @@ def test_a_disk_too_small_for_the_ballast_is_told_with_what_it_lacks(place: Plac
         time.sleep(2.5)
         assert len(re.findall(f"keeping room for revocations: {says}", program.err)) == 1
         wanting = re.fullmatch(
-            r"Revocations may fail on a full disk\. Give it ([0-9.]+) MB more room\.", finding.way_out
+            r"Revocations may fail on a full disk\. Free another ([0-9.]+) MB on this disk\.", finding.way_out
         )
         assert wanting is not None
         assert 1 < float(wanting[1]) < 10
@@ -185,7 +185,7 @@ def test_a_read_only_disk_is_told_in_one_line(place: Place) -> None:
     line = [sys.executable, "-m", "musicsvc", "serve", "--port", "0"]
     done = subprocess.run(line, capture_output=True, encoding="utf-8", timeout=60, check=False)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), done
-    assert done.stderr.endswith("Its disk must have room, and let files be made beside it.\n")
+    assert done.stderr.endswith("Its disk must have free space, and its folder must be writable.\n")
 
 
 async def test_who_is_revoked_for_abuse_on_a_full_disk_is_revoked_for_good(place: Place) -> None:

@@ -14,7 +14,7 @@ from musicsvc.errors import Unavailable
 from musicsvc.store import opening
 from musicsvc.store.accounts import tokens, users
 from musicsvc.store.engine.sqlite import reserved_space
-from musicsvc.store.engine.sqlite.reserved_space import Ballast
+from musicsvc.store.engine.sqlite.reserved_space import ReservedSpace
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Tag
 from tests.faults import small_disk, system
@@ -55,7 +55,7 @@ def _room(file: Path) -> int:
     return file.with_name(reserved_space.NAME).stat().st_size
 
 
-def test_the_ballast_takes_real_room_and_belongs_to_its_owner_alone(store: Store, file: Path) -> None:
+def test_reserved_space_uses_real_blocks_and_is_readable_by_its_owner_only(store: Store, file: Path) -> None:
     for _ in range(2):
         store.reserve_space()
         status = file.with_name("ballast").stat()
@@ -63,36 +63,36 @@ def test_the_ballast_takes_real_room_and_belongs_to_its_owner_alone(store: Store
         assert status.st_blocks * 512 >= status.st_size
 
 
-def test_the_ballast_is_given_up_slice_by_slice_and_taken_back(tmp_path: Path) -> None:
+def test_reserved_space_is_released_in_slices_and_refilled(tmp_path: Path) -> None:
     file = tmp_path / "musicsvc.db"
-    kept = Ballast(file)
-    assert not kept.release()
-    kept.keep()
-    assert [kept.release() for _ in range(9)] == [True] * 8 + [False]
+    reserved = ReservedSpace(file)
+    assert not reserved.release()
+    reserved.fill()
+    assert [reserved.release() for _ in range(9)] == [True] * 8 + [False]
     assert _room(file) == 0
-    kept.refill()
+    reserved.refill()
     assert _room(file) == reserved_space.SIZE
     file.with_name("ballast").unlink()
-    assert not kept.release()
+    assert not reserved.release()
 
 
-class Room:
-    """A disk that has as much room as the ballast has given up."""
+class FullDisk:
+    """A disk whose only free space is the released part of the reserved space."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
         self.written = 0
 
     def __call__(self, operation: str, file: str) -> int:  # noqa: ARG002 - a Fault
-        given = reserved_space.SIZE - _room(self._file)
-        return errno.ENOSPC if operation in {"write", "truncate"} and given == 0 else 0
+        released = reserved_space.SIZE - _room(self._file)
+        return errno.ENOSPC if operation in {"write", "truncate"} and released == 0 else 0
 
 
-def test_a_revocation_among_others_is_written_to_a_full_disk_and_they_are_not(store: Store, file: Path) -> None:
+def test_on_a_full_disk_a_revocation_is_written_and_other_units_fail(store: Store, file: Path) -> None:
     store.write(_people).result()
     store.reserve_space()
     with system.calls(file.parent) as calls:
-        calls.fault = Room(file)
+        calls.fault = FullDisk(file)
         release = threading.Event()
         first = store.write(lambda: release.wait(10) and None)
         others = [store.write(lambda number=number: Tag.create(name=f"{number}") and None) for number in range(5)]  # type: ignore[misc]
@@ -106,7 +106,7 @@ def test_a_revocation_among_others_is_written_to_a_full_disk_and_they_are_not(st
     assert _room(file) == reserved_space.SIZE
 
 
-def test_without_a_ballast_a_revocation_is_refused_and_told_so(store: Store, file: Path) -> None:
+def test_on_a_full_disk_without_reserved_space_a_revocation_fails(store: Store, file: Path) -> None:
     store.write(_people).result()
     with system.calls(file.parent) as calls:
         calls.fault = lambda operation, _: errno.ENOSPC if operation == "write" else 0
@@ -121,15 +121,15 @@ def disk(tmp_path: Path) -> Iterator[SmallDisk]:
 
 
 @pytest.fixture
-def on_it(disk: SmallDisk, file: Path) -> str:
+def url_on_disk(disk: SmallDisk, file: Path) -> str:
     """A database on the small disk."""
     copy = disk.folder / file.name
     copy.write_bytes(file.read_bytes())
     return f"sqlite:///{copy}"
 
 
-def test_a_disk_that_is_really_full_takes_every_revocation_and_no_other_write(disk: SmallDisk, on_it: str) -> None:
-    with opening.connect(on_it) as store:
+def test_a_really_full_disk_takes_every_revocation_and_no_other_write(disk: SmallDisk, url_on_disk: str) -> None:
+    with opening.connect(url_on_disk) as store:
         store.write(_people).result()
         store.reserve_space()
         disk.fill()
@@ -143,12 +143,12 @@ def test_a_disk_that_is_really_full_takes_every_revocation_and_no_other_write(di
         assert _room(disk.folder / "musicsvc.db") == reserved_space.SIZE
 
 
-def test_a_database_is_opened_on_a_full_disk_and_takes_a_revocation(disk: SmallDisk, on_it: str) -> None:
-    with opening.connect(on_it) as store:
+def test_a_database_on_a_full_disk_opens_and_takes_a_revocation(disk: SmallDisk, url_on_disk: str) -> None:
+    with opening.connect(url_on_disk) as store:
         store.write(_people).result()
         store.reserve_space()
     disk.fill()
-    with opening.connect(on_it) as store:
+    with opening.connect(url_on_disk) as store:
         store.write_urgently(lambda: _revoke(1)).result(10)
-    with opening.connect(on_it) as store:
+    with opening.connect(url_on_disk) as store:
         assert store.read(_revoked).result() == 1

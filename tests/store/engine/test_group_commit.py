@@ -15,7 +15,7 @@ import pytest
 from musicsvc.errors import Failure, Unavailable
 from musicsvc.store import opening
 from musicsvc.store.engine.binding import current, savepoint
-from musicsvc.store.engine.sqlite.files import Roomless
+from musicsvc.store.engine.sqlite.files import DiskFault
 from musicsvc.store.engine.sqlite.store import SqliteStore
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Tag
@@ -129,7 +129,7 @@ def test_a_full_database_still_answers_everyone(store: Store) -> None:
     errors = [future.exception(30) for future in _together(store, units)]
 
     acknowledged = {"x" * 3000 + str(number) for number, error in enumerate(errors) if error is None}
-    assert {type(error) for error in errors} == {type(None), Roomless}
+    assert {type(error) for error in errors} == {type(None), DiskFault}
     assert store.read(_tags).result() == acknowledged
 
 

@@ -1,4 +1,4 @@
-"""What a SQLite file must be before it is opened, how a new one is made, and what SQLite's errors mean."""
+"""SQLite files: creating one, checking one before it is opened, and translating SQLite's errors."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 APPLICATION_ID = 0x4D535643  # "MSVC"
-LOG_ID = 0x4D53564C  # "MSVL", a log of calls
+LOG_ID = 0x4D53564C  # "MSVL", an activity log
 HEADER = b"SQLite format 3\x00"
 HEADER_BYTES = 100
-ERRORS = (peewee.PeeweeException, apsw.Error)  # Peewee leaves a few errors of the driver as they are
+ERRORS = (peewee.PeeweeException, apsw.Error)  # Peewee does not wrap all errors of the driver
 QUICK_CHECK_BYTES = 128 * 1024 * 1024
 DAMAGED = "Restore a backup (musicsvc db restore FILE), or move the file away and run: musicsvc init"
-# A file that cannot be made or extended is an I/O error as often as it is a full disk.
-ROOMLESS = (apsw.FullError, apsw.IOError, apsw.CantOpenError)
-PASSING = (
+# A full disk may show as a file that cannot be created or extended, too.
+DISK_FAULTS = (apsw.FullError, apsw.IOError, apsw.CantOpenError)
+TRANSIENT = (
     apsw.BusyError,
     apsw.LockedError,
     apsw.ReadOnlyError,
@@ -36,37 +36,37 @@ PASSING = (
     apsw.InterruptError,
     apsw.ProtocolError,
 )
-# What is told on this machine alone, of a file and of SQLite's own words.
+# Texts for the operator, with the file and SQLite's message; API clients do not see them.
 CAUSES: dict[type[apsw.Error], str] = {
     apsw.FullError: "The disk of {file} is full. Make room on it, then try again.",
     apsw.IOError: "{file} cannot be read or written: {error}. Its disk may be full or failing.",
-    apsw.CantOpenError: "{file} cannot be opened. {permissions} Its disk must have room.",
+    apsw.CantOpenError: "{file} cannot be opened. {permissions} Its disk must have free space.",
     apsw.ReadOnlyError: "{file} cannot be written. {permissions}",
     apsw.BusyError: "{file} is locked by another program. Try again shortly.",
     apsw.LockedError: "{file} is locked by another program. Try again shortly.",
 }
 
 
-class Roomless(Unavailable):
-    """The disk does not take or give what it is asked for; it may be full."""
+class DiskFault(Unavailable):
+    """The disk cannot be read or written; it may be full."""
 
 
-class Unopened(Failure):
-    """The same when a database is opened."""
+class CannotOpen(Failure):
+    """The database cannot be opened because of a disk fault."""
 
 
 class Foreign(Failure):
-    """A database of another program."""
+    """The database belongs to another program."""
 
 
 def create(path: Path, application_id: int = APPLICATION_ID) -> None:
-    """Make an empty database file, readable by its owner alone, in a folder of the same kind. Never replaces one."""
+    """Create an empty database file unless it exists, and its folder; only their owner can read them."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if path.exists():
         return
-    # Made aside and linked into place whole: who is killed here leaves no half-made database behind.
-    with tempfile.TemporaryDirectory(prefix=".init-", dir=path.parent) as aside:
-        draft = Path(aside) / path.name
+    # Created under another name and then linked, so that a killed process leaves no partial database.
+    with tempfile.TemporaryDirectory(prefix=".init-", dir=path.parent) as folder:
+        draft = Path(folder) / path.name
         draft.touch(0o600)
         connection = apsw.Connection(str(draft), flags=apsw.SQLITE_OPEN_READWRITE)
         try:
@@ -74,12 +74,12 @@ def create(path: Path, application_id: int = APPLICATION_ID) -> None:
             connection.pragma("journal_mode", "wal")
         finally:
             connection.close()
-        with suppress(FileExistsError):  # another process was first, its file stands
-            place(draft, path)
+        with suppress(FileExistsError):  # another process was first
+            rename_durably(draft, path)
 
 
-def place(draft: Path, path: Path) -> None:
-    """Give the file its name, also on the disk. Raises FileExistsError where it is taken."""
+def rename_durably(draft: Path, path: Path) -> None:
+    """Rename the file and sync its folder. Raises FileExistsError if the name is taken."""
     try:
         os.link(draft, path)
     except FileExistsError:
@@ -92,21 +92,21 @@ def place(draft: Path, path: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Put the names in the folder on the disk."""
+    """Write the folder's entries to the disk."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     except OSError as error:
-        if error.errno not in {errno.EINVAL, errno.EBADF, errno.ENOTSUP}:  # some network's disks know no such thing
+        if error.errno not in {errno.EINVAL, errno.EBADF, errno.ENOTSUP}:  # not supported by some network file systems
             raise
     finally:
         os.close(descriptor)
 
 
 def examine(path: Path, application_id: int = APPLICATION_ID) -> None:
-    """Refuse what is not a sound database of ours; the file is never changed.
+    """Check that the file is an undamaged database of this service, without changing it.
 
-    Raises Failure that names the file and the way out, Damaged where it is broken.
+    Raises Failure with the file and a remedy; Damaged for a broken file, Foreign for one of another program.
     """
     try:
         with path.open("rb") as file:
@@ -114,56 +114,56 @@ def examine(path: Path, application_id: int = APPLICATION_ID) -> None:
     except FileNotFoundError:
         raise Failure(f"There is no database at {path}. Run: musicsvc init") from None
     except PermissionError as error:
-        raise Failure(f"The database {path} cannot be opened: {error.strerror}. {_permissions(path)}") from None
+        raise Failure(f"The database {path} cannot be opened: {error.strerror}. {_denial(path)}") from None
     except OSError as error:
         raise Failure(f"The database {path} cannot be opened: {error.strerror}.") from None
     if not header:
         raise Damaged(f"The database {path} is empty (0 bytes). {DAMAGED}")
     wal = path.with_name(path.name + "-wal")
     pending = wal.exists() and wal.stat().st_size > 0
-    # A power cut can tear the first page while the WAL is taken over, which has it whole then: SQLite itself must look.
+    # A power failure during a checkpoint can leave a torn first page, which SQLite restores from the WAL.
     if not (header.startswith(HEADER) or pending):
         raise Damaged(f"{path} is not a SQLite database. {DAMAGED}")
     foreign = Foreign(f"{path} belongs to another program. Point database_url or MUSICSVC_DATA_DIR elsewhere.")
     own = application_id.to_bytes(4, "big")
     if header.startswith(HEADER) and len(header) == HEADER_BYTES and header[68:72] != own:
         raise foreign
-    with opening(path):
+    with translated_open_errors(path):
         if _probe(path, pending=pending) != application_id:
             raise foreign
 
 
 @contextmanager
-def opening(path: Path) -> Iterator[None]:
-    """Raises Failure that names the file, where the disk or the file keeps it from being opened."""
+def translated_open_errors(path: Path) -> Iterator[None]:
+    """Translate SQLite's errors while the file is opened to Failure."""
     try:
         yield
     except (apsw.CorruptError, apsw.NotADBError):
         raise Damaged(f"The database {path} is damaged. {DAMAGED}") from None
-    except ROOMLESS as error:
-        raise Unopened(f"The database {path} cannot be opened: {error}. {_permissions(path)}") from None
+    except DISK_FAULTS as error:
+        raise CannotOpen(f"The database {path} cannot be opened: {error}. {_denial(path)}") from None
     except apsw.ReadOnlyError as error:
-        raise Failure(f"The database {path} cannot be opened: {error}. {_permissions(path)}") from None
+        raise Failure(f"The database {path} cannot be opened: {error}. {_denial(path)}") from None
     except apsw.Error as error:
         raise Failure(f"The database {path} cannot be opened: {error}.") from None
 
 
-def _permissions(path: str | Path) -> str:
-    """Whose the file or its folder is where this user may not write there, and the remedy."""
+def _denial(path: str | Path) -> str:
+    """Return why this user cannot write the file or its folder, and the remedy."""
     denied = permissions.denial(Path(path), write=True)
-    return str(denied or "Its disk must have room, and let files be made beside it.")
+    return str(denied or "Its disk must have free space, and its folder must be writable.")
 
 
 def _probe(path: Path, *, pending: bool) -> int:
-    """The application id of a database that is sound; `pending`: there is a WAL, which a look leaves as it is."""
+    """Check the database and return its application id; `pending`: there is a WAL, which is not checkpointed."""
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
         connection.set_busy_timeout(5000)
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, int(pending))
         size = path.stat().st_size
-        whole = connection.pragma("page_count") * connection.pragma("page_size")
-        if size < whole and not pending:
-            raise Damaged(f"The database {path} is cut short: {size} of {whole} bytes. {DAMAGED}")
+        expected = connection.pragma("page_count") * connection.pragma("page_size")
+        if size < expected and not pending:
+            raise Damaged(f"The database {path} is cut short: {size} of {expected} bytes. {DAMAGED}")
         if size <= QUICK_CHECK_BYTES and connection.execute("PRAGMA quick_check(1)").get != "ok":
             raise Damaged(f"The database {path} is damaged. {DAMAGED}")
         return int(connection.pragma("application_id"))
@@ -172,16 +172,16 @@ def _probe(path: Path, *, pending: bool) -> int:
 
 
 def identity(path: str | Path) -> tuple[int, int] | None:
-    """What tells the file at the path from every other one, None where there is none."""
+    """Return the device and inode of the file at the path, None if there is none."""
     try:
-        status = os.stat(path)  # noqa: PTH116 - before every unit, and half as dear as a Path's
+        status = os.stat(path)  # noqa: PTH116 - runs before every unit, and takes half the time of Path.stat
     except OSError:
         return None
     return status.st_dev, status.st_ino
 
 
 def driver_error(error: BaseException) -> apsw.Error | None:
-    """The error of SQLite behind one of Peewee's, None where there is none."""
+    """Return SQLite's error, or the one that Peewee wrapped; None for another error."""
     if isinstance(error, apsw.Error):
         return error
     inner = getattr(error, "orig", None)
@@ -189,24 +189,24 @@ def driver_error(error: BaseException) -> apsw.Error | None:
 
 
 def refused_by_query_only(error: BaseException) -> bool:
-    """Whether a reading unit tried to write, which is a mistake of ours and not of the disk."""
+    """Whether a reading unit tried to write: a programming error, not a fault of the disk."""
     inner = driver_error(error)
     return isinstance(inner, apsw.ReadOnlyError) and inner.extendedresult == apsw.SQLITE_READONLY  # type: ignore[attr-defined]
 
 
 def translate(error: BaseException, file: str | Path) -> BaseException:
-    """Unavailable for what a lock or the disk did, a Failure for a damaged file, Peewee's error for a constraint."""
+    """Translate an error: Unavailable for a lock or the disk, Damaged for the file, IntegrityError for a constraint."""
     inner = driver_error(error)
-    if isinstance(inner, (*ROOMLESS, *PASSING)):
+    if isinstance(inner, (*DISK_FAULTS, *TRANSIENT)):
         cause = next(
             (
-                words.format(file=file, error=inner, permissions=_permissions(file))
+                words.format(file=file, error=inner, permissions=_denial(file))
                 for kind, words in CAUSES.items()
                 if isinstance(inner, kind)
             ),
             None,
         )
-        return (Roomless if isinstance(inner, ROOMLESS) else Unavailable)(here=cause)
+        return (DiskFault if isinstance(inner, DISK_FAULTS) else Unavailable)(here=cause)
     if isinstance(inner, (apsw.CorruptError, apsw.NotADBError)):
         return Damaged("The database is damaged. Run: musicsvc db check")
     if isinstance(error, apsw.ConstraintError):

@@ -1,4 +1,4 @@
-"""The writer thread: several waiting units in one durable commit, each in a savepoint of its own."""
+"""The writer thread: it commits several waiting units together, each in its own savepoint."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ import apsw
 
 from musicsvc.errors import Unavailable
 from musicsvc.store.engine.binding import bind, perform
-from musicsvc.store.engine.sqlite.files import ERRORS, Roomless, driver_error, translate
+from musicsvc.store.engine.sqlite.files import ERRORS, DiskFault, driver_error, translate
 from musicsvc.store.engine.store import Workload
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from musicsvc.store.engine.sqlite.database import SqliteDatabase
-    from musicsvc.store.engine.sqlite.reserved_space import Ballast
+    from musicsvc.store.engine.sqlite.reserved_space import ReservedSpace
 
 T = TypeVar("T")
 GROUP = 128
@@ -30,7 +30,7 @@ POLL_MILLISECONDS = 50
 
 @dataclass(slots=True)
 class Job:
-    """A unit that waits, with the moment (monotonic seconds) until which it may; `urgent`: also on a full disk."""
+    """A waiting unit; after `deadline` (monotonic seconds) it fails. `urgent`: it must succeed even on a full disk."""
 
     unit: Callable[[], Any]
     deadline: float
@@ -40,7 +40,7 @@ class Job:
     error: BaseException | None = None
 
     def settle(self) -> None:
-        """Tell the waiting side how the unit ended, once."""
+        """Set the result or exception of the future, once."""
         if self.future.done():
             return
         if self.error is not None:
@@ -50,36 +50,36 @@ class Job:
 
 
 class GroupWriter:
-    """Runs units on one thread; a unit is acknowledged after the commit that holds it."""
+    """Runs units on one thread; the future of a unit is done after the commit that contains it."""
 
-    def __init__(self, database: SqliteDatabase, patience: float, ballast: Ballast) -> None:
-        """`patience`: seconds that a unit waits for a lock of another process before it is Unavailable."""
+    def __init__(self, database: SqliteDatabase, timeout: float, reserved: ReservedSpace) -> None:
+        """Start the thread; `timeout`: seconds that a unit waits for a lock of another process."""
         self.workload = Workload()
-        self._ballast = ballast
+        self._reserved = reserved
         self._database = database
-        self._patience = patience
+        self._timeout = timeout
         self._queue: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
-        self._gate = threading.Lock()
+        self._closing_lock = threading.Lock()
         self._closing = False
         self._thread = threading.Thread(target=self._run, name="store-write", daemon=True)
         self._thread.start()
 
     def submit(self, unit: Callable[[], T], *, urgent: bool = False) -> Future[T]:
-        """Put the unit into the queue; raises Unavailable once the writer is closing."""
-        job = Job(unit, time.monotonic() + self._patience, urgent)
-        with self._gate:
+        """Queue the unit. Raises Unavailable after the writer began to close."""
+        job = Job(unit, time.monotonic() + self._timeout, urgent)
+        with self._closing_lock:
             if self._closing:
                 raise Unavailable("The service is shutting down.")
             self._queue.put(job)
         return job.future
 
     def waiting(self) -> int:
-        """How many units wait for their group."""
+        """Return how many units are queued."""
         return self._queue.qsize()
 
     def close(self) -> None:
-        """Run what waits, then close the connection."""
-        with self._gate:
+        """Run the queued units, then close the connection."""
+        with self._closing_lock:
             if not self._closing:
                 self._closing = True
                 self._queue.put(None)
@@ -91,7 +91,7 @@ class GroupWriter:
             jobs = [job for job in self._drain(first) if job.future.set_running_or_notify_cancel()]
             try:
                 self._commit(jobs)
-            except BaseException as error:  # noqa: BLE001 - without this thread nothing would be written again
+            except BaseException as error:  # noqa: BLE001 - if this thread ended, nothing would be written again
                 self._abandon(jobs, error)
         self._database.close_all()
 
@@ -111,26 +111,26 @@ class GroupWriter:
     def _commit(self, jobs: list[Job]) -> None:
         begun = self._begin(jobs)
         if begun and self._attempt(begun):
-            # Nothing of the group was kept, so nobody pays for another's fault: each once more, by itself.
+            # The whole group was rolled back. Each unit is retried alone, so that only the faulty one fails.
             for job in begun:
-                self._alone(job)
+                self._commit_alone(job)
         for job in begun:
             job.settle()
 
-    def _alone(self, job: Job) -> None:
+    def _commit_alone(self, job: Job) -> None:
         for begun in self._begin([job]):
             begun.error = self._attempt([begun]) or begun.error
-            if self._make_room([begun], begun.error):
-                self._alone(begun)
-                self._ballast.refill()
+            if self._release_space([begun], begun.error):
+                self._commit_alone(begun)
+                self._reserved.refill()
             begun.settle()
 
-    def _make_room(self, jobs: list[Job], error: BaseException | None) -> bool:
-        """Give up some of the ballast where an urgent unit met a full disk; whether it is worth another try."""
-        return isinstance(error, Roomless) and any(job.urgent for job in jobs) and self._ballast.release()
+    def _release_space(self, jobs: list[Job], error: BaseException | None) -> bool:
+        """Release reserved space if an urgent unit failed on a full disk. Return whether a retry may succeed."""
+        return isinstance(error, DiskFault) and any(job.urgent for job in jobs) and self._reserved.release()
 
     def _begin(self, jobs: list[Job]) -> list[Job]:
-        """Begin a transaction; those of the jobs that had the patience to see it begin."""
+        """Begin a transaction. Return the jobs that have not timed out by then."""
         while jobs:
             try:
                 self._database.require_in_place()
@@ -138,17 +138,17 @@ class GroupWriter:
                     self._connection.set_busy_timeout(POLL_MILLISECONDS)
                 self._database.execute_sql("BEGIN IMMEDIATE")
             except (*ERRORS, Unavailable) as error:
-                jobs = self._refuse(jobs, error)
+                jobs = self._fail_expired(jobs, error)
             else:
                 break
         return jobs
 
-    def _refuse(self, jobs: list[Job], error: Exception) -> list[Job]:
-        """Settle the jobs that wait no longer, all where the fault is not a lock; those that are left."""
+    def _fail_expired(self, jobs: list[Job], error: Exception) -> list[Job]:
+        """Fail the expired jobs, or all if the error is not a lock. Return the remaining ones."""
         locked = isinstance(driver_error(error), (apsw.BusyError, apsw.LockedError))
         if not locked and not isinstance(error, Unavailable):
             self._disconnect()
-        if self._make_room(jobs, self._translated(error)):
+        if self._release_space(jobs, self._translated(error)):
             return jobs
         now = time.monotonic()
         for job in jobs:
@@ -163,11 +163,11 @@ class GroupWriter:
         return connection
 
     def _attempt(self, jobs: list[Job]) -> BaseException | None:
-        """Run the units in the open transaction and commit; what undid the transaction, None where it was kept."""
+        """Run the units in the open transaction and commit. Return the error that rolled it back, or None."""
         for job in jobs:
             self._run_unit(job)
             if not self._connection.in_transaction:
-                # SQLITE_FULL, IOERR, NOMEM and INTERRUPT undo everything; later savepoints would commit by themselves.
+                # SQLITE_FULL, IOERR, NOMEM and INTERRUPT roll back the transaction; later savepoints would autocommit.
                 return job.error if isinstance(job.error, Unavailable) else Unavailable()
         began = time.monotonic()
         try:
@@ -184,7 +184,7 @@ class GroupWriter:
             self._database.execute_sql("SAVEPOINT unit")
             job.result = perform(self._database, job.unit)
             self._database.execute_sql("RELEASE unit")
-        except BaseException as error:  # noqa: BLE001 - whatever it is, it belongs to the unit's caller
+        except BaseException as error:  # noqa: BLE001 - any exception belongs to the unit's caller
             job.error = self._translated(error)
             if self._connection.in_transaction:
                 self._database.execute_sql("ROLLBACK TO unit")
@@ -200,7 +200,7 @@ class GroupWriter:
             self._disconnect()
 
     def _disconnect(self) -> None:
-        """Close the connection, which undoes what is open on it; the next group opens another."""
+        """Close the connection, which rolls it back; the next group opens another."""
         with suppress(*ERRORS):
             self._database.close()
 

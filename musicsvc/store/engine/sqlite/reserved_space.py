@@ -1,6 +1,6 @@
-"""Room that is kept on the disk for what must be written even when it is full: a file beside the database to give up.
+"""Reserved disk space for writes that must succeed on a full disk: a file beside the database that can be shrunk.
 
-Who needs room gives up a slice of it and takes back afterwards what was not used.
+An urgent write on a full disk releases a slice of the file and refills it afterwards.
 """
 
 from __future__ import annotations
@@ -18,42 +18,42 @@ NAME = "ballast"
 SIZE = 4 * 1024 * 1024
 SLICE = SIZE // 8
 CHUNK = 64 * 1024
-SPARE = 3 * SIZE  # what must be free beyond it before it is made: others need the last of the disk more
+SPARE = 3 * SIZE  # the disk must have this much more free before space is reserved
 
 
-def told(size: int) -> str:
-    """So many bytes in megabytes, rounded up: who gives so much has given enough."""
+def megabytes(size: int) -> str:
+    """Return a number of bytes in megabytes, rounded up."""
     return f"{math.ceil(size / 100_000) / 10:,.1f}"
 
 
-class Ballast:
-    """The file of one database; no method fails."""
+class ReservedSpace:
+    """The file that reserves space for one database. No method but `missing` fails."""
 
     def __init__(self, database: Path) -> None:
         self._path = database.resolve().with_name(NAME)
 
-    def keep(self) -> str:
-        """Make it whole, where there is room to spare; what keeps us from it, empty where it is whole."""
+    def fill(self) -> str:
+        """Grow the file to its full size if the disk has enough free space. Return why it is not full, or nothing."""
         try:
-            wanting = self.wanting()
-            if wanting == 0 and self._size() < SIZE:
+            missing = self.missing()
+            if missing == 0 and self._size() < SIZE:
                 self._grow()
         except OSError as error:
-            return f"{self._path} cannot be made, and revocations may fail on a full disk: {error.strerror}."
-        if not wanting:
+            return f"{self._path} cannot be created, and revocations may fail on a full disk: {error.strerror}."
+        if not missing:
             return ""
         return (
             f"There is no room for {self._path}, and revocations may fail on a full disk."
-            f" Give the disk {told(wanting)} MB more room."
+            f" Free another {megabytes(missing)} MB on this disk."
         )
 
-    def wanting(self) -> int:
-        """Bytes that the disk would have to have free beyond what it has, so that it is made whole. Raises OSError."""
+    def missing(self) -> int:
+        """Return the free space in bytes that the disk lacks to fill the file. Raises OSError."""
         missing = SIZE - self._size()
         return max(missing + SPARE - shutil.disk_usage(self._path.parent).free, 0) if missing > 0 else 0
 
     def release(self) -> bool:
-        """Give up a slice; whether there was one."""
+        """Release a slice. Return whether there was one."""
         try:
             descriptor = os.open(self._path, os.O_RDWR | os.O_NOFOLLOW)
         except OSError:
@@ -61,7 +61,7 @@ class Ballast:
         try:
             size = os.fstat(descriptor).st_size
             os.ftruncate(descriptor, max(size - SLICE, 0))
-            os.fsync(descriptor)  # some file systems give the room away only then
+            os.fsync(descriptor)  # some file systems release the space only then
         except OSError:
             return False
         finally:
@@ -69,7 +69,7 @@ class Ballast:
         return size > 0
 
     def refill(self) -> None:
-        """Take back what was given up and is free still."""
+        """Grow the file again as far as the disk allows."""
         with suppress(OSError):
             self._grow()
 
@@ -80,7 +80,7 @@ class Ballast:
             return 0
 
     def _grow(self) -> None:
-        """Add to it until it is whole; OSError where the disk is full. Zeros might be kept without taking room."""
+        """Append random bytes up to the full size; a file system might store zeros without using space."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
         descriptor = os.open(self._path, flags, 0o600)
         try:

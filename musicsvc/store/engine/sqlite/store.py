@@ -14,17 +14,17 @@ from musicsvc.store.engine.binding import bind, perform
 from musicsvc.store.engine.sqlite import file_locks, files
 from musicsvc.store.engine.sqlite.database import BUSY_SECONDS, SqliteDatabase, close
 from musicsvc.store.engine.sqlite.group_commit import GroupWriter
-from musicsvc.store.engine.sqlite.reserved_space import Ballast
+from musicsvc.store.engine.sqlite.reserved_space import ReservedSpace
 from musicsvc.store.engine.store import Store, enqueue, queued
+from musicsvc.store.engine.url import SQLITE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 T = TypeVar("T")
 READERS = 4
-# What a savepoint would need to be undone is kept in memory, and pages that change again and again are taken over from
-# the WAL every 16 MB only: together a quarter of the CPU time of a batch of plays.
-WRITING: dict[str, object] = {
+# Savepoint journals in memory and a checkpoint only every 16 MB save a quarter of the CPU time of writing plays.
+WRITER_PRAGMAS: dict[str, object] = {
     "journal_mode": "WAL",
     "cache_size": -16000,
     "temp_store": "MEMORY",
@@ -36,38 +36,38 @@ class SqliteStore(Store):
     """One SQLite file in WAL mode."""
 
     def __init__(self, url: str, *, log: bool = False) -> None:
-        """Open the file of `sqlite:///PATH`; raises Failure where it is missing, empty, foreign or damaged.
+        """Open the file of `sqlite:///PATH`. Raises Failure if it is missing, empty, foreign or damaged.
 
-        `log`: it is the log of calls, which may lose its last moment when the power goes.
+        `log`: the file is an activity log, which may lose its last entries in a power failure.
         """
         self.url = url
-        self.path = Path(url.removeprefix("sqlite:///"))
-        self._ballast = Ballast(self.path)
+        self.path = Path(url.removeprefix(SQLITE))
+        self._reserved = ReservedSpace(self.path)
         self._examine(log=log)
-        # The log is never restored, and is replaced while it is open.
+        # An activity log is never restored, and is replaced while it is open.
         self._use_lock = file_locks.UseLock(None) if log else file_locks.use(self.path)
-        # Opened here and not at the first question, which the event loop asks.
-        self._watch: apsw.Connection | None = self._opened_watch()
+        # Opened here because `changes` is called on the event loop.
+        self._watch: apsw.Connection | None = self._open_watch()
         self._watch_lock = threading.Lock()
         self._identity = files.identity(self.path)
         self._readers = SqliteDatabase(self.path, {"query_only": "ON", "cache_size": -8000})
         self._pool = ThreadPoolExecutor(READERS, "store-read", initializer=bind, initargs=(self._readers,))
-        database = SqliteDatabase(self.path, WRITING | ({"synchronous": "NORMAL"} if log else {}))
-        self._writer = GroupWriter(database, BUSY_SECONDS, self._ballast)
+        database = SqliteDatabase(self.path, WRITER_PRAGMAS | ({"synchronous": "NORMAL"} if log else {}))
+        self._writer = GroupWriter(database, BUSY_SECONDS, self._reserved)
         self.workload = self._writer.workload
 
     def _examine(self, *, log: bool) -> None:
-        """Refuse a file that is not sound; on a full disk the ballast makes room for what SQLite makes beside it."""
+        """Raise Failure for an unusable file. On a full disk, reserved space is released for the files of SQLite."""
         while True:
             try:
                 return files.examine(self.path, files.LOG_ID if log else files.APPLICATION_ID)
-            except files.Unopened:
-                if log or not self._ballast.release():
+            except files.CannotOpen:
+                if log or not self._reserved.release():
                     raise
 
-    def _opened_watch(self) -> apsw.Connection:
+    def _open_watch(self) -> apsw.Connection:
         try:
-            with files.opening(self.path):
+            with files.translated_open_errors(self.path):
                 watch = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READWRITE)
         except Failure:
             self._use_lock.release()
@@ -76,7 +76,7 @@ class SqliteStore(Store):
         return watch
 
     def in_place(self) -> bool:
-        """Whether the file at the path is still the one that was opened."""
+        """Whether the file at the path is the one that was opened."""
         return files.identity(self.path) == self._identity
 
     def read(self, unit: Callable[[], T]) -> Future[T]:
@@ -98,26 +98,26 @@ class SqliteStore(Store):
             self._end_read()
 
     def _end_read(self) -> None:
-        """Let the snapshot go; a connection that cannot is closed, and the next unit opens another."""
+        """Release the snapshot; if that fails, close the connection, and the next unit opens another."""
         try:
             self._readers.rollback()
         except files.ERRORS:
             self._readers.close()
 
     def write(self, unit: Callable[[], T]) -> Future[T]:
-        """Hand the unit to the writer thread."""
+        """Run the unit on the writer thread."""
         return self._writer.submit(unit)
 
     def write_urgently(self, unit: Callable[[], T]) -> Future[T]:
-        """The same; on a full disk the ballast makes room for it."""
+        """Run the unit on the writer thread; on a full disk, reserved space is released for it."""
         return self._writer.submit(unit, urgent=True)
 
     def reserve_space(self) -> str:
-        """Make the ballast, where there is room to spare."""
-        return self._ballast.keep()
+        """Fill the reserved space if the disk has enough free space."""
+        return self._reserved.fill()
 
     def changes(self) -> int:
-        """SQLite's data version, read on a connection that never writes, so that every commit moves it."""
+        """Return SQLite's data version, read on a connection that never writes, so every commit changes it."""
         with self._watch_lock:
             if self._watch is None:
                 raise Unavailable("The service is shutting down.")
@@ -128,11 +128,11 @@ class SqliteStore(Store):
             return version
 
     def waiting(self) -> tuple[int, int]:
-        """How many units wait to read, and how many to write."""
+        """Return how many units wait to read and to write."""
         return queued(self._pool), self._writer.waiting()
 
     def close(self) -> None:
-        """Finish the units under way and close the connections, the writer's last, which empties the WAL."""
+        """Finish the running units and close the connections; the writer's comes last and checkpoints the WAL."""
         self._pool.shutdown(wait=True)
         self._readers.close_all()
         with self._watch_lock:
