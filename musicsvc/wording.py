@@ -3,24 +3,19 @@
 from collections.abc import Mapping
 from typing import Any
 
-_RULES = {
-    "int_parsing": "must be a whole number",
-    "int_type": "must be a whole number",
-    "int_from_float": "must be a whole number",
-    "float_parsing": "must be a number",
-    "float_type": "must be a number",
-    "finite_number": "must be a finite number",
-    "bool_parsing": "must be true or false",
-    "bool_type": "must be true or false",
-    "string_type": "must be a text",
-    "path_type": "must be a path",
-    "tuple_type": "must be a list",
-    "model_type": "must be a table",
-    "byte_size": "must be a size such as 256MiB",
-    "greater_than": "must be more than {gt}",
-    "greater_than_equal": "must be {ge} or more",
-    "less_than_equal": "must be {le} or less",
-    "literal_error": "must be {expected}",
+_TYPES = {
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "string": "a text",
+    "path": "a path",
+    "tuple": "a list",
+    "model": "a table",
+    "byte": "a size such as 256MiB",
+    "literal": "{expected}",
+    "greater_than": "more than {gt}",
+    "greater_than_equal": "{ge} or more",
+    "less_than_equal": "{le} or less",
 }
 
 
@@ -39,7 +34,9 @@ def escape_controls(text: str) -> str:
 def explain_validation(error: Mapping[str, Any]) -> str:
     """Return one error of pydantic as a phrase that names the rule and the value: `must be 64 or less, not 65`."""
     context = error.get("ctx", {})
-    if error["type"] in {"value_error", "assertion_error"}:
+    if error["type"] == "value_error":
         return str(context["error"]).removesuffix(".")
-    rule = _RULES.get(error["type"], "is not valid").format(**context)
-    return f"{rule}, not {error['input']!r}" if isinstance(error["input"], str | int | float) else rule
+    kind = error["type"]
+    expected = (_TYPES.get(kind) or _TYPES.get(kind.partition("_")[0]) or "valid").format(**context)
+    given = f", not {error['input']!r}" if isinstance(error["input"], str | int | float) else ""
+    return f"must be {expected}{given}"

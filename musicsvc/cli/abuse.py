@@ -41,8 +41,8 @@ def check(
     from musicsvc.store.abuse import replay as abuse_replay
     from musicsvc.store.activity import log as activity_log
 
-    session = Session.from_context(context)
-    settings, now = session.settings(), session.clock.now()
+    session, now = Session.begin(context)
+    settings = session.settings()
     first = parse_time(since, now, "--since") or 0
     found = []
     with session.store() as store, activity_log.build(settings.store_url, settings.activity.file) as log:
@@ -78,8 +78,8 @@ def explain(context: typer.Context, token_id: TokenId, since: Since = None, json
     from musicsvc.store.abuse import replay as abuse_replay
     from musicsvc.store.activity import log as activity_log
 
-    session = Session.from_context(context)
-    settings, now = session.settings(), session.clock.now()
+    session, now = Session.begin(context)
+    settings = session.settings()
     first, keep_days = parse_time(since, now, "--since") or 0, settings.activity.keep_days
     with session.store() as store, activity_log.build(settings.store_url, settings.activity.file) as log:
         heard = abuse_replay.replay_token(store, log, settings.abuse, token_id, first, keep_days=keep_days)

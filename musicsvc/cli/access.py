@@ -25,26 +25,21 @@ app = group(
     'access deny bob@example.test --reason "Describe the use case."',
 )
 
+REQUEST_KEYS = ("state", "use_case", "volume", "organization", "reason", "requested_at", "decided_at")
 Requester = Annotated[str, account_argument("EMAIL|ID", "The requester, or the id of the request.")]
 
 
 def entry_json(entry: "Entry") -> JSON:
     """Return a request, or an account with access and without a request, as `--json` prints it."""
-    request, user = entry.request, entry.user
+    request = request_json(entry.request) if entry.request else {}
+    user = entry.user
     return {
-        "request_id": request and request.id,
-        "email": request.email if request else user and user.email,
+        "request_id": request.get("id"),
+        "email": request.get("email", user and user.email),
         "user_id": user and user.id,
         "api_access": bool(user and user.api_access),
         "reports_plays": bool(user and user.reports_plays),
-        "state": request and request.state,
-        "use_case": request and request.use_case,
-        "volume": request and request.volume,
-        "organization": request and request.organization,
-        "reason": request and request.reason,
-        "requested_at": output.format_time(request.created_at if request else None),
-        "decided_at": output.format_time(request.decided_at if request else None),
-    }
+    } | {key: request.get(key) for key in REQUEST_KEYS}
 
 
 def request_json(request: "AccessRequest") -> JSON:
@@ -72,8 +67,7 @@ def grant(
     """Grant API access to an account; its tokens work at once."""
     from musicsvc.store.accounts import api_access
 
-    session = Session.from_context(context)
-    now = session.clock.now()
+    session, now = Session.begin(context)
     try:
         user = session.write(change(email, lambda user: api_access.grant(user, plays=plays, now=now)))
     except NotFound as missing:
@@ -90,8 +84,7 @@ def revoke(context: typer.Context, email: Email = "", json: AsJson = False) -> N
     """
     from musicsvc.store.accounts import api_access
 
-    session = Session.from_context(context)
-    now = session.clock.now()
+    session, now = Session.begin(context)
     user = session.write_urgently(change(email, lambda user: api_access.revoke(user, now=now)))
     output.print_result(session, f"{user.email} has no API access any more.", user_json(user), json=json)
 
@@ -128,8 +121,7 @@ def request(
     """Record a request for access; the email address needs no account yet."""
     from musicsvc.store.accounts import api_access
 
-    session = Session.from_context(context)
-    now = session.clock.now()
+    session, now = Session.begin(context)
     asked = session.write(lambda: api_access.request(email, use_case, volume, organization, now=now))
     message = f"Request {asked.id} by {asked.email} is pending."
     output.print_result(session, message, request_json(asked), json=json)
@@ -140,8 +132,7 @@ def approve(context: typer.Context, requester: Requester = "", json: AsJson = Fa
     """Approve a request; an address without an account gets one, without a password."""
     from musicsvc.store.accounts import api_access
 
-    session = Session.from_context(context)
-    now = session.clock.now()
+    session, now = Session.begin(context)
     decided, user, created = session.write(lambda: api_access.approve(_id_or_email(requester), now=now))
     account = "was created for it, without a password" if created else "existed already"
     message = f"Request {decided.id} is approved: {user.email} has API access. Account {user.id} {account}."
@@ -158,8 +149,7 @@ def deny(
     """Deny a request."""
     from musicsvc.store.accounts import api_access
 
-    session = Session.from_context(context)
-    now = session.clock.now()
+    session, now = Session.begin(context)
     decided = session.write(lambda: api_access.deny(_id_or_email(requester), reason, now=now))
     message = f"Request {decided.id} by {decided.email} is denied."
     output.print_result(session, message, request_json(decided), json=json)

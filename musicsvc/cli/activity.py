@@ -63,8 +63,8 @@ def activity(  # noqa: PLR0917 - Typer reads options from parameters
     from musicsvc.store.activity import log as activity_log
     from musicsvc.store.activity.timeline import History
 
-    session = Session.from_context(context)
-    settings, now = session.settings(), session.clock.now()
+    session, now = Session.begin(context)
+    settings = session.settings()
     call_filters = {
         "address": address,
         "method": method and method.upper(),

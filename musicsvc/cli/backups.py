@@ -120,10 +120,7 @@ def restore(
     keep: Annotated[bool, typer.Option(help="Keep the replaced database beside the new one.")] = True,
     json: AsJson = False,
 ) -> None:
-    """Replace the SQLite database by a backup.
-
-    Stop the server first.
-    """
+    """Replace the SQLite database by a backup. Stop the server first."""
     from musicsvc.store.backups import create
     from musicsvc.store.backups import restore as restore_backup
 

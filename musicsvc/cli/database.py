@@ -28,10 +28,7 @@ def upgrade(
     backup: Annotated[bool, typer.Option(help="Back up a SQLite database first.")] = True,
     json: AsJson = False,
 ) -> None:
-    """Upgrade the schema of the database, and list accounts that share a mailbox.
-
-    Stop the server first where the database is SQLite.
-    """
+    """Upgrade the schema of the database. Stop the server first where the database is SQLite."""
     session = Session.from_context(context)
     migrations, saved = backups.upgrade(session, backup=backup)
     session.create_activity_log()

@@ -1,7 +1,6 @@
 """`musicsvc fingerprint`: the status of tracks' fingerprints."""
 
-from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -17,13 +16,7 @@ app = group(
 )
 
 
-class Status(StrEnum):
-    """Statuses of a fingerprint."""
-
-    PENDING = "pending"
-    PROCESSING = "processing"
-    COMPLETED = "completed"
-    FAILED = "failed"
+Status = Literal["pending", "processing", "completed", "failed"]
 
 
 @app.callback()
@@ -45,7 +38,7 @@ def set_(
     from musicsvc.store.catalog import fingerprints
 
     session = Session.from_context(context)
-    session.write(lambda: fingerprints.set_status(track_id, status.value))
+    session.write(lambda: fingerprints.set_status(track_id, status))
     session.echo(f"The fingerprint of track {track_id} is {status}.")
     if json:
-        output.print_json({"track_id": track_id, "fingerprint_status": status.value})
+        output.print_json({"track_id": track_id, "fingerprint_status": status})

@@ -33,14 +33,8 @@ def serve(  # noqa: PLR0917 - typer calls it by name
     if not demo and (now is not None or speed is not None):
         raise typer.BadParameter("--now and --speed set the clock of the demo. Add --demo.")
     session = Session.from_context(context)
-    given: dict[str, object] = {
-        "host": host,
-        "port": port,
-        "workers": workers,
-        "tls_cert": tls_cert,
-        "tls_key": tls_key,
-    }
-    options: dict[str, object] = {f"server.{name}": value for name, value in given.items()}
+    given = (("host", host), ("port", port), ("workers", workers), ("tls_cert", tls_cert), ("tls_key", tls_key))
+    options: dict[str, object] = {f"server.{name}": value for name, value in given}
     if demo:
         from musicsvc.cli.demo import run
 

@@ -36,6 +36,12 @@ class Session:
         """Return the session of the running command."""
         return context.find_root().ensure_object(Session)
 
+    @staticmethod
+    def begin(context: typer.Context) -> "tuple[Session, int]":
+        """Return the session of the running command and the current time."""
+        session = Session.from_context(context)
+        return session, session.clock.now()
+
     def settings(self, options: Mapping[str, object] | None = None) -> "Settings":
         """Return the effective settings; warn once of variables that match no setting."""
         from musicsvc import config

@@ -51,8 +51,7 @@ def create(
     """Create a token, valid for 90 days, and print it this once. The account needs API access."""
     from musicsvc.store.accounts import tokens, users
 
-    session = Session.from_context(context)
-    now = session.clock.now()
+    session, now = Session.begin(context)
 
     def unit() -> "tuple[Token, str]":
         user = users.by_email(email)
@@ -76,8 +75,7 @@ def list_(
     """List tokens, oldest first, including expired and revoked ones."""
     from musicsvc.store.accounts import tokens, users
 
-    session = Session.from_context(context)
-    now = session.clock.now()
+    session, now = Session.begin(context)
     output.print_list(
         session,
         lambda: tokens.list(None if user is None else users.by_email(user), limit=limit, text=search),
@@ -97,8 +95,7 @@ def revoke(
     """Revoke a token: requests with it answer 401 at once."""
     from musicsvc.store.accounts import tokens
 
-    session = Session.from_context(context)
-    now = session.clock.now()
+    session, now = Session.begin(context)
     token = session.write_urgently(lambda: tokens.revoke(token_id, reason, now=now))
     message = f"Token {token.id} of {token.user.email} is revoked."
     output.print_result(session, message, token_json(token, now), json=json)
@@ -109,8 +106,7 @@ def reinstate(context: typer.Context, token_id: TokenId, json: AsJson = False) -
     """Undo the revocation of a token."""
     from musicsvc.store.accounts import tokens
 
-    session = Session.from_context(context)
-    now = session.clock.now()
+    session, now = Session.begin(context)
     token = session.write(lambda: tokens.reinstate(token_id, now=now))
     message = f"Token {token.id} of {token.user.email} is {tokens.state(token, now)}."
     if token.user.suspended_at is not None:
@@ -123,8 +119,7 @@ def regenerate(context: typer.Context, token_id: TokenId, json: AsJson = False) 
     """Replace the value of a token, for 90 days, and print it this once."""
     from musicsvc.store.accounts import tokens
 
-    session = Session.from_context(context)
-    now = session.clock.now()
+    session, now = Session.begin(context)
     _print_value(session, *session.write_urgently(lambda: tokens.regenerate(token_id, now=now)), json=json)
 
 

@@ -114,8 +114,7 @@ def suspend(
     """Suspend an account: requests with its tokens answer 403 at once."""
     from musicsvc.store.accounts import users
 
-    session = Session.from_context(context)
-    now = session.clock.now()
+    session, now = Session.begin(context)
     user = session.write_urgently(change(email, lambda user: users.suspend(user, now=now, reason=reason)))
     output.print_result(session, f"{user.email} is suspended.", user_json(user), json=json)
 
@@ -125,8 +124,7 @@ def reinstate(context: typer.Context, email: Email = "", json: AsJson = False) -
     """End an account's suspension; its tokens work at once."""
     from musicsvc.store.accounts import users
 
-    session = Session.from_context(context)
-    now = session.clock.now()
+    session, now = Session.begin(context)
     user = session.write(change(email, lambda user: users.reinstate(user, now=now)))
     output.print_result(session, f"{user.email} is no longer suspended.", user_json(user), json=json)
 
