@@ -162,11 +162,11 @@ def _entries(start: int, count: int) -> list[Entry]:
 def _write(log: Log, rows: int) -> None:
     spent = cpu = 0.0
     for start in range(0, rows, BATCH):
-        batch, made = _entries(start, BATCH), time.process_time()
+        batch, before = _entries(start, BATCH), time.process_time()
         began = time.perf_counter()
         log.write(partial(calls.add, batch)).result()
         spent += time.perf_counter() - began
-        cpu += time.process_time() - made
+        cpu += time.process_time() - before
     print(f"written: {rows / spent:,.0f} calls/s in batches of {BATCH:,}, {cpu / rows * 1e6:.0f} µs of CPU time each")
 
 

@@ -70,7 +70,7 @@ async def measure(server: Server, seconds: float, connections: int) -> int:
         print(f"the crowd: {connections} connections, {answered}")
         print(f"memory: {(watch.most - before) / MEBIBYTE:.0f} MiB more")
         for kind, times in beside.items():
-            print(f"{kind}: alone {told(alone[kind])}; beside {told(times)}, {dict(refused[kind]) or 'none'} refused")
+            print(f"{kind}: alone {text(alone[kind])}; beside {text(times)}, {dict(refused[kind]) or 'none'} refused")
         print(f"{BUNDLE} in gzip, alone: {await bundle(session):.1f} ms of the server's CPU a request")
     return 1 if any(refused.values()) else 0
 
@@ -152,7 +152,7 @@ async def crowd(port: int, connections: int) -> None:
     print(json.dumps(dict(statuses)))
 
 
-def told(times: list[float]) -> str:
+def text(times: list[float]) -> str:
     """Return the times as text."""
     if not times:
         return "no answer"

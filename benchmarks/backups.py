@@ -83,8 +83,8 @@ class Writers:
 
 def main() -> None:
     """Create the data, write, print."""
-    with tempfile.TemporaryDirectory() as made:
-        folder = Path(sys.argv[1] if len(sys.argv) > 1 else made)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(sys.argv[1] if len(sys.argv) > 1 else temporary)
         path = folder / "musicsvc.db"
         if not path.exists():
             plays_world.new(folder, SIZE).close()
@@ -125,12 +125,12 @@ async def _scheduled(settings: config.Settings) -> None:
 
 def _print(phase: str, rounds: list[list[float]], seconds: list[float]) -> None:
     """Print the medians of all rounds, and in brackets the best round, because the machine may have other work."""
-    told = []
+    parts = []
     for name, part in (("p50", 0.5), ("p99", 0.99), ("longest", 1.0)):
         each = sorted(sorted(waits)[min(int(len(waits) * part), len(waits) - 1)] * 1e3 for waits in rounds)
-        told.append(f"{name} {each[len(each) // 2]:.1f} ms ({each[0]:.1f})")
+        parts.append(f"{name} {each[len(each) // 2]:.1f} ms ({each[0]:.1f})")
     took = f"; takes {seconds[len(seconds) // 2]:.1f} s ({seconds[0]:.1f})" if seconds else ""
-    print(f"{phase:13} {sum(map(len, rounds)):6,} writes: {', '.join(told)}{took}")
+    print(f"{phase:13} {sum(map(len, rounds)):6,} writes: {', '.join(parts)}{took}")
 
 
 def _restore(path: Path, settings: config.Settings) -> None:

@@ -23,7 +23,7 @@ from pathlib import Path
 from musicsvc.server.process import open_files
 
 sys.path.insert(0, str(Path(__file__).parent))
-from network_server import MEBIBYTE, Server, Watch, percentiles, running, told
+from network_server import MEBIBYTE, Server, Watch, output_of, percentiles, running
 
 HELD = 8000  # connections that the flood holds at once
 HALF = b"GET /api/v1/albums HTTP/1.1\r\nHost: a\r\nX-Half: "
@@ -49,15 +49,15 @@ def main() -> None:
 
 def measure(server: Server, seconds: float, rate: int) -> int:
     """Print answers alone, in the flood and after it; return the number of honest requests that failed or were late."""
-    alone = told(server.ask("honest_client.py", seconds / 2))
+    alone = output_of(server.ask("honest_client.py", seconds / 2))
     before = server.memory
     line = [sys.executable, __file__, str(server.port), str(rate)]
     flooding = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)  # noqa: S603 - ours
     time.sleep(1)
     with Watch(server) as watch:
-        within = told(server.ask("honest_client.py", seconds))
+        within = output_of(server.ask("honest_client.py", seconds))
     opened, took = (float(part) for part in flooding.communicate("")[0].split())
-    after = told(server.ask("honest_client.py", 1))
+    after = output_of(server.ask("honest_client.py", 1))
     print(f"{opened:.0f} connections in {took:.1f} s, {opened / took:.0f} a second")
     for name, found in (("alone", alone), ("in the flood", within), ("in the second after it", after)):
         print(f"  {name}: {percentiles(found['times'])}, {len(found['failures'])} failures")

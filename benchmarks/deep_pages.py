@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from network_server import Server, percentiles, running, told
+from network_server import Server, output_of, percentiles, running
 
 from musicsvc.store.engine.binding import current
 from musicsvc.store.engine.dialect import is_sqlite
@@ -94,11 +94,11 @@ def measure(server: Server, artists: int, clients: int, seconds: float) -> int:
     """Compare the first page with the last, then the honest client's answers alone and beside the attackers."""
     first, last = fastest(server.port, 1), fastest(server.port, artists // PER_PAGE)
     print(f"{artists:,} artists: first page {first * 1000:.1f} ms, last page {last * 1000:.1f} ms, by itself")
-    alone = told(server.ask("honest_client.py", seconds / 2))
+    alone = output_of(server.ask("honest_client.py", seconds / 2))
     line = [sys.executable, __file__, "attack", *map(str, (server.port, artists // PER_PAGE, clients, seconds + 2))]
     attacking = subprocess.Popen(line, stdout=subprocess.PIPE, text=True)  # noqa: S603 - ours
     time.sleep(1)
-    beside = told(server.ask("honest_client.py", seconds))
+    beside = output_of(server.ask("honest_client.py", seconds))
     pages = json.loads(attacking.communicate()[0])
     print(f"  {clients} clients on the last pages: {percentiles(pages)}")
     for name, found in (("alone", alone), ("beside them", beside)):

@@ -35,8 +35,8 @@ def main() -> None:
     options.add_argument("--plays", type=int, default=1_000_000)
     options.add_argument("--folder", type=Path)
     given = options.parse_args()
-    with tempfile.TemporaryDirectory() as made:
-        folder = given.folder or Path(made)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = given.folder or Path(temporary)
         if not (folder / "musicsvc.db").exists():
             plays_world.new(folder, plays_world.Size(given.plays, given.tracks, days=30)).close()
         url = f"sqlite:///{folder / 'musicsvc.db'}"
@@ -83,8 +83,8 @@ def measure(server: subprocess.Popen[str], token: str) -> None:
             watch.join()
             grown = {key: max(each[key] for each in highest) - before[key] for key in before}
             waits.sort()
-            told = ", ".join(f"{key} +{kilobytes / 1024:.1f} MB" for key, kilobytes in grown.items())
-            print(f"{name} of {type_}: {took:.1f} s, {size:,} bytes, {told}")
+            parts = ", ".join(f"{key} +{kilobytes / 1024:.1f} MB" for key, kilobytes in grown.items())
+            print(f"{name} of {type_}: {took:.1f} s, {size:,} bytes, {parts}")
             middle, worst = waits[len(waits) // 2], waits[len(waits) * 99 // 100]
             print(f"  others meanwhile: median {middle:.1f} ms, p99 {worst:.1f} ms", flush=True)
 

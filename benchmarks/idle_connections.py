@@ -23,10 +23,10 @@ from network_server import (
     MOST_SECONDS,
     TRANSPORTS,
     Server,
+    output_of,
     percentile,
     percentiles,
     running,
-    told,
 )
 
 KEPT_SECONDS = 600
@@ -56,13 +56,13 @@ def main() -> None:
 
 def measure(server: Server, given: argparse.Namespace, *, tls: bool) -> list[str]:
     """Measure honest answers without and with the idle connections; return the broken guarantees."""
-    alone = told(server.ask("honest_client.py", min(10.0, given.seconds / 2)))
+    alone = output_of(server.ask("honest_client.py", min(10.0, given.seconds / 2)))
     before = server.memory
     crowd = server.ask("idle_crowd.py", given.connections)
     assert crowd.stdout is not None
     come = int(crowd.stdout.readline())
     more = server.memory - before
-    beside = told(server.ask("honest_client.py", given.seconds))
+    beside = output_of(server.ask("honest_client.py", given.seconds))
     left = int(crowd.communicate("")[0])
     print(f"  honest client alone: {percentiles(alone['times'])}")
     print(f"  beside {come} idle connections: {percentiles(beside['times'])}")

@@ -34,9 +34,9 @@ CONNECTIONS = 3
 PAUSE_SECONDS = 0.05
 
 
-def array(item: bytes, most: int = SIZE) -> bytes:
+def array(item: bytes, count: int = SIZE) -> bytes:
     """Return a body with a conversation id that is an array of `count` items, or of as many as fit."""
-    return b'{"conversation_id":[%s]}' % b",".join([item] * min(most, SIZE // (len(item) + 1) - 32))
+    return b'{"conversation_id":[%s]}' % b",".join([item] * min(count, SIZE // (len(item) + 1) - 32))
 
 
 def members() -> bytes:
@@ -79,7 +79,7 @@ class Attack:
         for thread in self._threads:
             thread.start()
 
-    def goes_on(self) -> bool:
+    def busy(self) -> bool:
         """Return whether bodies are left to send."""
         return any(thread.is_alive() for thread in self._threads)
 
@@ -129,7 +129,7 @@ def main() -> None:
             for kind in given.kinds.split(","):
                 attack = Attack(server, kind, given.bodies)
                 attack.start()
-                times = health(server, given.seconds, attack.goes_on)
+                times = health(server, given.seconds, attack.busy)
                 attack.stop()
                 print(f"beside {kind}: {percentiles(times)}; bodies {dict(Counter(attack.statuses))}", flush=True)
                 if percentile(times, 99) > given.late:
@@ -143,12 +143,12 @@ def main() -> None:
     sys.exit(1 if broken else 0)
 
 
-def health(server: Server, seconds: float, goes_on: Callable[[], bool]) -> list[float]:
+def health(server: Server, seconds: float, busy: Callable[[], bool]) -> list[float]:
     """Return the times of /healthz, for some seconds or until `busy` is false."""
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     began = time.perf_counter()
     times: list[float] = []
-    while not times or (time.perf_counter() < began + seconds and goes_on()):
+    while not times or (time.perf_counter() < began + seconds and busy()):
         asked = time.perf_counter()
         connection.request("GET", "/healthz")
         connection.getresponse().read()

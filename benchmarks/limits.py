@@ -80,12 +80,12 @@ def make_token() -> str:
 
 def print_counting(url: str, processes: int) -> None:
     """Count as fast as possible in several processes."""
-    told: Queue[tuple[float, float]] = Queue()
+    results: Queue[tuple[float, float]] = Queue()
     ready = Barrier(processes)
-    started = [Process(target=count, args=(url, ready, told)) for _ in range(processes)]
+    started = [Process(target=count, args=(url, ready, results)) for _ in range(processes)]
     for process in started:
         process.start()
-    figures = [told.get() for _ in started]
+    figures = [results.get() for _ in started]
     for process in started:
         process.join()
     wall, cpu = (statistics.mean(figure[part] for figure in figures) for part in (0, 1))
@@ -95,7 +95,7 @@ def print_counting(url: str, processes: int) -> None:
     )
 
 
-def count(url: str, ready: Any, told: Queue[tuple[float, float]]) -> None:
+def count(url: str, ready: Any, results: Queue[tuple[float, float]]) -> None:
     """Count `HITS` requests of some tokens, as a worker's event loop does."""
     counter = shared.build(url, lambda: int(time.monotonic() * 1000))
     counter.open()
@@ -108,7 +108,7 @@ def count(url: str, ready: Any, told: Queue[tuple[float, float]]) -> None:
             counter.count_now(asked)
         except Busy:
             counter.count(asked)
-    told.put((time.perf_counter() - wall, time.process_time() - cpu))
+    results.put((time.perf_counter() - wall, time.process_time() - cpu))
     counter.close()
 
 

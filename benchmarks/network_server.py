@@ -161,7 +161,7 @@ class Watch:
         self._thread.join()
 
 
-def told(client: subprocess.Popen[str]) -> dict[str, Any]:
+def output_of(client: subprocess.Popen[str]) -> dict[str, Any]:
     """Return the final output of a client; one that does not end prints its stack."""
     try:
         output, _ = client.communicate(timeout=PATIENCE)

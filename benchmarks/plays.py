@@ -86,7 +86,7 @@ def _measure(store: Store, stream: _Stream, size: int) -> None:
     for _ in range(size // FILLING):
         spent += _put(store, stream.batch(FILLING))
     print(f"{size:,} plays in batches of {FILLING:,}: {size / spent:,.0f} plays per CPU second, rollups included")
-    print(f"(made in {time.process_time() - began:.0f} s)")
+    print(f"(created in {time.process_time() - began:.0f} s)")
     found: dict[int, list[float]] = {1_000: [], 10_000: []}
     for _ in range(ROUNDS):
         for batch, times in found.items():

@@ -71,18 +71,18 @@ class Size:
         return day_of(NOW) + 1
 
 
-def new(folder: Path, size: Size, tell: Callable[[str], None] = print) -> Store:
+def new(folder: Path, size: Size, echo: Callable[[str], None] = print) -> Store:
     """Open a SQLite store with synthetic data in this folder."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     file = folder / "musicsvc.db"
     files.create(file)
     schema.upgrade(f"sqlite:///{file}")
     store = opening.connect(f"sqlite:///{file}")
-    fill(store, size, tell)
+    fill(store, size, echo)
     return store
 
 
-def fill(store: Store, size: Size, tell: Callable[[str], None] = print) -> None:
+def fill(store: Store, size: Size, echo: Callable[[str], None] = print) -> None:
     """Fill an empty store."""
     people = store.write(_people).result()
     for table, fields, rows in _catalog(size, people):
@@ -94,7 +94,7 @@ def fill(store: Store, size: Size, tell: Callable[[str], None] = print) -> None:
         while store.write(partial(monthly.roll_up, SUBJECTS_A_FOLD)).result():
             pass
     store.write(stream.write_totals).result()
-    tell(f"a world of {sum(stream.totals.values()):,} plays is made")
+    echo(f"{sum(stream.totals.values()):,} plays created")
 
 
 def artist_of(track: int) -> int:
@@ -154,10 +154,10 @@ class _Stream:
     def write_day(self, day: int) -> None:
         """Write the plays of a day and their rollups."""
         drawn = self._draw(day)
-        heard: dict[tuple[int, int], list[int]] = defaultdict(list)
+        by_subject: dict[tuple[int, int], list[int]] = defaultdict(list)
         for _, track, listener in drawn:
             for subject in ((TRACK, track), (ALBUM, album_of(track)), (ARTIST, artist_of(track))):
-                heard[subject].append(listener)
+                by_subject[subject].append(listener)
         self.totals.update(track for _, track, _ in drawn)
         start = day * SLOTS_PER_DAY
         columns = ("slot", "track", "listener", "client_key", "played_at", "duration_ms", "reporter")
@@ -167,7 +167,7 @@ class _Stream:
         ]
         days: Rows = [
             (day, *subject, len(some), listeners.merge([listeners.pack(some)]))
-            for subject, some in sorted(heard.items())
+            for subject, some in sorted(by_subject.items())
         ]
         bulk.insert(Play, columns, plays)
         bulk.insert(PlayDay, ("day", "kind", "subject", "plays", "listeners"), days)

@@ -96,7 +96,7 @@ def _batches() -> Iterator[bytes]:
 
 
 def _spent(pid: int) -> float:
-    """CPU seconds of a process, where the system tells."""
+    """CPU seconds of a process, if the system reports them."""
     status = Path(f"/proc/{pid}/stat")
     if not status.exists():
         return 0.0

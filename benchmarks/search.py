@@ -114,7 +114,7 @@ def main() -> None:
         with opening.connect(url) as store:
             began = time.perf_counter()
             fill(store, options.accounts)
-            print(f"{options.accounts:,} accounts on {options.store}, made in {time.perf_counter() - began:.0f} s")
+            print(f"{options.accounts:,} accounts on {options.store}, created in {time.perf_counter() - began:.0f} s")
             measure(store)
 
 

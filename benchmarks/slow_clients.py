@@ -22,10 +22,10 @@ from network_server import (
     TRANSPORTS,
     Server,
     Watch,
+    output_of,
     percentile,
     percentiles,
     running,
-    told,
 )
 
 DEADLINES = {"handshake": 5.0, "head": 10.0, "body": 15.0, "write": 30.0, "keepalive": 15.0}
@@ -58,14 +58,14 @@ def main() -> None:
 
 def measure(server: Server, given: argparse.Namespace, times: dict[str, float], *, tls: bool) -> list[str]:
     """Measure honest answers without and with slow clients; return the broken guarantees."""
-    alone = told(server.ask("honest_client.py", min(10.0, given.seconds / 2)))
+    alone = output_of(server.ask("honest_client.py", min(10.0, given.seconds / 2)))
     before = server.memory
     crowd = server.ask("slow_crowd.py", given.clients, given.seconds + 1, given.kinds)
     assert crowd.stdout is not None
     with Watch(server) as watch:
         come = int(crowd.stdout.readline())
-        beside = told(server.ask("honest_client.py", given.seconds))
-        slow = told(crowd)
+        beside = output_of(server.ask("honest_client.py", given.seconds))
+        slow = output_of(crowd)
     print(f"  honest client alone: {percentiles(alone['times'])}")
     print(f"  beside {come} slow ones: {percentiles(beside['times'])}")
     more = watch.most - before

@@ -25,7 +25,17 @@ from musicsvc.store.models import Album, AlbumArtist, Artist, Collection, Collec
 
 sys.path.insert(0, str(Path(__file__).parent))
 import honest_client
-from network_server import MEBIBYTE, MOST_MEMORY, MOST_SECONDS, Server, Watch, percentile, percentiles, running, told
+from network_server import (
+    MEBIBYTE,
+    MOST_MEMORY,
+    MOST_SECONDS,
+    Server,
+    Watch,
+    output_of,
+    percentile,
+    percentiles,
+    running,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,12 +71,12 @@ def main() -> None:
 
 def measure(server: Server, given: argparse.Namespace) -> list[str]:
     """Measure honest answers without and with the readers; return the broken guarantees."""
-    alone = told(server.ask("honest_client.py", min(10.0, given.seconds / 2)))
+    alone = output_of(server.ask("honest_client.py", min(10.0, given.seconds / 2)))
     before = server.memory
     with Watch(server) as watch:
         crowd = server.ask("unread_crowd.py", given.seconds + 0.5, json.dumps(server.filled))
-        beside = told(server.ask("honest_client.py", given.seconds))
-        unread = told(crowd)
+        beside = output_of(server.ask("honest_client.py", given.seconds))
+        unread = output_of(crowd)
     more = watch.most - before
     # A request that got no answer counts with the time after which the client gave up.
     times = beside["times"] + [honest_client.PATIENCE] * len(beside["failures"])
@@ -90,17 +100,17 @@ def fill_collections(count: int, readers: int, store: Store) -> list[tuple[str, 
     def write() -> list[tuple[str, str]]:
         owner = users.create("collector@label.test", api_access=True, now=Clock().now())
         artist = Artist.create(name="Erik Satie", manager=owner.id, created_at=1).id
-        made = bulk.ids(Track, 500)
-        rows = [(track, f"Track {track}", 1000, 1, DESCRIPTION) for track in made]
+        tracks = bulk.ids(Track, 500)
+        rows = [(track, f"Track {track}", 1000, 1, DESCRIPTION) for track in tracks]
         bulk.insert(Track, ("id", "name", "duration", "created_at", "description"), rows)
-        bulk.insert(TrackArtist, ("track", "artist", "position"), [(track, artist, 0) for track in made])
+        bulk.insert(TrackArtist, ("track", "artist", "position"), [(track, artist, 0) for track in tracks])
         ids = bulk.ids(Collection, count)
         bulk.insert(
             Collection,
             ("id", "user", "name", "created_at"),
             [(each, owner.id, f"Collection {each}", 1) for each in ids],
         )
-        links = [(each, at, track) for each in ids for at, track in enumerate(made)]
+        links = [(each, at, track) for each in ids for at, track in enumerate(tracks)]
         bulk.insert(CollectionTrack, ("collection", "position", "track"), links)
         values = [tokens.create(owner, f"reader {number}", now=Clock().now())[1] for number in range(readers)]
         return [(value, "/api/v1/collections") for value in values]
@@ -128,10 +138,10 @@ def fill_albums(count: int, readers: int, store: Store) -> list[tuple[str, str]]
 def _album(album: int, artist: int, size: int, description: str) -> None:
     bulk.insert(Album, ("id", "name", "created_at"), [(album, f"Album {album}", 1)])
     bulk.insert(AlbumArtist, ("album", "artist", "position"), [(album, artist, 0)])
-    made = bulk.ids(Track, size)
-    rows = [(track, f"Track {track}", album, 1000, 1, description) for track in made]
+    tracks = bulk.ids(Track, size)
+    rows = [(track, f"Track {track}", album, 1000, 1, description) for track in tracks]
     bulk.insert(Track, ("id", "name", "album", "duration", "created_at", "description"), rows)
-    bulk.insert(TrackArtist, ("track", "artist", "position"), [(track, artist, 0) for track in made])
+    bulk.insert(TrackArtist, ("track", "artist", "position"), [(track, artist, 0) for track in tracks])
 
 
 WORLDS: dict[str, Callable[[int, int, Store], list[tuple[str, str]]]] = {
