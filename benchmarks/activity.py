@@ -40,7 +40,7 @@ from musicsvc.store.schema import schema
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from musicsvc.store.activity.log import Log
+    from musicsvc.store.activity.log_store import Log
 
 CONNECTIONS, REQUESTS, ROUNDS = 16, 1_600, 30
 TICKS = os.sysconf("SC_CLK_TCK")

@@ -15,7 +15,7 @@ from musicsvc.cli.users import change, user_json
 from musicsvc.errors import Failure, NotFound
 
 if TYPE_CHECKING:
-    from musicsvc.store.accounts.api_access import Entry
+    from musicsvc.store.accounts.api_access import AccessEntry
     from musicsvc.store.models import AccessRequest
 
 app = group(
@@ -29,7 +29,7 @@ REQUEST_KEYS = ("state", "use_case", "volume", "organization", "reason", "reques
 Requester = Annotated[str, account_argument("EMAIL|ID", "The requester, or the id of the request.")]
 
 
-def entry_json(entry: "Entry") -> JSON:
+def entry_json(entry: "AccessEntry") -> JSON:
     """Return a request, or an account with access and without a request, as `--json` prints it."""
     request = request_json(entry.request) if entry.request else {}
     user = entry.user

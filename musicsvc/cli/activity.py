@@ -61,7 +61,7 @@ def activity(  # noqa: PLR0917 - Typer reads options from parameters
     """Show API calls and security events, newest last. Times are in UTC."""
     from musicsvc.cli.activity_lines import Printer
     from musicsvc.store.activity import log as activity_log
-    from musicsvc.store.activity.timeline import History
+    from musicsvc.store.activity.timeline import Timeline
 
     session, now = Session.begin(context)
     settings = session.settings()
@@ -76,11 +76,11 @@ def activity(  # noqa: PLR0917 - Typer reads options from parameters
     with session.store() as store, activity_log.build(settings.store_url, settings.activity.file) as log:
         filters = _filters(kind, call_filters, {**common_filters, "account_id": _account(store, account)})
         printer = Printer(store, json=json, lines=follow)
-        history = History(store, log, *filters)
-        printer.print(history.newest(limit))
+        timeline = Timeline(store, log, *filters)
+        printer.print(timeline.newest(limit))
         while follow:
             time.sleep(POLL_SECONDS)
-            printer.print(history.later())
+            printer.print(timeline.later())
 
 
 def _filters(

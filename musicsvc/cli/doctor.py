@@ -119,6 +119,7 @@ def _of_log(settings: Settings, path: Path | None) -> Iterator[Finding]:
     """Check the activity log."""
     from musicsvc.errors import Damaged
     from musicsvc.store.activity import log as activity_log
+    from musicsvc.store.activity import log_store
     from musicsvc.store.doctor import database, files
 
     barred = files.of_log(_log(settings, path)) if path is not None else []
@@ -128,7 +129,7 @@ def _of_log(settings: Settings, path: Path | None) -> Iterator[Finding]:
     hint = "The server keeps it under another name and creates a new one."
     try:
         wrong = activity_log.problems(settings.store_url, settings.activity.file)
-    except (Damaged, activity_log.Outdated) as failure:
+    except (Damaged, log_store.Outdated) as failure:
         found = database.failed("activity log", failure, hint)
         yield database.warning(found.check, found.finding, found.way_out)
         return

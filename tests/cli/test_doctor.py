@@ -313,8 +313,13 @@ def test_what_was_left_half_done_is_told(file: Path) -> None:
     [
         ("made.db", "ok", "is sound", ""),
         ("new/folder/made.db", "ok", "not begun yet", ""),
-        ("damaged.db", "warning", "is damaged.", "The next server keeps it aside and begins a new one."),
-        ("musicsvc.db", "problem", "is no activity log, and is left alone.", "Point activity.file elsewhere."),
+        ("damaged.db", "warning", "is damaged.", "The next server keeps it under another name and begins a new one."),
+        (
+            "musicsvc.db",
+            "problem",
+            "is not an activity log and was left unchanged.",
+            "Set activity.file to another path.",
+        ),
         ("backups", "problem", "Is a directory", "Let the user of the server read and write it"),
         ("musicsvc.db/a.db", "problem", "musicsvc.db is no folder.", "point activity.file elsewhere"),
         ("closed.db", "problem", "closed.db cannot be written by this user.", "Let the user of the server"),

@@ -22,7 +22,7 @@ from musicsvc.store.activity.calls import Entry
 if TYPE_CHECKING:
     from musicsvc.clock import Clock
     from musicsvc.server.call import Call
-    from musicsvc.store.activity.log import Log
+    from musicsvc.store.activity.log_store import Log
     from musicsvc.store.engine.store import Store
 
 log = logging.getLogger("musicsvc")

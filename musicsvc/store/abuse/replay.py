@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from musicsvc.store.abuse.enforcement import TokenStatus
     from musicsvc.store.abuse.rules import Violation
     from musicsvc.store.activity.calls import Entry
-    from musicsvc.store.activity.log import Log
+    from musicsvc.store.activity.log_store import Log
     from musicsvc.store.engine.store import Store
 
 

@@ -1,1 +1,1 @@
-"""Accounts, their tokens, API access, and what they did that matters to security."""
+"""Accounts, their tokens, API access, follows and security events."""

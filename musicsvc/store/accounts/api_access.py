@@ -1,4 +1,4 @@
-"""API access: who has it, who asked for it, and what was decided."""
+"""API access: requests, decisions, grants and revocations."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ if TYPE_CHECKING:
 LONGEST = {"use_case": 2_000, "volume": 255, "organization": 255, "reason": 1_000}
 
 
-class Entry(NamedTuple):
-    """One line of the list of access: a request, an account, or both."""
+class AccessEntry(NamedTuple):
+    """A line of the list of access: a request, an account, or both."""
 
     request: AccessRequest | None
     user: User | None
 
 
 class Approval(NamedTuple):
-    """A request granted, its account, and whether that was made for it."""
+    """An approved request and its account; `created`: the approval created the account."""
 
     request: AccessRequest
     user: User
-    made: bool
+    created: bool
 
 
 def grant(user: User, *, plays: bool = False, now: int, actor: Actor = "cli") -> None:
-    """Give the account API access, and with `plays` the right to report plays of others; takes nothing away."""
+    """Grant API access, and with `plays` the right to report plays of other listeners."""
     had = user.api_access, user.reports_plays
     user.api_access = True
     user.reports_plays = user.reports_plays or plays
@@ -49,7 +49,7 @@ def grant(user: User, *, plays: bool = False, now: int, actor: Actor = "cli") ->
 
 
 def revoke(user: User, *, now: int, actor: Actor = "cli") -> None:
-    """Take API access and the right to report plays away; tokens stay, and answer 403 until it is granted again."""
+    """Revoke API access and the right to report plays. Tokens remain and answer 403 until it is granted again."""
     had = user.api_access or user.reports_plays
     user.api_access = user.reports_plays = False
     _save(user)
@@ -62,10 +62,10 @@ def _save(user: User) -> None:
     User.update(rights).where(User.id == user.id).execute()
 
 
-def list(*, limit: int | None = None, text: str | None = None) -> Sequence[Entry]:  # noqa: A001 - the module is the namespace
-    """Return every request with the account of its address, then the accounts with access that never asked.
+def list(*, limit: int | None = None, text: str | None = None) -> Sequence[AccessEntry]:  # noqa: A001 - the module is the namespace
+    """Return all requests with their accounts, then the accounts that have access without a request, oldest first.
 
-    Both oldest first. With `text` only entries that contain it, with `limit` the newest requests, then accounts.
+    `text` selects the entries that contain it; `limit` selects the newest, requests before accounts.
     """
     requests = tuple(AccessRequest.select().order_by(AccessRequest.id.desc()))
     asked = AccessRequest.select(AccessRequest.email_key)
@@ -74,17 +74,17 @@ def list(*, limit: int | None = None, text: str | None = None) -> Sequence[Entry
     exact = {user.email: user for user in accounts if user.email_key is None}
     keyed = {user.email_key: user for user in accounts}
     entries = [
-        Entry(request, exact.get(request.email) or keyed.get(email_addresses.normalize(request.email)))
+        AccessEntry(request, exact.get(request.email) or keyed.get(email_addresses.normalize(request.email)))
         for request in requests
     ]
     listed = {entry.user.id for entry in entries if entry.user}
     found = newest(entries, limit, text, _texts)
-    others = (Entry(None, user) for user in accounts if user.api_access and user.id not in listed)
+    others = (AccessEntry(None, user) for user in accounts if user.api_access and user.id not in listed)
     return (*found, *newest(others, None if limit is None else limit - len(found), text, _texts))
 
 
-def _texts(entry: Entry) -> tuple[str | None, ...]:
-    """The texts of an entry that a search looks through."""
+def _texts(entry: AccessEntry) -> tuple[str | None, ...]:
+    """Return the texts of an entry that a search reads."""
     asked, user = entry
     of_user = (user.email, user.display_name) if user else ()
     return (asked.email, asked.use_case, asked.organization, *of_user) if asked else of_user
@@ -93,9 +93,9 @@ def _texts(entry: Entry) -> tuple[str | None, ...]:
 def request(
     email: str, use_case: str, volume: str, organization: str, *, now: int, actor: Actor = "cli"
 ) -> AccessRequest:
-    """A request that waits for a decision; the address needs no account yet.
+    """Create a pending request; the address needs no account yet.
 
-    Raises Conflict where one waits already or the account has access.
+    Raises Conflict where one is pending already or the account has access.
     """
     texts = {"use_case": use_case.strip(), "volume": volume.strip(), "organization": organization.strip()}
     _check({"email": email_addresses.problem(email), **_problems(texts)})
@@ -104,7 +104,7 @@ def request(
         raise Conflict(f"{email} has API access already.")
     try:
         with savepoint():
-            made: AccessRequest = AccessRequest.create(
+            pending: AccessRequest = AccessRequest.create(
                 email=email.strip(),
                 email_key=email_addresses.normalize(email),
                 state="pending",
@@ -113,46 +113,45 @@ def request(
             )
     except IntegrityError:
         raise Conflict(f"A request by {email} is pending already.") from None
-    _note("access.requested", made, now, actor)
-    return made
+    _add_event("access.requested", pending, now, actor)
+    return pending
 
 
 def approve(asked: int | str, *, now: int, actor: Actor = "cli") -> Approval:
-    """Grant what was asked for by this request id or e-mail.
+    """Approve the request with this id or e-mail.
 
-    Where the address has no account, one without a password is made, so that nobody else can register it and take the
-    access; `user password` gives it one.
+    An address without an account gets one without a password, so that nobody else can register it and take the access;
+    `user password` sets the password.
     """
     found = _find(asked)
     decided = _decide(found, "approved", None, now, hint=_regrant(found))
     user = users.find_by_email(decided.email)
-    made = user is None
+    created = user is None
     user = user or users.create(decided.email, now=now, actor=actor)
-    _note("access.approved", decided, now, actor)
+    _add_event("access.approved", decided, now, actor)
     grant(user, now=now, actor=actor)
-    return Approval(decided, user, made)
+    return Approval(decided, user, created)
 
 
 def deny(asked: int | str, reason: str, *, now: int, actor: Actor = "cli") -> AccessRequest:
-    """Refuse what was asked for by this request id or e-mail; the reason is kept."""
+    """Deny the request with this id or e-mail, and store the reason."""
     _check(_problems({"reason": reason.strip()}))
     denied = _decide(_find(asked), "denied", reason.strip(), now)
-    _note("access.denied", denied, now, actor)
+    _add_event("access.denied", denied, now, actor)
     return denied
 
 
-def _note(kind: Kind, asked: AccessRequest, now: int, actor: Actor) -> None:
-    """The event of a request; its address may have no account."""
+def _add_event(kind: Kind, asked: AccessRequest, now: int, actor: Actor) -> None:
+    """Add a security event about a request; its address may have no account."""
     user = users.find_by_email(asked.email)
-    said = f"request {asked.id}: {asked.reason}" if asked.reason else f"request {asked.id}"
-    security_events.add(kind, account_id=user.id if user else None, reason=said, now=now, actor=actor)
+    reason = f"request {asked.id}: {asked.reason}" if asked.reason else f"request {asked.id}"
+    security_events.add(kind, account_id=user.id if user else None, reason=reason, now=now, actor=actor)
 
 
 def _find(asked: int | str) -> AccessRequest:
-    """Return the request of this id, or the pending or last one of this mailbox; NotFound where there is none."""
+    """Return the request with this id, or the pending or else newest request of this mailbox. Raises NotFound."""
     by_id = isinstance(asked, int)
     wanted = AccessRequest.id == asked if by_id else email_addresses.matches(AccessRequest, str(asked))
-    # The pending one first, else the last that was decided.
     exact = email_addresses.exact_first(AccessRequest)
     order = (AccessRequest.state == "pending").desc(), exact, AccessRequest.id.desc()
     found: AccessRequest | None = lock_rows(AccessRequest.select().where(wanted).order_by(*order)).first()
@@ -162,7 +161,7 @@ def _find(asked: int | str) -> AccessRequest:
 
 
 def _regrant(found: AccessRequest) -> str:
-    """Return how to give access back that was approved once and revoked since, else nothing."""
+    """Return a hint where access was approved once and revoked since, else an empty text."""
     user = users.find_by_email(found.email)
     if found.state != "approved" or user is None or user.api_access:
         return ""
@@ -170,7 +169,7 @@ def _regrant(found: AccessRequest) -> str:
 
 
 def _decide(found: AccessRequest, state: str, reason: str | None, now: int, *, hint: str = "") -> AccessRequest:
-    """Record the decision; raise Conflict, with the hint, where the request is decided already."""
+    """Record the decision. Raises Conflict with the hint where the request is decided already."""
     if found.state != "pending":
         raise Conflict(f"Request {found.id} by {found.email} is {found.state} already.{hint}")
     found.state, found.reason, found.decided_at = state, reason, now

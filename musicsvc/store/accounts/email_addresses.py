@@ -31,7 +31,7 @@ def normalize(email: str) -> str:
 
 
 def problem(email: str) -> str | None:
-    """Return what is wrong with the syntax of an address, or None. Reserved domains such as `.test` are valid."""
+    """Return the error in the syntax of an address, or None. Reserved domains such as `.test` are valid."""
     email = email.strip()
     if len(email) > LENGTH:
         return f"The email must not be longer than {LENGTH} characters."

@@ -1,4 +1,4 @@
-"""Passwords: the rule they keep, and the argon2id hash that is all we keep of them (OWASP's parameters)."""
+"""Password rules, and argon2id hashes with the parameters that OWASP recommends."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ HASHER = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)  # me
 
 
 def hash_password(password: str) -> str:
-    """The argon2id hash with its salt and parameters; takes some 20 ms and 19 MiB."""
+    """Return the argon2id hash with its salt and parameters; takes about 20 ms and 19 MiB."""
     return HASHER.hash(password)
 
 
 def verify(hashed: str, password: str) -> bool:
-    """Whether the password is the one that was hashed."""
+    """Return whether the password matches the hash."""
     try:
         return HASHER.verify(hashed, password)
     except (VerificationError, InvalidHashError):
@@ -27,7 +27,7 @@ def verify(hashed: str, password: str) -> bool:
 
 
 def check(password: str, *, email: str, hosted: bool) -> str | None:
-    """What is wrong with the password, None where nothing is; the commonest are refused on a hosted service alone."""
+    """Return the reason to refuse the password, or None; the commonest are refused only on a hosted service."""
     if not SHORTEST <= len(password) <= LONGEST:
         return f"The password must have {SHORTEST} to {LONGEST} characters."
     if email_addresses.normalize(password) == email_addresses.normalize(email):
@@ -38,6 +38,6 @@ def check(password: str, *, email: str, hosted: bool) -> str | None:
 
 
 def _commonest() -> list[str]:
-    from zxcvbn.frequency_lists import FREQUENCY_LISTS  # noqa: PLC0415 - a long list, for hosted services alone
+    from zxcvbn.frequency_lists import FREQUENCY_LISTS  # noqa: PLC0415 - a long list, needed only by hosted services
 
     return FREQUENCY_LISTS["passwords"][:COMMONEST]

@@ -1,4 +1,4 @@
-"""The installation's secret: a random value that all nodes share, and keys derived from it by purpose."""
+"""The installation secret, a random value shared by all nodes, and the keys derived from it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from musicsvc.store.models import Secret
 
 
 def key(purpose: str) -> bytes:
-    """A key of 32 bytes for this purpose, the same on every node (HMAC-SHA-256 of the secret)."""
+    """Return a 32-byte key for a purpose, the same on every node (HMAC-SHA-256 of the secret)."""
     secret = Secret.get_by_id("installation").value
     return hmac.digest(bytes(secret), purpose.encode(), "sha256")

@@ -1,4 +1,4 @@
-"""Security events: written in the transaction of the act itself, never dropped, never pruned."""
+"""Security events, written in the same transaction as the action and never deleted."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Actor = Literal["cli", "api", "abuse", "fixtures", "server"]
 
 
 class Event(NamedTuple):
-    """What was done, when, to whom, by whom and why."""
+    """An action on an account or token: `actor` performed it, `reason` says why."""
 
     at: int
     kind: str
@@ -49,7 +49,7 @@ def add(
     token_id: int | None = None,
     reason: str | None = None,
 ) -> None:
-    """Note the act; in the unit that does it."""
+    """Add an event; call it in the unit that performs the action."""
     SecurityEvent.insert(
         at=now, kind=kind, account_id=account_id, token_id=token_id, actor=actor, reason=reason
     ).execute()
@@ -57,7 +57,7 @@ def add(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """Which events are wanted; what is None narrows nothing. `since` is within, `until` beyond."""
+    """Conditions on events; None matches everything. `since` is included, `until` is not."""
 
     account_id: int | None = None
     token_id: int | None = None
@@ -68,29 +68,29 @@ class Filter:
 ALL = Filter()
 
 
-def find(wanted: Filter = ALL, *, limit: int) -> list[Event]:
-    """The newest events that are wanted, so many at most, oldest of them first."""
-    rows = _wanted(wanted).order_by(SecurityEvent.at.desc(), SecurityEvent.id.desc()).limit(limit)
+def find(conditions: Filter = ALL, *, limit: int) -> list[Event]:
+    """Return the newest matching events, at most `limit`, oldest first."""
+    rows = _select(conditions).order_by(SecurityEvent.at.desc(), SecurityEvent.id.desc()).limit(limit)
     return [Event._make(row) for row in rows.tuples()][::-1]
 
 
 def last_id() -> int:
-    """The id of the event that was written last, 0 where there is none."""
+    """Return the id of the event written last, 0 where there is none."""
     row = SecurityEvent.select(SecurityEvent.id).order_by(SecurityEvent.id.desc()).tuples().first()
     return int(row[0]) if row else 0
 
 
-def written_after(event_id: int, wanted: Filter = ALL) -> list[tuple[int, Event]]:
-    """The events with higher ids that are wanted, with their ids, in the order in which they were written."""
-    rows = _wanted(wanted, SecurityEvent.id).where(SecurityEvent.id > event_id).order_by(SecurityEvent.id)
+def written_after(event_id: int, conditions: Filter = ALL) -> list[tuple[int, Event]]:
+    """Return the matching events with higher ids, in the order of writing, with their ids."""
+    rows = _select(conditions, SecurityEvent.id).where(SecurityEvent.id > event_id).order_by(SecurityEvent.id)
     return [(row[0], Event._make(row[1:])) for row in rows.tuples()]
 
 
-def _wanted(wanted: Filter, *more: Any) -> Any:
+def _select(conditions: Filter, *more: Any) -> Any:
     query = SecurityEvent.select(*more, *COLUMNS)
     for name in ("account_id", "token_id"):
-        if (value := getattr(wanted, name)) is not None:
+        if (value := getattr(conditions, name)) is not None:
             query = query.where(getattr(SecurityEvent, name) == value)
-    if wanted.since is not None:
-        query = query.where(SecurityEvent.at >= wanted.since)
-    return query if wanted.until is None else query.where(SecurityEvent.at < wanted.until)
+    if conditions.since is not None:
+        query = query.where(SecurityEvent.at >= conditions.since)
+    return query if conditions.until is None else query.where(SecurityEvent.at < conditions.until)

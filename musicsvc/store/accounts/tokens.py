@@ -1,4 +1,4 @@
-"""Personal access tokens: their form, their lives, and whom they stand for. Only their SHA-256 is kept."""
+"""Personal access tokens: format, lifetime and holder. Only the SHA-256 of a token is stored."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ State = Literal["valid", "expired", "revoked"]
 
 
 class Identity(NamedTuple):
-    """The caller of a request: the account and its token, which is expired from `expires_at` on."""
+    """The holder of a token: the account and its token, which has expired from `expires_at` on."""
 
     user_id: int
     display_name: str
@@ -55,13 +55,13 @@ class Identity(NamedTuple):
 
 
 def generate() -> str:
-    """A new value: the prefix, 40 random characters of base62, and 6 of the CRC-32 over what precedes."""
+    """Return a new value: the prefix, 40 random base62 characters and a CRC-32 of them as 6 more."""
     body = PREFIX + "".join(secrets.choice(ALPHABET) for _ in range(RANDOM_LENGTH))
     return body + _checksum(body)
 
 
 def well_formed(value: str) -> bool:
-    """Whether the value can be a token at all; nothing is looked up."""
+    """Return whether the value has the format of a token."""
     if len(value) != LENGTH or not value.startswith(PREFIX):
         return False
     body, checksum = value[:-CHECKSUM_LENGTH], value[-CHECKSUM_LENGTH:]
@@ -69,16 +69,16 @@ def well_formed(value: str) -> bool:
 
 
 def digest(value: str) -> bytes:
-    """The SHA-256 of the value, which is all that is stored of it."""
+    """Return the SHA-256 of the value, under which its token is stored."""
     return hashlib.sha256(value.encode()).digest()
 
 
 def _checksum(text: str) -> str:
-    number, signs = zlib.crc32(text.encode()), ""
+    number, digits = zlib.crc32(text.encode()), ""
     for _ in range(CHECKSUM_LENGTH):
         number, rest = divmod(number, len(ALPHABET))
-        signs = ALPHABET[rest] + signs
-    return signs
+        digits = ALPHABET[rest] + digits
+    return digits
 
 
 def identify(digest: bytes) -> Identity | None:
@@ -93,16 +93,16 @@ def identify(digest: bytes) -> Identity | None:
 
 
 def state(token: Token, now: int) -> State:
-    """The state of the token at this instant."""
+    """Return the state of the token at an instant."""
     if token.revoked_at is not None:
         return "revoked"
     return "expired" if now >= token.expires_at else "valid"
 
 
 def create(user: User, name: str, *, now: int, without_access: bool = False, actor: Actor = "cli") -> tuple[Token, str]:
-    """A token for 90 days, and its value, which is shown this once.
+    """Create a token for 90 days. Return it with its value, which is not stored.
 
-    Raises Forbidden for an account that is suspended, or has no API access unless `without_access`.
+    Raises Forbidden for a suspended account, and for one without API access unless `without_access`.
     """
     name = name.strip()
     if not SHORTEST_NAME <= len(name) <= LONGEST_NAME:
@@ -118,7 +118,7 @@ def create(user: User, name: str, *, now: int, without_access: bool = False, act
 
 
 def _secret(value: str, now: int) -> dict[str, bytes | str | int | None]:
-    """The columns that a new value fills."""
+    """Return the columns that depend on the value."""
     return {
         "digest": digest(value),
         "last_four": value[-4:],
@@ -129,7 +129,7 @@ def _secret(value: str, now: int) -> dict[str, bytes | str | int | None]:
 
 
 def get(token_id: int) -> Token:
-    """The token with this id and its account, or NotFound."""
+    """Return the token with this id and its account. Raises NotFound."""
     token: Token | None = _with_accounts().where(Token.id == token_id).first()
     if token is None:
         raise NotFound(f"There is no token {token_id}.")
@@ -139,9 +139,9 @@ def get(token_id: int) -> Token:
 def list(  # noqa: A001 - the module is the namespace
     user: User | None = None, *, limit: int | None = None, text: str | None = None
 ) -> Sequence[Token]:
-    """Return the tokens with their accounts, revoked and expired ones too, of everybody or of one account.
+    """Return the tokens of all accounts or one, with revoked and expired ones, oldest first.
 
-    With `limit` or `text` the newest that have the text in their name or e-mail; oldest first.
+    `text` selects those with the text in their name or e-mail; `limit` selects the newest.
     """
     query = _with_accounts().order_by(Token.id.desc()).limit(None if text else limit)
     if user is not None:
@@ -150,13 +150,13 @@ def list(  # noqa: A001 - the module is the namespace
 
 
 def find_by_value(value: str) -> Token | None:
-    """The token of this value with its account, in whatever state; None where there is none."""
+    """Return the token with this value and its account, in any state; None where there is none."""
     token: Token | None = _with_accounts().where(Token.digest == digest(value)).first()
     return token
 
 
 def revoke(token_id: int, reason: str, *, now: int, actor: Actor = "cli") -> Token:
-    """End the token from the next request on. One that is revoked already keeps its moment and its reason."""
+    """Revoke the token. A token that is revoked already keeps its time and reason."""
     ended = Token.update(revoked_at=now, revoked_reason=reason).where(Token.id == token_id, Token.revoked_at.is_null())
     changed, token = ended.execute(), get(token_id)
     if changed:
@@ -167,9 +167,9 @@ def revoke(token_id: int, reason: str, *, now: int, actor: Actor = "cli") -> Tok
 
 
 def reinstate(token_id: int, *, now: int, actor: Actor = "cli") -> Token:
-    """Take a revocation back; the token is valid again, or expired where its time has run out."""
-    revived = Token.update(revoked_at=None, revoked_reason=None)
-    changed = revived.where(Token.id == token_id, Token.revoked_at.is_null(is_null=False)).execute()
+    """Undo a revocation; the token is valid again unless it has expired."""
+    restored = Token.update(revoked_at=None, revoked_reason=None)
+    changed = restored.where(Token.id == token_id, Token.revoked_at.is_null(is_null=False)).execute()
     token = get(token_id)
     if changed:
         security_events.add("token.reinstated", account_id=token.user.id, token_id=token_id, now=now, actor=actor)
@@ -177,7 +177,7 @@ def reinstate(token_id: int, *, now: int, actor: Actor = "cli") -> Token:
 
 
 def regenerate(token_id: int, *, now: int, actor: Actor = "cli") -> tuple[Token, str]:
-    """A new value for 90 days under the same id, of an expired token too; the old value ends at once.
+    """Give a valid or expired token a new value for 90 days; the old value is invalid at once.
 
     Raises Conflict for a revoked token.
     """
@@ -192,16 +192,16 @@ def regenerate(token_id: int, *, now: int, actor: Actor = "cli") -> tuple[Token,
 
 
 def latest_use() -> tuple[int, int]:
-    """The token that was used last, and when; zeros where none was. A revoked one is no witness."""
+    """Return the id of the unrevoked token used last, and the time of that use; zeros where none was used."""
     used = Token.select(Token.id, Token.last_used_at).where(Token.revoked_at.is_null(), ~Token.last_used_at.is_null())
     token: Token | None = used.order_by(Token.last_used_at.desc()).first()
     return (0, 0) if token is None else (token.id, token.last_used_at or 0)
 
 
 def touch(last_used: Mapping[int, int]) -> None:
-    """Note when tokens were last used: instants by token id, in one batch; an older one never replaces a newer."""
+    """Store when tokens were last used (instants by token id); an older instant never replaces a newer one."""
     statement = "UPDATE token SET last_used_at = ? WHERE id = ? AND coalesce(last_used_at, 0) < ?"
-    # In the order of the ids, so that two processes that touch the same tokens wait instead of locking up.
+    # Ordered by id, so that two processes that update the same tokens do not deadlock.
     rows = [(moment, token_id, moment) for token_id, moment in sorted(last_used.items())]
     run_many(statement, rows)
 

@@ -1,7 +1,8 @@
-"""Finding accounts by their display names: how names are compared, which is the best match, and the index behind it.
+"""Search for accounts by display name: normalization, ranking and the index.
 
-The index holds the name of every account that is not suspended, marked where the name and each further word begin.
-Its key is the length of the name above the id, so that the first rows of a match are the best ones.
+The index holds the normalized name of every account that is not suspended, with marks where the name and its words
+begin. Its key is the length of the name in the high bits and the id in the low bits, so that the lowest keys of a match
+are the best ones.
 """
 
 from __future__ import annotations
@@ -20,43 +21,44 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
 Row = TypeVar("Row")
-# Two signs each, so that one letter after them makes a trigram. Folding turns both into a and o, so no name has them.
+# Two characters each, so that a mark and one letter make a trigram. No normalized name contains them: `fold` turns
+# both into a and o.
 NAME_BEGINS, WORD_BEGINS = "ªª", "ºº"
 TRIGRAM = 3
 ID_BITS, LONGEST = 53, 1023
 BATCH = 10_000
-SHORTEST = 3000  # names looked through on PostgreSQL before its trigrams are
-LONGEST_START = 5  # the start of a name for which PostgreSQL has an index in the order of the keys, the mark included
+SHORTEST = 3000  # names that PostgreSQL scans before it uses the trigram index
+LONGEST_START = 5  # characters, with the mark, of the name starts that PostgreSQL has indexed in key order
 IGNORED = {"Cc", "Cf", "Me"}
 PLAIN = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ħ": "h", "ŧ": "t", "\u0131": "i", "æ": "ae", "œ": "oe"})
 
 
 def fold(text: str) -> str:
-    """What spellings of one name share: neither case, accents, invisible signs nor kinds of white space."""
+    """Return the name without case, accents, invisible characters and differences of white space."""
     text = " ".join(text.split())
     if text.isascii() and text.isprintable():
         return text.lower()
-    for _ in range(2):  # case folding brings back what is to be decomposed
-        text = "".join(sign for sign in unicodedata.normalize("NFKD", text) if not _ignored(sign)).casefold()
+    for _ in range(2):  # case folding may yield characters to decompose again
+        text = "".join(char for char in unicodedata.normalize("NFKD", text) if not _ignored(char)).casefold()
     return " ".join(unicodedata.normalize("NFC", text.translate(PLAIN)).split())
 
 
-def _ignored(sign: str) -> bool:
-    """Accents and what cannot be seen; vowel signs of Indic scripts are neither."""
-    variant = "\ufe00" <= sign <= "\ufe0f"
-    return variant or bool(unicodedata.combining(sign)) or unicodedata.category(sign) in IGNORED
+def _ignored(char: str) -> bool:
+    """Return whether the character is an accent or invisible; vowel signs of Indic scripts are neither."""
+    variant = "\ufe00" <= char <= "\ufe0f"
+    return variant or bool(unicodedata.combining(char)) or unicodedata.category(char) in IGNORED
 
 
 def find(query: str, limit: int) -> list[UserSummary]:
-    """The accounts that have the text in their display names, best first.
+    """Return the accounts with the text in their display names, best first.
 
-    First those whose name begins with it, then those with a word that does, then, for a text of three characters or
-    more, those with it anywhere; among these the shorter name, so that a name that is all the text leads, then the id.
+    Names that begin with the text come first, then names with a word that does, then, for three characters or more,
+    names that contain it anywhere; in each group by length and then id, so that an exact match leads.
     """
     ids: dict[int, None] = {}
     for pattern in _patterns(fold(query)):
         if len(ids) < limit:
-            # What matched better matches again: so many more are asked for.
+            # Better matches match again, so ask for as many more.
             ids |= dict.fromkeys(key & ((1 << ID_BITS) - 1) for key in _keys(pattern, limit + len(ids)))
     chosen = list(ids)[:limit]
     rows = User.select(*COLUMNS).where(User.id.in_(chosen), User.suspended_at.is_null()).tuples()
@@ -65,7 +67,7 @@ def find(query: str, limit: int) -> list[UserSummary]:
 
 
 def _patterns(folded: str) -> list[str]:
-    """What to look for in the marked names, best first."""
+    """Return the patterns to search in the marked names, best first."""
     if not folded:
         return []
     marked = _marked(folded)
@@ -74,16 +76,16 @@ def _patterns(folded: str) -> list[str]:
 
 
 def _marked(folded: str) -> str:
-    """The text with a mark where a word begins after its first character."""
-    before = [True, *(sign.isalnum() for sign in folded)]
+    """Return the text with a mark at each word that begins after the first character."""
+    before = [True, *(char.isalnum() for char in folded)]
     return "".join(
-        WORD_BEGINS + sign if sign.isalnum() and not within else sign
-        for sign, within in zip(folded, before, strict=False)
+        WORD_BEGINS + char if char.isalnum() and not within else char
+        for char, within in zip(folded, before, strict=False)
     )
 
 
 def _keys(pattern: str, limit: int) -> Sequence[int]:
-    """The first keys in whose names the pattern stands."""
+    """Return the lowest keys of the names that contain the pattern."""
     if is_sqlite():
         phrase = '"' + pattern.replace('"', '""') + '"'
         sql = "SELECT rowid FROM account_search WHERE account_search MATCH ? ORDER BY rowid LIMIT ?"
@@ -95,10 +97,10 @@ def _keys(pattern: str, limit: int) -> Sequence[int]:
 
 
 def _keys_by_trigrams(pattern: str, limit: int) -> Sequence[int]:
-    """The same on PostgreSQL, whose trigrams give names in no order.
+    """Return the lowest keys on PostgreSQL, whose trigram index returns names unordered.
 
-    What many names have is among the shortest of them; only for the rest the trigrams are asked. The planner cannot
-    tell the two apart, and takes a second for a text that nobody has: hence both by hand.
+    A frequent text is found among the shortest names; the trigram index serves the rest. Two queries, because the
+    planner cannot tell the cases apart and takes a second for a text that no name contains.
     """
     like = "%" + pattern.replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_") + "%"
     sql = (
@@ -117,7 +119,7 @@ def _first_column(sql: str, values: tuple[Any, ...]) -> Sequence[int]:
 
 
 def add(people: Iterable[tuple[int, str]]) -> None:
-    """Let these accounts be found, none of which may be in the index: pairs of id and display name."""
+    """Add accounts that are not in the index: pairs of id and display name."""
     folded = [(user_id, fold(name)) for user_id, name in people]
     rows = [(_key(user_id, name), NAME_BEGINS + _marked(name)) for user_id, name in folded if name]
     connection: Any = current().connection()
@@ -130,14 +132,14 @@ def add(people: Iterable[tuple[int, str]]) -> None:
 
 
 def remove(user_id: int, display_name: str) -> None:
-    """Let the account no longer be found by this display name; harmless where it is not."""
+    """Remove an account from the index; harmless where it is not in it."""
     key = "rowid" if is_sqlite() else "key"
     sql = f"DELETE FROM account_search WHERE {key} = ?"  # noqa: S608 - two words of ours
     run(sql, _key(user_id, fold(display_name)))
 
 
 def rebuild() -> None:
-    """Make the index anew from the accounts."""
+    """Rebuild the index from the accounts."""
     run("DELETE FROM account_search")
     last = 0
     while people := _after(last):

@@ -1,4 +1,4 @@
-"""The few columns of an account that others see, wherever an account is shown."""
+"""The public columns of an account."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from musicsvc.store.models import User
 
 
 class UserSummary(NamedTuple):
-    """An account as others see it; `avatar` is None where the service draws it."""
+    """The public part of an account; `avatar` is None where the service draws it."""
 
     id: int
     display_name: str

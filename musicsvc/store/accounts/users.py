@@ -1,4 +1,4 @@
-"""Accounts: who there is, and what each may do."""
+"""Accounts: creation, lookup, passwords and suspension."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def create(
     now: int,
     actor: Actor = "cli",
 ) -> User:
-    """A new account, named after the part before the @ unless told otherwise; Invalid where the e-mail is taken."""
+    """Create an account, by default named after the local part of its e-mail. Raises Invalid where that is taken."""
     email = email.strip()
     name = email.rpartition("@")[0] if display_name is None else display_name.strip()
     problems = {
@@ -64,7 +64,7 @@ def create(
 
 
 class NewUser(NamedTuple):
-    """An account to be made; `external_id` is what another service knows it by."""
+    """An account to create; `external_id` is its id in another service."""
 
     email: str
     display_name: str
@@ -72,14 +72,14 @@ class NewUser(NamedTuple):
 
     @property
     def email_key(self) -> str:
-        """The normal form of the e-mail."""
+        """The normalized e-mail."""
         return email_addresses.normalize(self.email)
 
 
 def create_many(people: Sequence[NewUser], *, now: int) -> Sequence[int]:
-    """The ids of new accounts, in the same order, without password and API access; for imports and made worlds.
+    """Create accounts without password and API access, for imports and synthetic data. Return their ids in order.
 
-    The caller knows that e-mails and external ids are sound and free: else the database refuses them all.
+    The caller has checked that e-mails and external ids are valid and free; otherwise the database refuses them all.
     """
     ids = bulk.ids(User, len(people))
     rows = [
@@ -92,7 +92,7 @@ def create_many(people: Sequence[NewUser], *, now: int) -> Sequence[int]:
 
 
 def get(user_id: int) -> User:
-    """The account with this id, or NotFound."""
+    """Return the account with this id. Raises NotFound."""
     user: User | None = User.get_or_none(User.id == user_id)
     if user is None:
         raise NotFound(f"There is no account {user_id}.")
@@ -100,14 +100,14 @@ def get(user_id: int) -> User:
 
 
 def find_by_email(email: str) -> User | None:
-    """Return the account of this mailbox, in any spelling, or None; an account without a normal form comes first."""
+    """Return the account of this mailbox in any spelling, or None; one without a normalized e-mail comes first."""
     found = User.select().where(email_addresses.matches(User, email))
     user: User | None = found.order_by(email_addresses.exact_first(User)).first()
     return user
 
 
 def by_email(email: str) -> User:
-    """Return the account of this mailbox, in any spelling, or raise NotFound."""
+    """Return the account of this mailbox in any spelling. Raises NotFound."""
     user = find_by_email(email)
     if user is None:
         raise NotFound(f"There is no account {email}.")
@@ -115,38 +115,41 @@ def by_email(email: str) -> User:
 
 
 def without_key() -> dict[int, str]:
-    """Return the e-mails, by id, of the accounts whose normal form belongs to an older account."""
+    """Return the e-mails, by id, of the accounts whose normalized e-mail belongs to an older account."""
     rows: Any = User.select(User.id, User.email).where(User.email_key.is_null()).order_by(User.id).tuples()
     return dict(rows)
 
 
 def emails(ids: Collection[int]) -> dict[int, str]:
-    """The e-mails of these accounts, by id; those that are no account's are left out."""
+    """Return the e-mails of these accounts by id; unknown ids are omitted."""
     rows: Any = User.select(User.id, User.email).where(User.id.in_(ids)).tuples()
     return dict(rows)
 
 
 def list(*, limit: int | None = None, text: str | None = None) -> Sequence[User]:  # noqa: A001 - the module is the namespace
-    """Return every account, or the newest that have the text in their e-mail or display name; oldest first."""
+    """Return the accounts, oldest first.
+
+    `text` selects those with the text in their e-mail or display name; `limit` selects the newest.
+    """
     query: Any = User.select().order_by(User.id.desc()).limit(None if text else limit)
     return newest(query.iterator(), limit, text, lambda user: (user.email, user.display_name))
 
 
 def missing(ids: Collection[int]) -> set[int]:
-    """Those of the ids that are no account's."""
+    """Return the ids without an account."""
     found = {row[0] for row in User.select(User.id).where(User.id.in_(ids)).tuples().iterator()} if ids else set()
     return set(ids) - found
 
 
 def set_password(user: User, password_hash: str, *, now: int, actor: Actor = "cli") -> None:
-    """Give the account another password; tokens stay."""
+    """Set the password; tokens stay valid."""
     user.password_hash = password_hash
     User.update(password_hash=password_hash).where(User.id == user.id).execute()
     security_events.add("password.set", account_id=user.id, now=now, actor=actor)
 
 
 def suspend(user: User, *, now: int, reason: str | None = None, actor: Actor = "cli") -> None:
-    """Close the account: its tokens answer 403 until it is reinstated. Harmless when repeated."""
+    """Suspend the account: its tokens answer 403 until it is reinstated. Harmless when repeated."""
     if user.suspended_at is None:
         user.suspended_at, user.suspended_reason = now, reason
         _save_suspension(user)
@@ -154,7 +157,7 @@ def suspend(user: User, *, now: int, reason: str | None = None, actor: Actor = "
 
 
 def reinstate(user: User, *, now: int, actor: Actor = "cli") -> None:
-    """Open a suspended account again; its tokens, where neither expired nor revoked, work at once."""
+    """Reinstate a suspended account; its tokens work again unless expired or revoked."""
     if user.suspended_at is not None:
         user.suspended_at = user.suspended_reason = None
         _save_suspension(user)
@@ -174,5 +177,5 @@ def _name_problem(name: str) -> str | None:
 
 
 def is_taken(email: str) -> bool:
-    """Return whether the mailbox has an account already, in any spelling."""
+    """Return whether the mailbox has an account, in any spelling."""
     return find_by_email(email) is not None

@@ -1,4 +1,4 @@
-"""The log of calls: what is kept of each, how it is found again, and how it ends. Its units run on the log's store."""
+"""Entries of the activity log: adding, finding and deleting them. All functions run as units on the log's store."""
 
 from __future__ import annotations
 
@@ -20,17 +20,16 @@ if TYPE_CHECKING:
     from musicsvc.store.engine.store import Store
 
 SLICE = 5_000
-PRUNED = 2_000  # so that new calls need not wait long for the writer
+PRUNED = 2_000  # few, so that new calls do not wait long for the writer
 
 
 class Entry(NamedTuple):
-    """A call that was answered, as the log keeps it.
+    """An answered call, or a count of calls without a token from one address, with one status, in one minute.
 
-    `at`: instant in microseconds at which it came; `route`: the template of its path, None where there is none;
-    `resource`: the object that the path names, such as `playlists/7`; `size`: bytes of the answer's body; `judged`:
-    whether limits and abuse handling held for it; `private`: whether the resource is of a kind that can be private;
-    `calls`: how many calls it stands for: a count of the calls without a token that an address made within a minute
-    with this status has no request id, and `milliseconds` and `size` are their sums.
+    `at`: arrival in microseconds; `route`: the template of the path, None for an unknown one; `resource`: the object
+    in the path, such as `playlists/7`; `size`: bytes of the response body; `judged`: whether limits and abuse rules
+    apply; `private`: whether resources of this kind can be private; `calls`: the number of calls. A count has no
+    request id, and its `milliseconds` and `size` are sums.
     """
 
     at: int
@@ -51,7 +50,7 @@ class Entry(NamedTuple):
 
     @property
     def is_count(self) -> bool:
-        """Whether it is a count, and not one call."""
+        """True for a count, False for a single call."""
         return not self.request_id
 
 
@@ -63,9 +62,9 @@ UNPACKED = f"SELECT {', '.join(f'value->>{place}' for place in range(len(Entry._
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """Which calls are wanted; what is None narrows nothing.
+    """Conditions on entries; None matches everything.
 
-    `statuses`: the first and the last; `route`: a part of the template; `since` is within, `until` beyond.
+    `statuses`: the first and the last; `route`: a part of the template; `since` is included, `until` is not.
     """
 
     account_id: int | None = None
@@ -83,7 +82,7 @@ ALL = Filter()
 
 
 def add(entries: Sequence[Entry]) -> None:
-    """Keep the entries, in one statement: on SQLite it runs while the event loop does, row by row would not."""
+    """Insert the entries in one statement, which lets the event loop run meanwhile on SQLite."""
     if is_sqlite():
         rows = orjson.dumps([list(entry) for entry in entries]).decode()
         run(INSERT.format(rows=UNPACKED), rows)
@@ -91,65 +90,65 @@ def add(entries: Sequence[Entry]) -> None:
         dialect.insert_many(INSERT, TYPES, entries)
 
 
-def find(wanted: Filter = ALL, *, limit: int) -> list[Entry]:
-    """The newest entries that are wanted, so many at most, oldest of them first."""
-    rows = _wanted(wanted).order_by(Activity.at.desc(), Activity.id.desc()).limit(limit)
+def find(conditions: Filter = ALL, *, limit: int) -> list[Entry]:
+    """Return the newest matching entries, at most `limit`, oldest first."""
+    rows = _select(conditions).order_by(Activity.at.desc(), Activity.id.desc()).limit(limit)
     return [Entry._make(row) for row in rows.tuples()][::-1]
 
 
 def of_tokens(token_ids: Collection[int], since: int) -> list[Entry]:
-    """The entries of these tokens from this instant on, oldest first."""
+    """Return the entries of these tokens since an instant, oldest first."""
     chosen = Activity.token_id.in_(list(token_ids)), Activity.at >= since
     rows: Any = Activity.select(*COLUMNS).where(*chosen).order_by(Activity.at, Activity.id)
     return [Entry._make(row) for row in rows.tuples()]
 
 
-def replay(log: Store, wanted: Filter = ALL) -> Iterator[Entry]:
-    """Every entry that is wanted, oldest first, read from the log a slice at a time."""
-    at, last = wanted.since or 0, 0
-    while rows := log.read(partial(_slice, wanted, at, last)).result():
+def replay(log: Store, conditions: Filter = ALL) -> Iterator[Entry]:
+    """Yield all matching entries, oldest first, read in slices."""
+    at, last = conditions.since or 0, 0
+    while rows := log.read(partial(_slice, conditions, at, last)).result():
         yield from (entry for _, entry in rows)
         last, (at, *_) = rows[-1]
 
 
-def _slice(wanted: Filter, at: int, last: int) -> list[tuple[int, Entry]]:
-    """The first entries after the one of this instant and id, with their ids."""
+def _slice(conditions: Filter, at: int, last: int) -> list[tuple[int, Entry]]:
+    """Return the first entries after this instant and id, with their ids."""
     beyond = (Activity.at > at) | ((Activity.at == at) & (Activity.id > last))
-    rows = _wanted(wanted, Activity.id).where(Activity.at >= at, beyond).order_by(Activity.at, Activity.id)
+    rows = _select(conditions, Activity.id).where(Activity.at >= at, beyond).order_by(Activity.at, Activity.id)
     return [(row[0], Entry._make(row[1:])) for row in rows.limit(SLICE).tuples()]
 
 
 def last_id() -> int:
-    """The id of the entry that was written last, 0 where there is none."""
+    """Return the id of the entry written last, 0 where there is none."""
     row = Activity.select(Activity.id).order_by(Activity.id.desc()).tuples().first()
     return int(row[0]) if row else 0
 
 
-def written_after(entry_id: int, wanted: Filter = ALL) -> list[tuple[int, Entry]]:
-    """The entries with higher ids that are wanted, with their ids, in the order in which they were written."""
-    rows = _wanted(wanted, Activity.id).where(Activity.id > entry_id).order_by(Activity.id).limit(SLICE)
+def written_after(entry_id: int, conditions: Filter = ALL) -> list[tuple[int, Entry]]:
+    """Return the matching entries with higher ids, in the order of writing, with their ids."""
+    rows = _select(conditions, Activity.id).where(Activity.id > entry_id).order_by(Activity.id).limit(SLICE)
     return [(row[0], Entry._make(row[1:])) for row in rows.tuples()]
 
 
 def prune(before: int, *, limit: int = PRUNED) -> int:
-    """Delete entries from before this instant, oldest first and so many at most; how many went."""
+    """Delete at most `limit` entries from before this instant, oldest first. Return their number."""
     oldest = Activity.select(Activity.id).where(Activity.at < before).order_by(Activity.at).limit(limit)
     return int(Activity.delete().where(Activity.id.in_(oldest)).execute())
 
 
-def _wanted(wanted: Filter, *more: Any) -> Any:
+def _select(conditions: Filter, *more: Any) -> Any:
     query = Activity.select(*more, *COLUMNS)
-    if wanted.address is not None:
-        network = client_network(wanted.address)  # which counts of an IPv6 client are of
-        same = Activity.address == wanted.address
-        query = query.where(same if network == wanted.address else same | (Activity.address == network))
+    if conditions.address is not None:
+        network = client_network(conditions.address)  # counts of an IPv6 client have its network as address
+        same = Activity.address == conditions.address
+        query = query.where(same if network == conditions.address else same | (Activity.address == network))
     for name in ("account_id", "token_id", "request_id", "method"):
-        if (value := getattr(wanted, name)) is not None:
+        if (value := getattr(conditions, name)) is not None:
             query = query.where(getattr(Activity, name) == value)
-    if wanted.route is not None:
-        query = query.where(Activity.route.contains(wanted.route))
-    if wanted.statuses is not None:
-        query = query.where(Activity.status >= wanted.statuses[0], Activity.status <= wanted.statuses[1])
-    if wanted.since is not None:
-        query = query.where(Activity.at >= wanted.since)
-    return query if wanted.until is None else query.where(Activity.at < wanted.until)
+    if conditions.route is not None:
+        query = query.where(Activity.route.contains(conditions.route))
+    if conditions.statuses is not None:
+        query = query.where(Activity.status >= conditions.statuses[0], Activity.status <= conditions.statuses[1])
+    if conditions.since is not None:
+        query = query.where(Activity.at >= conditions.since)
+    return query if conditions.until is None else query.where(Activity.at < conditions.until)

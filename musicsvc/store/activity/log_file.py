@@ -1,4 +1,4 @@
-"""The log of calls as a SQLite file: made where it is missing, kept aside and begun anew where it is damaged."""
+"""The activity log as a SQLite file, created where it is missing and replaced where it cannot be used."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from musicsvc.errors import Damaged, Failure, Unavailable
-from musicsvc.store.activity import log as activity_log
-from musicsvc.store.activity.log import Log
+from musicsvc.store.activity.log_store import Log, exists, migrate
 from musicsvc.store.engine.sqlite import file_locks, files
 from musicsvc.store.engine.sqlite.database import SqliteDatabase
 from musicsvc.store.engine.sqlite.store import SqliteStore
@@ -22,12 +21,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 T = TypeVar("T")
-SIDES = ("-wal", "-shm", "")  # the file itself last: a new one beside an old WAL would take it for its own
+SIDES = ("-wal", "-shm", "")  # the file itself last: a new file would adopt an old WAL beside it
 log = logging.getLogger("musicsvc")
 
 
 class LogFile(Log):
-    """The log in a file of its own, so that its size and its faults are not those of the data."""
+    """The log in a separate file, so that neither its size nor its damage affects the data."""
 
     def __init__(self, path: Path) -> None:
         self.url = f"sqlite:///{path}"
@@ -36,44 +35,42 @@ class LogFile(Log):
         self._store: SqliteStore | None = None
 
     def prepare(self) -> None:
-        """Open the file; one that is missing is made, one that is damaged is kept aside and begun anew."""
+        """Open the file; create a missing one, replace an unusable one."""
         with self._changing:
             if self._store is not None and not self._store.in_place():
                 self._close()
             if self._store is None:
-                self._store = _opened(self.path)
+                self._store = _open_or_create(self.path)
 
     def open_existing(self) -> bool:
-        """Open the file as it is; it is neither made nor mended."""
+        """Open the file for reading if there is one."""
         with self._changing:
             if self._store is None and self.path.exists():
                 try:
                     self._store = SqliteStore(self.url, log=True)
                 except Damaged:
-                    told = (
-                        f"The activity log {self.path} is damaged. The next server keeps it aside and begins a new one."
-                    )
-                    raise Damaged(told) from None
+                    hint = "The next server keeps it under another name and begins a new one."
+                    raise Damaged(f"The activity log {self.path} is damaged. {hint}") from None
                 except files.Foreign:
                     raise Failure(_foreign(self.path)) from None
-        return self._store is not None and self._store.read(activity_log.is_made).result()
+        return self._store is not None and self._store.read(exists).result()
 
     def replace(self) -> None:
-        """Keep the file aside and begin a new one, unless another process was first."""
+        """Rename the file and create a new one, unless another process did so first."""
         with self._changing:
             if self._store is not None:
-                with _alone(self.path):
+                with _exclusive(self.path):
                     if self._store.in_place():
-                        _set_aside(self.path)
+                        _rename_unusable(self.path)
                 self._close()
         self.prepare()
 
     def read(self, unit: Callable[[], T]) -> Future[T]:
-        """Run the unit on the file."""
+        """Run a reading unit."""
         return self._open().read(unit)
 
     def write(self, unit: Callable[[], T]) -> Future[T]:
-        """Run the unit on the file."""
+        """Run a writing unit."""
         return self._open().write(unit)
 
     def _open(self) -> SqliteStore:
@@ -82,7 +79,7 @@ class LogFile(Log):
         return self._store
 
     def close(self) -> None:
-        """Finish what is under way."""
+        """Finish the units in progress."""
         with self._changing:
             self._close()
 
@@ -93,39 +90,39 @@ class LogFile(Log):
 
 
 def default_file(data: Path) -> Path:
-    """The log's file of this database: `activity.db` for `musicsvc.db`, a name of its own for every other."""
+    """Return the log file of a database: `activity.db` for `musicsvc.db`, `NAME-activity.db` for any other."""
     return data.with_name("activity.db" if data.name == "musicsvc.db" else f"{data.stem}-activity.db")
 
 
-def _opened(path: Path) -> SqliteStore:
-    """The file, open. Raises Failure where it is another program's, or the disk does not let us."""
+def _open_or_create(path: Path) -> SqliteStore:
+    """Create, migrate or replace the file, and open it. Raises Failure where the disk or a foreign file prevents it."""
     try:
         files.create(path, files.LOG_ID)
-        with _alone(path):
+        with _exclusive(path):
             try:
-                return _migrated(path)
+                return _open_migrated(path)
             except Damaged:
-                _set_aside(path)
+                _rename_unusable(path)
             files.create(path, files.LOG_ID)
-            return _migrated(path)
+            return _open_migrated(path)
     except files.Foreign:
         raise Failure(_foreign(path)) from None
     except OSError as error:
-        raise Failure(f"The activity log {path} cannot be made: {error.strerror}.") from None
+        raise Failure(f"The activity log {path} cannot be created: {error.strerror}.") from None
     except files.ERRORS as error:
-        raise Failure(f"The activity log {path} cannot be made: {error}.") from None
+        raise Failure(f"The activity log {path} cannot be created: {error}.") from None
 
 
 def _foreign(path: Path) -> str:
-    return f"{path} is no activity log, and is left alone. Point activity.file elsewhere."
+    return f"{path} is not an activity log and was left unchanged. Set activity.file to another path."
 
 
-def _migrated(path: Path) -> SqliteStore:
+def _open_migrated(path: Path) -> SqliteStore:
     store = SqliteStore(f"sqlite:///{path}", log=True)
     try:
         database = SqliteDatabase(path, {"journal_mode": "WAL", "synchronous": "NORMAL"})
         try:
-            activity_log.migrate(database)
+            migrate(database)
         except files.ERRORS as error:
             raise files.translate(error, path) from error
         finally:
@@ -137,8 +134,8 @@ def _migrated(path: Path) -> SqliteStore:
 
 
 @contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """One process at a time makes, migrates or replaces the file."""
+def _exclusive(path: Path) -> Iterator[None]:
+    """Hold the lock under which a process creates, migrates or replaces the file."""
     lock = os.open(path.with_name(path.name + ".lock"), os.O_CREAT | os.O_RDWR, 0o600)
     try:
         file_locks.acquire(lock)
@@ -147,11 +144,11 @@ def _alone(path: Path) -> Iterator[None]:
         os.close(lock)
 
 
-def _set_aside(path: Path) -> None:
-    """Give the file, and what SQLite keeps beside it, a name that is free."""
+def _rename_unusable(path: Path) -> None:
+    """Rename the file and its WAL to the next free name."""
     names = (path.with_name(f"{path.name}.aside-{number}") for number in itertools.count(1))
     aside = next(name for name in names if not name.exists())
     for side in SIDES:
         with suppress(FileNotFoundError):
             path.with_name(path.name + side).rename(aside.with_name(aside.name + side))
-    log.warning("the activity log %s could not be used; it is now %s, and a new one is begun", path, aside)
+    log.warning("the activity log %s cannot be used; it was renamed to %s and a new one begun", path, aside)

@@ -10,7 +10,7 @@ from playhouse.migrations import Runner
 
 from musicsvc.clock import DAY, SECOND
 from musicsvc.store.abuse import earlier_reads
-from musicsvc.store.activity import calls
+from musicsvc.store.activity import calls, log_store
 from musicsvc.store.activity import log as activity_log
 from musicsvc.store.activity.calls import Entry
 from musicsvc.store.engine.binding import bound, current
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from musicsvc.store.abuse.earlier_reads import Denial
-    from musicsvc.store.activity.log import Log
+    from musicsvc.store.activity.log_store import Log
     from musicsvc.store.engine.store import Store
 
 KEEP_DAYS = 7
@@ -121,13 +121,13 @@ def test_calls_that_were_logged_before_are_marked_by_what_they_concern(new_datab
         (None, None, False),
     ]
     with schema.migrating(new_database(migrated=False)) as opened, bound(opened):
-        Runner(opened, str(activity_log.MIGRATIONS), table_name=activity_log.HISTORY).up("0001_activity")
+        Runner(opened, str(log_store.MIGRATIONS), table_name=log_store.HISTORY).up("0001_activity")
         for number, (route, resource, _) in enumerate(rows):
             values = (NOW + number, f"r{number}", 3, 7, "", "GET", route, resource, 200, 1.0, 10, True)
             opened.execute_sql(OLD_ROW.format(", ".join([opened.param] * len(values))), values)
 
-        assert activity_log.migrate(opened)[0] == "0002_private"
+        assert log_store.migrate(opened)[0] == "0002_private"
 
         assert [(entry.route, entry.resource, entry.private) for entry in calls.find(limit=20)] == rows
         assert {(entry.calls, entry.is_count) for entry in calls.find(limit=20)} == {(1, False)}
-        assert activity_log.schema_problems() == []
+        assert log_store.schema_problems() == []

@@ -42,7 +42,7 @@ def test_an_approved_request_of_an_address_without_account_makes_one_without_pas
 def test_an_approved_request_of_an_account_gives_it_access(store: Store) -> None:
     store.write(lambda: users.create(EMAIL, now=1)).result()
     asked = ask(store)
-    assert not store.write(lambda: api_access.approve(asked.id, now=9)).result().made
+    assert not store.write(lambda: api_access.approve(asked.id, now=9)).result().created
     assert rights(store) == (True, False)
 
 

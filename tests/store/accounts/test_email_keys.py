@@ -126,7 +126,7 @@ def test_requests_of_a_mailbox_go_to_the_account_that_is_meant(old_url: str) -> 
             ("ANN@label.test", 4, 14),
         ):
             approval = store.write(partial(api_access.approve, email, now=NOW)).result()
-            assert (approval.request.id, approval.user.id, approval.made) == (request, account, False)
+            assert (approval.request.id, approval.user.id, approval.created) == (request, account, False)
 
 
 def test_an_import_names_accounts_of_a_mailbox_as_the_command_line_does(old_url: str) -> None:

@@ -8,10 +8,10 @@ import apsw
 import pytest
 
 from musicsvc.errors import Failure
-from musicsvc.store.activity import calls
+from musicsvc.store.activity import calls, log_store
 from musicsvc.store.activity import log as activity_log
 from musicsvc.store.activity.calls import Entry, Filter
-from musicsvc.store.activity.log import Log
+from musicsvc.store.activity.log_store import Log
 from musicsvc.store.engine import binding
 from musicsvc.store.engine.sqlite import files
 from musicsvc.store.engine.store import Store
@@ -112,8 +112,8 @@ def test_no_question_reads_the_whole_log(log: Log) -> None:
             {"since": 1},
             {"statuses": (400, 499)},
         ]
-        ordered = [plan(calls._wanted(Filter(**wanted)).order_by(*newest)) for wanted in filters]
-        return [*ordered, plan(calls._wanted(Filter(request_id="r")))]
+        ordered = [plan(calls._select(Filter(**wanted)).order_by(*newest)) for wanted in filters]
+        return [*ordered, plan(calls._select(Filter(request_id="r")))]
 
     for shown in log.read(plans).result():
         assert "USING INDEX" in shown
@@ -150,7 +150,7 @@ def test_old_entries_go_a_slice_at_a_time(log: Log) -> None:
 
 
 def test_the_log_has_no_problems_and_its_table_is_as_the_model_says(log: Log) -> None:
-    assert log.read(activity_log.schema_problems).result() == []
+    assert log.read(log_store.schema_problems).result() == []
 
 
 def test_a_dropped_index_is_a_problem_and_a_log_that_is_not_there_is_none(store: Store) -> None:
@@ -214,7 +214,7 @@ def test_a_damaged_log_is_kept_aside_and_a_new_one_begun(
         assert found(log) == [PLAIN]
 
     assert file.with_name("activity.db.aside-1").read_bytes() == before
-    assert "it is now" in caplog.text
+    assert "it was renamed to" in caplog.text
 
 
 def spoil(file: Path, damage: str) -> None:
@@ -269,7 +269,7 @@ def test_the_database_itself_and_those_of_other_programs_are_left_alone(store: S
 
     for file in (data, other):
         before = file.read_bytes()
-        with pytest.raises(Failure, match="is no activity log, and is left alone"):
+        with pytest.raises(Failure, match="is not an activity log and was left unchanged"):
             activity_log.build(store.url, file).prepare()
         assert file.read_bytes() == before
 
