@@ -14,7 +14,7 @@ from musicsvc.errors import Invalid
 from musicsvc.wording import quantity
 
 if TYPE_CHECKING:
-    from musicsvc.store.seeding.fixtures import Summary
+    from musicsvc.store.seeding.world import FixtureSummary
 
 app = typer.Typer()
 
@@ -45,10 +45,10 @@ def _add_fixtures(session: Session) -> JSON:
     with session.store() as store:
         if warning := store.read(fixtures.warning).result():
             session.echo(f"Warning: {warning}")
-        made: Summary = store.write(lambda: fixtures.load(now=now)).result()
+        created: FixtureSummary = store.write(lambda: fixtures.load(now=now)).result()
         plays = store.write(lambda: seeded_plays.load(now=now)).result()
-    counts = {key: number for key, number in asdict(made).items() if key != "tokens"}
-    return counts | {"tokens": len(made.tokens), "plays": plays}
+    counts = {key: number for key, number in asdict(created).items() if key != "tokens"}
+    return counts | {"tokens": len(created.tokens), "plays": plays}
 
 
 def _add_synthetic(session: Session, scale: float, random_seed: int) -> JSON:
@@ -56,6 +56,6 @@ def _add_synthetic(session: Session, scale: float, random_seed: int) -> JSON:
 
     with session.store() as store, progress.bar(session, "tracks") as on_progress:
         try:
-            return asdict(synthetic.make(store, scale, random_seed, told=on_progress))
+            return asdict(synthetic.create(store, scale, random_seed, on_progress=on_progress))
         except Invalid as wrong:
             raise typer.BadParameter(wrong.errors["scale"], param_hint="--scale") from None

@@ -31,8 +31,8 @@ def test_a_database_with_accounts_of_its_own_is_warned_of_those_that_come(run: R
         run("user", "create", email)
     warning, made = run("seed").stderr.splitlines()
     assert warning == (
-        "Warning: The database has accounts of its own (1). This adds 5 accounts with 6 tokens"
-        " and the administrator admin@musicsvc.test. To try them apart from it: musicsvc serve --demo"
+        "Warning: The database has other accounts (1). This adds 5 accounts with 6 tokens"
+        " and the administrator admin@musicsvc.test. To try them in a separate database: musicsvc serve --demo"
     )
     assert made.startswith("Added 5 accounts, ")
     assert "Warning" not in run("seed").stderr

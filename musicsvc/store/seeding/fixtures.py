@@ -1,11 +1,9 @@
-"""The small world of `fixtures/`, put into a store; what is there already stays as it is."""
+"""Load the fixtures, a small example catalog with accounts, into a store. Existing rows are not changed."""
 
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import musicsvc
 from musicsvc.clock import DAY
@@ -25,60 +23,19 @@ from musicsvc.store.models import (
     User,
 )
 from musicsvc.store.seeding import social
+from musicsvc.store.seeding.world import PREFIX, Entry, FixtureSummary, World, columns
 
 DEMO_EMAIL = "demo@musicsvc.test"
-PREFIX = "fixture:"
-TRACK_COLUMNS = (
-    "name",
-    "release_date",
-    "image",
-    "duration",
-    "description",
-    "bpm",
-    "scale",
-    "price",
-    "currency",
-    "licensing_type",
-    "exclusive_status",
-    "exclusive_price",
-    "fingerprint_status",
-)
-ALBUM_COLUMNS = ("name", "release_date", "image", "description")
-ARTIST_COLUMNS = ("name", "description", "image_small", "verified")
-
-Entry = dict[str, Any]
-
-
-@dataclass(slots=True)
-class Summary:
-    """How much was made; `tokens` holds the values of the tokens made, by their key in `accounts.toml`."""
-
-    accounts: int = 0
-    artists: int = 0
-    albums: int = 0
-    tracks: int = 0
-    comments: int = 0
-    playlists: int = 0
-    invitations: int = 0
-    follows: int = 0
-    likes: int = 0
-    reposts: int = 0
-    collections: int = 0
-    conversations: int = 0
-    messages: int = 0
-    devices: int = 0
-    choices: int = 0
-    tokens: dict[str, str] = field(default_factory=dict, repr=False)
 
 
 def folder(package: Path = Path(musicsvc.__file__).parent) -> Path:
-    """Where the data files are: in an installed package, else in the tree beside it."""
+    """Return the folder of the data files: in an installed package, or beside the package in the source tree."""
     packed = package / "_fixtures"
     return packed if packed.is_dir() else package.parent / "fixtures"
 
 
-def load(*, now: int) -> Summary:
-    """Put the world into the store, in one unit; nothing is made twice."""
+def load(*, now: int) -> FixtureSummary:
+    """Load the fixtures in one transaction and create the missing rows."""
     world = World(now)
     for entry in _read("accounts", "account"):
         world.accounts[entry["key"]] = _account(entry, world)
@@ -92,7 +49,7 @@ def load(*, now: int) -> Summary:
             roots = [root for root in threads if root["track"] == entry["key"]]
             _thread(roots, world, world.tracks[entry["key"]])
     social.load(_file("social"), world)
-    return world.made
+    return world.created
 
 
 def warning() -> str | None:
@@ -106,21 +63,10 @@ def warning() -> str | None:
     tokens = sum(len(entry["tokens"]) for entry in missing)
     admins = ", ".join(entry["email"] for entry in missing if entry.get("admin"))
     return (
-        f"The database has accounts of its own ({others:,}). This adds {len(missing)} accounts with {tokens} tokens"
-        f"{f' and the administrator {admins}' if admins else ''}. To try them apart from it: musicsvc serve --demo"
+        f"The database has other accounts ({others:,}). This adds {len(missing)} accounts with {tokens} tokens"
+        f"{f' and the administrator {admins}' if admins else ''}."
+        " To try them in a separate database: musicsvc serve --demo"
     )
-
-
-@dataclass(slots=True)
-class World:
-    """What the keys of the data files stand for, and what was made."""
-
-    now: int
-    accounts: dict[str, User] = field(default_factory=dict)
-    artists: dict[str, Artist] = field(default_factory=dict)
-    albums: dict[str, int] = field(default_factory=dict)
-    tracks: dict[str, int] = field(default_factory=dict)
-    made: Summary = field(default_factory=Summary)
 
 
 def _file(name: str) -> dict[str, list[Entry]]:
@@ -135,7 +81,7 @@ def _account(entry: Entry, world: World) -> User:
     found = users.find_by_email(entry["email"])
     if found is not None:
         return found
-    world.made.accounts += 1
+    world.created.accounts += 1
     user = users.create(
         entry["email"],
         display_name=entry["display_name"],
@@ -147,7 +93,7 @@ def _account(entry: Entry, world: World) -> User:
     if entry.get("reports_plays"):
         User.update(reports_plays=True).where(User.id == user.id).execute()
     for token in entry["tokens"]:
-        world.made.tokens[token["key"]] = _token(user, token, world.now)
+        world.created.tokens[token["key"]] = _token(user, token, world.now)
     if "suspended_days_ago" in entry:
         since, why = world.now - entry["suspended_days_ago"] * DAY, entry["suspended_reason"]
         users.suspend(user, now=since, reason=why, actor="fixtures")
@@ -155,8 +101,8 @@ def _account(entry: Entry, world: World) -> User:
 
 
 def _token(user: User, entry: Entry, now: int) -> str:
-    made = now - entry["days_ago"] * DAY
-    token, value = tokens.create(user, entry["name"], now=made, without_access=True, actor="fixtures")
+    created_at = now - entry["days_ago"] * DAY
+    token, value = tokens.create(user, entry["name"], now=created_at, without_access=True, actor="fixtures")
     if "revoked_days_ago" in entry:
         tokens.revoke(token.id, entry["reason"], now=now - entry["revoked_days_ago"] * DAY, actor="fixtures")
     return value
@@ -168,9 +114,10 @@ def _artist(entry: Entry, world: World) -> Artist:
     found: Artist | None = Artist.select().where(managed, Artist.name == entry["name"]).order_by(Artist.id).first()
     if found is not None:
         return found
-    world.made.artists += 1
-    made: Artist = Artist.create(**_columns(entry, ARTIST_COLUMNS), manager=manager, created_at=world.now)
-    return made
+    world.created.artists += 1
+    values = columns(entry, Artist) | {"manager": manager, "created_at": world.now}
+    created: Artist = Artist.create(**values)
+    return created
 
 
 def _album(entry: Entry, world: World) -> int:
@@ -178,8 +125,8 @@ def _album(entry: Entry, world: World) -> int:
     found: Album | None = Album.get_or_none(**identity)
     if found is not None:
         return int(found.id)
-    world.made.albums += 1
-    album_id = Album.create(**_columns(entry, ALBUM_COLUMNS), **identity, created_at=world.now).id
+    world.created.albums += 1
+    album_id = Album.create(**columns(entry, Album), **identity, created_at=world.now).id
     for at, key in enumerate(entry["artists"]):
         AlbumArtist.create(album=album_id, artist=world.artists[key].id, position=at)
     for tag_id in tags.ensure(entry.get("tags", [])).values():
@@ -188,15 +135,16 @@ def _album(entry: Entry, world: World) -> int:
 
 
 def _track(entry: Entry, world: World) -> bool:
-    """Whether the track was made; False where it was there already."""
+    """Create the track unless it exists. Return whether it was created."""
     identity = _identity(entry, world)
     found: Track | None = Track.get_or_none(**identity)
     if found is not None:
         world.tracks[entry["key"]] = int(found.id)
         return False
-    world.made.tracks += 1
+    world.created.tracks += 1
+    values = columns(entry, Track)
     links = {"key": entry.get("key_name"), "album": world.albums.get(entry.get("album", ""))}
-    track_id = Track.create(**_columns(entry, TRACK_COLUMNS), **links, **identity, created_at=world.now).id
+    track_id = Track.create(**values | links | identity, created_at=world.now).id
     for at, key in enumerate(entry["artists"]):
         TrackArtist.create(track=track_id, artist=world.artists[key].id, position=at)
     for genre_id in genres.ensure(entry.get("genres", [])).values():
@@ -208,19 +156,14 @@ def _track(entry: Entry, world: World) -> bool:
 
 
 def _identity(entry: Entry, world: World) -> Entry:
-    """The external id, and whose it is: that of the first artist's manager."""
+    """Return the external id, which is unique for the manager of the first artist."""
     return {"external_id": PREFIX + entry["key"], "imported_for": world.artists[entry["artists"][0]].manager or 0}
 
 
-def _columns(entry: Entry, names: tuple[str, ...]) -> Entry:
-    values = {name: entry[name] for name in names if name in entry}
-    return {name: value.strip() if isinstance(value, str) else value for name, value in values.items()}
-
-
 def _thread(entries: list[Entry], world: World, track_id: int, parent: Comment | None = None) -> None:
-    """Write the comments, replies under their parent, in the order in which a thread is read."""
+    """Create the comments in thread order, replies under their parent."""
     for entry in sorted(entries, key=lambda entry: (entry.get("position", 0), -entry["days_ago"])):
-        world.made.comments += 1
+        world.created.comments += 1
         comment = Comment.create(
             track=track_id,
             user=world.accounts[entry["by"]].id,
@@ -229,7 +172,7 @@ def _thread(entries: list[Entry], world: World, track_id: int, parent: Comment |
             position=parent.position if parent else entry["position"],
             depth=parent.depth + 1 if parent else 0,
             deleted=entry.get("deleted", False),
-            place=world.made.comments * GAP,
+            place=world.created.comments * GAP,
             created_at=world.now - entry["days_ago"] * DAY,
         )
         _thread(entry.get("replies", []), world, track_id, comment)

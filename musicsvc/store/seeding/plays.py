@@ -1,4 +1,4 @@
-"""A year of plays for the small world, the same for the same day, so that its figures live."""
+"""Two years of plays of the fixtures' tracks, the same whenever they are generated for the same day."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from musicsvc.clock import DAY, SECOND
 from musicsvc.store.models import Track
 from musicsvc.store.plays import ingest, periods
 from musicsvc.store.plays.rollups import listeners
-from musicsvc.store.seeding import fixtures
+from musicsvc.store.seeding.world import PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 DAYS = 730  # a year, and the one before it
 AUDIENCE = 240
 BUSIEST = 9.0  # plays on an ordinary day of the most played track
-FALL = 0.8  # each next track is played so much less
+DECLINE = 0.8  # factor from each track to the next
 WEEKEND = {2, 3}  # 1970-01-01 was a Thursday
 
 
 def load(*, now: int) -> int:
-    """Store the plays of the fixtures' tracks; how many were new. A day's plays are always the same."""
-    mine = Track.select(Track.id).where(Track.external_id.startswith(fixtures.PREFIX)).order_by(Track.id)
+    """Store the plays of the fixtures' tracks and return the number of new ones."""
+    mine = Track.select(Track.id).where(Track.external_id.startswith(PREFIX)).order_by(Track.id)
     names = [listeners.opaque_key(f"fixture-{number}") for number in range(AUDIENCE)]
     known = listeners.ensure(names)
     audience = [known[name] for name in names]
@@ -39,10 +39,10 @@ def load(*, now: int) -> int:
 
 
 def _day(at: int, track: int, day: int, audience: Sequence[int]) -> Iterator[ingest.PlayRow]:
-    """The plays of one track on a day: more at weekends, in waves, by listeners of whom some come back often."""
-    chance = random.Random(f"{at} {day}")  # noqa: S311 - the same plays every time
+    """Yield the plays of a track on a day: more at weekends, in seasonal waves, by some frequent listeners."""
+    chance = random.Random(f"{at} {day}")  # noqa: S311 - plays must be reproducible
     mood = 1 + 0.4 * (day % 7 in WEEKEND) + 0.25 * math.sin(day / 23 + at) + 0.3 * math.sin(day / 90)
-    wanted = BUSIEST * FALL**at * mood
+    wanted = BUSIEST * DECLINE**at * mood
     for _ in range(int(wanted) + (chance.random() < wanted % 1)):
         listener = audience[int(len(audience) * chance.random() ** 2)]
         played_at = day * DAY + chance.randrange(86_400) * SECOND

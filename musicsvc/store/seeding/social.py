@@ -1,8 +1,8 @@
-"""What people do in the small world of `fixtures/social.toml`: playlists, follows, reactions, talks, choices."""
+"""Load `fixtures/social.toml`: playlists, follows, likes, conversations and notification settings."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from musicsvc.clock import DAY
 from musicsvc.store.accounts import follows
@@ -22,21 +22,17 @@ from musicsvc.store.models import (
 )
 from musicsvc.store.playlists import collections, playlists
 from musicsvc.store.playlists.invites import LIFETIME
+from musicsvc.store.seeding.world import PREFIX, columns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from musicsvc.store.seeding.fixtures import World
-
-PREFIX = "fixture:"
-PLAYLIST_COLUMNS = ("name", "description", "image", "public", "collaborative")
-
-Entry = dict[str, Any]
+    from musicsvc.store.seeding.world import Entry, World
 
 
 def load(entries: Mapping[str, Sequence[Entry]], world: World) -> None:
-    """Put it all into the store; `world` knows the accounts and tracks by their keys, and counts what is made."""
-    for kind, put in (
+    """Create the missing rows and count them in `world`."""
+    for kind, create in (
         ("playlist", _playlist),
         ("follow", _follow),
         ("like", _like),
@@ -47,7 +43,7 @@ def load(entries: Mapping[str, Sequence[Entry]], world: World) -> None:
         ("choice", _choice),
     ):
         for entry in entries[kind]:
-            put(entry, world)
+            create(entry, world)
 
 
 def _at(entry: Entry, world: World, name: str = "days_ago") -> int:
@@ -55,7 +51,7 @@ def _at(entry: Entry, world: World, name: str = "days_ago") -> int:
 
 
 def _caller(key: str, world: World) -> Identity:
-    """The account as a request would know it; no token stands behind it."""
+    """Return the identity that a request of the account would have, without a token."""
     user = world.accounts[key]
     rights = (user.admin, user.api_access, user.reports_plays, user.suspended_at is not None)
     return Identity(user.id, user.display_name, user.avatar, *rights, token_id=0, token_name="", expires_at=0)
@@ -69,9 +65,9 @@ def _playlist(entry: Entry, world: World) -> None:
     identity = {"external_id": PREFIX + entry["key"], "owner": world.accounts[entry["owner"]].id}
     if Playlist.get_or_none(**identity) is not None:
         return
-    world.made.playlists += 1
-    columns = {name: entry[name] for name in PLAYLIST_COLUMNS if name in entry}
-    playlist_id = Playlist.create(**columns, **identity, created_at=_at(entry, world)).id
+    world.created.playlists += 1
+    values = columns(entry, Playlist) | identity
+    playlist_id = Playlist.create(**values, created_at=_at(entry, world)).id
     for added in entry.get("tracks", []):
         by = world.accounts[added["by"]].id
         playlists.append(playlist_id, _tracks(added["keys"], world), actor=by, now=_at(added, world))
@@ -80,7 +76,7 @@ def _playlist(entry: Entry, world: World) -> None:
 
 
 def _invitation(playlist_id: int, entry: Entry, world: World) -> None:
-    world.made.invitations += 1
+    world.created.invitations += 1
     sent = _at(entry, world)
     PlaylistInvite.create(
         playlist=playlist_id,
@@ -97,20 +93,20 @@ def _follow(entry: Entry, world: World) -> None:
     for key in entry["accounts"]:
         user_id = world.accounts[key].id
         if Follow.get_or_none(follower=by.user_id, followed=user_id) is None:
-            world.made.follows += 1
+            world.created.follows += 1
             follows.follow(user_id, now=_at(entry, world), actor=by)
 
 
 def _like(entry: Entry, world: World) -> None:
-    world.made.likes += _react(TrackLike, entry, world)
+    world.created.likes += _add_missing(TrackLike, entry, world)
 
 
 def _repost(entry: Entry, world: World) -> None:
-    world.made.reposts += _react(TrackRepost, entry, world)
+    world.created.reposts += _add_missing(TrackRepost, entry, world)
 
 
-def _react(kind: likes.Kind, entry: Entry, world: World) -> int:
-    """How many likes or reposts are new."""
+def _add_missing(kind: likes.Kind, entry: Entry, world: World) -> int:
+    """Create the missing likes or reposts and return their number."""
     by = _caller(entry["by"], world)
     new = [each for each in _tracks(entry["tracks"], world) if kind.get_or_none(track=each, user=by.user_id) is None]
     for track_id in new:
@@ -122,24 +118,24 @@ def _collection(entry: Entry, world: World) -> None:
     by = _caller(entry["by"], world)
     if Collection.select().where(Collection.user == by.user_id, Collection.name == entry["name"]).exists():
         return
-    world.made.collections += 1
+    world.created.collections += 1
     track_ids = _tracks(entry.get("tracks", []), world)
     collections.create(entry["name"], entry.get("description"), track_ids, now=_at(entry, world), actor=by)
 
 
 def _conversation(entry: Entry, world: World) -> None:
     people = {world.accounts[key].id for key in entry["between"]}
-    if _talks(people):
+    if _have_conversation(people):
         return
-    world.made.conversations += 1
-    made = messages.create(people, now=_at(entry, world), actor=_caller(entry["between"][0], world))
+    world.created.conversations += 1
+    conversation = messages.create(people, now=_at(entry, world), actor=_caller(entry["between"][0], world))
     for message in entry.get("messages", []):
-        world.made.messages += 1
-        messages.send(made.id, message["text"], now=_at(message, world), actor=_caller(message["by"], world))
+        world.created.messages += 1
+        messages.send(conversation.id, message["text"], now=_at(message, world), actor=_caller(message["by"], world))
 
 
-def _talks(people: set[int]) -> bool:
-    """Whether just these accounts have a conversation already."""
+def _have_conversation(people: set[int]) -> bool:
+    """Whether a conversation of exactly these accounts exists."""
     theirs = Participant.select(Participant.conversation).where(Participant.user.in_(people))
     found: dict[int, set[int]] = {}
     query = Participant.select(Participant.conversation, Participant.user).where(Participant.conversation.in_(theirs))
@@ -150,7 +146,7 @@ def _talks(people: set[int]) -> bool:
 
 def _device(entry: Entry, world: World) -> None:
     if Device.get_or_none(token=entry["token"]) is None:
-        world.made.devices += 1
+        world.created.devices += 1
         by = _caller(entry["by"], world)
         name = entry.get("device_name")
         devices.register(entry["token"], entry["platform"], name, now=_at(entry, world), actor=by)
@@ -159,5 +155,5 @@ def _device(entry: Entry, world: World) -> None:
 def _choice(entry: Entry, world: World) -> None:
     user_id = world.accounts[entry["by"]].id
     if NotificationChoice.get_or_none(user=user_id, notif_id=entry["notif_id"]) is None:
-        world.made.choices += 1
+        world.created.choices += 1
         notifications.choose(user_id, [(entry["notif_id"], entry["channels"])])

@@ -1,4 +1,4 @@
-"""A made catalog of any size: names of our own words, sizes after Zipf, the same for the same scale and random seed."""
+"""A synthetic catalog of any size, with Zipf-distributed sizes, reproducible from its scale and random seed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 ARTISTS, ALBUMS, TRACKS = 1_000, 4_000, 20_000  # at scale 1
 LARGEST = 1_000
-ARTISTS_A_UNIT = 40  # with their albums, tracks and links some 4,000 rows
+ARTISTS_A_UNIT = 40  # about 4,000 rows with their albums, tracks and links
 BEGIN = parse("2025-01-01T00:00:00Z")
 EARLIEST = date(1960, 1, 1)
 DAYS = 24_000
@@ -38,19 +38,21 @@ EXCLUSIVE = ("available", "not_available", "sold")
 FINGERPRINTS = ("completed", "completed", "completed", "pending", "processing", "failed")
 TITLES = (("qualities", "things"), ("verbs", "the", "things"), ("things", "links", "things"), ("things",))
 
+TABLES = (Artist, Album, Track, AlbumArtist, TrackArtist, TrackGenre, TrackTag)
+
 Words = dict[str, tuple[str, ...]]
 
 
 @dataclass(slots=True)
-class Summary:
-    """How much was made; blocks that were there already count nothing."""
+class SyntheticSummary:
+    """The number of rows created."""
 
     artists: int = 0
     albums: int = 0
     tracks: int = 0
 
-    def add(self, other: Summary) -> None:
-        """Count these too."""
+    def add(self, other: SyntheticSummary) -> None:
+        """Add the other numbers."""
         self.artists += other.artists
         self.albums += other.albums
         self.tracks += other.tracks
@@ -58,7 +60,7 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Some artists with all that is theirs: how many albums each has, how many tracks each album."""
+    """Some artists with their albums and tracks: the number of albums per artist, and of tracks per album."""
 
     seed: str
     albums: Sequence[int]
@@ -68,17 +70,19 @@ class Block:
     first_track: int
 
 
-def make(store: Store, scale: float, random_seed: int, *, told: Callable[[float, float], None]) -> Summary:
-    """Fill the store, a unit for a block of artists; what an earlier run has made is left as it is.
+def create(
+    store: Store, scale: float, random_seed: int, *, on_progress: Callable[[float, float], None]
+) -> SyntheticSummary:
+    """Fill the store, one transaction per block of artists; blocks of an earlier run are skipped.
 
-    `told` hears how many tracks of how many are through.
+    `on_progress` gets the number of tracks done and the total.
     """
     if not 0 < scale <= LARGEST:
         raise Invalid({"scale": f"The scale must be above 0 and at most {LARGEST:,}."})
-    summary, total, words = Summary(), max(1, round(TRACKS * scale)), _words()
+    summary, total, words = SyntheticSummary(), max(1, round(TRACKS * scale)), _words()
     for block in _blocks(scale, random_seed):
         summary.add(store.write(partial(_fill, block, words)).result())
-        told(block.first_track + sum(block.tracks), total)
+        on_progress(block.first_track + sum(block.tracks), total)
     return summary
 
 
@@ -102,7 +106,7 @@ def _blocks(scale: float, random_seed: int) -> Iterator[Block]:
 
 
 def _sizes(total: int, parts: int, flatness: float, chance: random.Random) -> array[int]:
-    """The total in so many parts of at least 1, the n-th largest near 1 / (n + flatness), in random order."""
+    """Split the total into parts of at least 1, the n-th largest near 1 / (n + flatness), in random order."""
     sums = list(accumulate(1 / (rank + flatness + 1) for rank in range(parts)))
     share = max(0, total - parts) / sums[-1]
     ends = [0, *(floor(part * share + 1e-6) for part in sums)]
@@ -111,13 +115,13 @@ def _sizes(total: int, parts: int, flatness: float, chance: random.Random) -> ar
     return sizes
 
 
-def _fill(block: Block, words: Words) -> Summary:
-    """Write the block, unless it is there."""
+def _fill(block: Block, words: Words) -> SyntheticSummary:
+    """Write the block unless it exists."""
     first = _external_id(block, block.first_album)
     if Album.select().where(Album.external_id == first, Album.imported_for == 0).exists():
-        return Summary()
+        return SyntheticSummary()
     _Writer(block, words).run()
-    return Summary(len(block.albums), len(block.tracks), sum(block.tracks))
+    return SyntheticSummary(len(block.albums), len(block.tracks), sum(block.tracks))
 
 
 def _external_id(block: Block, number: int) -> str:
@@ -125,20 +129,20 @@ def _external_id(block: Block, number: int) -> str:
 
 
 class _Writer:
-    """The rows of one block; `number` counts artists, albums and tracks over all blocks."""
+    """The rows of one block; `number` numbers the artists, albums and tracks of all blocks."""
 
     def __init__(self, block: Block, words: Words) -> None:
         self.block = block
         self.words = words
-        self.chance = random.Random(f"{block.seed}:{block.first_album}")  # noqa: S311 - the same
+        self.chance = random.Random(f"{block.seed}:{block.first_album}")  # noqa: S311 - names and sizes, no secrets
         self.artist_ids = bulk.ids(Artist, len(block.albums))
         by_slug, by_name = genres.ensure(words["genres"]), tags.ensure(words["tags"])
         self.genre_ids = [by_slug[genres.slug(name)] for name in words["genres"]]
         self.tag_ids = [by_name[name] for name in words["tags"]]
-        self.rows: dict[Any, list[tuple[Any, ...]]] = {table: [] for table in FIELDS}
+        self.rows: dict[Any, list[dict[str, Any]]] = {table: [] for table in TABLES}
 
     def run(self) -> None:
-        """Make the rows, then write them."""
+        """Build the rows, then write them."""
         block = self.block
         albums = zip(bulk.ids(Album, len(block.tracks)), count(block.first_album), block.tracks, strict=False)
         tracks = zip(bulk.ids(Track, sum(block.tracks)), count(block.first_track), strict=False)
@@ -150,87 +154,72 @@ class _Writer:
                 for track_id, track in islice(tracks, length):
                     self._track(track_id, track, album_id, day)
                     self._links(track_id, artist_id)
-        for table, fields in FIELDS.items():
-            bulk.insert(table, fields, self.rows[table])
+        for table, rows in self.rows.items():
+            if rows:
+                bulk.insert(table, tuple(rows[0]), [tuple(row.values()) for row in rows])
 
     def _below(self, limit: int) -> int:
         return int(self.chance.random() * limit)
 
-    def _in(self, hundred: int) -> bool:
-        """True so many times in a hundred."""
-        return self._below(100) < hundred
+    def _in(self, percent: int) -> bool:
+        """Return True with a probability of `percent` percent."""
+        return self._below(100) < percent
 
     def _one(self, choices: Sequence[Any]) -> Any:
         return choices[self._below(len(choices))]
 
     def _name(self, *kinds: str) -> str:
-        """A word of each kind; what is no kind stands for itself."""
+        """Return a random word for each kind; other words stand for themselves."""
         return " ".join(self._one(self.words[kind]) if kind in self.words else kind for kind in kinds)
 
-    def _image(self, kind: str, number: int, hundred: int) -> str | None:
-        return f"https://images.example.test/{kind}/{number}.jpg" if self._in(hundred) else None
+    def _image(self, kind: str, number: int, percent: int) -> str | None:
+        return f"https://images.example.test/{kind}/{number}.jpg" if self._in(percent) else None
 
     def _artist(self, artist_id: int, number: int) -> None:
         name = self._name("The", "qualities", "groups") if self._in(40) else self._name("first", "last")
-        image, verified = self._image("artists", number, 70), self._in(10)
-        self.rows[Artist].append((artist_id, name, image, verified, BEGIN + number * MINUTE))
+        row = {"id": artist_id, "name": name, "image_small": self._image("artists", number, 70)}
+        self.rows[Artist].append(row | {"verified": self._in(10), "created_at": BEGIN + number * MINUTE})
 
     def _album(self, album_id: int, number: int, artist_id: int, day: str) -> None:
-        image, identity = self._image("albums", number, 90), _external_id(self.block, number)
-        self.rows[Album].append((album_id, self._title(), image, day, identity, BEGIN + number * MINUTE))
-        self.rows[AlbumArtist].append((album_id, artist_id, 0))
+        row = {"id": album_id, "image": self._image("albums", number, 90), "name": self._title(), "release_date": day}
+        self.rows[Album].append(row | self._identity(number))
+        self.rows[AlbumArtist].append({"album": album_id, "artist": artist_id, "position": 0})
 
     def _track(self, track_id: int, number: int, album_id: int, day: str) -> None:
-        length = int(self.chance.lognormvariate(12.2, 0.35))  # milliseconds, around three and a half minutes
-        sound = (SLOWEST + self._below(120), self._one(KEYS), self._one(SCALES))
-        identity = (_external_id(self.block, number), BEGIN + number * MINUTE)
-        state = self._one(FINGERPRINTS)
-        self.rows[Track].append(
-            (track_id, self._title(), album_id, day, length, *sound, *self._terms(), state, *identity)
-        )
+        row = {
+            "id": track_id,
+            "album": album_id,
+            "release_date": day,
+            "duration": int(self.chance.lognormvariate(12.2, 0.35)),  # milliseconds, around three and a half minutes
+            "bpm": SLOWEST + self._below(120),
+            "key": self._one(KEYS),
+            "scale": self._one(SCALES),
+            "fingerprint_status": self._one(FINGERPRINTS),
+            "name": self._title(),
+        }
+        self.rows[Track].append(row | self._terms() | self._identity(number))
 
-    def _terms(self) -> tuple[Any, ...]:
-        """Price, licence, exclusive status and exclusive price."""
+    def _identity(self, number: int) -> dict[str, Any]:
+        return {"external_id": _external_id(self.block, number), "created_at": BEGIN + number * MINUTE}
+
+    def _terms(self) -> dict[str, Any]:
+        """Return the price, the licence, the exclusive status and the exclusive price."""
+        names = ("price", "licensing_type", "exclusive_status", "exclusive_price")
         if not self._in(30):
-            return None, LICENCES[0], "not_available", None
-        return self._below(60) + 0.99, self._one(LICENCES), self._one(EXCLUSIVE), float(200 + self._below(2000))
+            return dict(zip(names, (None, LICENCES[0], "not_available", None), strict=True))
+        price, licence, status = self._below(60) + 0.99, self._one(LICENCES), self._one(EXCLUSIVE)
+        return dict(zip(names, (price, licence, status, float(200 + self._below(2000))), strict=True))
 
     def _links(self, track_id: int, artist_id: int) -> None:
         guests = {self._one(self.artist_ids) for _ in range(3) if self._in(8)} - {artist_id}
-        credit = (artist_id, *sorted(guests))
-        self.rows[TrackArtist] += [(track_id, each, position) for position, each in enumerate(credit)]
-        # Squared, so that a few genres are the common ones.
+        self.rows[TrackArtist] += [
+            {"track": track_id, "artist": each, "position": at} for at, each in enumerate((artist_id, *sorted(guests)))
+        ]
+        # Squared, so that a few genres are frequent.
         styles = {int(self.chance.random() ** 2 * len(self.genre_ids)) for _ in range(1 + self._below(2))}
-        self.rows[TrackGenre] += [(track_id, self.genre_ids[style]) for style in sorted(styles)]
+        self.rows[TrackGenre] += [{"track": track_id, "genre": self.genre_ids[style]} for style in sorted(styles)]
         labels = {self._one(self.tag_ids) for _ in range(self._below(4))}
-        self.rows[TrackTag] += [(track_id, tag_id) for tag_id in sorted(labels)]
+        self.rows[TrackTag] += [{"track": track_id, "tag": tag_id} for tag_id in sorted(labels)]
 
     def _title(self) -> str:
         return self._name(*self._one(TITLES))
-
-
-FIELDS: dict[Any, tuple[str, ...]] = {
-    Artist: ("id", "name", "image_small", "verified", "created_at"),
-    Album: ("id", "name", "image", "release_date", "external_id", "created_at"),
-    Track: (
-        "id",
-        "name",
-        "album",
-        "release_date",
-        "duration",
-        "bpm",
-        "key",
-        "scale",
-        "price",
-        "licensing_type",
-        "exclusive_status",
-        "exclusive_price",
-        "fingerprint_status",
-        "external_id",
-        "created_at",
-    ),
-    AlbumArtist: ("album", "artist", "position"),
-    TrackArtist: ("track", "artist", "position"),
-    TrackGenre: ("track", "genre"),
-    TrackTag: ("track", "tag"),
-}

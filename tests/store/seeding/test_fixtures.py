@@ -16,16 +16,17 @@ from musicsvc.store.catalog.comments import GAP
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Album, AlbumArtist, Artist, Comment, Track, TrackArtist, TrackTag, User
 from musicsvc.store.seeding import fixtures
+from musicsvc.store.seeding.world import FixtureSummary
 
 
 @pytest.fixture
-def made(store: Store, clock: MovableClock) -> fixtures.Summary:
+def made(store: Store, clock: MovableClock) -> FixtureSummary:
     return store.write(lambda: fixtures.load(now=clock.now())).result()
 
 
-def test_a_second_load_makes_nothing(store: Store, clock: MovableClock, made: fixtures.Summary) -> None:
+def test_a_second_load_makes_nothing(store: Store, clock: MovableClock, made: FixtureSummary) -> None:
     again = store.write(lambda: fixtures.load(now=clock.now())).result()
-    assert again == fixtures.Summary()
+    assert again == FixtureSummary()
     assert made.tracks == store.read(Track.select().count).result() == 18
 
 
@@ -48,7 +49,7 @@ def test_ids_are_the_same_in_every_store(store: Store) -> None:
 
 
 def test_every_account_and_token_is_in_the_state_that_it_stands_for(
-    store: Store, clock: MovableClock, made: fixtures.Summary
+    store: Store, clock: MovableClock, made: FixtureSummary
 ) -> None:
     def states() -> dict[str, tuple[str, bool, bool]]:
         found: dict[str, tuple[str, bool, bool]] = {}
@@ -82,7 +83,7 @@ def test_no_account_has_a_password_and_every_email_is_nobodys(store: Store) -> N
     assert accounts[0].email == fixtures.DEMO_EMAIL
 
 
-def test_token_values_do_not_show_in_a_summary(made: fixtures.Summary) -> None:
+def test_token_values_do_not_show_in_a_summary(made: FixtureSummary) -> None:
     assert not any(value in repr(made) for value in made.tokens.values())
 
 

@@ -21,6 +21,7 @@ from musicsvc.store.models import (
 )
 from musicsvc.store.playlists.invites import LIFETIME
 from musicsvc.store.seeding import fixtures
+from musicsvc.store.seeding.world import FixtureSummary
 
 pytestmark = pytest.mark.usefixtures("world")
 
@@ -104,6 +105,6 @@ def test_what_is_gone_is_made_again_and_what_was_changed_stays(store: Store, clo
 
     store.write(change).result()
     again = store.write(lambda: fixtures.load(now=clock.now() + DAY)).result()
-    assert again == fixtures.Summary(playlists=1, conversations=1, messages=1)
+    assert again == FixtureSummary(playlists=1, conversations=1, messages=1)
     assert store.read(lambda: Playlist.get_by_id(3).name).result() == "Mine"
     assert store.read(PlaylistTrack.select().where(PlaylistTrack.playlist == 1).count).result() == 0

@@ -29,8 +29,8 @@ def rows(store: Store) -> dict[str, list[Any]]:
 
 def test_the_sizes_are_those_of_the_scale(store: Store) -> None:
     heard: list[tuple[float, float]] = []
-    summary = synthetic.make(store, 0.1, 1, told=lambda done, total: heard.append((done, total)))
-    assert summary == synthetic.Summary(artists=100, albums=400, tracks=2000)
+    summary = synthetic.create(store, 0.1, 1, on_progress=lambda done, total: heard.append((done, total)))
+    assert summary == synthetic.SyntheticSummary(artists=100, albums=400, tracks=2000)
     assert store.read(Track.select().count).result() == 2000
     assert heard[-1] == (2000, 2000)
     assert len(heard) == 3
@@ -39,7 +39,7 @@ def test_the_sizes_are_those_of_the_scale(store: Store) -> None:
 def test_the_same_scale_and_seed_make_the_same_rows_and_another_seed_others(new_database: Callable[..., str]) -> None:
     def rows_of(scale: float, seed: int) -> dict[str, list[Any]]:
         with opening.connect(new_database()) as store:
-            synthetic.make(store, scale, seed, told=quiet)
+            synthetic.create(store, scale, seed, on_progress=quiet)
             return rows(store)
 
     first = rows_of(0.02, 7)
@@ -53,17 +53,17 @@ def test_a_second_run_makes_nothing_and_a_run_cut_short_is_finished(new_database
 
     with opening.connect(new_database()) as store:
         with pytest.raises(InterruptedError):
-            synthetic.make(store, 0.1, 1, told=stop)
-        assert synthetic.make(store, 0.1, 1, told=quiet).artists == 60
-        assert synthetic.make(store, 0.1, 1, told=quiet) == synthetic.Summary()
+            synthetic.create(store, 0.1, 1, on_progress=stop)
+        assert synthetic.create(store, 0.1, 1, on_progress=quiet).artists == 60
+        assert synthetic.create(store, 0.1, 1, on_progress=quiet) == synthetic.SyntheticSummary()
         finished = rows(store)
     with opening.connect(new_database()) as store:
-        synthetic.make(store, 0.1, 1, told=quiet)
+        synthetic.create(store, 0.1, 1, on_progress=quiet)
         assert rows(store) == finished
 
 
 def test_sizes_differ_as_in_life(store: Store) -> None:
-    synthetic.make(store, 0.5, 1, told=quiet)
+    synthetic.create(store, 0.5, 1, on_progress=quiet)
     counts = sorted(
         store.read(
             lambda: [row[0] for row in current().execute_sql("SELECT count(*) FROM album_artist GROUP BY artist_id")]
@@ -74,10 +74,12 @@ def test_sizes_differ_as_in_life(store: Store) -> None:
 
 
 def test_a_catalog_of_hardly_any_size_is_one_track(store: Store) -> None:
-    assert synthetic.make(store, 0.000001, 1, told=quiet) == synthetic.Summary(artists=1, albums=1, tracks=1)
+    assert synthetic.create(store, 0.000001, 1, on_progress=quiet) == synthetic.SyntheticSummary(
+        artists=1, albums=1, tracks=1
+    )
 
 
 @pytest.mark.parametrize("scale", [0, -1, float("nan"), float("inf"), 10_001])
 def test_a_scale_that_is_none_is_refused(store: Store, scale: float) -> None:
     with pytest.raises(Invalid):
-        synthetic.make(store, scale, 1, told=quiet)
+        synthetic.create(store, scale, 1, on_progress=quiet)

@@ -1,0 +1,57 @@
+"""The accounts, artists, albums and tracks of the fixtures by key, and the number of rows created."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from peewee import Field
+
+if TYPE_CHECKING:
+    from peewee import Model
+
+    from musicsvc.store.models import Artist, User
+
+PREFIX = "fixture:"  # of external ids
+
+Entry = dict[str, Any]
+
+
+@dataclass(slots=True)
+class FixtureSummary:
+    """The number of rows created; `tokens` holds the values of created tokens by their key in `accounts.toml`."""
+
+    accounts: int = 0
+    artists: int = 0
+    albums: int = 0
+    tracks: int = 0
+    comments: int = 0
+    playlists: int = 0
+    invitations: int = 0
+    follows: int = 0
+    likes: int = 0
+    reposts: int = 0
+    collections: int = 0
+    conversations: int = 0
+    messages: int = 0
+    devices: int = 0
+    choices: int = 0
+    tokens: dict[str, str] = field(default_factory=dict, repr=False)
+
+
+@dataclass(slots=True)
+class World:
+    """The rows that the keys of the data files refer to, and the number of rows created."""
+
+    now: int
+    accounts: dict[str, User] = field(default_factory=dict)
+    artists: dict[str, Artist] = field(default_factory=dict)
+    albums: dict[str, int] = field(default_factory=dict)
+    tracks: dict[str, int] = field(default_factory=dict)
+    created: FixtureSummary = field(default_factory=FixtureSummary)
+
+
+def columns(entry: Entry, table: type[Model]) -> Entry:
+    """Return the values of the entry that are columns of the table, trimmed."""
+    values = {name: value for name, value in entry.items() if isinstance(getattr(table, name, None), Field)}
+    return {name: value.strip() if isinstance(value, str) else value for name, value in values.items()}
