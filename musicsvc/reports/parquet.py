@@ -1,20 +1,22 @@
-"""Rows in, a Parquet file out, through DuckDB (extra `parquet`)."""
+"""Parquet files, written through DuckDB (extra `parquet`)."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from shutil import copyfileobj
 from tempfile import TemporaryDirectory
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 import orjson
 
 from musicsvc import extras
+from musicsvc.reports.tables import PIECE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterator
 
-# Nothing is fetched from anywhere, and memory stays what it is whatever the file.
+    from musicsvc.reports.tables import Table
+
+# No downloads, and memory that does not grow with the file.
 SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "threads": 1,
     "memory_limit": "256MB",
@@ -24,20 +26,21 @@ TYPES = {"date": "DATE", "track": "VARCHAR", "album": "VARCHAR", "artist": "VARC
 CHANGE = "_change"
 
 
-def write(columns: Sequence[str], rows: Iterable[Sequence[object]], file: IO[bytes]) -> None:
-    """Write the rows; texts as they are, days as dates. Raises Failure where the extra is missing."""
+def parquet(table: Table) -> Iterator[bytes]:
+    """Yield a Parquet file: texts unchanged, days as dates. Raises Failure without the extra."""
     with extras.required("parquet"):
         import duckdb  # noqa: PLC0415 - an extra
     with TemporaryDirectory(prefix="musicsvc-") as folder:
         source, target = Path(folder, "rows.json"), Path(folder, "rows.parquet")
         with source.open("wb") as lines:
-            lines.writelines(orjson.dumps(dict(zip(columns, row, strict=True))) + b"\n" for row in rows)
-        types = {column: _type(column) for column in columns}
+            lines.writelines(orjson.dumps(dict(zip(table.columns, row, strict=True))) + b"\n" for row in table.rows)
+        types = {column: _type(column) for column in table.columns}
         with duckdb.connect(":memory:", config={**SETTINGS, "temp_directory": folder}) as connection:
-            table = connection.read_json(str(source), columns=types, format="newline_delimited")
-            table.write_parquet(str(target), compression="zstd")
+            rows = connection.read_json(str(source), columns=types, format="newline_delimited")
+            rows.write_parquet(str(target), compression="zstd")
         with target.open("rb") as written:
-            copyfileobj(written, file)
+            while piece := written.read(PIECE):
+                yield piece
 
 
 def _type(column: str) -> str:

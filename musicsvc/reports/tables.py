@@ -1,8 +1,9 @@
-"""Rows in, the bytes of a CSV or JSON file out, piece by piece; memory does not grow with the rows."""
+"""CSV and JSON files, written piece by piece in memory that does not grow with the rows."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import orjson
@@ -11,27 +12,35 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 PIECE = 64 * 1024
-CSV_TYPE = "text/csv; charset=utf-8"
 END = b"\r\n"  # RFC 4180
 # A spreadsheet may also take a line within a cell for a formula. The second sign of each pair is the full-width one.
 _FORMULA = re.compile(r"(?m)(?:^|(?<=[\r\v\f\x1c-\x1e\x85\u2028\u2029]))(?=[=\uff1d+\uff0b\-\uff0d@\uff20\t\r])")
 
 
-def csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[bytes]:
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The content of a file: rows under the names of their columns, and the keys that precede the rows in JSON."""
+
+    columns: Sequence[str]
+    rows: Iterable[Sequence[object]]
+    head: Mapping[str, object]
+
+
+def csv(table: Table) -> Iterator[bytes]:
     """Yield a header and the rows in UTF-8 (RFC 4180): texts quoted, numbers not, None as an empty cell."""
-    return _pieces(_lines(columns, rows))
+    return _pieces(_lines(table))
 
 
-def _lines(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[bytes]:
-    yield ",".join(map(cell, columns)).encode() + END
-    for row in rows:
+def _lines(table: Table) -> Iterator[bytes]:
+    yield ",".join(map(cell, table.columns)).encode() + END
+    for row in table.rows:
         yield ",".join(map(cell, row)).encode() + END
 
 
 def cell(value: object) -> str:
     """Return a value as a CSV file holds it: numbers plain, texts quoted, `'` before what would be a formula.
 
-    Quotes keep a text in its cell, whatever separator a spreadsheet takes.
+    Quotes keep a text in its cell, whichever separator a spreadsheet expects.
     """
     if value is None:
         return ""
@@ -40,16 +49,16 @@ def cell(value: object) -> str:
     return '"' + _FORMULA.sub("'", value).replace('"', '""') + '"'
 
 
-def json(head: Mapping[str, object], columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[bytes]:
-    """The object `{"success": true, "data": {…head, "rows": […]}}`, each row an object with the columns as keys."""
-    return _pieces(_objects(head, columns, rows))
+def json(table: Table) -> Iterator[bytes]:
+    """Yield the object `{"success": true, "data": {…head, "rows": […]}}`, each row an object keyed by columns."""
+    return _pieces(_objects(table))
 
 
-def _objects(head: Mapping[str, object], columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[bytes]:
-    yield b'{"success":true,"data":' + orjson.dumps(head).removesuffix(b"}") + b',"rows":['
+def _objects(table: Table) -> Iterator[bytes]:
+    yield b'{"success":true,"data":' + orjson.dumps(table.head).removesuffix(b"}") + b',"rows":['
     before = b""
-    for row in rows:
-        yield before + orjson.dumps(dict(zip(columns, row, strict=True)))
+    for row in table.rows:
+        yield before + orjson.dumps(dict(zip(table.columns, row, strict=True)))
         before = b","
     yield b"]}}"
 

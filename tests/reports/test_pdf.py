@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import io
-from datetime import date, timedelta
-from typing import Any
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
 
 import pypdf
 import pytest
 
 from musicsvc.reports import graphs, pdf
+from musicsvc.reports.report import Report, ReportDay, ReportRow
 
 LAST = date(2026, 3, 1)
 NAMES = {
@@ -29,39 +30,40 @@ NAMES = {
 }
 
 
-def content(
-    days: int = 30, *, plays: int = 9, name: str | None = "Northern Lights", tracks: int = 10
-) -> dict[str, Any]:
-    """A report on so many days, each with so many plays."""
+def content(days: int = 30, *, plays: int = 9, name: str | None = "Northern Lights", tracks: int = 10) -> Report:
+    """Return a report on this many days, each with this many plays."""
     rows = [
-        {
-            "name": f"Track {each}",
-            "artists": ["Amy Beach", "Clara Schumann"],
-            "plays": 1000 - each,
-            "plays_total": 20_000 - each,
-            "listeners": 700 - each,
-            "plays_change": (12.5, -3.1, None, 0.0)[each % 4],
-        }
+        ReportRow(
+            name=f"Track {each}",
+            artists=["Amy Beach", "Clara Schumann"],
+            plays=1000 - each,
+            plays_total=20_000 - each,
+            listeners=700 - each,
+            plays_change=(12.5, -3.1, None, 0.0)[each % 4],
+        )
         for each in range(tracks if plays else 0)
     ]
-    return {
-        "name": name,
-        "period": {"start": (LAST - timedelta(days=days - 1)).isoformat(), "end": LAST.isoformat()},
-        "generated_at": "2026-03-01T12:34:56.000000Z",
-        "summary": {
-            "plays": {"total": plays * 1000, "period": plays * days},
-            "listeners": {"total": plays * 100, "unique": plays},
-            "engagement": {"likes": 7, "reposts": 3},
-            "growth": {"plays_change": -12.5 if plays else None, "listeners_change": None},
-            "tracks_count": tracks,
-            "albums_count": 2,
-            "artists_count": 1,
-        },
-        "top_tracks": rows,
-        "top_albums": rows[:3],
-        "top_artists": [row | {"artists": []} for row in rows[:2]],
-        "days": [{"plays": plays, "listeners": plays, "likes": 1, "reposts": 0}] * days,
-    }
+    return Report(
+        name=name,
+        first=LAST - timedelta(days=days - 1),
+        last=LAST,
+        generated_at=datetime(2026, 3, 1, 12, 34, 56, tzinfo=UTC),
+        plays=plays * days,
+        plays_total=plays * 1000,
+        plays_change=-12.5 if plays else None,
+        listeners=plays,
+        listeners_total=plays * 100,
+        listeners_change=None,
+        likes=7,
+        reposts=3,
+        tracks=tracks,
+        albums=2,
+        artists=1,
+        days=[ReportDay(plays, plays, 1, 0)] * days,
+        top_tracks=rows,
+        top_albums=rows[:3],
+        top_artists=[replace(row, artists=[]) for row in rows[:2]],
+    )
 
 
 def pages(document: bytes) -> list[str]:
@@ -70,7 +72,7 @@ def pages(document: bytes) -> list[str]:
 
 
 def test_a_report_has_its_title_its_figures_and_numbered_pages() -> None:
-    found = pages(pdf.report(content()))
+    found = pages(pdf.render(content()))
 
     assert "Northern Lights" in found[0]
     assert "31 January – 1 March 2026" in found[0]
@@ -83,18 +85,17 @@ def test_a_report_has_its_title_its_figures_and_numbered_pages() -> None:
 
 @pytest.mark.parametrize("days", [7, 30, 90, 365])
 def test_days_without_plays_are_a_fine_report_on_one_page(days: int) -> None:
-    (text,) = pages(pdf.report(content(days, plays=0)))
+    (text,) = pages(pdf.render(content(days, plays=0)))
     assert f"No plays were counted in these {days} days." in text
     assert "Most played" not in text
 
 
 @pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
 def test_a_name_of_any_kind_is_drawn_as_a_name(name: str) -> None:
-    told = content(name=name)
-    for rows in (told["top_tracks"], told["top_albums"]):
-        rows[0] = rows[0] | {"name": name, "artists": [name, name]}
+    report = content(name=name)
+    rows = [replace(report.top_tracks[0], name=name, artists=[name, name]), *report.top_tracks[1:]]
 
-    found = pages(pdf.report(told))
+    found = pages(pdf.render(replace(report, top_tracks=rows, top_albums=rows[:3])))
 
     assert 2 <= len(found) <= 3
     if len(name) < 20 and name.isprintable() and name[0] < "\u0500":
@@ -102,7 +103,7 @@ def test_a_name_of_any_kind_is_drawn_as_a_name(name: str) -> None:
 
 
 def test_names_that_are_data_are_not_run() -> None:
-    text = " ".join(pages(pdf.report(content(name=NAMES["code"]))))
+    text = " ".join(pages(pdf.render(content(name=NAMES["code"]))))
     assert '#panic("x") $x$ @y *b* _i_ `c` <l>' in text
 
 
@@ -113,11 +114,11 @@ def test_scripts_are_drawn_with_glyphs_and_not_with_signs_for_missing_ones() -> 
 
 
 def test_the_same_figures_give_the_same_bytes() -> None:
-    assert pdf.report(content()) == pdf.report(content())
+    assert pdf.render(content()) == pdf.render(content())
 
 
 def test_everything_there_is_bears_a_name_too() -> None:
-    assert pdf.NOBODY in pages(pdf.report(content(name=None)))[0]
+    assert pdf.EVERYTHING in pages(pdf.render(content(name=None)))[0]
 
 
 @pytest.mark.parametrize(

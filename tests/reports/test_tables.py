@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from musicsvc.reports import tables
+from musicsvc.reports.tables import Table
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"))
 CELLS = st.one_of(st.none(), st.integers(-(2**53), 2**53), st.floats(-1e6, 1e6).map(lambda each: round(each, 1)), TEXTS)
@@ -25,7 +26,7 @@ def read(document: bytes) -> list[list[str]]:
 
 @given(st.lists(st.tuples(CELLS, CELLS, CELLS)))
 def test_a_csv_file_reads_as_it_was_written_but_for_the_signs_that_defuse(rows: list[tuple[object, ...]]) -> None:
-    header, *lines = read(b"".join(tables.csv(("a", "b", "c"), rows)))
+    header, *lines = read(b"".join(tables.csv(Table(("a", "b", "c"), rows, {}))))
 
     assert header == ["a", "b", "c"]
     assert len(lines) == len(rows)
@@ -67,7 +68,7 @@ def test_a_number_is_neither_quoted_nor_defused(number: float | None, shown: str
 
 @given(st.lists(st.tuples(st.integers(0, 9), TEXTS)))
 def test_a_json_file_holds_every_row_under_its_columns(rows: list[tuple[int, str]]) -> None:
-    found = json.loads(b"".join(tables.json({"type": "x"}, ("id", "name"), rows)))
+    found = json.loads(b"".join(tables.json(Table(("id", "name"), rows, {"type": "x"}))))
 
     assert found == {
         "success": True,
@@ -76,5 +77,5 @@ def test_a_json_file_holds_every_row_under_its_columns(rows: list[tuple[int, str
 
 
 def test_pieces_are_neither_small_nor_large() -> None:
-    pieces = list(tables.csv(("a",), (("x" * 100,) for _ in range(10_000))))
+    pieces = list(tables.csv(Table(("a",), (("x" * 100,) for _ in range(10_000)), {})))
     assert all(tables.PIECE <= len(piece) < 2 * tables.PIECE for piece in pieces[:-1])

@@ -4,27 +4,31 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from musicsvc.reports import pdf, tables
+from musicsvc.reports import pdf
+from musicsvc.reports.formats import FORMATS
+from musicsvc.reports.tables import Table
 from musicsvc.server.shapes import exports as shapes
 from musicsvc.server.shapes.envelope import JSON, Download, success
-from musicsvc.server.shapes.representation import JSON_TYPE
 from musicsvc.server.shapes.spooled import Spooled, spool
 from musicsvc.store.insights import export_rows, overview
 from musicsvc.store.insights.scopes import Scope
 from musicsvc.store.plays.periods import TIMEFRAMES, window
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from musicsvc.reports.report import Report
     from musicsvc.server.schemas.exports import ExportIn, PeriodIn, ReportIn
     from musicsvc.store.accounts.tokens import Identity
 
 TIMEFRAME_OF = {period: timeframe for timeframe, period in TIMEFRAMES.items()}
 
 
-class Drawing(NamedTuple):
-    """A report that is read and not drawn yet; `name` is that of its file."""
+class PendingReport(NamedTuple):
+    """A report that is read and not drawn yet, and the name of its file."""
 
     name: str
-    content: JSON
+    content: Report
 
 
 def list_formats() -> JSON:
@@ -32,20 +36,23 @@ def list_formats() -> JSON:
     return {"success": True, "formats": shapes.formats()}
 
 
-def export_csv(body: ExportIn, caller: Identity, now: int) -> Spooled:
-    """Export the figures of tracks, albums or artists, or daily plays, as CSV."""
-    days = window(body.period, now)
-    headers = _attachment(shapes.file_name(body.type, days, "csv"))
-    with export_rows.cells(body.type, Scope(caller.user_id), days) as rows:
-        return spool(tables.csv(export_rows.COLUMNS[body.type], rows), tables.CSV_TYPE, headers)
+def export_table(format_id: str) -> Callable[[ExportIn, Identity, int], Spooled]:
+    """Create the handler that exports rows in a format."""
+    form = FORMATS[format_id]
+    if form.write_table is None:
+        raise ValueError(f"{format_id} is not a format of rows")
+    write = form.write_table
 
+    def handle(body: ExportIn, caller: Identity, now: int) -> Spooled:
+        days = window(body.period, now)
+        headers = _attachment(shapes.file_name(body.type, days, form.id)) if form.attachment else None
+        with export_rows.cells(body.type, Scope(caller.user_id), days) as rows:
+            table = Table(export_rows.COLUMNS[body.type], rows, shapes.head(body.type, days, now))
+            return spool(write(table), form.media_type, headers)
 
-def export_json(body: ExportIn, caller: Identity, now: int) -> Spooled:
-    """Export the figures of tracks, albums or artists, or daily plays, as JSON."""
-    days = window(body.period, now)
-    head = shapes.head(body.type, days, now)
-    with export_rows.cells(body.type, Scope(caller.user_id), days) as rows:
-        return spool(tables.json(head, export_rows.COLUMNS[body.type], rows), JSON_TYPE)
+    handle.__name__ = f"export_{form.id}"
+    handle.__doc__ = f"Export the figures of tracks, albums or artists, or daily plays, as {form.name}."
+    return handle
 
 
 def export_report(body: ReportIn, caller: Identity, now: int) -> JSON:
@@ -55,16 +62,16 @@ def export_report(body: ReportIn, caller: Identity, now: int) -> JSON:
     return success(shapes.report(found, now, charts=charts))
 
 
-def export_pdf(body: PeriodIn, caller: Identity, now: int) -> Drawing:
+def export_pdf(body: PeriodIn, caller: Identity, now: int) -> PendingReport:
     """Export the report as a PDF document."""
     days = window(body.period, now)
     found = overview.build(Scope(caller.user_id), days, albums_and_artists=True)
-    return Drawing(shapes.file_name("report", days, "pdf"), shapes.printed(found, now))
+    return PendingReport(shapes.file_name("report", days, "pdf"), shapes.printed(found, now))
 
 
-def draw(drawing: Drawing) -> Download:
-    """The document; heavy, hence not within the unit."""
-    return Download(pdf.report(drawing.content), "application/pdf", _attachment(drawing.name))
+def render_pdf(drawing: PendingReport) -> Download:
+    """Draw the report, outside the unit because it takes long."""
+    return Download(pdf.render(drawing.content), FORMATS["pdf"].media_type, _attachment(drawing.name))
 
 
 def _attachment(name: str) -> dict[str, str]:

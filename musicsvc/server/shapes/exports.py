@@ -1,43 +1,43 @@
-"""Exports as they are answered (docs/exports.md); the command line writes the same."""
+"""Content of exports (docs/exports.md), the same for the API and the command line."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from musicsvc.clock import isoformat
+from musicsvc.clock import isoformat, to_datetime
+from musicsvc.reports.formats import FORMATS
+from musicsvc.reports.report import Report, ReportDay, ReportRow
 from musicsvc.server.shapes import insights
 from musicsvc.store.plays.periods import to_date
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from musicsvc.server.shapes.envelope import JSON
-    from musicsvc.store.insights.export_rows import Row
+    from musicsvc.store.insights.export_rows import ExportRow
     from musicsvc.store.insights.overview import Overview
     from musicsvc.store.plays.periods import Window
 
-FORMATS = (
-    ("csv", "CSV", "A table for spreadsheets: UTF-8, a header row, a row for each track, album, artist or day."),
-    ("json", "JSON", "The same rows for programs."),
-    ("pdf", "PDF", "A report to read and to hand on: key figures, charts, the most played tracks."),
-)
-
 
 def formats() -> list[JSON]:
-    """The kinds of file that there are."""
-    return [{"id": id_, "name": name, "description": description} for id_, name, description in FORMATS]
+    """Return the listed file formats."""
+    return [
+        {"id": each.id, "name": each.name, "description": each.description} for each in FORMATS.values() if each.listed
+    ]
 
 
 def head(type_: str, window: Window, now: int) -> JSON:
-    """What stands before the rows."""
+    """Return the keys that precede the rows of a JSON export."""
     return {"type": type_, "period": insights.period(window), "generated_at": isoformat(now)}
 
 
 def file_name(type_: str, window: Window, suffix: str) -> str:
-    """The name that a download has."""
+    """Return the name of a downloaded file."""
     return f"musicsvc-{type_}-{to_date(window.first)}-to-{to_date(window.end - 1)}.{suffix}"
 
 
 def report(found: Overview, now: int, *, charts: str | None) -> JSON:
-    """The overview; `charts` is the name of the days' timeframe, None where they are not asked for."""
+    """Return the overview, with the days as a chart of the timeframe `charts` unless that is None."""
     figures = insights.figures(found.figures)
     period = figures.pop("period")
     counts = {"tracks_count": found.tracks, "albums_count": found.albums, "artists_count": found.artists}
@@ -50,20 +50,32 @@ def report(found: Overview, now: int, *, charts: str | None) -> JSON:
     return shaped if charts is None else shaped | {"charts": insights.chart(found.chart, charts)}
 
 
-def printed(found: Overview, now: int) -> JSON:
-    """The overview with what a printed report tells beyond the one in JSON."""
-    tops = {"top_tracks": found.top, "top_albums": found.top_albums, "top_artists": found.top_artists}
-    days = [insights.point(each) for each in found.chart.points]
-    tables = {key: [_printed(row) for row in rows] for key, rows in tops.items()}
-    return report(found, now, charts=None) | {"name": found.name, "days": days} | tables
+def printed(found: Overview, now: int) -> Report:
+    """Return the content of the printed report."""
+    figures, window = found.figures, found.figures.window
+    return Report(
+        name=found.name,
+        first=to_date(window.first),
+        last=to_date(window.end - 1),
+        generated_at=to_datetime(now),
+        plays=figures.plays,
+        plays_total=figures.plays_total,
+        plays_change=figures.plays_change,
+        listeners=figures.listeners,
+        listeners_total=figures.listeners_total,
+        listeners_change=figures.listeners_change,
+        likes=figures.likes,
+        reposts=figures.reposts,
+        tracks=found.tracks,
+        albums=found.albums,
+        artists=found.artists,
+        days=[ReportDay(*point) for point in found.chart.points],
+        top_tracks=_printed(found.top),
+        top_albums=_printed(found.top_albums),
+        top_artists=_printed(found.top_artists),
+    )
 
 
-def _printed(row: Row) -> JSON:
-    return {
-        "name": row.name,
-        "artists": list(row.artists),
-        "plays": row.figures.plays,
-        "plays_total": row.figures.plays_total,
-        "listeners": row.figures.listeners,
-        "plays_change": row.figures.plays_change,
-    }
+def _printed(rows: Sequence[ExportRow]) -> list[ReportRow]:
+    some = ((row.name, row.artists, row.figures) for row in rows)
+    return [ReportRow(name, by, of.plays, of.plays_total, of.listeners, of.plays_change) for name, by, of in some]

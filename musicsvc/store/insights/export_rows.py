@@ -63,7 +63,7 @@ HEARD = """
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ExportRow:
     """A track, album or artist with its figures; `artists` are the names of who it is by."""
 
     id: int
@@ -95,20 +95,20 @@ def expected(type_: str, scope: Scope) -> int:
     return 0 if type_ == PLAYS else len(scope.ids(KINDS[type_]))
 
 
-def rows(kind: int, scope: Scope, window: Window) -> Iterator[Row]:
+def rows(kind: int, scope: Scope, window: Window) -> Iterator[ExportRow]:
     """Yield the covered tracks, albums or artists by id."""
     reader = Reader(window, window.before)
     for ids in scopes.pieces(scope.ids(kind), SUBJECTS_A_PIECE):
         yield from piece(kind, ids, window, reader)
 
 
-def piece(kind: int, ids: Sequence[int], window: Window, reader: Reader) -> Iterator[Row]:
+def piece(kind: int, ids: Sequence[int], window: Window, reader: Reader) -> Iterator[ExportRow]:
     """Yield the rows of some hundreds of subjects, whose ids ascend."""
     condition, value = dialect.in_list(ids)
     names = dict(fetch(NAMES[kind].format(among=condition), value))
     authors = _authors(kind, ids)
     for each, found in figures.stream(kind, ids, window, reader).items():
-        yield Row(each, names[each], tuple(authors.get(each, ())), found)
+        yield ExportRow(each, names[each], tuple(authors.get(each, ())), found)
 
 
 def _authors(kind: int, ids: Sequence[int]) -> dict[int, list[str]]:
@@ -120,7 +120,7 @@ def _authors(kind: int, ids: Sequence[int]) -> dict[int, list[str]]:
     return found
 
 
-def _cells(kind: int, row: Row) -> tuple[Any, ...]:
+def _cells(kind: int, row: ExportRow) -> tuple[Any, ...]:
     found = row.figures
     return (
         row.id,

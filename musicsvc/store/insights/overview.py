@@ -13,7 +13,7 @@ from musicsvc.store.engine import sql
 from musicsvc.store.insights import engagement, figures, scopes
 from musicsvc.store.insights.charts import Chart, Point
 from musicsvc.store.insights.engagement import Engagement
-from musicsvc.store.insights.export_rows import SUBJECTS_A_PIECE, Row, piece, rows
+from musicsvc.store.insights.export_rows import SUBJECTS_A_PIECE, ExportRow, piece, rows
 from musicsvc.store.plays.rollups import reader
 from musicsvc.store.plays.rollups.reader import PlayStats, Reader
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
@@ -38,9 +38,9 @@ class Overview:
     tracks: int
     albums: int
     artists: int
-    top: list[Row]
-    top_albums: list[Row] = field(default_factory=list)
-    top_artists: list[Row] = field(default_factory=list)
+    top: list[ExportRow]
+    top_albums: list[ExportRow] = field(default_factory=list)
+    top_artists: list[ExportRow] = field(default_factory=list)
 
 
 def build(scope: Scope, window: Window, *, albums_and_artists: bool = False) -> Overview:
@@ -67,7 +67,7 @@ def _build(scope: Scope, window: Window, *, albums_and_artists: bool) -> Overvie
     )
 
 
-def _top(kind: int, scope: Scope, window: Window) -> list[Row]:
+def _top(kind: int, scope: Scope, window: Window) -> list[ExportRow]:
     """Return the albums or artists that were played most in the window, in the order of the rankings."""
     played = (row for row in rows(kind, scope, window) if row.figures.plays)
     return heapq.nlargest(TOP_BESIDE, played, key=lambda row: (row.figures.plays, row.figures.plays_total, row.id))
@@ -122,7 +122,7 @@ class _Whole:
         whole = self._totals[0]
         return Chart(self._window, points, Point(whole.plays, len(whole.listeners), likes.total(), reposts.total()))
 
-    def top(self) -> list[Row]:
+    def top(self) -> list[ExportRow]:
         """Return the tracks that were played most in the window, in the order of the rankings."""
         order = [track for plays, _, track in self._most if plays]
         if not order:

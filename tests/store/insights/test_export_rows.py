@@ -11,7 +11,7 @@ import pytest
 from musicsvc.clock import DAY, MovableClock
 from musicsvc.errors import NotFound
 from musicsvc.store.insights import charts, export_rows, figures
-from musicsvc.store.insights.export_rows import KINDS, Row
+from musicsvc.store.insights.export_rows import KINDS, ExportRow
 from musicsvc.store.insights.scopes import Scope
 from musicsvc.store.plays.periods import Window, to_date, window
 from musicsvc.store.plays.rollups import monthly
@@ -86,7 +86,7 @@ def test_figures_are_the_same_whether_ids_lie_close_or_far_apart(
     assert store.read(read).result() == close
 
 
-def _rows(kind: int, scope: Scope, days: Window) -> list[Row]:
+def _rows(kind: int, scope: Scope, days: Window) -> list[ExportRow]:
     return list(export_rows.rows(kind, scope, days))
 
 

@@ -1,0 +1,79 @@
+"""The file formats of exports, for the API and the command line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from musicsvc.reports import parquet, tables
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from musicsvc.reports.report import Report
+    from musicsvc.reports.tables import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A file format, written by `write_table` from rows or by `write_report` from a report.
+
+    - `listed`: the API offers it under `/export/formats`.
+    - `attachment`: browsers save an answer of the API rather than show it.
+    - `text`: it may be written to a terminal.
+    """
+
+    id: str
+    name: str
+    description: str
+    media_type: str
+    write_table: Callable[[Table], Iterator[bytes]] | None = None
+    write_report: Callable[[Report], bytes] | None = None
+    listed: bool = True
+    attachment: bool = True
+    text: bool = True
+
+
+def _pdf(report: Report) -> bytes:
+    from musicsvc.reports import pdf  # noqa: PLC0415 - Typst and its fonts take long to load
+
+    return pdf.render(report)
+
+
+FORMATS = {
+    each.id: each
+    for each in (
+        Format(
+            "csv",
+            "CSV",
+            "A table for spreadsheets: UTF-8, a header row, a row for each track, album, artist or day.",
+            "text/csv; charset=utf-8",
+            tables.csv,
+        ),
+        Format(
+            "json",
+            "JSON",
+            "The same rows for programs.",
+            "application/json; charset=utf-8",
+            tables.json,
+            attachment=False,
+        ),
+        Format(
+            "parquet",
+            "Parquet",
+            "The same rows with types, for databases.",
+            "application/vnd.apache.parquet",
+            parquet.parquet,
+            listed=False,
+            text=False,
+        ),
+        Format(
+            "pdf",
+            "PDF",
+            "A report to read and to hand on: key figures, charts, the most played tracks.",
+            "application/pdf",
+            write_report=_pdf,
+            text=False,
+        ),
+    )
+}

@@ -1,0 +1,57 @@
+"""The content of a printed report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import date, datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ReportDay:
+    """The figures of one day."""
+
+    plays: int
+    listeners: int
+    likes: int
+    reposts: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReportRow:
+    """A track, album or artist among the most played; `artists` are the names of its artists."""
+
+    name: str
+    artists: Sequence[str]
+    plays: int
+    plays_total: int
+    listeners: int
+    plays_change: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The figures of an account, an artist or everything over the days `first` to `last`; totals are of all time."""
+
+    name: str | None
+    first: date
+    last: date
+    generated_at: datetime
+    plays: int
+    plays_total: int
+    plays_change: float | None
+    listeners: int
+    listeners_total: int
+    listeners_change: float | None
+    likes: int
+    reposts: int
+    tracks: int
+    albums: int
+    artists: int
+    days: Sequence[ReportDay]
+    top_tracks: Sequence[ReportRow]
+    top_albums: Sequence[ReportRow]
+    top_artists: Sequence[ReportRow]
