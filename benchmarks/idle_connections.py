@@ -41,8 +41,8 @@ def main() -> None:
     options.add_argument("--late", type=float, default=MOST_SECONDS, help="seconds that the honest p99 may take")
     given = options.parse_args()
     open_files.raise_limit()
-    if open_files.for_connections() < given.connections:
-        sys.exit(f"the descriptor limit (ulimit -Hn) leaves room for {open_files.for_connections()} connections only")
+    if open_files.max_connections() < given.connections:
+        sys.exit(f"the descriptor limit (ulimit -Hn) leaves room for {open_files.max_connections()} connections only")
     broken = []
     with tempfile.TemporaryDirectory() as folder:
         for tls in TRANSPORTS[given.transport]:

@@ -29,7 +29,7 @@ from musicsvc.server.app import App
 from musicsvc.server.call import Call
 from musicsvc.server.logs import access_log
 from musicsvc.server.logs import setup as log_setup
-from musicsvc.server.metrics.multiprocess import Share
+from musicsvc.server.metrics.multiprocess import SharedMetrics
 from musicsvc.server.metrics.registry import Metrics
 from musicsvc.server.routes.table import ROUTES
 from musicsvc.store import opening
@@ -117,9 +117,9 @@ def _by_itself() -> None:
     print("one call, by itself")
     alone = Metrics()
     print(f"  counted by one process           {_microseconds(lambda: alone(call)):5.2f} µs")
-    with Share.made(4) as share:
-        assert share is not None
-        together = Metrics(share.joined(0))
+    with SharedMetrics.create(4) as shared:
+        assert shared is not None
+        together = Metrics(shared.join(0))
         print(f"  counted by one of several        {_microseconds(lambda: together(call)):5.2f} µs")
         print(f"  logged in a line                 {_line(call):5.2f} µs, and as much again on the writing thread")
         print("one scrape, every endpoint called")

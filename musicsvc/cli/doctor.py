@@ -64,9 +64,9 @@ def _findings(session: Session) -> Iterator[Finding]:
     yield from _attempt("permissions", lambda: files.of_permissions(*_private_files(session, settings, path)))
     if path is not None:
         yield from _of_files(settings, path, now)
-    yield from _attempt("TLS", lambda: network.of_tls(settings.server, now=now))
-    yield from network.of_settings(settings)
-    yield network.of_descriptors(settings)
+    yield from _attempt("TLS", lambda: network.check_tls(settings.server, now=now))
+    yield from network.check_settings(settings)
+    yield network.check_open_files(settings)
 
 
 def _attempt(check: str, run_check: Callable[[], Iterable[Finding]]) -> list[Finding]:

@@ -1,4 +1,4 @@
-"""Wiring: settings, store and clock become a server that listens."""
+"""The server of one process, assembled from settings, store and clock."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from musicsvc.server.jobs.periodic import Periodic
 from musicsvc.server.logs import access_log
 from musicsvc.server.metrics import collectors
 from musicsvc.server.metrics.registry import Metrics
-from musicsvc.server.network.acceptor import Door
-from musicsvc.server.network.connection_limits import Places
-from musicsvc.server.network.http_server import JsonServer
+from musicsvc.server.network.acceptor import Acceptor
+from musicsvc.server.network.connection_limits import ConnectionSlots
+from musicsvc.server.network.http_server import HttpServer
 from musicsvc.server.process import open_files
 from musicsvc.server.request.dispatch import Dispatcher
 from musicsvc.server.request.executors import Executors
@@ -50,19 +50,18 @@ class Job(Protocol):
 
 
 class App:
-    """One process of the service; `start` and `stop` run on its event loop."""
+    """The server of one process. `start` and `stop` run on its event loop."""
 
     def __init__(
         self, settings: Settings, store: Store, clock: Clock, root: str, metrics: Metrics | None = None
     ) -> None:
-        """`root`: the address that absolute URLs begin with; `metrics`: its own where none is given."""
+        """`root`: the start of absolute URLs; `metrics`: by default those of this process alone."""
         self._settings = settings
         self._store = store
         self._executors = Executors()
         counter = RateLimitCounter(store.url, clock)
         self._authenticator = Authenticator(store, clock, settings, RateLimiter(settings.limits, counter))
         self._metrics = metrics or Metrics()
-        # Where the log of calls is kept, for whoever reads it too.
         self._calls = activity_log.build(store.url, settings.activity.file)
         self._activity_writer = ActivityWriter(
             self._calls, store, clock, settings.activity.keep_days, settings.server.workers
@@ -86,12 +85,12 @@ class App:
             self._abuse_monitor,
             self._activity_writer,
         ]
-        self._server: JsonServer | None = None
-        self._door: Door | None = None
-        collectors.of_connections(self._metrics, lambda: self._server, lambda: self._door)
-        collectors.of_store(self._metrics, store)
-        collectors.of_answers(self._metrics, self._dispatcher.answer_memory)
-        collectors.of_calls(self._metrics, self._activity_writer, self._abuse_monitor)
+        self._server: HttpServer | None = None
+        self._acceptor: Acceptor | None = None
+        collectors.add_connections(self._metrics, lambda: self._server, lambda: self._acceptor)
+        collectors.add_store(self._metrics, store)
+        collectors.add_answers(self._metrics, self._dispatcher.answer_memory)
+        collectors.add_activity(self._metrics, self._activity_writer, self._abuse_monitor)
 
     def _sources(self, root: str) -> dict[str, Any]:
         """Return the arguments that handlers may take by name, the same for every request."""
@@ -107,20 +106,20 @@ class App:
         self._jobs.insert(0, job)
 
     async def start(self, listener: socket.socket, tls: ssl.SSLContext | None = None) -> None:
-        """Answer on a socket that listens."""
+        """Answer on a listening socket."""
         server = self._settings.server
-        most = min(-(-server.max_connections // server.workers), open_files.for_connections())
-        places = Places(most, server.max_connections_per_address, server.trusted_proxies)
-        self._server = JsonServer(self._dispatcher, server, places)
-        self._door = Door(listener, self._server, places, tls, server.handshake_timeout)
-        self._door.open()
+        capacity = min(-(-server.max_connections // server.workers), open_files.max_connections())
+        slots = ConnectionSlots(capacity, server.max_connections_per_address, server.trusted_proxies)
+        self._server = HttpServer(self._dispatcher, server, slots)
+        self._acceptor = Acceptor(listener, self._server, slots, tls, server.handshake_timeout)
+        self._acceptor.open()
         for job in self._jobs:
             job.start()
 
     async def stop(self) -> None:
-        """Close the listener, finish requests in flight, write what is batched."""
-        if self._door is not None and self._server is not None:
-            await self._door.close()
+        """Close the listener, finish the requests in progress, write batched rows."""
+        if self._acceptor is not None and self._server is not None:
+            await self._acceptor.close()
             await self._server.finish(self._settings.server.shutdown_timeout)
         for job in self._jobs:
             await job.stop()

@@ -1,4 +1,4 @@
-"""What `doctor` finds about the way in: TLS, settings that open more than they should, room for connections."""
+"""Checks of `doctor` on the network side: TLS, unsafe settings, the number of connections."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from musicsvc.config import Server, Settings
     from musicsvc.store.doctor.database import Finding
 
-SOON, AT_ONCE = 14 * DAY, 3 * DAY
+SOON, URGENT = 14 * DAY, 3 * DAY
 HOUR = 3_600 * SECOND
 RENEW = "Renew it, and restart the server."
-WIDEST = {4: 8, 6: 16}  # the shortest prefix that is still a network of somebody's own
+WIDEST = {4: 8, 6: 16}  # the shortest prefix that can still be one organisation's network
 FEW_CONNECTIONS = 1_000
 
 
-def of_tls(server: Server, *, now: int) -> Iterator[Finding]:
-    """The certificate's dates and its key."""
+def check_tls(server: Server, *, now: int) -> Iterator[Finding]:
+    """Check the dates of the certificate, and that the key belongs to it."""
     if server.tls_cert is None and server.tls_key is None:
-        yield ok("TLS", "The settings name no certificate: TLS is a proxy's, or requests stay on this machine.")
+        yield ok("TLS", "No certificate is set: a proxy speaks TLS, or requests stay on this machine.")
         return
     try:
         tls.create_context(server)
@@ -36,24 +36,24 @@ def of_tls(server: Server, *, now: int) -> Iterator[Finding]:
         yield problem("TLS", failure.message, "Set server.tls_cert and server.tls_key to a chain and its key.")
         return
     for number, validity in enumerate(validities, 1):
-        yield _of_validity("The certificate" if number == 1 else f"Certificate {number} of the chain", validity, now)
+        yield _check_validity("The certificate" if number == 1 else f"Certificate {number} of the chain", validity, now)
 
 
-def _of_validity(name: str, validity: tls.Validity, now: int) -> Finding:
+def _check_validity(name: str, validity: tls.Validity, now: int) -> Finding:
     begins, ends = to_date(validity.begins), to_date(validity.ends)
     if validity.ends <= now:
         return problem("TLS", f"{name} expired on {ends}.", RENEW)
     if validity.begins > now:
-        return problem("TLS", f"{name} is not valid before {begins}.", "Look at the clock, or renew it.")
+        return problem("TLS", f"{name} is not valid before {begins}.", "Check the system clock, or renew it.")
     if validity.ends <= now + SOON:
         left = validity.ends - now
-        told = f"{left // DAY} days" if left >= 2 * DAY else f"{left / HOUR:.0f} hours"
-        return (problem if left < AT_ONCE else warning)("TLS", f"{name} expires in {told}, on {ends}.", RENEW)
+        remaining = f"{left // DAY} days" if left >= 2 * DAY else f"{left / HOUR:.0f} hours"
+        return (problem if left < URGENT else warning)("TLS", f"{name} expires in {remaining}, on {ends}.", RENEW)
     return ok("TLS", f"{name} is valid until {ends}.")
 
 
-def of_settings(settings: Settings) -> list[Finding]:
-    """What is set so that tokens may be seen, or anybody may do what few should."""
+def check_settings(settings: Settings) -> list[Finding]:
+    """Check for settings that expose tokens or grant rights too widely."""
     return list(_unsafe(settings)) or [ok("settings", "No setting is unsafe.")]
 
 
@@ -64,29 +64,31 @@ def _unsafe(settings: Settings) -> Iterator[Finding]:
     except Failure as failure:
         yield failed("settings", failure)
     if server.public_url is not None and server.public_url.startswith("http://"):
-        finding = "server.public_url begins with http://: clients would send tokens in the open."
+        finding = "server.public_url begins with http://: clients would send tokens unencrypted."
         yield problem("settings", finding, "Set it to the https:// address.")
     for network in server.trusted_proxies:
         if _is_wide(network):
-            finding = f"server.trusted_proxies holds {network}: anybody there can say that a request came over TLS."
-            yield problem("settings", finding, "Name the addresses of your proxies alone.")
+            finding = f"server.trusted_proxies contains {network}: any host there can claim TLS for a request."
+            yield problem("settings", finding, "Name only the addresses of your proxies.")
     if not settings.limits.enabled:
-        yield warning("settings", "Limits and abuse handling are off (limits.enabled).", "Turn them on.")
+        yield warning("settings", "Rate limits and abuse handling are off (limits.enabled).", "Turn them on.")
     if settings.hosted:
         yield from _unsafe_when_hosted(settings)
 
 
 def _unsafe_when_hosted(settings: Settings) -> Iterator[Finding]:
-    """What is harmless on a desk alone."""
+    """Find settings that are safe only on a private machine."""
     if settings.server.local_http:
         finding = "Plain HTTP within the machine is answered on a hosted service (server.local_http)."
-        yield warning("settings", finding, "Turn it off, unless a proxy without headers stands before it.")
+        yield warning("settings", finding, "Turn it off, unless a proxy without headers needs it.")
     if settings.registration.open and settings.registration.grants_access:
-        finding = "Everybody who registers gets API access (registration.grants_access)."
+        finding = "Everyone who registers gets API access (registration.grants_access)."
         yield warning("settings", finding, "Turn it off, and grant access by hand.")
     for network in settings.metrics.allow:
         if _is_wide(network):
-            yield warning("settings", f"metrics.allow holds {network}.", "Name the addresses that collect metrics.")
+            yield warning(
+                "settings", f"metrics.allow contains {network}.", "Name only the addresses that collect metrics."
+            )
 
 
 def _is_wide(network: str) -> bool:
@@ -94,12 +96,12 @@ def _is_wide(network: str) -> bool:
     return not parsed.is_loopback and parsed.prefixlen < WIDEST[parsed.version]
 
 
-def of_descriptors(settings: Settings) -> Finding:
-    """Whether there is room for the connections that the settings allow."""
+def check_open_files(settings: Settings) -> Finding:
+    """Check that the limit of open files allows the connections of the settings."""
     open_files.raise_limit()
-    room, wanted = open_files.for_connections(), -(-settings.server.max_connections // settings.server.workers)
-    if room >= wanted:
+    possible, wanted = open_files.max_connections(), -(-settings.server.max_connections // settings.server.workers)
+    if possible >= wanted:
         return ok("descriptors", f"A process may hold {wanted:,} connections.")
-    finding = f"The system allows a process {room:,} connections, server.max_connections asks for {wanted:,}."
-    way_out = "Raise the limit of open files (ulimit -n, LimitNOFILE)."
-    return (problem if room < FEW_CONNECTIONS else warning)("descriptors", finding, way_out)
+    finding = f"The system allows a process {possible:,} connections; server.max_connections needs {wanted:,}."
+    remedy = "Raise the limit of open files (ulimit -n, LimitNOFILE)."
+    return (problem if possible < FEW_CONNECTIONS else warning)("descriptors", finding, remedy)

@@ -1,4 +1,4 @@
-"""From the command to a server that runs until it is told to stop."""
+"""The `serve` command: a server in one or several processes, until a signal stops it."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from musicsvc.server.app import App
 from musicsvc.server.jobs import backup_scheduler
 from musicsvc.server.logs import setup as log_setup
 from musicsvc.server.metrics import collectors
-from musicsvc.server.metrics.multiprocess import Share
+from musicsvc.server.metrics.multiprocess import SharedMetrics
 from musicsvc.server.metrics.registry import Metrics
 from musicsvc.server.network import tls
 from musicsvc.server.process import malloc, open_files
-from musicsvc.server.process.signals import Early
+from musicsvc.server.process.signals import EarlySignal
 from musicsvc.server.process.supervisor import Supervisor
 from musicsvc.store import opening
 
@@ -32,33 +32,34 @@ if TYPE_CHECKING:
     from musicsvc.clock import Clock
     from musicsvc.config import Settings
 
-HURRY_SECONDS = 0.3
+EXIT_SECONDS = 0.3  # from the second signal until the process exits at the latest
 BACKLOG = 1024
-# Bytes that the system holds for a connection; by default it would go to megabytes for a client that is slow.
-UNSENT = 128 * 1024
-RECEIVED = 64 * 1024
+# Bytes in the system's buffers for a connection; the defaults grow to megabytes for a slow client.
+SEND_BUFFER = 128 * 1024
+RECEIVE_BUFFER = 64 * 1024
 
 
 def serve(settings: Settings, clock: Clock, ready: Callable[[str], None]) -> None:
-    """Listen and answer until SIGTERM or SIGINT; `ready` is told the service's root once it listens.
+    """Listen and answer until SIGTERM or SIGINT. `ready` is called with the service's root URL once it listens.
 
     Raises Failure where the address cannot be used, or would carry tokens over plain HTTP.
     """
     open_files.raise_limit()
-    malloc.give_back_large()
+    malloc.return_large_blocks()
     context = tls.create_context(settings.server)
     _resolved(settings.server.host, settings.server.port)
     tls.require_encryption(settings.server)
     opening.connect(settings.store_url).close()
     listener = listen(settings.server.host, settings.server.port)
     root = root_of(settings, listener, tls=context is not None)
-    early = Early()
+    early = EarlySignal()
     ready(root)
 
-    def work(metrics: Metrics, lifeline: int | None = None) -> None:
+    def work(metrics: Metrics, parent_pipe: int | None = None) -> None:
         with log_setup.started(settings.log, clock, threaded=True) as writer:
-            collectors.of_logs(metrics, writer)
-            _run(_work(settings, clock, root, listener, context, early if lifeline is None else lifeline, metrics))
+            collectors.add_logs(metrics, writer)
+            end = early if parent_pipe is None else parent_pipe
+            _run(_work(settings, clock, root, listener, context, end, metrics))
 
     if settings.server.workers == 1:
         work(Metrics())
@@ -67,26 +68,27 @@ def serve(settings: Settings, clock: Clock, ready: Callable[[str], None]) -> Non
         _supervise(work, settings.server.workers, listener, early)
 
 
-def _supervise(work: Callable[[Metrics, int], None], workers: int, listener: socket.socket, early: Early) -> None:
-    """Let several processes work, which count together."""
-    with Share.made(workers) as share:
+def _supervise(work: Callable[[Metrics, int], None], workers: int, listener: socket.socket, early: EarlySignal) -> None:
+    """Run several worker processes, whose metrics are counted together."""
+    with SharedMetrics.create(workers) as shared:
 
-        def join(worker: int, lifeline: int) -> None:
-            work(Metrics(share and share.joined(worker)), lifeline)
+        def join(worker: int, parent_pipe: int) -> None:
+            work(Metrics(shared and shared.join(worker)), parent_pipe)
 
-        Supervisor(join, workers, listener, lost=share.bury if share is not None else None).run(early)
+        on_exit = shared.worker_exited if shared is not None else None
+        Supervisor(join, workers, listener, on_exit).run(early)
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens. Raises Failure where the port is taken or the address is not this machine's."""
+    """Return a listening socket. Raises Failure where the port is taken or the address is not this machine's."""
     with ExitStack() as undo:
         try:
             family, kind, protocol, address = _resolved(host, port)
             listener = undo.enter_context(socket.socket(family, kind, protocol))
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVED)
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
             if (option := getattr(socket, "TCP_NOTSENT_LOWAT", None)) is not None:
-                listener.setsockopt(socket.IPPROTO_TCP, option, UNSENT)
+                listener.setsockopt(socket.IPPROTO_TCP, option, SEND_BUFFER)
             listener.bind(address)
             listener.listen(BACKLOG)
         except OSError as error:
@@ -99,18 +101,18 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def _resolved(host: str, port: int) -> tuple[int, int, int, Any]:
-    """Family, kind, protocol and address of the socket. Raises Failure where the host is none."""
+    """Return family, kind, protocol and address of the socket. Raises Failure for an invalid host."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except socket.gaierror as error:
-        raise Failure(f"{host} is no host name or address of this machine: {error.strerror}.") from None
+        raise Failure(f"{host} is not a valid host name or address of this machine: {error.strerror}.") from None
     except UnicodeError:
-        raise Failure(f"{host} is no host name or address of this machine.") from None
+        raise Failure(f"{host} is not a valid host name or address of this machine.") from None
     return family, kind, protocol, address
 
 
 def root_of(settings: Settings, listener: socket.socket, *, tls: bool) -> str:
-    """The address that absolute URLs begin with: the setting, else where we listen; never the Host header."""
+    """Return the start of absolute URLs: the setting or the listening address, never the Host header."""
     if settings.server.public_url is not None:
         return settings.server.public_url
     host = f"[{settings.server.host}]" if ":" in settings.server.host else settings.server.host
@@ -123,56 +125,56 @@ async def _work(
     root: str,
     listener: socket.socket,
     context: ssl.SSLContext | None,
-    end: Early | int,
+    end: EarlySignal | int,
     metrics: Metrics,
 ) -> None:
-    """Serve until a signal, or in a worker until the supervisor's end of the lifeline `end` is closed."""
+    """Serve until a signal or, in a worker, until the parent pipe `end` is closed."""
     store = opening.connect(settings.store_url)
-    collectors.of_backups(metrics, settings, clock)
+    collectors.add_backups(metrics, settings, clock)
     app = App(settings, store, clock, root, metrics)
     if backups := backup_scheduler.build(settings, clock):
         app.add_job(backups)
-    stopped = _until_told(end)
+    stopped = _stop_event(end)
     await app.start(listener, context)
-    malloc.keep_what_stands()
+    malloc.freeze_startup_objects()
     await stopped.wait()
     await app.stop()
     store.close()
 
 
-def _until_told(end: Early | int) -> asyncio.Event:
-    """An event that is set when the process is to end; a second signal ends it at once."""
+def _stop_event(end: EarlySignal | int) -> asyncio.Event:
+    """Return an event that is set when the process must stop. A second signal ends the process at once."""
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     task = asyncio.current_task()
 
     def stop() -> None:
         if stopped.is_set() and task is not None:
-            hurry = threading.Timer(HURRY_SECONDS, os._exit, (1,))
-            hurry.daemon = True
-            hurry.start()
+            timer = threading.Timer(EXIT_SECONDS, os._exit, (1,))
+            timer.daemon = True
+            timer.start()
             task.cancel()
         stopped.set()
 
-    def lose(lifeline: int) -> None:
-        loop.remove_reader(lifeline)
+    def parent_gone(parent_pipe: int) -> None:
+        loop.remove_reader(parent_pipe)
         stopped.set()
 
     loop.add_signal_handler(signal.SIGTERM, stop)
     if isinstance(end, int):
-        loop.add_reader(end, lose, end)
+        loop.add_reader(end, parent_gone, end)
         return stopped
     loop.add_signal_handler(signal.SIGINT, stop)
-    if end.came:
+    if end.received:
         stop()
     return stopped
 
 
 def _run(main: Coroutine[None, None, None]) -> None:
-    """Run on uvloop where there is one; exits with 1 where it was cancelled by a second signal."""
+    """Run on uvloop where it is installed. Exits with 1 after a second signal."""
     runner = asyncio.run
     with suppress(ImportError):
-        import uvloop  # noqa: PLC0415 - not there on every platform
+        import uvloop  # noqa: PLC0415 - not available on every platform
 
         runner = uvloop.run
     try:

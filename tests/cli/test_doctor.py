@@ -384,7 +384,7 @@ def test_the_dates_of_a_certificate_are_told(
         NOW + int(begins.total_seconds()) * SECOND,
         NOW + int(ends.total_seconds()) * SECOND,
     )
-    finding, *_ = exposure.of_tls(server, now=NOW)
+    finding, *_ = exposure.check_tls(server, now=NOW)
     assert finding.level == level
     assert says in finding.finding
 
@@ -413,7 +413,7 @@ def test_bytes_that_are_no_certificate_are_a_problem(
     with pytest.raises(Failure, match=r"gone\.pem cannot be read: No such file or directory\.$"):
         tls.validities(tmp_path / "gone.pem")
     file.write_text(ssl.DER_cert_to_PEM_cert(der[: cut % len(der)]))
-    (finding,) = exposure.of_tls(Server(tls_cert=file, tls_key=server.tls_key), now=NOW)
+    (finding,) = exposure.check_tls(Server(tls_cert=file, tls_key=server.tls_key), now=NOW)
     assert finding.level == "problem"
     assert str(file) in finding.finding
 
@@ -429,8 +429,8 @@ def test_a_certificate_that_is_none_or_of_another_key_is_a_problem(tmp_path: Pat
         Server(tls_cert=tmp_path / "none.pem", tls_key=server.tls_key),
         Server(tls_cert=server.tls_cert),
     ):
-        assert [finding.level for finding in exposure.of_tls(wrong, now=NOW)] == ["problem"]
-    assert [finding.level for finding in exposure.of_tls(Server(), now=NOW)] == ["ok"]
+        assert [finding.level for finding in exposure.check_tls(wrong, now=NOW)] == ["problem"]
+    assert [finding.level for finding in exposure.check_tls(Server(), now=NOW)] == ["ok"]
 
 
 @pytest.mark.parametrize(
@@ -451,12 +451,12 @@ def test_a_certificate_that_is_none_or_of_another_key_is_a_problem(tmp_path: Pat
     ],
 )
 def test_a_setting_that_is_unsafe_is_named(options: dict[str, Any], level: str, names: str) -> None:
-    (finding,) = exposure.of_settings(config.load(options=options))
+    (finding,) = exposure.check_settings(config.load(options=options))
     assert finding.level == level
     assert names in finding.finding
 
 
 def test_too_few_descriptors_are_told() -> None:
-    assert exposure.of_descriptors(config.load(options={"server.max_connections": 10})).level == "ok"
+    assert exposure.check_open_files(config.load(options={"server.max_connections": 10})).level == "ok"
     asked = config.load(options={"server.max_connections": 10_000_000})
-    assert exposure.of_descriptors(asked).level in {"warning", "problem"}
+    assert exposure.check_open_files(asked).level in {"warning", "problem"}

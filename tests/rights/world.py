@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from musicsvc.clock import DAY, SECOND
-from musicsvc.server.access import signed_urls
 from musicsvc.server.handlers import art
+from musicsvc.server.shapes import signed_urls
 from musicsvc.store.accounts import secrets, tokens, users
 from musicsvc.store.models import (
     Album,

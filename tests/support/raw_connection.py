@@ -14,7 +14,7 @@ from tests.support.serving import Answer
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
 PATIENCE = 5.0  # seconds
 BODYLESS = {100, 204, 304}
@@ -82,6 +82,13 @@ async def not_reading(root: str, raw: bytes, room: int = 4096) -> AsyncIterator[
         await loop.sock_connect(client, (host, int(port)))
         await loop.sock_sendall(client, raw)
         yield client
+
+
+async def settled(holds: Callable[[], object]) -> None:
+    """Wait until the condition holds, while the event loop runs."""
+    async with asyncio.timeout(PATIENCE):
+        while not holds():  # noqa: ASYNC110 - conditions of aiohttp have no event
+            await asyncio.sleep(0.005)
 
 
 def request(method: str, target: str, *headers: str, body: bytes = b"") -> bytes:

@@ -1,7 +1,7 @@
-"""What the workers of one server count together: files in a private folder, mapped into the memory of each.
+"""Metrics shared by the workers of one server: files in a private folder, mapped into the memory of each worker.
 
-A worker has a number, which the one that takes its place gets too: it opens the same files and counts on, so that no
-sum is lost with a process and there are never more files than workers.
+The replacement of a worker gets its number, opens the same files and counts on. So no sum is lost with a process, and
+there are never more files than workers.
 """
 
 from __future__ import annotations
@@ -27,44 +27,44 @@ SIZES = {"counter": 512 * 1024, "histogram": 1024 * 1024}
 GAUGES = 16 * 1024
 
 
-class Share:
-    """The folder; `made` in the first process, joined by each worker."""
+class SharedMetrics:
+    """The folder of the shared files: created by the first process, joined by each worker."""
 
-    def __init__(self, place: Path) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=place))
-        # Held by this process and, after forks, by every worker: free once all of them are gone, however they ended.
+    def __init__(self, parent: Path) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
+        # Held by this process and, after forks, by every worker; free once all of them have ended in any way.
         self._lock = (self.folder / "lock").open("wb")
         file_locks.acquire(self._lock.fileno())
 
     @classmethod
     @contextmanager
-    def made(cls, workers: int) -> Iterator[Share | None]:
-        """A fresh folder that is gone in the end; None where there is no room for it."""
-        share = cls._reserved(workers, MEMORY) or cls._reserved(workers, Path(tempfile.gettempdir()))
+    def create(cls, workers: int) -> Iterator[SharedMetrics | None]:
+        """Create the folder and remove it in the end. Yields None where there is no space for it."""
+        shared = cls._allocate(workers, MEMORY) or cls._allocate(workers, Path(tempfile.gettempdir()))
         try:
-            yield share
+            yield shared
         finally:
-            if share is not None:
-                share.remove()
+            if shared is not None:
+                shared.remove()
 
     @classmethod
-    def _reserved(cls, workers: int, place: Path) -> Share | None:
-        """Take the room now: a process that touches a mapped page for which there is none is killed."""
-        share = None
+    def _allocate(cls, workers: int, parent: Path) -> SharedMetrics | None:
+        """Create files of full size, because a process that touches a mapped page without space is killed."""
+        shared = None
         try:
-            clear(place)
-            share = cls(place)
+            remove_abandoned(parent)
+            shared = cls(parent)
             for worker in range(workers):
                 for kind, size in SIZES.items():
-                    (share.folder / f"{kind}_{worker}.db").write_bytes(bytes(size))
+                    (shared.folder / f"{kind}_{worker}.db").write_bytes(bytes(size))
         except OSError:
-            if share is not None:
-                share.remove()
+            if shared is not None:
+                shared.remove()
             return None
-        return share
+        return shared
 
-    def joined(self, worker: int) -> Share | None:
-        """Count as the worker of this number from now on; None where there is no room, and it counts by itself."""
+    def join(self, worker: int) -> SharedMetrics | None:
+        """Count as the worker of this number from now on. None without space: the worker then counts for itself."""
         try:
             self._put(f"gauge_livesum_{worker}.db", bytes(GAUGES))
             self._put(f"{worker}.pid", b"%d" % os.getpid())
@@ -75,13 +75,13 @@ class Share:
         return self
 
     def _put(self, name: str, content: bytes) -> None:
-        """The file is there as a whole or not at all: the other workers may be reading."""
+        """Write the file in one step, because other workers may be reading."""
         draft = self.folder / f"{name}.draft"
         draft.write_bytes(content)
         draft.replace(self.folder / name)
 
-    def bury(self, worker: int) -> None:
-        """Take out what only a living worker has."""
+    def worker_exited(self, worker: int) -> None:
+        """Remove the gauges and the process id of a worker."""
         mark_process_dead(worker, str(self.folder))  # type: ignore[no-untyped-call]
         (self.folder / f"{worker}.pid").unlink(missing_ok=True)
 
@@ -91,7 +91,7 @@ class Share:
         self._lock.close()
 
     def pids(self) -> dict[str, str]:
-        """The process of each living worker by its number."""
+        """Return the process id of each running worker by its number."""
         found = {}
         for file in sorted(self.folder.glob("*.pid")):
             with suppress(OSError):
@@ -99,9 +99,9 @@ class Share:
         return found
 
 
-def clear(place: Path) -> None:
-    """Remove the folders of servers that were killed and could not do it themselves."""
-    for folder in place.glob(f"{PREFIX}*"):
+def remove_abandoned(parent: Path) -> None:
+    """Remove the folders of servers that were killed."""
+    for folder in parent.glob(f"{PREFIX}*"):
         with suppress(OSError), (folder / "lock").open("rb") as lock:
             if file_locks.acquire(lock.fileno(), timeout=0):
                 shutil.rmtree(folder, ignore_errors=True)

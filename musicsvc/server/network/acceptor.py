@@ -1,4 +1,4 @@
-"""Where connections come in: accepted as far as there is room, greeted with TLS, or sent away."""
+"""Acceptance of connections: within the connection limits, with the TLS handshake, or rejected with a 503."""
 
 from __future__ import annotations
 
@@ -17,116 +17,122 @@ from musicsvc.server.peer import served_over_https
 if TYPE_CHECKING:
     import ssl
 
-    from musicsvc.server.network.connection_limits import Place, Places
-    from musicsvc.server.network.http_server import JsonServer
+    from musicsvc.server.network.connection_limits import ConnectionSlots, Slot
+    from musicsvc.server.network.http_server import HttpServer
 
-AT_ONCE = 16  # connections that are accepted before the others' requests have their turn
+BATCH = 16  # connections accepted before the event loop goes on with requests
 EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
-PAUSE_SECONDS = 0.1  # until it is tried again where the system has no more to give
-MOST_LEAVING = 64
-LEAVING_SECONDS = 1.0  # for one that is sent away to hear why: closing at once may take the answer back
-WARNING_SECONDS = 10.0
+RETRY_SECONDS = 0.1  # until the next attempt where the system is out of files or memory
+MAX_REJECTED = 64  # rejected connections kept open at once
+REJECTED_SECONDS = 1.0  # for a rejected client to read its 503; closing at once could discard it
+WARNING_SECONDS = 10.0  # between two warnings
 
 
-class Door:
+class Acceptor:
     """Accepts the connections of one process."""
 
     def __init__(
-        self, listener: socket.socket, server: JsonServer, places: Places, tls: ssl.SSLContext | None, greeting: float
+        self,
+        listener: socket.socket,
+        server: HttpServer,
+        slots: ConnectionSlots,
+        tls: ssl.SSLContext | None,
+        handshake_timeout: float,
     ) -> None:
-        """`greeting`: seconds for the handshake of TLS."""
         self._loop = asyncio.get_running_loop()
         self._listener = listener
         self._server = server
-        self._places = places
+        self._slots = slots
         self._tls = tls
-        self._patience = {"ssl_handshake_timeout": greeting, "ssl_shutdown_timeout": LINGERING_SECONDS} if tls else {}
-        self._arriving: dict[asyncio.Task[None], Place] = {}
-        self._leaving: deque[socket.socket] = deque()
+        self._tls_timeouts = (
+            {"ssl_handshake_timeout": handshake_timeout, "ssl_shutdown_timeout": LINGERING_SECONDS} if tls else {}
+        )
+        self._connecting: dict[asyncio.Task[None], Slot] = {}
+        self._rejected: deque[socket.socket] = deque()
         self._retry: asyncio.TimerHandle | None = None
         self._warning = ThrottledWarning(WARNING_SECONDS, self._loop.time)
-        self.sent_away = 0
+        self.rejected = 0
 
     def open(self) -> None:
-        """Accept from now on."""
+        """Accept connections from now on."""
         self._retry = None
         self._loop.add_reader(self._listener, self._accept)
 
     async def close(self) -> None:
-        """Accept no more; those whose handshake is under way are dropped."""
+        """Accept no more connections, and drop those whose handshake is in progress."""
         if self._retry is not None:
             self._retry.cancel()
         self._loop.remove_reader(self._listener)
         self._listener.close()
-        arriving = dict(self._arriving)
-        for task in arriving:
+        connecting = dict(self._connecting)
+        for task in connecting:
             task.cancel()
-        await asyncio.gather(*arriving, return_exceptions=True)
-        for place in arriving.values():  # a task that had not begun has dropped nothing
-            self._drop(place)
-        while self._leaving:
-            self._leaving.popleft().close()
+        await asyncio.gather(*connecting, return_exceptions=True)
+        for slot in connecting.values():  # a task cancelled before it began has not dropped its connection
+            self._drop(slot)
+        while self._rejected:
+            self._rejected.popleft().close()
 
     def _accept(self) -> None:
-        for _ in range(AT_ONCE):
+        for _ in range(BATCH):
             try:
                 connection, address = self._listener.accept()
             except BlockingIOError:
                 return
             except OSError as error:
                 if error.errno in EXHAUSTED:
-                    self._rest(error)
+                    self._pause(error)
                     return
-                continue  # it broke off before it was its turn
+                continue  # the client closed the connection while it was queued
             connection.setblocking(False)  # noqa: FBT003 - the library's signature
-            self._admit(connection, str(address[0]))
+            self._connect(connection, str(address[0]))
 
-    def _admit(self, connection: socket.socket, address: str) -> None:
-        place = self._places.take(connection, address)
-        if place is None:
-            self._send_away(connection)
+    def _connect(self, connection: socket.socket, address: str) -> None:
+        slot = self._slots.acquire(connection, address)
+        if slot is None:
+            self._reject(connection)
             return
-        task = self._loop.create_task(self._greet(place))
-        self._arriving[task] = place
-        task.add_done_callback(self._arriving.pop)
+        task = self._loop.create_task(self._handshake(slot))
+        self._connecting[task] = slot
+        task.add_done_callback(self._connecting.pop)
 
-    async def _greet(self, place: Place) -> None:
-        """Hand the connection over to its protocol, after the handshake where TLS is spoken."""
+    async def _handshake(self, slot: Slot) -> None:
+        """Hand the connection over to its protocol, after the TLS handshake if there is one."""
         try:
             await self._loop.connect_accepted_socket(
-                lambda: self._server.handler(place), place.socket, ssl=self._tls, **self._patience
+                lambda: self._server.connection(slot), slot.socket, ssl=self._tls, **self._tls_timeouts
             )
-        except OSError:  # the handshake failed, came too late, or made room for another one
-            self._drop(place)
+        except OSError:  # the handshake failed or timed out, or the connection was evicted
+            self._drop(slot)
 
-    def _drop(self, place: Place) -> None:
-        self._places.leave(place)
+    def _drop(self, slot: Slot) -> None:
+        self._slots.release(slot)
         with suppress(OSError):
-            place.socket.close()
+            slot.socket.close()
 
-    def _send_away(self, connection: socket.socket) -> None:
-        """Tell the client to come back, where it can be told without a handshake."""
-        self.sent_away += 1
-        self._warning.warn("Every connection that is allowed is busy; %s were sent away.", self.sent_away)
+    def _reject(self, connection: socket.socket) -> None:
+        """Close the connection, after a 503 where that needs no handshake."""
+        self.rejected += 1
+        self._warning.warn("all connection slots are busy; %s connections rejected so far", self.rejected)
         if self._tls is not None:
             connection.close()
             return
         with suppress(OSError):
-            connection.send(busy(hsts=served_over_https(self._server.times)))
+            connection.send(busy(hsts=served_over_https(self._server.settings)))
             connection.shutdown(socket.SHUT_WR)
-        self._leaving.append(connection)
-        if len(self._leaving) > MOST_LEAVING:
-            self._leaving.popleft().close()
+        self._rejected.append(connection)
+        if len(self._rejected) > MAX_REJECTED:
+            self._rejected.popleft().close()
         else:
-            self._loop.call_later(LEAVING_SECONDS, self._see_off)
+            self._loop.call_later(REJECTED_SECONDS, self._close_rejected)
 
-    def _see_off(self) -> None:
-        if self._leaving:
-            self._leaving.popleft().close()
+    def _close_rejected(self) -> None:
+        if self._rejected:
+            self._rejected.popleft().close()
 
-    def _rest(self, error: OSError) -> None:
-        """Leave the others in the system's queue for a moment, and give something back."""
+    def _pause(self, error: OSError) -> None:
+        """Leave new connections in the system's queue for a moment, and evict one to free its resources."""
         self._loop.remove_reader(self._listener)
-        self._retry = self._loop.call_later(PAUSE_SECONDS, self.open)
-        self._places.make_room()
-        self._warning.warn("No connection can be accepted just now: %s.", error.strerror)
+        self._retry = self._loop.call_later(RETRY_SECONDS, self.open)
+        self._slots.evict_idle()
+        self._warning.warn("cannot accept connections (%s); check the limit of open files", error.strerror)

@@ -1,4 +1,4 @@
-"""Who is connected: how many at all, how many from one address, and who makes room for a new one."""
+"""Limits on open connections, in total and per client address, and eviction of idle ones."""
 
 from __future__ import annotations
 
@@ -16,105 +16,103 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True, eq=False)
-class Origin:
-    """The connections of one address; `bounded` where there is a limit on them."""
+class ClientConnections:
+    """The connections of one client address; `limited` where their number has a limit."""
 
     key: str
-    bounded: bool
+    limited: bool
     count: int = 0
-    waiting: OrderedDict[Place, None] = field(default_factory=OrderedDict)
+    idle: OrderedDict[Slot, None] = field(default_factory=OrderedDict)
 
 
 @dataclass(slots=True, eq=False)
-class Place:
-    """One connection from its acceptance to its end; `gone` once its place is free again."""
+class Slot:
+    """One connection from its acceptance to its end; `released` once another connection may take its slot."""
 
     socket: socket.socket
     address: str
-    origin: Origin
-    gone: bool = False
+    client: ClientConnections
+    released: bool = False
 
 
-class Places:
-    """Gives a place to each connection.
+class ConnectionSlots:
+    """The connection slots of one process.
 
-    Those that have no request under way are waiting, in the order in which they began to: new ones, slow ones and
-    kept ones alike. Where there is no place, the one that has waited longest makes room; a client that means it has
-    sent its request long before.
+    A connection without a request in progress is idle, whether it is new, slow or kept alive. If all slots are taken,
+    the connection that has been idle longest is closed; a client in earnest has sent its request long before.
     """
 
-    def __init__(self, most: int, most_of_one: int, unbounded: Sequence[str] = ()) -> None:
-        """`most_of_one` address, 0 for no bound; it does not hold for loopback and the networks `unbounded`."""
-        self._most = most
-        self._most_of_one = most_of_one
-        self._unbounded = [ipaddress.ip_network(name, strict=False) for name in unbounded]
-        self._origins: dict[str, Origin] = {}
-        self._waiting: OrderedDict[Place, None] = OrderedDict()
+    def __init__(self, capacity: int, capacity_per_client: int, exempt: Sequence[str] = ()) -> None:
+        """`capacity_per_client`: 0 for no limit. It does not apply to loopback and the networks in `exempt`."""
+        self._capacity = capacity
+        self._capacity_per_client = capacity_per_client
+        self._exempt = [ipaddress.ip_network(name, strict=False) for name in exempt]
+        self._clients: dict[str, ClientConnections] = {}
+        self._idle: OrderedDict[Slot, None] = OrderedDict()
         self._count = 0
 
     def __len__(self) -> int:
         return self._count
 
-    def take(self, connection: socket.socket, address: str) -> Place | None:
-        """A place for the connection, which waits from now on; None where all have requests under way."""
-        key, bounded = self._judge(address)
-        origin = self._origins.get(key) or Origin(key, bounded)
-        full_of_one = origin.bounded and origin.count >= self._most_of_one
-        if full_of_one and not self._make_room(origin.waiting):
+    def acquire(self, connection: socket.socket, address: str) -> Slot | None:
+        """Return a slot for the connection, idle at first. None where every connection has a request in progress."""
+        key, limited = self._client_of(address)
+        client = self._clients.get(key) or ClientConnections(key, limited)
+        client_full = client.limited and client.count >= self._capacity_per_client
+        if client_full and not self._evict(client.idle):
             return None
-        if self._count >= self._most and not self._make_room(self._waiting):
+        if self._count >= self._capacity and not self._evict(self._idle):
             return None
-        place = Place(connection, address, origin)
-        self._origins[key] = origin
-        origin.count += 1
+        slot = Slot(connection, address, client)
+        self._clients[key] = client
+        client.count += 1
         self._count += 1
-        self.wait(place)
-        return place
+        self.mark_idle(slot)
+        return slot
 
-    def wait(self, place: Place) -> None:
-        """Nothing of the connection is under way: it may have to make room."""
-        if not place.gone:
-            self._waiting[place] = place.origin.waiting[place] = None
+    def mark_idle(self, slot: Slot) -> None:
+        """Record that the connection has no request in progress, so it may be evicted."""
+        if not slot.released:
+            self._idle[slot] = slot.client.idle[slot] = None
 
-    def work(self, place: Place) -> None:
-        """A request of the connection is under way: it keeps its place."""
-        self._waiting.pop(place, None)
-        place.origin.waiting.pop(place, None)
+    def mark_busy(self, slot: Slot) -> None:
+        """Record that the connection has a request in progress, so it keeps its slot."""
+        self._idle.pop(slot, None)
+        slot.client.idle.pop(slot, None)
 
-    def leave(self, place: Place) -> None:
-        """The connection has ended."""
-        if place.gone:
+    def release(self, slot: Slot) -> None:
+        """Free the slot of a connection that has ended. Calling it twice is harmless."""
+        if slot.released:
             return
-        self.work(place)
-        place.gone = True
+        self.mark_busy(slot)
+        slot.released = True
         self._count -= 1
-        place.origin.count -= 1
-        if not place.origin.count:
-            del self._origins[place.origin.key]
+        slot.client.count -= 1
+        if not slot.client.count:
+            del self._clients[slot.client.key]
 
-    def make_room(self) -> bool:
-        """End the connection that has waited longest; False where none waits."""
-        return self._make_room(self._waiting)
+    def evict_idle(self) -> bool:
+        """Close the connection that has been idle longest. Return False where none is idle."""
+        return self._evict(self._idle)
 
-    def _make_room(self, waiting: OrderedDict[Place, None]) -> bool:
-        if not waiting:
+    def _evict(self, idle: OrderedDict[Slot, None]) -> bool:
+        if not idle:
             return False
-        place = next(iter(waiting))
-        # Its transport, in whatever state, is told by the system that this is the end.
+        slot = next(iter(idle))
+        # The system reports the end to the connection's transport, in whatever state that is.
         with suppress(OSError):
-            place.socket.shutdown(socket.SHUT_RDWR)
-        self.leave(place)
+            slot.socket.shutdown(socket.SHUT_RDWR)
+        self.release(slot)
         return True
 
-    def _judge(self, text: str) -> tuple[str, bool]:
-        """What the connections of an address are counted under, and whether they are bounded."""
+    def _client_of(self, text: str) -> tuple[str, bool]:
+        """Return the key under which an address is counted, and whether it has a limit."""
         try:
             address = ipaddress.ip_address(text.partition("%")[0])
         except ValueError:
-            return text, self._most_of_one > 0
+            return text, self._capacity_per_client > 0
         address = getattr(address, "ipv4_mapped", None) or address
-        free = address.is_loopback or any(
-            address in network for network in self._unbounded if network.version == address.version
+        exempt = address.is_loopback or any(
+            address in network for network in self._exempt if network.version == address.version
         )
-        bounded = self._most_of_one > 0 and not free
-        return client_network(str(address)), bounded
+        return client_network(str(address)), self._capacity_per_client > 0 and not exempt

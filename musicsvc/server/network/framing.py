@@ -1,4 +1,4 @@
-"""A bound on what a request's body costs beside its content: chunk sizes, chunk extensions, trailers."""
+"""A limit on the framing of a request's body: chunk sizes, chunk extensions and trailers beside the content."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ if TYPE_CHECKING:
     from aiohttp.streams import StreamReader
     from aiohttp.web import BaseRequest
 
-MAX_FRAMING = 1024 * 1024  # what is received but not parsed yet counts, too
+MAX_FRAMING = 1024 * 1024  # bytes, including content that is received but not parsed yet
 
 
 class Framing:
-    """Counts the bytes that arrive for the body of one request."""
+    """A counter of the bytes that arrive for the body of one request."""
 
     __slots__ = ("_arrived",)
 
     def __init__(self) -> None:
         self._arrived = 0
 
-    def outweighs(self, content: StreamReader, size: int) -> bool:
-        """Add bytes that have arrived; end the content and return True where far more of them are framing."""
+    def exceeds(self, content: StreamReader, size: int) -> bool:
+        """Add bytes that have arrived. If the framing exceeds its limit, end the content and return True."""
         self._arrived += size
         if self._arrived <= content.total_bytes + MAX_FRAMING:
             return False
@@ -32,7 +32,7 @@ class Framing:
 
 
 def ends_unread_chunks(request: BaseRequest) -> bool:
-    """End a chunked body that nobody has read to its end, which aiohttp would go on parsing; return whether it is one.
+    """End a chunked body that is not read to its end, which aiohttp would go on parsing. Return whether it was one.
 
     Parsing small chunks costs the event loop more than a second for each MiB of content.
     """

@@ -1,4 +1,7 @@
-"""A connection of the HTTP server: its deadlines, JSON answers to what is no HTTP at all, and its orderly end."""
+"""One HTTP connection: its deadlines, JSON answers to invalid HTTP, and its orderly end.
+
+The private attributes of aiohttp used here are listed and tested in tests/server/network/test_aiohttp_internals.py.
+"""
 
 from __future__ import annotations
 
@@ -20,182 +23,192 @@ from musicsvc.server.network.timeouts import Deadline
 from musicsvc.server.peer import served_over_https
 
 if TYPE_CHECKING:
-    from aiohttp.streams import StreamReader
-    from aiohttp.web import BaseRequest, StreamResponse
+    from collections.abc import Callable
 
-    from musicsvc.server.network.connection_limits import Place
-    from musicsvc.server.network.http_server import JsonServer
+    from aiohttp.streams import StreamReader
+    from aiohttp.web import BaseRequest, Server, StreamResponse
+
+    from musicsvc.config import Server as ServerSettings
+    from musicsvc.server.network.connection_limits import ConnectionSlots, Slot
 
 log = logging.getLogger("musicsvc.wire")
-LINGERING_SECONDS = 2.0  # for the rest of a body that nobody reads, and for TLS to end as it should
+LINGERING_SECONDS = 2.0  # for the rest of a body that is not read, and for the closing handshake of TLS
 WRITE_BUFFER = 64 * 1024
 READ_BUFFER = 64 * 1024
-AT_ONCE = struct.pack("ii", 1, 0)  # on, for no time
-QUEUE = 4  # requests sent in advance that are kept, beside those of the packet that brought the last of them
+LINGER_ZERO = struct.pack("ii", 1, 0)  # the value of SO_LINGER that discards unsent data
+QUEUE = 4  # pipelined requests that are kept, beside those in the packet of the last one
 
 
-class JsonHandler(RequestHandler):
-    """A connection: what it is waited for, and for how long.
+class HttpConnection(RequestHandler):
+    """A connection with deadlines for each of its phases.
 
-    What cannot be parsed is answered with the general error body, and nothing of it is echoed.
+    Invalid HTTP is answered with the general error body, which repeats nothing of what was sent.
     """
 
     __slots__ = (
-        *("_answered", "_begun", "_deadline", "_framing", "_head", "_last", "_lost", "_payload"),
-        *("_place", "_places", "_refused", "_times", "_unreadable", "_waits_since", "_wire"),
+        *("_answered", "_deadline", "_final", "_framing", "_head_begun", "_head_size", "_idle_since", "_lost"),
+        *("_note_unreadable", "_payload", "_refused", "_settings", "_slot", "_slots", "_unclosed"),
     )
 
-    def __init__(self, server: JsonServer, place: Place, **options: Any) -> None:
+    def __init__(
+        self,
+        server: Server,
+        slot: Slot,
+        slots: ConnectionSlots,
+        settings: ServerSettings,
+        note_unreadable: Callable[[str, str, int, int], None],
+        **options: Any,
+    ) -> None:
         super().__init__(server, **options)
         self._max_msg_queue_size, self._msg_queue_resume_size = QUEUE, QUEUE // 2
-        self._times = server.times
-        self._places = server.places
-        self._unreadable = server.unreadable
-        self._place = place
-        self._deadline = Deadline(self._loop, self._miss)
-        self._wire: asyncio.Transport | None = None  # aiohttp forgets its own when it closes, flushed or not
-        self._payload: StreamReader | None = None  # of the request that came last
-        self._lost: asyncio.Event | None = None  # is set when the connection is gone, where that is waited for
-        self._waits_since = 0.0
+        self._slot = slot
+        self._slots = slots
+        self._settings = settings
+        self._note_unreadable = note_unreadable
+        self._deadline = Deadline(self._loop, self._on_timeout)
+        self._unclosed: asyncio.Transport | None = None  # aiohttp drops its own on close, even with unsent data
+        self._payload: StreamReader | None = None  # of the latest request
+        self._lost: asyncio.Event | None = None  # set when the connection is lost, while that is waited for
+        self._idle_since = 0.0
         self._framing = Framing()
-        self._head = 0  # bytes of a request's head that is not whole yet
-        self._begun = False
+        self._head_size = 0  # bytes received of an incomplete head
+        self._head_begun = False
         self._refused = False
         self._answered = 0
-        self._last = False
+        self._final = False  # the request in progress is the last one
 
     @property
-    def unanswered(self) -> int:
-        """How many requests have come and are not answered yet."""
+    def in_flight(self) -> int:
+        """Number of requests that have arrived and are not answered yet."""
         return self._request_count - self._answered
 
     @property
     def busy(self) -> bool:
-        """Whether a request is not answered yet, or its answer not yet on its way."""
-        return self.unanswered > 0 or (self._wire is not None and self._unsent(self._wire))
+        """Whether a request is not answered yet, or its answer not sent in full."""
+        return self.in_flight > 0 or (self._unclosed is not None and self._has_unsent(self._unclosed))
 
-    def finish_and_close(self) -> None:
-        """Answer what has come, tell that this was all, and close."""
-        self._last = True
-        if not self.unanswered:
+    def finish(self) -> None:
+        """Answer the requests that have arrived, the last one with `Connection: close`, then close."""
+        self._final = True
+        if not self.in_flight:
             self.force_close()
 
-    def cut(self) -> None:
-        """End it, whatever is still to be sent; the system forgets that, too."""
-        if self._wire is not None:
+    def abort(self) -> None:
+        """End the connection at once and discard unsent data, in the system's buffers too."""
+        if self._unclosed is not None:
             with suppress(OSError):
-                self._place.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
-            self._wire.abort()
+                self._slot.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, LINGER_ZERO)
+            self._unclosed.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Wait for the first request."""
         super().connection_made(transport)
-        self._wire = cast("asyncio.Transport", transport)
-        self._wire.set_write_buffer_limits(WRITE_BUFFER)
+        self._unclosed = cast("asyncio.Transport", transport)
+        self._unclosed.set_write_buffer_limits(WRITE_BUFFER)
         if self.ssl_context is not None:
-            self._wire.set_read_buffer_limits(READ_BUFFER)  # type: ignore[attr-defined]  # TLS transports have it
-        self._wait(self._times.head_timeout)
+            self._unclosed.set_read_buffer_limits(READ_BUFFER)  # type: ignore[attr-defined]  # TLS transports have it
+        self._wait_for_request(self._settings.head_timeout)
 
     def data_received(self, data: bytes) -> None:
-        """Take what was sent, as long as it can become a request in time and in size."""
-        if self._refused or self._place.gone:
+        """Parse the data, within the limits of time and size for a head."""
+        if self._refused or self._slot.released:
             return
         count = self._request_count
         in_head = self._payload is None or self._payload.is_eof()
         super().data_received(data)
         if self._request_count > count:
-            self._receive(self._head + len(data), self._request_count - count)
+            self._requests_received(self._head_size + len(data), self._request_count - count)
         elif in_head and data:
-            self._head += len(data)
-            if self._head > MAX_HEAD:
+            self._head_size += len(data)
+            if self._head_size > MAX_HEAD:
                 self._refuse(431)
-            elif not self._begun and not self.unanswered:
-                self._begun = True
+            elif not self._head_begun and not self.in_flight:
+                self._head_begun = True
                 if self._answered:
-                    self._deadline.set(self._times.head_timeout)
-        elif self._payload is not None and self._framing.outweighs(self._payload, len(data)):
-            self._refused = self._last = True
+                    self._deadline.set(self._settings.head_timeout)
+        elif self._payload is not None and self._framing.exceeds(self._payload, len(data)):
+            self._refused = self._final = True
 
     def pause_writing(self) -> None:
-        """Give the client its time to take what was sent."""
+        """Give the client `write_timeout` to read what was sent."""
         super().pause_writing()
-        self._deadline.set(self._times.write_timeout)
+        self._deadline.set(self._settings.write_timeout)
 
     def resume_writing(self) -> None:
-        """Go on: the client has taken it."""
+        """Clear the deadline: the client has read what was sent."""
         super().resume_writing()
         self._deadline.clear()
 
     def eof_received(self) -> bool:  # type: ignore[override]  # aiohttp's own always closes
-        """Keep the way back open for a client that has sent all it wants and waits for its answers."""
-        self._last = True
+        """Keep the connection half open for a client that has sent its requests and waits for the answers."""
+        self._final = True
         if self._lost is not None:
             return False
-        under_way = [self._current_request.content] if self._current_request is not None else []
-        payloads = [*under_way, *(payload for _, payload in self._messages)]
+        in_progress = [self._current_request.content] if self._current_request is not None else []
+        payloads = [*in_progress, *(payload for _, payload in self._messages)]
         # asyncio cannot keep TLS half open.
-        return self.ssl_context is None and self.unanswered > 0 and all(payload.is_eof() for payload in payloads)
+        return self.ssl_context is None and self.in_flight > 0 and all(payload.is_eof() for payload in payloads)
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """Stop waiting for the rest of a body that nobody sends any more."""
+        """Release the slot, and stop waiting for the rest of a body."""
         self._deadline.end()
-        self._places.leave(self._place)
-        self._wire = None
+        self._slots.release(self._slot)
+        self._unclosed = None
         if self._lost is not None:
             self._lost.set()
         task = self._task_handler
         super().connection_lost(exc)
-        if task is not None and not self.unanswered:
+        if task is not None and not self.in_flight:
             task.cancel()
 
     async def finish_response(
         self, request: BaseRequest, resp: StreamResponse, start_time: float | None
     ) -> tuple[StreamResponse, bool]:
-        """Send the answer; the last one of a connection says so."""
+        """Send the response, with `Connection: close` if it is the last one of the connection."""
         if ends_unread_chunks(request):
-            self._refused = self._last = True
-        if self._last and self.unanswered == 1:
+            self._refused = self._final = True
+        if self._final and self.in_flight == 1:
             resp.force_close()
         try:
             done = await super().finish_response(request, resp, start_time)
-            if self._refused and self.unanswered == 1:
+            if self._refused and self.in_flight == 1:
                 await self._linger()
             return done
         finally:
             self._answered += 1
             if self._messages:
                 self._payload = self._messages[-1][1]
-            if not self.unanswered and self._wire is not None:
-                self._wait(self._times.keepalive_timeout)
+            if not self.in_flight and self._unclosed is not None:
+                self._wait_for_request(self._settings.keepalive_timeout)
 
-    def _wait(self, seconds: float) -> None:
-        """Wait for a request; the connection may have to make room for another one."""
-        self._begun = False
-        self._head = 0
-        self._waits_since = self._loop.time()
-        self._places.wait(self._place)
+    def _wait_for_request(self, seconds: float) -> None:
+        """Wait for a request. Until it arrives, the connection is idle and may be evicted."""
+        self._head_begun = False
+        self._head_size = 0
+        self._idle_since = self._loop.time()
+        self._slots.mark_idle(self._slot)
         self._deadline.set(seconds)
 
     async def _linger(self) -> None:
-        """Let a client that is still sending read its answer; closing at once would take the answer back."""
-        self._places.wait(self._place)
-        if self._wire is not None:
+        """Let a client that is still sending read its answer, which closing at once could discard."""
+        self._slots.mark_idle(self._slot)
+        if self._unclosed is not None:
             self._lost = asyncio.Event()
-            if self._wire.can_write_eof():
-                self._wire.write_eof()
+            if self._unclosed.can_write_eof():
+                self._unclosed.write_eof()
             with suppress(TimeoutError):
                 async with asyncio.timeout(LINGERING_SECONDS):
                     await self._lost.wait()
 
-    def _receive(self, size: int, count: int) -> None:
-        """Take note of requests that came with the last so many bytes."""
+    def _requests_received(self, size: int, count: int) -> None:
+        """Check the latest `count` requests, which arrived within `size` bytes."""
         last, self._payload = self._messages[-1]
         self._refused = isinstance(last, _ErrInfo)
-        self._places.work(self._place)
+        self._slots.mark_busy(self._slot)
         if not self.writing_paused:
             self._deadline.clear()
         self._framing = Framing()
-        self._head = 0
+        self._head_size = 0
         for at in range(len(self._messages) - count, len(self._messages)):
             message, _ = self._messages[at]
             if not isinstance(message, _ErrInfo) and (status := fault_of(message, size)):
@@ -203,34 +216,33 @@ class JsonHandler(RequestHandler):
                 return
 
     @staticmethod
-    def _unsent(wire: asyncio.Transport) -> bool:
-        """Whether something is still to be taken by the client, its farewell at least."""
-        return wire.is_closing() or wire.get_write_buffer_size() > 0
+    def _has_unsent(transport: asyncio.Transport) -> bool:
+        """Return whether the client has still to read something, if only the end of the connection."""
+        return transport.is_closing() or transport.get_write_buffer_size() > 0
 
-    def _miss(self) -> None:
-        """A deadline has passed."""
-        if self._wire is None:
+    def _on_timeout(self) -> None:
+        if self._unclosed is None:
             return
-        more = self._waits_since + self._times.write_timeout - self._loop.time()
-        unsent = self._unsent(self._wire)
+        more = self._idle_since + self._settings.write_timeout - self._loop.time()
+        unsent = self._has_unsent(self._unclosed)
         if self.writing_paused or (unsent and more <= 0):
-            self.cut()
+            self.abort()
         elif unsent:
             self._deadline.set(more)
-        elif self._begun:
+        elif self._head_begun:
             self._refuse(408)
         else:
             self.force_close()
 
     def _refuse(self, status: int, at: int | None = None) -> None:
-        """Answer with the status where a request would have been, in place of the queued one at `at`, and close."""
+        """Queue an error answer in place of the request at `at` and those after it, or at the end, and close."""
         while at is not None and len(self._messages) > at:
             self._messages.pop()
             self._request_count -= 1
         self._refused = True
         self._messages.append((_ErrInfo(status, HttpProcessingError(), ""), EMPTY_PAYLOAD))
         self._request_count += 1
-        self._places.work(self._place)
+        self._slots.mark_busy(self._slot)
         self._deadline.clear()
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
@@ -240,15 +252,15 @@ class JsonHandler(RequestHandler):
         request: BaseRequest,
         status: int = 500,
         exc: BaseException | None = None,
-        message: str | None = None,  # noqa: ARG002 - it may echo what was sent
+        message: str | None = None,  # noqa: ARG002 - it may repeat what was sent
     ) -> StreamResponse:
-        """The answer to a request that never became one; the connection is closed after it."""
+        """Return the answer to invalid HTTP. The connection is closed after it."""
         if status >= INTERNAL:
-            log.error("a request failed while it was answered", exc_info=exc)
+            log.error("unhandled exception while a request was answered", exc_info=exc)
         if request.writer.output_size > 0:
-            raise ConnectionError("an answer is on its way already")
-        body, headers = refusal(status, hsts=self.ssl_context is not None or served_over_https(self._times))
-        self._unreadable(self._place.address, headers["X-Request-Id"], status, len(body))
+            raise ConnectionError("part of an answer has been sent already")
+        body, headers = refusal(status, hsts=self.ssl_context is not None or served_over_https(self._settings))
+        self._note_unreadable(self._slot.address, headers["X-Request-Id"], status, len(body))
         response = Response(status=status, body=body, headers=headers)
         response.force_close()
         return response

@@ -1,4 +1,4 @@
-"""Answers below all that knows of paths: to what is no HTTP, comes too late, or finds no place."""
+"""Responses written below the table of endpoints: to invalid HTTP, late requests and rejected connections."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ BUSY = "Too many connections are open. Try again in a second."
 
 
 def fault_of(message: RawRequestMessage, size: int) -> int:
-    """The status that a request is refused with whatever it asks for, 0 for none; it came with so many bytes."""
+    """Return the status of a request that is refused for its version or size, 0 otherwise.
+
+    `size`: the bytes that arrived with the head, at least the head's own.
+    """
     if message.version not in VERSIONS:
         return 400
     if size <= MAX_HEAD:
@@ -37,20 +40,20 @@ def fault_of(message: RawRequestMessage, size: int) -> int:
 
 
 def refusal(status: int, *, hsts: bool) -> tuple[bytes, dict[str, str]]:
-    """Body and headers of an answer with this status; `hsts`: it carries Strict-Transport-Security."""
-    return _told(TEXTS.get(status, TEXTS[INTERNAL]), hsts=hsts)
+    """Return body and headers of an answer with this status; `hsts` adds Strict-Transport-Security."""
+    return _error(TEXTS.get(status, TEXTS[INTERNAL]), hsts=hsts)
 
 
 def busy(*, hsts: bool) -> bytes:
-    """A whole answer for a connection that finds no place."""
-    body, headers = _told(BUSY, hsts=hsts)
+    """Return the whole 503 answer to a connection that gets no slot."""
+    body, headers = _error(BUSY, hsts=hsts)
     headers |= {hdrs.CONTENT_LENGTH: str(len(body)), hdrs.RETRY_AFTER: "1", hdrs.CONNECTION: "close"}
     lines = [f"{name}: {value}" for name, value in headers.items()]
     return "\r\n".join(["HTTP/1.1 503 Service Unavailable", *lines, "", ""]).encode("ascii") + body
 
 
-def _told(text: str, *, hsts: bool) -> tuple[bytes, dict[str, str]]:
-    """The general error body and its headers."""
+def _error(text: str, *, hsts: bool) -> tuple[bytes, dict[str, str]]:
+    """Return the general error body and its headers."""
     headers: dict[str, str] = {
         hdrs.SERVER: SERVER,
         hdrs.CONTENT_TYPE: JSON_TYPE,

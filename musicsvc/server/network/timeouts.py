@@ -1,4 +1,4 @@
-"""One deadline of one connection; moving it away, which every request does, costs nothing."""
+"""The deadline of a connection, cheap to move, which every request does."""
 
 from __future__ import annotations
 
@@ -10,42 +10,42 @@ if TYPE_CHECKING:
 
 
 class Deadline:
-    """Calls `missed` once the time that was set last has passed."""
+    """Calls `on_timeout` when the time that was set last has passed."""
 
-    __slots__ = ("_at", "_loop", "_missed", "_timer")
+    __slots__ = ("_at", "_loop", "_on_timeout", "_timer")
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, missed: Callable[[], None]) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, on_timeout: Callable[[], None]) -> None:
         self._loop = loop
-        self._missed = missed
+        self._on_timeout = on_timeout
         self._at: float | None = None
         self._timer: asyncio.TimerHandle | None = None
 
     def set(self, seconds: float) -> None:
-        """Let it pass so many seconds from now."""
+        """Move the deadline to this many seconds from now."""
         self._at = self._loop.time() + seconds
         if self._timer is not None and self._timer.when() > self._at:
             self._timer.cancel()
             self._timer = None
         if self._timer is None:
-            self._timer = self._loop.call_at(self._at, self._look)
+            self._timer = self._loop.call_at(self._at, self._check)
 
     def clear(self) -> None:
-        """Let it never pass; the timer stays, and finds nothing to do."""
+        """Have no deadline. The timer runs on, because cancelling it costs more."""
         self._at = None
 
     def end(self) -> None:
-        """Forget it for good."""
+        """Have no deadline again, and cancel the timer."""
         self._at = None
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         self._timer = None
         if self._at is None:
             return
         if self._loop.time() < self._at:
-            self._timer = self._loop.call_at(self._at, self._look)
+            self._timer = self._loop.call_at(self._at, self._check)
             return
         self._at = None
-        self._missed()
+        self._on_timeout()

@@ -1,4 +1,4 @@
-"""Memory that is free goes back to the system, and what stays for ever is not looked at again and again."""
+"""Memory of a server process: freed blocks returned to the system, fewer objects for the garbage collector."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ M_MMAP_THRESHOLD = -3  # of malloc.h
 LARGE = 64 * 1024
 
 
-def give_back_large() -> None:
-    """Have blocks of 64 KiB and more, such as a TLS connection's buffer, given back as soon as they are free.
+def return_large_blocks() -> None:
+    """Return blocks of 64 KiB and more, such as the buffer of a TLS connection, to the system when they are freed.
 
-    By itself glibc does so from 128 KiB on, and no more once the first such block was freed.
+    By default glibc does so from 128 KiB, and raises that limit once the first such block is freed.
     """
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):  # another C library
             ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, LARGE)
 
 
-def keep_what_stands() -> None:
-    """Take what a started process holds out of the search for garbage, during which nobody is answered."""
+def freeze_startup_objects() -> None:
+    """Exclude the objects of a started process from garbage collection, during which no request is answered."""
     gc.collect()
     gc.freeze()

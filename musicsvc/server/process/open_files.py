@@ -1,4 +1,4 @@
-"""How many files and connections the system lets a process have open."""
+"""The system's limit on the open files, and so the connections, of a process."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from contextlib import suppress
 
 try:
     import resource
-except ImportError:  # not there on Windows, which has no such limit
+except ImportError:  # Windows, which has no such limit
     resource = None  # type: ignore[assignment]
 
-PLENTY = 65_536  # where the system names no limit, or would go further than anybody needs
-KEPT_BACK = 256  # for the database, its files, logs, and answers that are sent from files
+PLENTY = 65_536  # in place of no limit or of a larger one
+RESERVED = 256  # for the database, its files, logs, and answers sent from files
 
 
 def raise_limit() -> None:
-    """Take what the system allows, instead of what it gives by default."""
+    """Raise the soft limit to the hard limit, at most to PLENTY."""
     if resource is None:
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -24,9 +24,9 @@ def raise_limit() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-def for_connections() -> int:
-    """How many connections this process can have, with files beside them."""
+def max_connections() -> int:
+    """Return the number of connections that this process can have beside its files."""
     if resource is None:
         return PLENTY
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return max(soft - KEPT_BACK, soft // 2) if soft != resource.RLIM_INFINITY else PLENTY
+    return max(soft - RESERVED, soft // 2) if soft != resource.RLIM_INFINITY else PLENTY

@@ -1,4 +1,4 @@
-"""Memory, processor time and open files of the server's processes, as the system tells them (Linux)."""
+"""Memory, processor time and open files of the server's processes, read from the system (Linux)."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
 
-class Processes(Collector):
-    """The usual `process_` figures of each worker."""
+class WorkerProcessCollector(Collector):
+    """The `process_` metrics of each worker."""
 
     def __init__(self, pids: Callable[[], Mapping[str, str]] | None = None) -> None:
-        """`pids` gives the process of each worker by its number; without it there is this one alone."""
+        """`pids` returns the process of each worker by its number. The default is this process alone."""
         self._pids = pids or (lambda: {"0": "self"})
 
     def collect(self) -> Iterable[Metric]:
-        """The figures of this moment, with the worker's number on each."""
+        """Return the current metrics, labelled with the number of the worker."""
         families: dict[str, Metric] = {}
         for worker, pid in self._pids().items():
             for found in ProcessCollector(pid=partial(str, pid), registry=None).collect():

@@ -1,4 +1,4 @@
-"""The signals that end a server, from the moment on at which it is said to listen."""
+"""The signals that stop a server, recorded from the moment at which it says that it listens."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from types import FrameType
 
-ENDING = {signal.SIGTERM, signal.SIGINT}
+STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT}
 
 
-class Early:
-    """Notes one that comes before anybody heeds it; whoever takes over asks `came` afterwards."""
+class EarlySignal:
+    """Records a stop signal that arrives before the final handlers are installed, which then check `received`."""
 
     def __init__(self) -> None:
-        self.came = False
-        for number in ENDING:
-            signal.signal(number, self._note)
+        self.received = False
+        for number in STOP_SIGNALS:
+            signal.signal(number, self._record)
 
-    def _note(self, _number: int, _frame: FrameType | None) -> None:
-        self.came = True
+    def _record(self, _number: int, _frame: FrameType | None) -> None:
+        self.received = True

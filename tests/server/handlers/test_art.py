@@ -9,7 +9,7 @@ from PIL import Image
 
 from musicsvc.clock import DAY, MovableClock
 from musicsvc.config import Server, Settings
-from musicsvc.server.access import signed_urls
+from musicsvc.server.shapes import signed_urls
 from musicsvc.store.engine.store import Store
 from tests.support.serving import Client, person, running
 

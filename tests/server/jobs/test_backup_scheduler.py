@@ -17,7 +17,7 @@ from musicsvc.clock import DAY, SECOND, MovableClock
 from musicsvc.errors import Failure
 from musicsvc.server.jobs import backup_scheduler
 from musicsvc.server.jobs.backup_scheduler import BackupScheduler
-from musicsvc.server.metrics.collectors import of_backups
+from musicsvc.server.metrics.collectors import add_backups
 from musicsvc.store.backups import create, verify
 from musicsvc.store.backups import folder as backup_folder
 from tests.support.program import Program
@@ -129,7 +129,7 @@ async def test_a_backup_that_is_spoiled_within_is_none_for_the_schedule_and_the_
     spoiled, good = made(settings)
     spoil(spoiled)
     figures: dict[str, Callable[[], float | None]] = {}
-    of_backups(SimpleNamespace(once=lambda name, _, ask: figures.update({name: ask})), settings, clock)  # type: ignore[arg-type]
+    add_backups(SimpleNamespace(on_scrape=lambda name, _, ask: figures.update({name: ask})), settings, clock)  # type: ignore[arg-type]
 
     def no_room(*_: object) -> None:
         raise Failure("There is no room.")

@@ -16,7 +16,7 @@ import pytest
 
 from musicsvc.server.call import Call
 from musicsvc.server.metrics import multiprocess
-from musicsvc.server.metrics.multiprocess import SIZES, Share
+from musicsvc.server.metrics.multiprocess import SIZES, SharedMetrics
 from musicsvc.server.metrics.registry import METHODS, Metrics
 from musicsvc.server.responses.errors import STATUSES
 from musicsvc.server.routes.table import ROUTES
@@ -112,38 +112,38 @@ def test_the_folder_is_gone_in_the_end(program: Program, end: int) -> None:
     assert mine.stat().st_mode & 0o777 == 0o700
     program.end(end)
     until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers))
-    multiprocess.clear(multiprocess.MEMORY)  # as the next server does
+    multiprocess.remove_abandoned(multiprocess.MEMORY)  # as the next server does
     assert not mine.exists()
 
 
 def test_a_folder_that_is_in_use_is_left_alone() -> None:
-    with Share.made(1) as share:
-        assert share is not None
-        multiprocess.clear(share.folder.parent)
-        assert share.folder.exists()
-    assert not share.folder.exists()
+    with SharedMetrics.create(1) as shared:
+        assert shared is not None
+        multiprocess.remove_abandoned(shared.folder.parent)
+        assert shared.folder.exists()
+    assert not shared.folder.exists()
 
 
 def test_without_room_each_worker_counts_by_itself(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(multiprocess, "MEMORY", tmp_path / "missing")
     monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path / "missing"))
-    with Share.made(1) as share:
-        assert share is None
+    with SharedMetrics.create(1) as shared:
+        assert shared is None
 
 
 def test_a_worker_that_joins_is_never_read_half_way(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that takes another's place writes its files while the others are asked for theirs."""
     monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", "")
-    with Share.made(2) as share, ThreadPoolExecutor(1) as joining:
-        assert share is not None
-        metrics = Metrics(share.joined(0))
+    with SharedMetrics.create(2) as shared, ThreadPoolExecutor(1) as joining:
+        assert shared is not None
+        metrics = Metrics(shared.join(0))
         ended = threading.Event()
 
         def join() -> int:
             times = 0
             while not ended.is_set():
-                share.bury(1)
-                assert share.joined(1) is not None
+                shared.worker_exited(1)
+                assert shared.join(1) is not None
                 times += 1
             return times
 
@@ -152,7 +152,7 @@ def test_a_worker_that_joins_is_never_read_half_way(monkeypatch: pytest.MonkeyPa
             for _ in range(200):
                 figures = read(metrics.text().decode())
                 assert all(math.isfinite(value) for value in figures.values())
-                assert set(share.pids().values()) <= {str(os.getpid())}
+                assert set(shared.pids().values()) <= {str(os.getpid())}
         finally:
             ended.set()
         assert joined.result() > 1
@@ -162,9 +162,9 @@ def test_a_worker_that_joins_is_never_read_half_way(monkeypatch: pytest.MonkeyPa
 def test_the_room_that_is_reserved_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     """A page that is not there when it is touched kills the process, so all that can be counted must fit."""
     monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", "")
-    with Share.made(1) as share:
-        assert share is not None
-        metrics = Metrics(share.joined(0))
+    with SharedMetrics.create(1) as shared:
+        assert shared is not None
+        metrics = Metrics(shared.join(0))
         for status in (*STATUSES.values(), 200, 201, 304, 431, 499, 500):
             for route in (None, *ROUTES):
                 for method in METHODS if route is None else {route.method, route.method.replace("GET", "HEAD")}:
@@ -172,5 +172,5 @@ def test_the_room_that_is_reserved_is_enough(monkeypatch: pytest.MonkeyPatch) ->
         figures = read(metrics.text().decode())
         assert len(series(figures, REQUESTS)) > 2_000
         for kind, size in SIZES.items():
-            assert (share.folder / f"{kind}_0.db").stat().st_size == size
+            assert (shared.folder / f"{kind}_0.db").stat().st_size == size
     Metrics()  # the library counts in memory again

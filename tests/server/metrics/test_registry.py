@@ -74,7 +74,7 @@ def test_the_labels_are_bounded_whatever_is_called() -> None:
     figures = read(metrics.text().decode())
     assert {(each["method"], each["status"]) for each in series(figures, REQUESTS)} == {(OTHER, "404")}
     assert total(figures, REQUESTS) == 1800
-    assert len(metrics._called) == len(series(figures, REQUESTS)) <= 6
+    assert len(metrics._by_request) == len(series(figures, REQUESTS)) <= 6
     assert {route.method for route in ROUTES} <= METHODS
 
 
@@ -162,9 +162,9 @@ def test_a_reading_that_fails_or_has_nothing_is_left_out() -> None:
         raise FileNotFoundError
 
     metrics = Counting()
-    metrics.once("musicsvc_lost", "Lost.", broken)
-    metrics.once("musicsvc_absent", "Absent.", lambda: None)
-    metrics.once("musicsvc_there", "There.", lambda: 7)
+    metrics.on_scrape("musicsvc_lost", "Lost.", broken)
+    metrics.on_scrape("musicsvc_absent", "Absent.", lambda: None)
+    metrics.on_scrape("musicsvc_there", "There.", lambda: 7)
     figures = read(metrics.text().decode())
     assert total(figures, "musicsvc_there") == 7
     assert not series(figures, "musicsvc_lost")
@@ -211,7 +211,7 @@ async def test_what_became_of_the_activity_log_is_shown(client: Client) -> None:
 def test_the_age_of_the_last_good_backup_is_shown(store: Store, clock: MovableClock, tmp_path: Path) -> None:
     settings = Settings(database_url=store.url, backups=Backups(folder=tmp_path))
     metrics = Counting()
-    collectors.of_backups(metrics, settings, clock)
+    collectors.add_backups(metrics, settings, clock)
     assert not series(read(metrics.text().decode()), "musicsvc_backup_age_seconds")
     made = create.make(Path(store.url.removeprefix("sqlite:///")), folder.new_name(tmp_path, clock.now()))
     (tmp_path / "musicsvc-20260301T115900Z.db").write_bytes(b"cut short")

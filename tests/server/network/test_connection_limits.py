@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from musicsvc.config import Settings
-from musicsvc.server.network.connection_limits import Place, Places
+from musicsvc.server.network.connection_limits import ConnectionSlots, Slot
 from musicsvc.server.process import open_files
 from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON, SOUND, check_sound
 from tests.support.program import Program, until
@@ -48,14 +48,14 @@ def line(stack: ExitStack) -> tuple[socket.socket, socket.socket]:
     return ends
 
 
-def fill(places: Places, stack: ExitStack, *addresses: str) -> list[tuple[Place, socket.socket]]:
-    """A place for each of them, with the other end of its connection."""
+def fill(slots: ConnectionSlots, stack: ExitStack, *addresses: str) -> list[tuple[Slot, socket.socket]]:
+    """A slot for each of them, with the other end of its connection."""
     found = []
     for address in addresses:
         here, there = line(stack)
-        place = places.take(here, address)
-        assert place is not None
-        found.append((place, there))
+        slot = slots.acquire(here, address)
+        assert slot is not None
+        found.append((slot, there))
     return found
 
 
@@ -68,65 +68,65 @@ def is_open(end: socket.socket) -> bool:
 
 
 def test_the_connection_that_has_waited_longest_makes_room(stack: ExitStack) -> None:
-    places = Places(3, 0)
-    (first, a), (second, b), (third, c) = fill(places, stack, *["192.0.2.1"] * 3)
-    places.work(first)
-    places.work(second)
-    places.wait(first)  # second is at work, third has waited longer than first
-    fill(places, stack, "192.0.2.2")
+    slots = ConnectionSlots(3, 0)
+    (first, a), (second, b), (third, c) = fill(slots, stack, *["192.0.2.1"] * 3)
+    slots.mark_busy(first)
+    slots.mark_busy(second)
+    slots.mark_idle(first)  # second is at work, third has waited longer than first
+    fill(slots, stack, "192.0.2.2")
     assert (is_open(a), is_open(b), is_open(c)) == (True, True, False)
-    assert (first.gone, second.gone, third.gone) == (False, False, True)
-    fill(places, stack, "192.0.2.2")
+    assert (first.released, second.released, third.released) == (False, False, True)
+    fill(slots, stack, "192.0.2.2")
     assert (is_open(a), is_open(b)) == (False, True)
-    assert len(places) == 3
+    assert len(slots) == 3
 
 
 def test_where_all_are_at_work_there_is_no_place(stack: ExitStack) -> None:
-    places = Places(2, 0)
-    both = fill(places, stack, "192.0.2.1", "192.0.2.2")
-    for place, _ in both:
-        places.work(place)
-    assert places.take(line(stack)[0], "192.0.2.3") is None
-    assert not places.make_room()
-    places.leave(both[0][0])
-    places.leave(both[0][0])  # which is heard of twice at times
-    fill(places, stack, "192.0.2.3")
-    assert len(places) == 2
+    slots = ConnectionSlots(2, 0)
+    both = fill(slots, stack, "192.0.2.1", "192.0.2.2")
+    for slot, _ in both:
+        slots.mark_busy(slot)
+    assert slots.acquire(line(stack)[0], "192.0.2.3") is None
+    assert not slots.evict_idle()
+    slots.release(both[0][0])
+    slots.release(both[0][0])  # which is heard of twice at times
+    fill(slots, stack, "192.0.2.3")
+    assert len(slots) == 2
 
 
 def test_an_address_has_its_own_bound_and_makes_room_for_itself(stack: ExitStack) -> None:
-    places = Places(100, 2)
-    (_, other), (first, a), (second, b) = fill(places, stack, "192.0.2.9", "192.0.2.1", "192.0.2.1")
-    fill(places, stack, "192.0.2.1")
+    slots = ConnectionSlots(100, 2)
+    (_, other), (first, a), (second, b) = fill(slots, stack, "192.0.2.9", "192.0.2.1", "192.0.2.1")
+    fill(slots, stack, "192.0.2.1")
     assert (is_open(other), is_open(a), is_open(b)) == (True, False, True)
-    assert first.gone
-    for place in list(second.origin.waiting):
-        places.work(place)
-    assert places.take(line(stack)[0], "192.0.2.1") is None
-    assert places.take(line(stack)[0], "::ffff:192.0.2.1") is None
-    fill(places, stack, "192.0.2.2")
+    assert first.released
+    for slot in list(second.client.idle):
+        slots.mark_busy(slot)
+    assert slots.acquire(line(stack)[0], "192.0.2.1") is None
+    assert slots.acquire(line(stack)[0], "::ffff:192.0.2.1") is None
+    fill(slots, stack, "192.0.2.2")
 
 
 def test_addresses_that_one_subscriber_has_count_as_one(stack: ExitStack) -> None:
-    places = Places(100, 1)
-    ((first, _),) = fill(places, stack, "2001:db8:1:2::1%eth0")
-    places.work(first)
-    assert places.take(line(stack)[0], "2001:db8:1:2:ffff::9") is None
-    fill(places, stack, "2001:db8:1:3::1")
+    slots = ConnectionSlots(100, 1)
+    ((first, _),) = fill(slots, stack, "2001:db8:1:2::1%eth0")
+    slots.mark_busy(first)
+    assert slots.acquire(line(stack)[0], "2001:db8:1:2:ffff::9") is None
+    fill(slots, stack, "2001:db8:1:3::1")
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "127.8.8.8", "::1", "::ffff:127.0.0.1", "10.1.2.3"])
 def test_this_machine_and_trusted_proxies_are_not_bounded(stack: ExitStack, address: str) -> None:
-    places = Places(100, 1, ["10.0.0.0/8"])
-    found = fill(places, stack, *[address] * 5)
-    assert not any(place.gone for place, _ in found)
-    for place, _ in found:
-        places.leave(place)
-    assert (len(places), places._origins, places._waiting) == (0, {}, {})
+    slots = ConnectionSlots(100, 1, ["10.0.0.0/8"])
+    found = fill(slots, stack, *[address] * 5)
+    assert not any(slot.released for slot, _ in found)
+    for slot, _ in found:
+        slots.release(slot)
+    assert (len(slots), slots._clients, slots._idle) == (0, {}, {})
 
 
 def test_no_bound_is_none(stack: ExitStack) -> None:
-    assert not any(place.gone for place, _ in fill(Places(100, 0), stack, *["192.0.2.1"] * 9))
+    assert not any(slot.released for slot, _ in fill(ConnectionSlots(100, 0), stack, *["192.0.2.1"] * 9))
 
 
 async def ask(wire: Wire) -> int:
@@ -173,12 +173,12 @@ def test_the_process_takes_the_descriptors_that_it_may_have(monkeypatch: pytest.
     limits = [(1024, 4096)]
     monkeypatch.setattr(resource, "getrlimit", lambda _: limits[-1])
     monkeypatch.setattr(resource, "setrlimit", lambda _, limit: limits.append(limit))
-    assert open_files.for_connections() == 768
+    assert open_files.max_connections() == 768
     open_files.raise_limit()
-    assert (limits[-1], open_files.for_connections()) == ((4096, 4096), 3840)
+    assert (limits[-1], open_files.max_connections()) == ((4096, 4096), 3840)
     for hard in (resource.RLIM_INFINITY, 1 << 20):
         limits.append((256, hard))
-        assert open_files.for_connections() == 128
+        assert open_files.max_connections() == 128
         open_files.raise_limit()
         assert limits[-1] == (65_536, hard)
 
@@ -224,7 +224,7 @@ async def test_a_process_without_descriptors_waits_and_goes_on(start: Start, sta
             assert await ask(wire) == 200
         assert time.monotonic() - began < 1
     assert program.process.poll() is None
-    assert program.err.count("No connection can be accepted just now") == 1
+    assert program.err.count("cannot accept connections") == 1
 
 
 async def test_a_flood_beyond_the_cap_keeps_nobody_out_and_leaves_nothing(start: Start, stack: ExitStack) -> None:

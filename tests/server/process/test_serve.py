@@ -84,7 +84,9 @@ def proc(pid: int, name: str) -> Path:
 @pytest.mark.parametrize("host", ["127.0.0.77777", "a" * 70])
 @pytest.mark.usefixtures("folder")
 def test_a_host_that_is_none_is_told_so_and_not_to_be_reachable(host: str) -> None:
-    assert refused("serve", "--host", host).startswith(f"Error: {host} is no host name or address of this machine")
+    assert refused("serve", "--host", host).startswith(
+        f"Error: {host} is not a valid host name or address of this machine"
+    )
 
 
 def sockets(pid: int) -> int:
@@ -233,7 +235,7 @@ async def test_workers_are_replaced_and_end_together(serve: Callable[..., Progra
     (told,) = program.err.splitlines()[1:]
     line = json.loads(told)
     assert (line["level"], line["logger"]) == ("warning", "musicsvc")
-    assert line["message"] == f"worker {killed} ended (SIGKILL); another one takes its place"
+    assert line["message"] == f"worker {killed} exited (SIGKILL); starting a replacement"
 
 
 @pytest.mark.only_on("sqlite")
