@@ -1,4 +1,4 @@
-"""What every test may ask for: a store of the run's kind, a clock, the shared data."""
+"""Fixtures and options of all tests: a store of the chosen kind, a clock, the shared data."""
 
 import os
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -20,7 +20,7 @@ SERVER = pytest.StashKey[postgres.Server]()
 ADDRESS = pytest.StashKey[str]()
 CLI = Path(__file__).parent / "cli"
 
-# The same examples in every run. Shrinking one that fails can take minutes, so only `--slow` does it.
+# The same examples in every run. Shrinking a failing example can take minutes, so only `--slow` does it.
 QUICK = [phase for phase in hypothesis.Phase if phase is not hypothesis.Phase.shrink]
 hypothesis.settings.register_profile("quick", database=None, deadline=None, derandomize=True, phases=QUICK)
 hypothesis.settings.register_profile("slow", database=None, deadline=None)
@@ -29,13 +29,13 @@ hypothesis.settings.load_profile("quick")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("musicsvc")
-    group.addoption("--store", choices=["sqlite", "postgres"], default="sqlite", help="which database the run is on")
-    group.addoption("--seed", type=int, default=1, help="what chance begins with in the tests of faults")
-    group.addoption("--slow", action="store_true", help="also what takes minutes; repeat the crash tests 50 times")
+    group.addoption("--store", choices=["sqlite", "postgres"], default="sqlite", help="database of the tests")
+    group.addoption("--seed", type=int, default=1, help="seed of random tests of faults")
+    group.addoption("--slow", action="store_true", help="also run tests that take minutes; repeat crash tests 50 times")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Start PostgreSQL once a run: here without xdist, in its controller with it."""
+    """Start PostgreSQL once per run: in this process, or in the controller of xdist."""
     if config.getoption("--slow"):
         hypothesis.settings.load_profile("slow")
     given = getattr(config, "workerinput", None)
@@ -57,7 +57,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """One more than there are processors: many tests wait, for a process that starts or a second that passes."""
+    """Return one more than the number of processors, because many tests wait for a process or for time to pass."""
     return (os.cpu_count() or 1) + 1
 
 
@@ -68,12 +68,12 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Tell a worker of xdist where the run's PostgreSQL is."""
+    """Pass the address of PostgreSQL to a worker of xdist."""
     node.workerinput["postgres"] = node.config.stash[ADDRESS]
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect tests of the other store, tests that need no database on PostgreSQL, and slow ones without `--slow`.
+    """Deselect tests of the other store, tests without a database on PostgreSQL, and slow tests without `--slow`.
 
     Tests without a database have passed on SQLite; those of the command line run again, as CI changes its buffering.
     """
@@ -95,7 +95,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session")
 def template(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[databases.Template]:
-    """A migrated database, made once a worker, to be copied for each test."""
+    """Create a migrated database once per worker, which is copied for each test."""
     if request.config.getoption("--store") == "sqlite":
         yield databases.SqliteTemplate(tmp_path_factory.mktemp("template"))
         return
@@ -109,51 +109,51 @@ def template(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 @pytest.fixture
 def new_database(template: databases.Template, tmp_path: Path) -> Iterator[Callable[..., str]]:
-    """Makes databases and gives their addresses; with `migrated=False` they have no tables yet."""
+    """Return a function that creates a database and returns its URL; with `migrated=False` it has no tables."""
     with databases.Maker(template, tmp_path) as maker:
         yield maker.make
 
 
 @pytest.fixture
 def store_url(new_database: Callable[..., str]) -> str:
-    """The address of a fresh, migrated database."""
+    """Return the URL of a new, migrated database."""
     return new_database()
 
 
 @pytest.fixture
 def store(store_url: str) -> Iterator[Store]:
-    """An open store over a fresh, migrated database."""
+    """Open a store on a new, migrated database."""
     with opening.connect(store_url) as opened:
         yield opened
 
 
 @pytest.fixture
 def clock() -> MovableClock:
-    """A clock that stands still until the test moves it."""
+    """Return a clock that does not move by itself."""
     return MovableClock(NOW, speed=0)
 
 
 @pytest.fixture
 def world(store: Store, clock: MovableClock) -> dict[str, str]:
-    """The small world of `fixtures/` in the store: the tokens' values by their keys in accounts.toml."""
+    """Load the fixtures into the store; return the tokens by their keys in accounts.toml."""
     return store.write(lambda: fixtures.load(now=clock.now())).result().tokens
 
 
 @pytest.fixture
 def slow(request: pytest.FixtureRequest) -> bool:
-    """Whether the run was asked to take its time."""
+    """Return whether `--slow` was given."""
     return bool(request.config.getoption("--slow"))
 
 
 @pytest.fixture(scope="session")
 def seed(request: pytest.FixtureRequest) -> int:
-    """What chance begins with."""
+    """Return the seed of random tests."""
     return int(request.config.getoption("--seed"))
 
 
 @pytest.fixture(scope="session")
 def shared_data() -> Callable[[str], Path]:
-    """Finds a file or folder of the data beside the project; skips where it is absent."""
+    """Return a function that finds shared data beside the project, and skips the test if it is absent."""
     given = os.environ.get("MUSICSVC_SHARED_DATA")
     root = Path(given) if given else Path(__file__).resolve().parents[2] / "shared" / "data"
 
@@ -167,7 +167,7 @@ def shared_data() -> Callable[[str], Path]:
 
 @pytest.fixture
 async def anonymous(template: databases.Template, store: Store, clock: MovableClock) -> AsyncIterator[Client]:
-    """A client without a token, of a server of its own."""
+    """Run a server for the test; yield its client without a token."""
     template.make_log(store.url)
     async with running(store, clock) as client:
         yield client
@@ -175,5 +175,5 @@ async def anonymous(template: databases.Template, store: Store, clock: MovableCl
 
 @pytest.fixture
 def client(anonymous: Client, store: Store, clock: MovableClock) -> Client:
-    """A client with the token of ann@label.test, who has API access."""
+    """Return a client with the token of ann@label.test, an account with API access."""
     return anonymous.holding(person(store, clock, "ann@label.test")[1])

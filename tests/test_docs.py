@@ -1,4 +1,4 @@
-"""Every page of docs/: its links, files, settings and commands exist."""
+"""The links, files, settings and commands of every page of docs/ exist."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md")])
-PROSE = [page for page in PAGES if page.name != "CHANGELOG.md"]  # which also names what existed once
+PROSE = [page for page in PAGES if page.name != "CHANGELOG.md"]  # it also names things that were removed
 SECTIONS = {name for name, field in Settings.model_fields.items() if hasattr(field.annotation, "model_fields")}
 DATA_FILES = {"db", "toml", "md", "py", "json"}  # `activity.db` is a file, `activity.keep_days` a setting
 NOT_SETTINGS = {*get_args(Kind), "plays.total", "plays.period"}  # kinds of events, fields of answers
@@ -35,7 +35,7 @@ def _text(page: Path) -> str:
 
 
 def _anchors(page: Path) -> set[str]:
-    """The anchors of the page's headings, as GitHub makes them."""
+    """Return the anchors of the page's headings, as GitHub creates them."""
     headings = re.findall(r"^#+ (.*)$", _text(page), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
@@ -69,7 +69,7 @@ def _settings(section: str) -> set[str]:
 
 
 def _shell_lines(page: Path) -> Iterator[list[str]]:
-    """The words of each command in the page's shell blocks, continued lines joined."""
+    """Yield the words of each command in the page's shell blocks, with continued lines joined."""
     for block in re.findall(r"```(?:sh|console)\n(.*?)```", _text(page), re.DOTALL):
         for line in block.replace("\\\n", " ").splitlines():
             words = shlex.split(line.removeprefix("$ "), comments=True)
@@ -95,7 +95,7 @@ def test_commands_of_shell_blocks_parse(page: Path) -> None:
 
 
 def _parse(group: TyperGroup, words: list[str]) -> None:
-    """Parse the words as the program would, without running anything; raises UsageError for what it would refuse."""
+    """Parse the words as the program would, without running the command; raise UsageError if it would refuse them."""
     name, rest = words[0], words[1:]
     below = group.commands[name]
     if isinstance(below, TyperGroup):
@@ -111,7 +111,7 @@ def test_commands_in_the_text_exist(page: Path) -> None:
         for word in span.split():
             if not isinstance(group, TyperGroup):
                 break
-            if word == "listens":  # a message of the program
+            if word == "listens":  # `musicsvc listens on …` is a message
                 break
             assert word in group.commands, span
             group = group.commands[word]

@@ -1,4 +1,4 @@
-"""The mutation run, on a project of one module."""
+"""The mutation run, on a project with one module."""
 
 import json
 import shutil
@@ -79,7 +79,7 @@ ENDLESS = (MODULE, "wait", "done += 1", "pass")
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The project, with a recording."""
+    """Create the project, with a recording."""
     root = tmp_path_factory.mktemp("project")
     (root / "shop").mkdir()
     (root / "shop" / "__init__.py").touch()
@@ -88,7 +88,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     (root / "tests" / "test_prices.py").write_text(TESTS, "utf-8")
     (root / "pyproject.toml").write_text('[tool.pytest.ini_options]\naddopts = "--import-mode=importlib"\n', "utf-8")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # its runs of pytest start in a quarter of the time
+        patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # pytest starts four times as fast
         assert _mutation(root, "record") == 0
         yield root
 

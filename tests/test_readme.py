@@ -1,4 +1,4 @@
-"""The README's commands do what it says."""
+"""The commands of the README work."""
 
 import re
 import shlex
@@ -18,7 +18,7 @@ TRACKS = "external_id,track,artist\n1,Träumerei,Clara Schumann\n"
 
 
 def commands(block: list[str]) -> list[list[str]]:
-    """The arguments of each `musicsvc` command of a block."""
+    """Return the arguments of each `musicsvc` command of a block."""
     lines = [shlex.split(line, comments=True) for line in block]
     return [line[1:] for line in lines if line and line[0] == "musicsvc"]
 

@@ -1,4 +1,4 @@
-"""What others wrote and we carry along is what it says it is."""
+"""Vendored files match the checksums of their lists."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ LISTS = sorted(ROOT.rglob("VENDORED.toml"))
 
 
 @pytest.mark.parametrize("listing", LISTS, ids=lambda listing: str(listing.parent.relative_to(ROOT)))
-def test_vendored_files_are_those_that_are_listed(listing: Path) -> None:
-    said = tomllib.loads(listing.read_text("utf-8"))
-    assert said["name"]
-    assert said["version"]
-    assert said["licence"]
-    assert any(name.startswith("LICENSE") for name in said["files"])
-    for name, digest in said["files"].items():
+def test_vendored_files_match_their_checksums(listing: Path) -> None:
+    listed = tomllib.loads(listing.read_text("utf-8"))
+    assert listed["name"]
+    assert listed["version"]
+    assert listed["licence"]
+    assert any(name.startswith("LICENSE") for name in listed["files"])
+    for name, digest in listed["files"].items():
         assert hashlib.sha256((listing.parent / name).read_bytes()).hexdigest() == digest, name
 
 

@@ -1,4 +1,4 @@
-"""What tests of the server as a process ask for."""
+"""Fixtures for tests of the server as a process."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 class Start(Protocol):
-    """Starts `musicsvc serve` on a free port; settings of the section `server` by name."""
+    """Function that starts `musicsvc serve` on a free port; keywords are settings of the section `server`."""
 
     def __call__(self, *options: str, **settings: object) -> Program: ...
 
 
 @pytest.fixture
 def start(tmp_path: Path, store_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
-    """Starts servers over the run's fresh database; they are gone after the test."""
+    """Return a function that starts servers on a new database; they end with the test."""
     monkeypatch.setenv("MUSICSVC_DATA_DIR", str(tmp_path / "folder"))
     monkeypatch.setenv("MUSICSVC_DATABASE_URL", store_url)
     with ExitStack() as stack:
@@ -47,20 +47,20 @@ def start(tmp_path: Path, store_url: str, monkeypatch: pytest.MonkeyPatch) -> It
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shared(template: databases.Template, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Shared]:
-    """A server for all tests of the module that ask for it; they are marked `on_shared_loop`."""
+    """Run one server for the tests of the module that use it; they are marked `on_shared_loop`."""
     async with shared_server(template, tmp_path_factory.mktemp("shared")) as server:
         yield server
 
 
 @pytest.fixture(scope="session")
 def authority() -> trustme.CA:
-    """Whom the clients of servers with TLS trust."""
+    """Create the authority that clients of TLS servers trust."""
     return trustme.CA()
 
 
 @pytest.fixture
 def certified(authority: trustme.CA, tmp_path: Path) -> tuple[str, str]:
-    """The files of a certificate for 127.0.0.1 and of its key."""
+    """Create a certificate for 127.0.0.1; return the files of the certificate and of its key."""
     issued = authority.issue_cert("127.0.0.1")
     cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
     for blob in issued.cert_chain_pems:
