@@ -74,6 +74,17 @@ def test_a_file_that_may_not_be_read_is_named(refused: Refused, tmp_path: Path) 
         file.chmod(0o600)
 
 
+def test_a_settings_file_is_only_read(refused: Refused, tmp_path: Path) -> None:
+    file = tmp_path / "folder" / "config.toml"
+    file.touch(mode=0)
+    file.parent.chmod(0o500)
+    try:
+        line = refused("user", "list")
+    finally:
+        file.parent.chmod(0o700)
+    assert line.startswith(f"Error: The file {owner(file)}: ")
+
+
 @pytest.mark.parametrize(("mode", "verb"), [(0o600, "enter"), (0o500, "write to")])
 def test_a_folder_without_permission_is_named_with_its_owner_and_the_remedy(
     refused: Refused, tmp_path: Path, mode: int, verb: str

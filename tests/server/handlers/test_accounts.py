@@ -1,8 +1,10 @@
 """Registering: one account for each mailbox, however its e-mail is written (docs/operating.md, E-mail addresses)."""
 
+from musicsvc.clock import MovableClock
+from musicsvc.config import Registration, Settings
 from musicsvc.store.accounts import passwords, users
 from musicsvc.store.engine.store import Store
-from tests.support.serving import Client
+from tests.support.serving import Client, running
 
 PASSWORD = "three romances for violin"
 LONGEST = "x" * 64 + "@" + ".".join(["y" * 61] * 3) + ".test"
@@ -32,6 +34,13 @@ async def test_every_domain_with_a_dot_registers_and_a_mailbox_only_once(anonymo
         assert (status, list(errors)) == (422, ["email"])
     assert len(store.read(users.list).result()) == len(valid) + 1
     assert {user.email for user in store.read(users.list).result()} == {*valid, "u@strasse.test"}
+
+
+async def test_nobody_registers_where_registration_is_closed(store: Store, clock: MovableClock) -> None:
+    async with running(store, clock, Settings(registration=Registration(open=False))) as anonymous:
+        answer = await anonymous.post("auth/register", {"email": "eva@label.test", "password": PASSWORD})
+    assert (answer.status, answer.json["message"]) == (403, "Registration is closed.")
+    assert not store.read(users.list).result()
 
 
 async def test_the_password_is_kept_as_it_was_sent(anonymous: Client, store: Store) -> None:

@@ -11,6 +11,8 @@ import pytest
 
 from musicsvc.config import Limits, Settings
 from musicsvc.reports import typesetting
+from musicsvc.server import serving
+from musicsvc.server.app import App
 from musicsvc.server.request.executors import Work
 from musicsvc.server.routes.paths import INSIGHTS
 from musicsvc.store.accounts import passwords, users
@@ -190,3 +192,23 @@ async def test_a_body_that_finds_no_memory_costs_its_token_nothing(
             assert (answer.status, answer.headers["Retry-After"]) == (503, "1")
         answer = await anonymous.holding(token).get("albums")
     assert (answer.status, answer.headers["X-RateLimit-Remaining"]) == (200, "1")
+
+
+async def test_an_app_that_was_stopped_leaves_no_thread_of_heavy_work(
+    anonymous: Client, store: Store, clock: MovableClock
+) -> None:
+    user_id, _ = person(store, clock, "ann@label.test")
+    before = set(threading.enumerate())
+
+    def working() -> set[str]:
+        names = {each.name.rpartition("_")[0] for each in set(threading.enumerate()) - before}
+        return names & {kind.value[0] for kind in Work}
+
+    listener = serving.listen("127.0.0.1", 0)
+    app = App(Settings(), store, clock, anonymous.root)
+    await app.start(listener)
+    avatar = await anonymous.get(f"http://127.0.0.1:{listener.getsockname()[1]}/avatars/{user_id}")
+    assert avatar.status == 200
+    assert "drawing" in working()
+    await app.stop()
+    assert working() == set()

@@ -155,6 +155,12 @@ def test_a_backup_that_was_killed_is_swept_by_the_next_and_one_under_way_is_not(
         assert {file.name for file in folder.iterdir()} == {under_way.path.name, made.file.name, other.name}
 
 
+def test_what_was_abandoned_is_found_as_often_as_it_is_looked_for(folder: Path) -> None:
+    draft = folder / f".{backup_folder.new_name(folder, 0).name}.partial"
+    draft.touch()
+    assert [backup_folder.abandoned(folder) for _ in range(2)] == [[draft], [draft]]
+
+
 def test_nothing_is_ever_overwritten(path: Path, folder: Path) -> None:
     (folder / "one.db").write_text("dear to somebody")
     with pytest.raises(Failure, match=r"one\.db is there already"):
@@ -252,6 +258,19 @@ def test_a_copy_that_the_disk_spoils_is_not_kept(path: Path, folder: Path) -> No
 
     with pytest.raises(Failure, match=rf"^The backup {folder}/one\.db was not kept: the copy is damaged.* db check$"):
         create.make(path, folder / "one.db", told)
+    assert list(folder.iterdir()) == []
+
+
+def test_a_copy_that_lacks_a_row_is_not_kept(path: Path, folder: Path) -> None:
+    def lose(done: float, total: float) -> None:
+        if done == total == 1:  # all is copied, and is to be proved
+            (draft,) = folder.iterdir()
+            connection = apsw.Connection(str(draft))
+            connection.execute("DELETE FROM tag WHERE id = 1")
+            connection.close()
+
+    with pytest.raises(Failure, match=rf"^The backup {folder}/one\.db does not hold what was copied"):
+        create.make(path, folder / "one.db", lose)
     assert list(folder.iterdir()) == []
 
 

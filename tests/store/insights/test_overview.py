@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from musicsvc.clock import DAY
@@ -33,3 +34,11 @@ def test_the_ten_tracks_and_the_five_albums_and_artists_that_were_played_most(
     for rows in (found.top_albums, found.top_artists):
         plays = [row.figures.plays for row in rows]
         assert (len(plays), plays) == (5, sorted(plays, reverse=True))
+
+
+def test_an_overview_is_named_after_its_artist_or_its_account(store: Store, clock: MovableClock) -> None:
+    made = store.write(lambda: catalog(clock.now())).result()
+    days = window("7-days", clock.now())
+    scopes = (Scope(), Scope(manager=made.manager.user_id), Scope(artist=made.artists[1]))
+    names = [store.read(partial(overview.build, scope, days)).result().name for scope in scopes]
+    assert names == [None, "manager0", "Artist 1"]

@@ -7,6 +7,7 @@ import pytest
 from musicsvc.clock import DAY, MovableClock
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import (
+    Collection,
     Conversation,
     Follow,
     Message,
@@ -46,6 +47,14 @@ def test_a_playlist_is_empty_and_another_has_a_track_twice(store: Store) -> None
     assert tracks[5] == []
     assert (tracks[1][0], len(tracks[1]), len(set(tracks[1]))) == (tracks[1][-1], 4, 3)
     assert len({each.added_by for each in entries if each.playlist == 3}) == 2
+
+
+def test_collections_have_their_descriptions_or_none(store: Store) -> None:
+    rows: list[Any] = store.read(lambda: list(Collection.select())).result()
+    assert {row.name: row.description for row in rows}.items() >= {
+        "Studies": "To practise, hands apart.",
+        "Some day": None,
+    }.items()
 
 
 def test_invitations_are_in_every_state_and_live_seven_days(store: Store, clock: MovableClock) -> None:
