@@ -31,13 +31,13 @@ def _network(value: str) -> str:
     try:
         ipaddress.ip_network(value, strict=False)
     except ValueError:
-        raise ValueError(f"{value!r} is no address and no network such as 10.1.2.0/24") from None
+        raise ValueError(f"{value!r} is not a valid address or network such as 10.1.2.0/24") from None
     return value
 
 
 def _rate(value: str) -> str:
     if not RATE.fullmatch(value):
-        raise ValueError(f"{value!r} is no rate such as 300/minute (second, minute, hour, day)")
+        raise ValueError(f"{value!r} is not a valid rate such as 300/minute (second, minute, hour, day)")
     return value
 
 
@@ -45,7 +45,7 @@ def _address(value: str) -> str:
     file = value.removeprefix("sqlite:///")
     # SQLite's memory is no file, and dies with the process.
     if value.startswith("sqlite:") and (file == value or not file.strip(" /.") or file.startswith((":memory:", "?"))):
-        raise ValueError(f"{value!r} names no file; write sqlite:////path/to/file.db")
+        raise ValueError(f"{value!r} does not name a file; write sqlite:////path/to/file.db")
     return value
 
 
@@ -218,10 +218,10 @@ def load(config: Path | None = None, options: Mapping[str, Any] | None = None) -
     try:
         settings = Settings(**_read_toml(file, required=config is not None))
     except ValidationError as error:
-        place = config_faults.place(error, PREFIX, _variables(), file)
-        raise Failure(config_faults.sentence(error, place=place)) from None
+        source = config_faults.source(error, PREFIX, _variables(), file)
+        raise Failure(config_faults.message(error, source=source)) from None
     except SettingsError:
-        raise Failure(config_faults.unreadable(PREFIX, _variables(), flat(Settings.model_construct()))) from None
+        raise Failure(config_faults.json_message(PREFIX, _variables(), flat(Settings.model_construct()))) from None
     for name, value in (options or {}).items():
         if value is not None:
             settings = _with_option(settings, name, value)
@@ -230,7 +230,7 @@ def load(config: Path | None = None, options: Mapping[str, Any] | None = None) -
 
 def unknown_variables() -> list[str]:
     """The variables that look like settings and are none."""
-    return config_faults.unknown(PREFIX, _variables(), flat(Settings.model_construct()))
+    return config_faults.unknown_variables(PREFIX, _variables(), flat(Settings.model_construct()))
 
 
 def file_of(config: Path | None = None) -> Path:
@@ -282,7 +282,7 @@ def _with_option(settings: Settings, name: str, value: object) -> Settings:
     try:
         checked = type(table).model_validate({**table.model_dump(), key: value})
     except ValidationError as error:
-        raise Failure(config_faults.sentence(error, section)) from None
+        raise Failure(config_faults.message(error, section)) from None
     return settings.model_copy(update={section: checked})
 
 
@@ -291,7 +291,7 @@ def _read_toml(file: Path, *, required: bool) -> dict[str, Any]:
         return tomllib.loads(file.read_text("utf-8"))
     except FileNotFoundError:
         if required:
-            raise Failure(f"There is no settings file {file}.") from None
+            raise Failure(f"There is no settings file {file}. Create it, or correct --config.") from None
         return {}
     except (OSError, ValueError) as error:
         denied = permissions.denial(file) if isinstance(error, PermissionError) else None

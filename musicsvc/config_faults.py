@@ -1,4 +1,4 @@
-"""What is told of settings that cannot be used: which one, where it stands, and what is wrong with it."""
+"""Errors of settings, with the name of the setting, its source and the rule."""
 
 import json
 from collections.abc import Collection, Mapping
@@ -9,40 +9,43 @@ from pydantic import ValidationError
 
 from musicsvc.wording import explain_validation
 
-NO_SUCH = "There is no such setting; musicsvc config show lists all"
-OF_TESTS = {"MUSICSVC_PG_BIN", "MUSICSVC_SHARED_DATA"}
+NO_SUCH = "no such setting. musicsvc config show lists all settings"
+TEST_VARIABLES = {"MUSICSVC_PG_BIN", "MUSICSVC_SHARED_DATA"}
 
 
-def sentence(error: ValidationError, section: str = "", place: str = "") -> str:
-    """The first fault; `section` is what was looked at, where that was not all; `place` is where the setting stands."""
+def message(error: ValidationError, section: str = "", source: str = "") -> str:
+    """Return the message of the first error.
+
+    `section` is the validated section, empty for all settings; `source` is the origin of the setting.
+    """
     first = error.errors()[0]
     name = ".".join([section] * bool(section) + [str(part) for part in first["loc"]])
     problem = NO_SUCH if first["type"] == "extra_forbidden" else explain_validation(dict(first))
-    return f"Setting {name}{f' ({place})' if place else ''}: {problem}."
+    return f"Setting {name}{f' ({source})' if source else ''}: {problem}."
 
 
-def place(error: ValidationError, prefix: str, variables: Collection[str], file: Path) -> str:
-    """Where the setting stands that the first fault is about: a variable, or else the file."""
+def source(error: ValidationError, prefix: str, variables: Collection[str], file: Path) -> str:
+    """Return the source of the setting of the first error: a variable, or else the settings file."""
     names = [str(part).upper() for part in error.errors()[0]["loc"]]
     spelled = [prefix + "__".join(names[:length]) for length in range(len(names), 0, -1)]
     return next((name for name in spelled if name in variables), str(file))
 
 
-def unreadable(prefix: str, variables: Mapping[str, str], settings: Mapping[str, Any]) -> str:
-    """The sentence on a variable that is no JSON and should be; `settings`: the defaults, by dotted name."""
+def json_message(prefix: str, variables: Mapping[str, str], settings: Mapping[str, Any]) -> str:
+    """Return the message for a variable that is not valid JSON; `settings` are the defaults by dotted name."""
     tables = {f"{prefix}{name.partition('.')[0]}".upper() for name in settings if "." in name}
-    lists = {spelled(prefix, name) for name, value in settings.items() if isinstance(value, list)}
+    lists = {variable_name(prefix, name) for name, value in settings.items() if isinstance(value, list)}
     for variable, value in variables.items():
         if variable in tables and not _is_json(value):
-            return f'{variable} cannot be read. A table is written {{"name": "value"}}.'
+            return f'{variable} is not valid JSON. Write a table as {{"name": "value"}}.'
         if variable in lists and not _is_json(value):
-            return f'{variable} cannot be read. A list is written ["a", "b"].'
-    return f"A {prefix} variable cannot be read. A list is written as JSON."
+            return f'{variable} is not valid JSON. Write a list as ["a", "b"].'
+    return f"A {prefix} variable is not valid JSON. Write lists and tables as JSON."
 
 
-def unknown(prefix: str, variables: Collection[str], settings: Collection[str]) -> list[str]:
-    """The variables that set nothing and are refused by nobody, in order."""
-    whole = {spelled(prefix, name) for name in settings} | OF_TESTS
+def unknown_variables(prefix: str, variables: Collection[str], settings: Collection[str]) -> list[str]:
+    """Return the variables that match no setting, sorted."""
+    whole = {variable_name(prefix, name) for name in settings} | TEST_VARIABLES
     tables = {f"{prefix}{name.partition('.')[0]}".upper() for name in settings if "." in name}
     return sorted(
         name
@@ -51,8 +54,8 @@ def unknown(prefix: str, variables: Collection[str], settings: Collection[str]) 
     )
 
 
-def spelled(prefix: str, name: str) -> str:
-    """The variable of a setting."""
+def variable_name(prefix: str, name: str) -> str:
+    """Return the name of the variable of a setting."""
     return prefix + name.replace(".", "__").upper()
 
 

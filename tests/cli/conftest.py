@@ -1,4 +1,4 @@
-"""The command line as a user calls it, on the store of the run."""
+"""Fixtures that run commands in the test process, on the store of the test."""
 
 import json
 from collections.abc import Callable
@@ -16,7 +16,7 @@ Json = Callable[..., Any]
 
 @pytest.fixture
 def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs the program with an empty data folder; whatever happens, there is no traceback and no word of the store."""
+    """Return a function that runs a command with an empty data folder and checks that it prints no traceback."""
     monkeypatch.setenv("MUSICSVC_DATA_DIR", str(tmp_path / "folder"))
     monkeypatch.setenv("COLUMNS", "80")
     for name in ("NO_COLOR", "FORCE_COLOR"):
@@ -37,14 +37,14 @@ def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 @pytest.fixture
 def run(bare: Run, store_url: str, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs the program on a fresh, migrated database."""
+    """Return a function that runs a command on a new database."""
     monkeypatch.setenv("MUSICSVC_DATABASE_URL", store_url)
     return bare
 
 
 @pytest.fixture
 def ask(run: Run) -> Json:
-    """Runs a command with `--json`: stdout holds one JSON value and nothing else."""
+    """Return a function that runs a command with `--json` and returns its JSON value."""
 
     def ask(*arguments: str, stdin: str = "") -> Any:
         return json.loads(run(*arguments, "--json", stdin=stdin).stdout)

@@ -1,4 +1,4 @@
-"""`musicsvc abuse`: the rules replayed over the log, and what each token is held."""
+"""`musicsvc abuse`: the rules replayed over the activity log, and explanations for a token."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TRAFFIC = {profile.name: profile for profile in (*profiles("honest"), *profiles(
 
 @pytest.fixture
 def played(store: Store) -> Callable[..., list[int]]:
-    """Writes profiles of traffic to the log, each of a token of its own, or of the given one; the tokens' ids."""
+    """Return a function that logs traffic profiles, each with a new token or with the given one."""
 
     def play(*names: str, token_id: int | None = None, began: int | None = None) -> list[int]:
         now, email = Clock().now(), "ann@label.test"
@@ -56,9 +56,7 @@ def played(store: Store) -> Callable[..., list[int]]:
     return play
 
 
-def test_a_dry_run_lists_who_breaks_the_rules_and_changes_nothing(
-    run: Run, ask: Json, played: Callable[..., list[int]]
-) -> None:
+def test_a_dry_run_lists_violations_and_changes_nothing(run: Run, ask: Json, played: Callable[..., list[int]]) -> None:
     played("stale cache", "eight threads", "private playlists", "catalog by pages")
     rows = ask("abuse", "check", "--dry-run")
 
@@ -73,7 +71,7 @@ def test_a_dry_run_lists_who_breaks_the_rules_and_changes_nothing(
     assert ask("abuse", "check", "--dry-run", "--since", "2h") == []
 
 
-def test_without_it_they_are_revoked_the_account_suspended_and_the_undo_holds(
+def test_violations_revoke_tokens_and_suspend_the_account_and_a_reinstated_token_stays_valid(
     run: Run, ask: Json, played: Callable[..., list[int]], store: Store
 ) -> None:
     played("hammer", "private playlists", "dressed up")
@@ -98,7 +96,7 @@ def test_without_it_they_are_revoked_the_account_suspended_and_the_undo_holds(
     ]
 
 
-def test_what_comes_after_a_reinstatement_is_judged_anew(ask: Json, played: Callable[..., list[int]]) -> None:
+def test_only_calls_after_a_reinstatement_count(ask: Json, played: Callable[..., list[int]]) -> None:
     played("private playlists")
     ask("abuse", "check")
     ask("token", "reinstate", "1")
@@ -125,7 +123,7 @@ def test_a_token_is_explained_with_its_figures(run: Run, ask: Json, played: Call
     assert "/api/v1/playlists/{id}" in text
 
 
-def test_what_the_account_had_read_before_and_what_is_gone_from_the_catalog_is_not_held_against_a_token(
+def test_resources_that_the_account_read_before_or_that_were_deleted_do_not_count_as_probes(
     ask: Json, played: Callable[..., list[int]]
 ) -> None:
     played("gone private", "deleted tracks", "vanishing playlists", "insights of the catalog")
@@ -137,10 +135,10 @@ def test_what_the_account_had_read_before_and_what_is_gone_from_the_catalog_is_n
     assert ask("abuse", "explain", "4")["rule"] == "probing"
 
 
-def test_the_calls_of_a_token_that_had_its_id_before_do_not_count(
+def test_calls_of_an_earlier_token_with_the_same_id_do_not_count(
     ask: Json, played: Callable[..., list[int]], store: Store
 ) -> None:
-    """A restored database gives ids again; the log is not restored."""
+    """A restored database reuses ids, but the log is not restored."""
     (lost,) = played("private playlists")
 
     def take_over(made: int, account_id: int) -> None:
@@ -155,7 +153,7 @@ def test_the_calls_of_a_token_that_had_its_id_before_do_not_count(
         assert ask("abuse", "explain", str(lost))["answers"] == []
 
 
-def test_without_a_log_nobody_breaks_the_rules(run: Run, ask: Json, store: Store) -> None:
+def test_without_a_log_there_are_no_violations(run: Run, ask: Json, store: Store) -> None:
     assert run("abuse", "check").stderr == "No token breaks the rules.\n"
     assert (
         run("abuse", "explain", "7", expect=1).stderr
@@ -168,7 +166,7 @@ def test_without_a_log_nobody_breaks_the_rules(run: Run, ask: Json, store: Store
     run("abuse", "check", "--since", "yesterday", expect=2)
 
 
-def test_what_the_documentation_shows_works(run: Run, played: Callable[..., list[int]]) -> None:
+def test_the_commands_of_the_documentation_work(run: Run, played: Callable[..., list[int]]) -> None:
     played(*["emptied library"] * 6, "private playlists")
     shown = DOCS.read_text("utf-8").split("## Inspecting and undoing")[1].split("```")[1]
     lines = [line.partition("#")[0].split() for line in shown.splitlines() if line.startswith("musicsvc")]

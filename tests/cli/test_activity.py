@@ -1,4 +1,4 @@
-"""`musicsvc activity`: calls and events by time, by every filter, offline and while they come."""
+"""`musicsvc activity`: calls and events in order, filters, and --follow."""
 
 import json
 import re
@@ -41,7 +41,7 @@ CALL = Entry(
 
 @pytest.fixture
 def log(store: Store) -> Callable[..., None]:
-    """Writes calls to the log of the run's store."""
+    """Return a function that writes calls to the activity log."""
 
     def write(*entries: Entry) -> None:
         with activity_log.build(store.url) as opened:
@@ -53,7 +53,7 @@ def log(store: Store) -> Callable[..., None]:
 
 @pytest.fixture
 def filled(store: Store, log: Callable[..., None]) -> int:
-    """A small course of things, the last of them now; the instant of that."""
+    """Write a few calls and events, the last one now; return its time."""
     now = Clock().now()
 
     def acts() -> None:
@@ -104,7 +104,7 @@ def test_calls_and_events_are_merged_by_time_newest_last(ask: Json, filled: int)
     }
 
 
-def test_a_person_gets_a_line_each(run: Run, filled: int) -> None:
+def test_each_row_is_one_line_of_text(run: Run, filled: int) -> None:
     lines = run("activity").stdout.splitlines()
     who, cost, wait = "ada@example.test", "3.2 ms  80 bytes", "  retry after 17 s"
 
@@ -118,7 +118,7 @@ def test_a_person_gets_a_line_each(run: Run, filled: int) -> None:
     ]
 
 
-def test_counts_of_calls_without_a_token_are_shown_as_such(run: Run, ask: Json, log: Callable[..., None]) -> None:
+def test_counts_of_calls_without_a_token_are_shown(run: Run, ask: Json, log: Callable[..., None]) -> None:
     count = CALL._replace(at=Clock().now(), request_id="", account_id=None, token_id=None, address="2001:db8::/64")
     count = count._replace(
         method="", route=None, resource=None, status=401, size=2_764_468, judged=False, private=False
@@ -148,11 +148,11 @@ def test_counts_of_calls_without_a_token_are_shown_as_such(run: Run, ask: Json, 
     ],
 )
 @pytest.mark.usefixtures("filled")
-def test_each_filter_shows_what_it_says(ask: Json, options: list[str], expected: list[str]) -> None:
+def test_filters_select_rows(ask: Json, options: list[str], expected: list[str]) -> None:
     assert [row.get("kind") or row["request_id"] for row in ask("activity", *options)] == expected
 
 
-def test_where_nothing_was_logged_nothing_is_shown_and_nothing_is_made(ask: Json, run: Run, store: Store) -> None:
+def test_without_a_log_nothing_is_printed_or_created(ask: Json, run: Run, store: Store) -> None:
     assert ask("activity") == []
     assert run("activity").stdout == ""
 
@@ -161,7 +161,7 @@ def test_where_nothing_was_logged_nothing_is_shown_and_nothing_is_made(ask: Json
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         (["--status", "42"], "'42' is not a valid status"),
         (["--since", "yesterday"], "is not a valid time"),
@@ -171,17 +171,17 @@ def test_where_nothing_was_logged_nothing_is_shown_and_nothing_is_made(ask: Json
         (["--since", "1h", "--until", "1h"], "--until must be later than --since"),
     ],
 )
-def test_what_cannot_be_meant_is_wrong_usage(run: Run, options: list[str], told: str) -> None:
-    assert told in " ".join(run("activity", *options, expect=2).stderr.replace("│", "").split())
+def test_contradicting_options_are_wrong_usage(run: Run, options: list[str], message: str) -> None:
+    assert message in " ".join(run("activity", *options, expect=2).stderr.replace("│", "").split())
 
 
-def test_an_account_that_is_not_there_is_named(run: Run) -> None:
-    told = run("activity", "--account", "nobody@example.test", expect=1).stderr
-    assert told == "Error: There is no account nobody@example.test.\n"
+def test_an_unknown_account_is_named(run: Run) -> None:
+    message = run("activity", "--account", "nobody@example.test", expect=1).stderr
+    assert message == "Error: There is no account nobody@example.test.\n"
 
 
 @pytest.mark.only_on("sqlite")
-def test_init_makes_the_log_where_the_settings_say(bare: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_init_creates_the_configured_log(bare: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bare("init")
     assert (tmp_path / "folder" / "activity.db").exists()
     monkeypatch.setenv("MUSICSVC_ACTIVITY__FILE", str(tmp_path / "logs" / "calls.db"))
@@ -191,7 +191,7 @@ def test_init_makes_the_log_where_the_settings_say(bare: Run, tmp_path: Path, mo
 
 
 @pytest.mark.only_on("sqlite")
-def test_a_damaged_log_is_told_and_left_as_it_is(run: Run, log: Callable[..., None], store: Store) -> None:
+def test_a_damaged_log_is_reported_and_not_changed(run: Run, log: Callable[..., None], store: Store) -> None:
     log(CALL)
     file = Path(store.url.removeprefix("sqlite:///")).with_name("activity.db")
     file.write_bytes(b"\xff" * 8192)
@@ -200,7 +200,7 @@ def test_a_damaged_log_is_told_and_left_as_it_is(run: Run, log: Callable[..., No
     assert file.read_bytes() == b"\xff" * 8192
 
 
-def test_no_text_steers_the_terminal_or_breaks_a_line(run: Run, store: Store, log: Callable[..., None]) -> None:
+def test_control_characters_are_escaped(run: Run, store: Store, log: Callable[..., None]) -> None:
     def acts() -> None:
         user = users.create("ada@example.test", now=1)
         users.suspend(user, reason="one\r\ntwo\x1b[31m", now=2)
@@ -215,9 +215,7 @@ def test_no_text_steers_the_terminal_or_breaks_a_line(run: Run, store: Store, lo
     assert len(json.loads(run("activity", "--json").stdout)) == 3
 
 
-def test_what_comes_is_followed_beside_a_running_server(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_follow_prints_new_rows_while_a_server_runs(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run("user", "create", "ada@example.test")
     folders = [tmp_path / name for name in ("server", "json", "lines")]
     for folder in folders:
@@ -234,9 +232,9 @@ def test_what_comes_is_followed_beside_a_running_server(
                 urlopen(f"{server.root}/api/v1/nothing/{number}")  # noqa: S310 - the server that was just started
         run("access", "grant", "ada@example.test")
 
-        until(lambda: len(told(follower)) == 12)
+        until(lambda: len(rows_of(follower)) == 12)
         until(lambda: narrow.out.count("\n") == 10)
-        rows = told(follower)
+        rows = rows_of(follower)
         assert server.end(signal.SIGTERM) == 0
         assert follower.end(signal.SIGINT) == 130
         assert narrow.end(signal.SIGINT) == 130
@@ -255,5 +253,5 @@ def test_the_commands_of_the_documentation_work(run: Run) -> None:
             run(*shlex.split(line))
 
 
-def told(follower: Program) -> list[dict[str, Any]]:
+def rows_of(follower: Program) -> list[dict[str, Any]]:
     return [json.loads(line) for line in follower.out.splitlines(keepends=True) if line.endswith("\n")]

@@ -1,4 +1,4 @@
-"""`musicsvc db backup`, `db restore`, and the backup that an upgrade makes."""
+"""`musicsvc db backup`, `musicsvc db restore`, and the backup before an upgrade."""
 
 import json
 import re
@@ -29,13 +29,13 @@ EMAIL = "ann@label.test"
 
 @pytest.fixture
 def file(store_url: str) -> Path:
-    """The database of `run`."""
+    """Return the path of the database of `run`."""
     return Path(store_url.removeprefix("sqlite:///"))
 
 
 @pytest.fixture
 def served(run: Run, tmp_path: Path) -> Iterator[Program]:  # noqa: ARG001 - it names the database
-    """A server on the database of `run`."""
+    """Run a server on the database of `run`."""
     with Program(tmp_path, "serve", "--port", "0") as program:
         assert program.root
         yield program
@@ -52,7 +52,7 @@ def _emails(file: Path) -> list[str]:
 
 
 @sqlite
-def test_a_backup_goes_into_the_folder_of_backups(ask: Json, file: Path) -> None:
+def test_a_backup_is_written_to_the_backup_folder(ask: Json, file: Path) -> None:
     made = ask("db", "backup")
     place = Path(made["file"])
     assert place.parent == file.parent / "backups"
@@ -63,7 +63,7 @@ def test_a_backup_goes_into_the_folder_of_backups(ask: Json, file: Path) -> None
 
 
 @sqlite
-def test_a_backup_goes_where_it_is_told_to(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_backup_is_written_to_the_given_place(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said = run("db", "backup", str(tmp_path / "one.db")).stderr
     assert re.fullmatch(rf"Backed up [0-9,]+ rows \([0-9.]+ MB\) to {tmp_path}/one\.db, in [0-9.]+ s\.\n", said)
     monkeypatch.setenv("MUSICSVC_BACKUPS__FOLDER", str(tmp_path / "elsewhere"))
@@ -73,9 +73,7 @@ def test_a_backup_goes_where_it_is_told_to(run: Run, tmp_path: Path, monkeypatch
 
 
 @sqlite
-def test_a_folder_that_is_missing_is_not_made_a_file_and_one_that_is_there_is_no_backup(
-    run: Run, tmp_path: Path
-) -> None:
+def test_a_missing_folder_is_not_created_as_a_file_and_a_folder_is_not_a_backup(run: Run, tmp_path: Path) -> None:
     missing = f"{tmp_path / 'missing'}/"
     assert f"There is no folder {missing}." in run("db", "backup", missing, expect=1).stderr
     assert not Path(missing).exists()
@@ -87,7 +85,7 @@ def test_a_folder_that_is_missing_is_not_made_a_file_and_one_that_is_there_is_no
 
 
 @sqlite
-def test_what_was_backed_up_can_be_restored(run: Run, ask: Json, file: Path, tmp_path: Path) -> None:
+def test_a_backup_can_be_restored(run: Run, ask: Json, file: Path, tmp_path: Path) -> None:
     _add(file)
     run("db", "backup", str(tmp_path / "one.db"))
     _add(file, "ben@label.test")
@@ -104,7 +102,7 @@ def test_what_was_backed_up_can_be_restored(run: Run, ask: Json, file: Path, tmp
 
 
 @sqlite
-def test_what_is_valid_again_after_a_restore_is_told(run: Run, store_url: str, tmp_path: Path) -> None:
+def test_a_restore_lists_tokens_and_rights_that_are_valid_again(run: Run, store_url: str, tmp_path: Path) -> None:
     def grant() -> None:
         for number, email in enumerate(("ann@label.test", "ben@label.test", "cy@label.test", "dee@label.test"), 1):
             tokens.create(users.create(email, api_access=True, now=0), f"number {number}", now=0)
@@ -128,7 +126,7 @@ def test_what_is_valid_again_after_a_restore_is_told(run: Run, store_url: str, t
 
 
 @sqlite
-def test_a_person_is_asked_before_a_database_is_replaced(run: Run, file: Path, tmp_path: Path) -> None:
+def test_replacing_a_database_needs_confirmation(run: Run, file: Path, tmp_path: Path) -> None:
     run("db", "backup", str(tmp_path / "one.db"))
     _add(file)
     terminal = Terminal()
@@ -141,7 +139,7 @@ def test_a_person_is_asked_before_a_database_is_replaced(run: Run, file: Path, t
 
 
 @sqlite
-def test_beside_a_server_one_may_back_up_but_neither_restore_nor_upgrade(
+def test_while_a_server_runs_a_backup_works_but_restore_and_upgrade_do_not(
     served: Program, run: Run, file: Path, tmp_path: Path
 ) -> None:
     run("db", "backup", str(tmp_path / "one.db"))
@@ -152,7 +150,7 @@ def test_beside_a_server_one_may_back_up_but_neither_restore_nor_upgrade(
 
 
 @sqlite
-def test_a_database_that_is_lost_or_damaged_gives_no_backup_but_takes_one(run: Run, file: Path, tmp_path: Path) -> None:
+def test_a_lost_or_damaged_database_cannot_be_backed_up_but_restored(run: Run, file: Path, tmp_path: Path) -> None:
     _add(file)
     run("db", "backup", str(tmp_path / "one.db"))
     file.write_bytes(b"")
@@ -165,7 +163,7 @@ def test_a_database_that_is_lost_or_damaged_gives_no_backup_but_takes_one(run: R
 
 @pytest.fixture
 def outdated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A database of the first version."""
+    """Create a database with the schema of the first release."""
     file = tmp_path / "old" / "musicsvc.db"
     old_databases.make(file, 1)
     monkeypatch.setenv("MUSICSVC_DATABASE_URL", f"sqlite:///{file}")
@@ -194,7 +192,7 @@ def test_an_upgrade_makes_a_backup_first(bare: Run, outdated: Path, command: tup
 
 @pytest.fixture
 def one_behind(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A database that lacks one migration, which changes rows."""
+    """Create a database that lacks one migration, which changes rows."""
     _add(file)
     folder = tmp_path / "migrations"
     shutil.copytree(schema.MIGRATIONS, folder, ignore=shutil.ignore_patterns("__pycache__"))
@@ -226,7 +224,7 @@ def test_an_upgrade_of_a_single_step_makes_a_backup_first(run: Run, one_behind: 
 
 
 @sqlite
-def test_where_no_backup_can_be_made_nothing_is_migrated_unless_none_is_wanted(run: Run, one_behind: Path) -> None:
+def test_without_a_backup_nothing_is_migrated_unless_no_backup_is_given(run: Run, one_behind: Path) -> None:
     (one_behind.parent / "backups").write_text("in the way")
     said = run("db", "upgrade", expect=1).stderr
     assert "backups cannot be created: " in said
@@ -237,7 +235,7 @@ def test_where_no_backup_can_be_made_nothing_is_migrated_unless_none_is_wanted(r
 
 
 @pytest.mark.only_on("postgres")
-def test_postgres_is_backed_up_by_its_own_tools(run: Run, tmp_path: Path) -> None:
+def test_postgres_databases_are_left_to_pg_dump(run: Run, tmp_path: Path) -> None:
     for line in (("db", "backup"), ("db", "restore", str(tmp_path), "--yes")):
         said = run(*line, expect=1).stderr
         assert "pg_dump" in said

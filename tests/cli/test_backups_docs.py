@@ -1,4 +1,4 @@
-"""The commands of docs/backups.md, run one after the other."""
+"""The commands of docs/backups.md, run in order."""
 
 import os
 import re

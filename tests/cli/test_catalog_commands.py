@@ -21,7 +21,7 @@ def test_an_artist_is_assigned_and_verified(ask: Json, run: Run, store: Store) -
     run("artist", "assign", "1", "bob@example.test", expect=1)
 
 
-def test_a_fingerprint_is_moved_along_its_path_alone(ask: Json, run: Run, store: Store) -> None:
+def test_a_fingerprint_takes_only_the_next_status(ask: Json, run: Run, store: Store) -> None:
     store.write(fill).result()
     assert ask("fingerprint", "set", "1", "processing") == {"track_id": 1, "fingerprint_status": "processing"}
     refused = run("fingerprint", "set", "1", "pending", expect=1)

@@ -1,4 +1,4 @@
-"""`musicsvc db check --json`: one shape, whatever is wrong with the database."""
+"""`musicsvc db check --json`: the same JSON keys for every kind of problem."""
 
 import json
 import subprocess
@@ -37,7 +37,7 @@ def _cut(file: Path) -> None:
     [(_dangling, "foreign keys"), (_newer, "newer musicsvc"), (_cut, "is cut short"), (Path.unlink, "musicsvc init")],
     ids=["dangling", "newer", "cut", "missing"],
 )
-def test_whatever_is_wrong_is_one_json_value(
+def test_every_problem_is_reported_as_one_json_value(
     bare: Run, tmp_path: Path, spoil: Callable[[Path], None], says: str
 ) -> None:
     bare("init")

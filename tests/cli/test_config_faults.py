@@ -1,4 +1,4 @@
-"""A setting that cannot be used is told with the place where it stands; a variable that sets nothing is told of."""
+"""Errors of settings name the setting and its source; unknown variables cause a warning."""
 
 import json
 import re
@@ -11,7 +11,7 @@ from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
 from tests.cli.conftest import Run
 
-NONE = "There is no such setting; musicsvc config show lists all."
+NONE = "no such setting. musicsvc config show lists all settings."
 
 
 @pytest.mark.parametrize(
@@ -21,10 +21,10 @@ NONE = "There is no such setting; musicsvc config show lists all."
         ("[servers]\nport = 1", "servers", NONE),
         ("[server]\nprot = 1", "server.prot", NONE),
         ("[server]\nport = 'x'", "server.port", "must be a whole number, not 'x'"),
-        ("[metrics]\nallow = ['x']", "metrics.allow.0", "'x' is no address and no network"),
+        ("[metrics]\nallow = ['x']", "metrics.allow.0", "'x' is not a valid address or network"),
     ],
 )
-def test_a_faulty_line_of_the_file_is_told_with_the_file(
+def test_an_error_in_the_settings_file_names_the_file(
     bare: Run, tmp_path: Path, written: str, name: str, says: str
 ) -> None:
     file = tmp_path / "own.toml"
@@ -36,28 +36,28 @@ def test_a_faulty_line_of_the_file_is_told_with_the_file(
 @pytest.mark.parametrize(
     ("variable", "value", "says"),
     [
-        ("METRICS__ALLOW", "10.0.0.0/8", 'MUSICSVC_METRICS__ALLOW cannot be read. A list is written ["a", "b"].'),
-        ("METRICS", "10.0.0.0/8", 'MUSICSVC_METRICS cannot be read. A table is written {"name": "value"}.'),
-        ("METRICS__ALLOW", '["x"]', "Setting metrics.allow.0 (MUSICSVC_METRICS__ALLOW): 'x' is no address"),
-        ("METRICS", '{"allow": ["x"]}', "Setting metrics.allow.0 (MUSICSVC_METRICS): 'x' is no address"),
+        ("METRICS__ALLOW", "10.0.0.0/8", 'MUSICSVC_METRICS__ALLOW is not valid JSON. Write a list as ["a", "b"].'),
+        ("METRICS", "10.0.0.0/8", 'MUSICSVC_METRICS is not valid JSON. Write a table as {"name": "value"}.'),
+        ("METRICS__ALLOW", '["x"]', "Setting metrics.allow.0 (MUSICSVC_METRICS__ALLOW): 'x' is not a valid address"),
+        ("METRICS", '{"allow": ["x"]}', "Setting metrics.allow.0 (MUSICSVC_METRICS): 'x' is not a valid address"),
         ("LIMITS__LOCL", "true", f"Setting limits.locl (MUSICSVC_LIMITS__LOCL): {NONE}"),
         ("SERVER__PORT", "x", "Setting server.port (MUSICSVC_SERVER__PORT): must be a whole number, not 'x'."),
         ("LOG", "3", "Setting log (MUSICSVC_LOG): must be a table, not 3."),
     ],
 )
-def test_a_faulty_variable_is_named(
+def test_an_error_in_a_variable_names_the_variable(
     bare: Run, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, says: str
 ) -> None:
     monkeypatch.setenv(f"MUSICSVC_{variable}", value)
     assert bare("user", "list", expect=1).stderr.startswith(f"Error: {says}")
 
 
-def test_a_faulty_option_is_not_blamed_on_a_file() -> None:
+def test_an_error_in_an_option_names_no_file() -> None:
     with pytest.raises(Failure, match=r"^Setting server\.workers: must be 64 or less, not 65\.$"):
         config.load(options={"server.workers": 65})
 
 
-def test_a_variable_that_sets_nothing_is_told_of_once(bare: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_variable_causes_one_warning(bare: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     bare("init")
     monkeypatch.setenv("MUSICSVC_LIMIT__LOCAL", "true")
     monkeypatch.setenv("MUSICSVC_FOO", "1")
@@ -102,7 +102,7 @@ HIGHEST = {"server.port": 65_535, "server.workers": 64, "abuse.probe_success_per
 TIMES = [f"server.{name}_timeout" for name in ("handshake", "head", "body", "write", "keepalive")]
 
 
-def test_a_number_has_its_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numbers_have_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MUSICSVC_DATA_DIR", str(tmp_path))
     good = [*LOWEST.items(), *HIGHEST.items(), *((name, 0.001) for name in TIMES)]
     bad = [(name, value - 1) for name, value in LOWEST.items()] + [(name, value + 1) for name, value in HIGHEST.items()]
@@ -114,7 +114,7 @@ def test_a_number_has_its_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             config.load(options={name: value})
 
 
-def test_a_message_to_be_said_once_is_not_repeated(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_message_echoed_once_is_not_repeated(capsys: pytest.CaptureFixture[str]) -> None:
     session = Session()
     for message in ("first", "second", "first"):
         session.echo_once(message)

@@ -13,7 +13,7 @@ from tests.support.command import run_in_process
 
 
 @pytest.mark.only_on("sqlite")
-def test_init_makes_what_is_missing_and_is_harmless_when_repeated(bare: Run, tmp_path: Path) -> None:
+def test_init_creates_the_database_and_is_safe_to_repeat(bare: Run, tmp_path: Path) -> None:
     assert "Run: musicsvc init" in bare("user", "list", expect=1).stderr
     first = json.loads(bare("init", "--json").stdout)
     assert (first["created"], first["migrations"][0]) == (True, "0001_catalog")
@@ -28,7 +28,7 @@ def test_init_makes_what_is_missing_and_is_harmless_when_repeated(bare: Run, tmp
 
 @pytest.mark.only_on("sqlite")
 @pytest.mark.parametrize("content", [b"", b"no database at all, but long enough to be looked at"])
-def test_a_file_that_is_no_database_is_refused_and_left_alone(bare: Run, tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_not_a_database_is_refused_and_not_changed(bare: Run, tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "folder" / "musicsvc.db"
     file.parent.mkdir()
     file.write_bytes(content)
@@ -37,7 +37,7 @@ def test_a_file_that_is_no_database_is_refused_and_left_alone(bare: Run, tmp_pat
     assert file.read_bytes() == content
 
 
-def test_a_database_without_tables_is_brought_to_the_newest_schema(
+def test_an_empty_database_is_upgraded(
     bare: Run, new_database: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MUSICSVC_DATABASE_URL", new_database(migrated=False))
@@ -78,29 +78,25 @@ def test_an_upgrade_lists_accounts_that_share_a_mailbox(
     assert bare("db", "upgrade").stderr == "The schema is up to date.\n"
 
 
-def test_a_sound_database_passes_its_check(ask: Json) -> None:
+def test_a_database_without_problems_passes_the_check(ask: Json) -> None:
     assert ask("db", "check") == {"ok": True, "problems": []}
 
 
-def test_an_address_of_another_kind_is_one_line(bare: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unsupported_database_url_is_one_line(bare: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MUSICSVC_DATABASE_URL", "mysql://root@localhost/x")
     assert "must start with sqlite:/// or postgresql://" in bare("user", "list", expect=1).stderr
 
 
-def test_a_server_that_is_not_there_is_one_line_without_its_password(
-    bare: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unreachable_server_is_one_line_without_the_password(bare: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MUSICSVC_DATABASE_URL", "postgresql://ada:s3cret@127.0.0.1:1/music")
     for line in (("user", "list"), ("init",), ("db", "check")):
         assert "s3cret" not in bare(*line, expect=1).stderr
 
 
 @pytest.mark.parametrize("address", ["sqlite:///", "sqlite:////", "sqlite:///:memory:", "sqlite://", "sqlite:music.db"])
-def test_an_address_that_names_no_file_is_refused(bare: Run, monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+def test_a_sqlite_url_without_a_file_is_refused(bare: Run, monkeypatch: pytest.MonkeyPatch, address: str) -> None:
     monkeypatch.setenv("MUSICSVC_DATABASE_URL", address)
-    fault = (
-        f"Setting database_url (MUSICSVC_DATABASE_URL): {address!r} names no file; write sqlite:////path/to/file.db."
-    )
+    fault = f"Setting database_url (MUSICSVC_DATABASE_URL): {address!r} does not name a file; write sqlite:////path/to/file.db."
     for line in (("init",), ("db", "backup")):
         assert bare(*line, expect=1).stderr == f"Error: {fault}\n"
     doctor = run_in_process(["doctor", "--json"])
@@ -108,7 +104,7 @@ def test_an_address_that_names_no_file_is_refused(bare: Run, monkeypatch: pytest
     assert [(each["check"], each["finding"]) for each in json.loads(doctor.stdout)["findings"]] == [("settings", fault)]
 
 
-def test_the_settings_tell_where_they_come_from_and_mask_passwords(
+def test_config_show_names_origins_and_masks_passwords(
     bare: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "folder"
@@ -125,9 +121,7 @@ def test_the_settings_tell_where_they_come_from_and_mask_passwords(
     assert "s3cret" not in done.stdout + bare("config", "show").stdout
 
 
-def test_the_settings_are_printed_in_the_form_in_which_they_can_be_set(
-    bare: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_config_show_prints_values_as_variables_take_them(bare: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MUSICSVC_METRICS__ALLOW", '["10.0.0.0/8","fd00::/8"]')
     monkeypatch.setenv("MUSICSVC_SERVER__LOCAL_HTTP", "yes")
     before = {row["name"]: row["value"] for row in json.loads(bare("config", "show", "--json").stdout)}

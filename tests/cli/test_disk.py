@@ -1,4 +1,4 @@
-"""What commands say of a disk that does not take what is written: which file, why, and the way out."""
+"""Errors of commands that cannot write or read a file: the file, the cause and the remedy."""
 
 import json
 import os
@@ -23,7 +23,7 @@ Refused = Callable[..., str]
 
 
 def as_mortal(*arguments: str, largest: int = -1) -> subprocess.CompletedProcess[str]:
-    """Run the program without special rights; files may have so many bytes."""
+    """Run a command without root privileges and with a limit on the size of files."""
     line = [*(MORTAL if os.geteuid() == 0 else []), sys.executable, "-m", "musicsvc", *arguments]
     limit = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (largest, largest))
     return subprocess.run(
@@ -38,10 +38,10 @@ def as_mortal(*arguments: str, largest: int = -1) -> subprocess.CompletedProcess
 
 @pytest.fixture
 def refused(bare: Run) -> Refused:
-    """The line that a command fails with, as a user without special rights."""
+    """Return a function that runs a command without root privileges and returns its error."""
     bare("init")
     if os.geteuid() == 0 and shutil.which(MORTAL[0]) is None:
-        pytest.skip("root is told no by nothing here (needs setpriv)")
+        pytest.skip("root is given no by nothing here (needs setpriv)")
 
     def refused(*arguments: str, largest: int = -1) -> str:
         done = as_mortal(*arguments, largest=largest)
@@ -106,7 +106,7 @@ def test_a_folder_without_permission_is_named_with_its_owner_and_the_remedy(
     assert any(f"{each['finding']} {each['way_out']}\n".endswith(said) for each in found), found
 
 
-def test_a_folder_of_another_account_is_to_be_handed_over_or_used_by_its_owner(
+def test_a_folder_of_another_user_is_named_with_two_remedies(
     refused: Refused, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "folder"
@@ -122,7 +122,7 @@ def test_a_folder_of_another_account_is_to_be_handed_over_or_used_by_its_owner(
     assert refused("init").startswith(f"{others} choose another folder")
 
 
-def test_a_folder_in_which_none_can_be_made_is_named(
+def test_a_folder_that_cannot_be_created_is_named(
     refused: Refused, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     closed = tmp_path / "closed"
@@ -133,7 +133,7 @@ def test_a_folder_in_which_none_can_be_made_is_named(
     assert line.endswith(f"may not write to it. Run: chmod u+rwx {closed}\n")
 
 
-def test_a_disk_that_takes_no_more_is_named(refused: Refused, tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_with_the_file(refused: Refused, tmp_path: Path) -> None:
     line = refused(*CREATE, largest=40 * 1024)
     assert line.startswith(f"Error: {tmp_path / 'folder' / 'musicsvc.db'} cannot be read or written: ")
     assert "full or failing" in line

@@ -1,4 +1,4 @@
-"""`musicsvc doctor`: each fault is found, named, and shown with a hint; nothing else is."""
+"""`musicsvc doctor`: every fault is found and shown with a hint, and no false problems are."""
 
 import json
 import os
@@ -45,7 +45,7 @@ Doctor = Callable[[], tuple[int, dict[str, list[dict[str, str]]]]]
 
 @pytest.fixture
 def doctor(run: Run) -> Doctor:  # noqa: ARG001 - it names the database
-    """Runs it; its exit code, and what it found by subject."""
+    """Return a function that runs the command and returns its exit code and its findings by check."""
 
     def ask() -> tuple[int, dict[str, list[dict[str, str]]]]:
         line = [sys.executable, "-m", "musicsvc", "doctor", "--json"]
@@ -73,7 +73,7 @@ def levels(found: dict[str, list[dict[str, str]]], but: Collection[str] = ()) ->
 
 
 @sqlite
-def test_a_sound_installation_is_found_sound_also_while_it_is_served(
+def test_an_installation_without_faults_has_no_problems_also_while_a_server_runs(
     doctor: Doctor, file: Path, tmp_path: Path
 ) -> None:
     folder = file.parent / "backups"
@@ -91,7 +91,7 @@ def test_a_sound_installation_is_found_sound_also_while_it_is_served(
 
 
 @pytest.mark.only_on("postgres")
-def test_postgres_is_looked_at_as_far_as_it_shows_itself(doctor: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_postgres_is_checked_by_its_readable_settings(doctor: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
     _, found = doctor()
     assert set(found) >= {"clock", "pragmas", "schema", "TLS", "settings", "descriptors"}
     assert levels({name: found[name] for name in ("clock", "schema", "settings")}) == {"ok"}
@@ -124,7 +124,7 @@ def _middle(file: Path) -> None:
     ],
     ids=["missing", "empty", "damaged"],
 )
-def test_a_database_that_cannot_be_used_is_told_with_the_way_out(
+def test_an_unusable_database_is_reported_with_a_hint(
     file: Path, spoil: Callable[[Path], object], says: str, way_out: str
 ) -> None:
     spoil(file)
@@ -135,7 +135,7 @@ def test_a_database_that_cannot_be_used_is_told_with_the_way_out(
 
 
 @sqlite
-def test_all_else_is_looked_at_where_the_database_is_damaged(doctor: Doctor, file: Path) -> None:
+def test_the_other_checks_run_when_the_database_is_damaged(doctor: Doctor, file: Path) -> None:
     _middle(file)
     (file.parent / "backups").write_text("in the way")
     code, found = doctor()
@@ -144,7 +144,7 @@ def test_all_else_is_looked_at_where_the_database_is_damaged(doctor: Doctor, fil
 
 
 @sqlite
-def test_what_a_person_reads(run: Run, file: Path) -> None:
+def test_findings_are_printed_as_a_table(run: Run, file: Path) -> None:
     file.chmod(0o640)
     said = run("doctor")
     assert said.stderr == "Found 0 problems and 3 warnings.\n"
@@ -167,7 +167,7 @@ def test_another_schema_is_a_problem(tmp_path: Path) -> None:
 
 
 @sqlite
-def test_damage_that_a_start_does_not_see_is_found(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damage_that_a_start_does_not_detect_is_found(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sqlite_files, "QUICK_CHECK_BYTES", 0)
     whole = file.read_bytes()
     for page in range(3, len(whole) // 4096, 7):
@@ -190,20 +190,20 @@ def test_a_clock_before_the_newest_row_is_a_problem(store_url: str) -> None:
     assert isoformat(now + DAY) in found["clock"].finding
 
 
-def test_a_clock_of_another_age_is_a_problem() -> None:
+def test_a_clock_decades_off_is_a_problem() -> None:
     assert [database.of_clock(parse(f"{year}-01-01")).level for year in (1970, 2027, 2106)] == [
         *("problem", "ok", "problem")
     ]
 
 
 @sqlite
-def test_an_sqlite_that_may_corrupt_is_told(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sqlite_version_with_a_corruption_bug_is_a_warning(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(apsw, "sqlite_lib_version", lambda: "3.51.2")
     assert by_check(database.of_database(store_url, now=NOW))["SQLite"].level == "warning"
 
 
 @sqlite
-def test_what_others_may_open_is_told(file: Path) -> None:
+def test_files_that_others_may_open_are_reported(file: Path) -> None:
     folder = file.parent
     assert [finding.level for finding in files.of_permissions([file], [folder])] == ["ok"]
     for mode, level in ((0o604, "problem"), (0o640, "warning")):
@@ -217,7 +217,7 @@ def test_what_others_may_open_is_told(file: Path) -> None:
 
 
 @sqlite
-def test_the_room_on_the_disks_is_told(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_low_disk_space_is_reported(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = shutil.disk_usage(tmp_path)
 
     def levels_at(free: int) -> list[str]:
@@ -231,7 +231,7 @@ def test_the_room_on_the_disks_is_told(file: Path, tmp_path: Path, monkeypatch: 
 
 
 @sqlite
-def test_a_ballast_that_was_given_up_is_told(file: Path) -> None:
+def test_released_reserved_space_is_reported(file: Path) -> None:
     place = file.with_name(reserved_space.NAME)
     for size, level in ((0, "warning"), (reserved_space.SIZE // 2, "warning"), (reserved_space.SIZE, "ok")):
         place.write_bytes(bytes(size))
@@ -254,7 +254,7 @@ SPOILT: list[tuple[Callable[[Path], object], str]] = [
 
 
 @sqlite
-def test_the_age_of_the_last_good_backup_is_told(file: Path) -> None:
+def test_the_age_of_the_last_good_backup_is_checked(file: Path) -> None:
     folder = file.parent / "backups"
 
     def look(now: int, every: int = 24) -> list[str]:
@@ -284,7 +284,7 @@ def test_the_age_of_the_last_good_backup_is_told(file: Path) -> None:
 
 
 @sqlite
-def test_backups_of_which_none_is_good_are_a_problem(doctor: Doctor, file: Path) -> None:
+def test_only_damaged_backups_are_a_problem(doctor: Doctor, file: Path) -> None:
     folder = file.parent / "backups"
     folder.mkdir(mode=0o700)
     assert doctor()[0] == 0
@@ -296,7 +296,7 @@ def test_backups_of_which_none_is_good_are_a_problem(doctor: Doctor, file: Path)
 
 
 @sqlite
-def test_what_was_left_half_done_is_told(file: Path) -> None:
+def test_leftovers_of_interrupted_work_are_reported(file: Path) -> None:
     folder = file.parent / "backups"
     folder.mkdir()
     assert [finding.level for finding in files.of_leftovers(file, folder)] == ["ok"]
@@ -318,8 +318,8 @@ def test_what_was_left_half_done_is_told(file: Path) -> None:
 @pytest.mark.parametrize(
     ("place", "level", "says", "way_out"),
     [
-        ("made.db", "ok", "is sound", ""),
-        ("new/folder/made.db", "ok", "not begun yet", ""),
+        ("made.db", "ok", "has no problems", ""),
+        ("new/folder/made.db", "ok", "does not exist yet", ""),
         ("damaged.db", "warning", "is damaged.", "The next server keeps it under another name and begins a new one."),
         (
             "musicsvc.db",
@@ -334,7 +334,7 @@ def test_what_was_left_half_done_is_told(file: Path) -> None:
         ("full.db", "problem", "unable to open", "Its disk must have free space"),
     ],
 )
-def test_an_activity_log_that_takes_nothing_is_a_problem(
+def test_an_activity_log_that_cannot_be_written_is_a_problem(
     file: Path, monkeypatch: pytest.MonkeyPatch, place: str, level: str, says: str, way_out: str
 ) -> None:
     log = file.parent / place
@@ -356,7 +356,7 @@ def test_an_activity_log_that_takes_nothing_is_a_problem(
 
 
 def _pem(folder: Path, *, begins: timedelta, ends: timedelta) -> Server:
-    """A certificate that begins and ends so long after NOW, and its key."""
+    """Return a certificate, valid between these times after NOW, and its key."""
     now = datetime(2026, 12, 1, 12, tzinfo=UTC)
     certificate = trustme.CA().issue_cert("localhost", not_before=now + begins, not_after=now + ends)
     cert, key = folder / "cert.pem", folder / "key.pem"
@@ -381,7 +381,7 @@ PEM_END = "-----END CERTIFICATE-----\n"
         (HOURS, YEAR, "problem", "is not valid before 2026-12-01"),
     ],
 )
-def test_the_dates_of_a_certificate_are_told(
+def test_the_dates_of_a_certificate_are_checked(
     tmp_path: Path, begins: timedelta, ends: timedelta, level: str, says: str
 ) -> None:
     server = _pem(tmp_path, begins=begins, ends=ends)
@@ -398,7 +398,7 @@ def test_the_dates_of_a_certificate_are_told(
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> tuple[Server, bytes]:
-    """A certificate with its key, and its bytes."""
+    """Return a certificate with its key, and its bytes."""
     server = _pem(tmp_path_factory.mktemp("sound"), begins=-YEAR, ends=YEAR)
     assert server.tls_cert is not None
     return server, ssl.PEM_cert_to_DER_cert(server.tls_cert.read_text().split("-----END CERTIFICATE-----")[0] + PEM_END)
@@ -406,7 +406,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> tuple[Server, bytes]:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(noise=st.binary(max_size=200), cut=st.integers(0, 2**16))
-def test_bytes_that_are_no_certificate_are_a_problem(
+def test_an_invalid_certificate_file_is_a_problem(
     tmp_path: Path, sound: tuple[Server, bytes], noise: bytes, cut: int
 ) -> None:
     server, der = sound
@@ -425,7 +425,7 @@ def test_bytes_that_are_no_certificate_are_a_problem(
     assert str(file) in finding.finding
 
 
-def test_a_certificate_that_is_none_or_of_another_key_is_a_problem(tmp_path: Path) -> None:
+def test_a_missing_certificate_or_another_key_is_a_problem(tmp_path: Path) -> None:
     server = _pem(tmp_path, begins=-YEAR, ends=YEAR)
     other = tmp_path / "other"
     other.mkdir()
@@ -457,13 +457,13 @@ def test_a_certificate_that_is_none_or_of_another_key_is_a_problem(tmp_path: Pat
         ({"registration.grants_access": True, "metrics.allow": ("0.0.0.0/0",)}, "ok", "No setting"),
     ],
 )
-def test_a_setting_that_is_unsafe_is_named(options: dict[str, Any], level: str, names: str) -> None:
+def test_an_unsafe_setting_is_named(options: dict[str, Any], level: str, names: str) -> None:
     (finding,) = exposure.check_settings(config.load(options=options))
     assert finding.level == level
     assert names in finding.finding
 
 
-def test_too_few_descriptors_are_told() -> None:
+def test_a_low_limit_of_open_files_is_reported() -> None:
     assert exposure.check_open_files(config.load(options={"server.max_connections": 10})).level == "ok"
     asked = config.load(options={"server.max_connections": 10_000_000})
     assert exposure.check_open_files(asked).level in {"warning", "problem"}

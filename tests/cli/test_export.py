@@ -1,4 +1,4 @@
-"""`musicsvc export`: formats, scopes, files that are whole or not there, and its complaints."""
+"""`musicsvc export`: formats, scopes, complete files only, and errors."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def made(store: Store) -> Catalog:
-    """The catalog of tests/support/listening_world.py, played in the last days, and another that nobody plays."""
+    """Create the catalog of tests/support/listening_world.py with recent plays, and one without plays."""
     now = Clock().now()
 
     def fill() -> Catalog:
@@ -50,7 +50,7 @@ def made(store: Store) -> Catalog:
 
 @pytest.fixture
 def export(store: Store, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> Export:
-    """Runs the command within this process, which is quicker; what it wrote to stdout."""
+    """Return a function that runs the command in the test process and returns its stdout."""
     monkeypatch.setenv("MUSICSVC_DATABASE_URL", store.url)
 
     def run(*line: str) -> bytes:
@@ -65,7 +65,7 @@ def email(store: Store, made: Catalog) -> str:
     return store.read(lambda: users.get(made.manager.user_id).email).result()
 
 
-def test_csv_goes_to_stdout_and_covers_everything_where_nothing_is_said(run: Run, made: Catalog) -> None:
+def test_the_default_is_csv_of_everything_on_stdout(run: Run, made: Catalog) -> None:
     assert made.tracks
     done = run("export", "tracks")
     lines = list(csv.DictReader(io.StringIO(done.stdout, newline="")))
@@ -76,7 +76,7 @@ def test_csv_goes_to_stdout_and_covers_everything_where_nothing_is_said(run: Run
     assert (lines[5]["plays_total"], lines[5]["listeners_total"]) == ("5", "5")
 
 
-def test_an_account_or_an_artist_narrows_what_is_covered(export: Export, made: Catalog, store: Store) -> None:
+def test_an_account_or_an_artist_limits_the_scope(export: Export, made: Catalog, store: Store) -> None:
     def ids(*line: str) -> list[int]:
         return [int(row[0]) for row in list(csv.reader(io.StringIO(export(*line).decode(), newline="")))[1:]]
 
@@ -112,7 +112,7 @@ def test_an_empty_parquet_file_has_its_columns(export: Export, tmp_path: Path) -
         assert found.fetchall() == []
 
 
-def test_the_name_of_the_file_tells_the_format_and_the_option_goes_before_it(export: Export, tmp_path: Path) -> None:
+def test_the_suffix_of_the_file_sets_the_format_unless_the_option_does(export: Export, tmp_path: Path) -> None:
     for name, more, begins in (
         ("a.pdf", (), b"%PDF"),
         ("a.json", (), b'{"success"'),
@@ -125,7 +125,7 @@ def test_the_name_of_the_file_tells_the_format_and_the_option_goes_before_it(exp
         assert (tmp_path / name).read_bytes().startswith(begins)
 
 
-def test_an_ending_that_is_not_a_format_is_wrong_usage_that_names_the_formats(bare: Run, tmp_path: Path) -> None:
+def test_an_unknown_suffix_is_wrong_usage_that_names_the_formats(bare: Run, tmp_path: Path) -> None:
     for name in ("figures.xlsx", "figures.csv.gz", "figures.TXT"):
         said = " ".join(bare("export", "tracks", "-o", str(tmp_path / name), expect=2).stderr.split())
         assert f"{name} ends in .{name.rpartition('.')[2]}, which is not a format" in said
@@ -133,7 +133,7 @@ def test_an_ending_that_is_not_a_format_is_wrong_usage_that_names_the_formats(ba
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_fails_leaves_the_old_file_and_nothing_beside_it(run: Run, export: Export, tmp_path: Path) -> None:
+def test_a_failure_leaves_the_old_file_and_no_temporary_file(run: Run, export: Export, tmp_path: Path) -> None:
     folder = tmp_path / "out"
     folder.mkdir()
     file = folder / "figures.csv"
@@ -161,7 +161,7 @@ def test_what_fails_leaves_the_old_file_and_nothing_beside_it(run: Run, export: 
     assert list(folder.iterdir()) == [file]
 
 
-def test_a_pipe_takes_an_export_and_stays_a_pipe(export: Export, tmp_path: Path) -> None:
+def test_an_export_can_be_written_to_a_named_pipe(export: Export, tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with ThreadPoolExecutor(1) as reader:
@@ -171,7 +171,7 @@ def test_a_pipe_takes_an_export_and_stays_a_pipe(export: Export, tmp_path: Path)
     assert pipe.is_fifo()
 
 
-def test_an_artist_of_nobodys_can_be_reported_on(export: Export, store: Store, tmp_path: Path) -> None:
+def test_an_artist_without_a_manager_can_be_exported(export: Export, store: Store, tmp_path: Path) -> None:
     artist = store.write(lambda: int(Artist.create(name="椎名林檎", created_at=0).id)).result()
     export("tracks", "--artist", str(artist), "--period", "1-year", "-o", str(tmp_path / "a.pdf"))
     assert (tmp_path / "a.pdf").stat().st_size > 10_000

@@ -1,4 +1,4 @@
-"""The frame: help, usage, failures, quiet, pipes, interrupts."""
+"""Help, wrong usage, failures, quiet, pipes and interrupts."""
 
 import resource
 import subprocess
@@ -71,7 +71,7 @@ def test_wrong_usage_exits_2_and_says_why_on_stderr(bare: Run) -> None:
         assert done.stdout == ""
 
 
-def test_options_for_all_stand_before_or_after_the_command(bare: Run, tmp_path: Path) -> None:
+def test_shared_options_are_accepted_before_and_after_the_command(bare: Run, tmp_path: Path) -> None:
     file = tmp_path / "other.toml"
     file.write_text("[server]\nport = 9\n")
     for line in (("--config", str(file), "config", "show"), ("config", "show", "--config", str(file))):
@@ -82,13 +82,13 @@ def test_options_for_all_stand_before_or_after_the_command(bare: Run, tmp_path: 
     bare("--config", str(tmp_path / "missing.toml"), "user", "list", expect=1)
 
 
-def test_an_argument_that_is_no_text_is_wrong_usage() -> None:
+def test_an_argument_that_is_not_utf_8_is_wrong_usage() -> None:
     line: list[str | bytes] = [sys.executable, "-m", "musicsvc", "user", "show", b"\xff@example.test"]
     done = subprocess.run(line, capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (2, b"Error: An argument is not valid UTF-8.\n")
 
 
-def test_a_reader_that_goes_away_is_no_error(run: Run) -> None:
+def test_a_closed_output_pipe_is_not_an_error(run: Run) -> None:
     run("user", "create", "ada@example.test")
     program = subprocess.Popen(
         [sys.executable, "-m", "musicsvc", "user", "list"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -134,13 +134,13 @@ def test_an_output_that_cannot_be_written_is_a_failure(
         assert silent.returncode == 1
 
 
-def test_a_folder_that_cannot_be_made_is_one_line(bare: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_uncreatable_folder_is_one_line(bare: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("MUSICSVC_DATABASE_URL", f"sqlite:///{tmp_path}/file/below/musicsvc.db")
     assert "Not a directory" in bare("init", expect=1).stderr
 
 
-def test_nothing_is_folded_and_no_colour_is_sent_into_a_pipe(run: Run) -> None:
+def test_a_pipe_gets_unwrapped_lines_without_colours(run: Run) -> None:
     name = "A name that is far too long for a terminal of eighty columns, but not for a pipe \x1b[31m"
     run("user", "create", "ada@example.test", "--display-name", name)
     out = run("user", "list").stdout
@@ -157,7 +157,7 @@ def test_the_shell_completes_commands_and_their_options(bare: Run, monkeypatch: 
         assert bare().stdout.split() == [offered]
 
 
-def test_the_reference_in_the_documentation_is_that_of_the_program() -> None:
+def test_the_reference_in_the_documentation_is_up_to_date() -> None:
     page = Path(__file__).parents[2] / "docs" / "cli.md"
     assert page.read_text("utf-8") == markdown(), "run: python -m musicsvc.cli.reference > docs/cli.md"
 

@@ -8,7 +8,7 @@ from musicsvc.store.models import Track
 from tests.cli.conftest import Json, Run
 
 
-def test_the_small_world_is_put_in_once_and_no_token_is_shown(run: Run, store: Store) -> None:
+def test_the_sample_data_is_added_once_and_no_token_is_printed(run: Run, store: Store) -> None:
     first = run("seed", "--json")
     assert "Warning" not in first.stderr
     made = json.loads(first.stdout)
@@ -26,7 +26,7 @@ def test_the_small_world_is_put_in_once_and_no_token_is_shown(run: Run, store: S
     }
 
 
-def test_a_database_with_accounts_of_its_own_is_warned_of_those_that_come(run: Run) -> None:
+def test_a_database_with_other_accounts_causes_a_warning(run: Run) -> None:
     for email in ("ada@example.test", "DEMO@musicsvc.test"):
         run("user", "create", email)
     warning, made = run("seed").stderr.splitlines()
@@ -38,7 +38,7 @@ def test_a_database_with_accounts_of_its_own_is_warned_of_those_that_come(run: R
     assert "Warning" not in run("seed").stderr
 
 
-def test_a_catalog_of_a_scale_is_made(ask: Json, run: Run, store: Store) -> None:
+def test_a_synthetic_catalog_has_the_size_of_its_scale(ask: Json, run: Run, store: Store) -> None:
     assert ask("seed", "--scale", "0.05", "--random-seed", "3") == {"artists": 50, "albums": 200, "tracks": 1000}
     assert store.read(Track.select().count).result() == 1000
     assert (
@@ -47,6 +47,6 @@ def test_a_catalog_of_a_scale_is_made(ask: Json, run: Run, store: Store) -> None
     assert run("seed", "--scale", "0.05").stderr == "Added 50 artists, 200 albums, 1,000 tracks.\n"
 
 
-def test_a_scale_that_is_none_is_wrong_usage(run: Run) -> None:
+def test_an_invalid_scale_is_wrong_usage(run: Run) -> None:
     for scale in ("0", "-1", "nan", "much"):
         run("seed", "--scale", scale, expect=2)

@@ -1,4 +1,4 @@
-"""Tables: what fits a terminal is whole, what does not is left out and said once; lists of thousands are quick."""
+"""Tables on terminals and in pipes: wrapping, columns left out, and the time for thousands of rows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ tables = st.integers(1, 5).flatmap(
 
 
 @given(tables, st.integers(1, 90), st.booleans())
-def test_no_word_is_split_and_no_line_ends_in_blanks(rows: list[list[str]], room: int, whole: bool) -> None:
+def test_words_are_not_split_and_lines_have_no_trailing_blanks(rows: list[list[str]], room: int, whole: bool) -> None:
     columns = [
         Column(f"heading {number}", [row[number] for row in rows], whole=whole and number == 0)
         for number in range(len(rows[0]))
@@ -51,7 +51,7 @@ def test_no_word_is_split_and_no_line_ends_in_blanks(rows: list[list[str]], room
 
 @pytest.fixture
 def people(run: Run, store: Store) -> list[str]:  # noqa: ARG001 - `run` is for the settings
-    """Accounts with long e-mails, access, requests and tokens; one token is revoked, in many words."""
+    """Create accounts with long emails, access, requests and tokens, one of them revoked with a long reason."""
     now = time.time_ns() // 1000
     emails = [f"{name}.{name}-{'x' * length}@label.example.test" for name, length in (("ada", 4), ("bob", 9))]
 
@@ -68,7 +68,7 @@ def people(run: Run, store: Store) -> list[str]:  # noqa: ARG001 - `run` is for 
 
 
 def at(columns: int, line: str, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str, list[str]]:
-    """What the command shows on a terminal of so many columns, what it says on stderr, and what it left out."""
+    """Run a command on a terminal of this width; return its stdout, its stderr and the columns left out."""
     monkeypatch.setenv("COLUMNS", str(columns))
     monkeypatch.setenv("TERM", "dumb")
     ours, theirs = pty.openpty()
@@ -84,7 +84,7 @@ def at(columns: int, line: str, monkeypatch: pytest.MonkeyPatch) -> tuple[str, s
 
 
 @pytest.mark.parametrize("columns", [300, 80, 60, 40, 20])
-def test_ids_emails_and_times_are_whole_at_every_width(
+def test_ids_emails_and_times_are_not_split_at_any_width(
     people: list[str], ask: Json, monkeypatch: pytest.MonkeyPatch, columns: int
 ) -> None:
     for line in LISTS:
@@ -104,7 +104,7 @@ def test_ids_emails_and_times_are_whole_at_every_width(
             assert max(map(len, shown.splitlines())) <= columns
 
 
-def test_what_is_left_out_is_said_once_and_not_with_quiet(people: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_columns_left_out_are_named_once_and_not_with_quiet(people: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     assert people
     shown, said, _ = at(80, "user list", monkeypatch)
     # No account is suspended, so that column goes first.
@@ -115,7 +115,7 @@ def test_what_is_left_out_is_said_once_and_not_with_quiet(people: list[str], mon
     assert at(80, "user list --quiet", monkeypatch)[1] == ""
 
 
-def test_nothing_ends_in_blanks_in_a_pipe(people: list[str], run: Run) -> None:
+def test_lines_in_a_pipe_have_no_trailing_blanks(people: list[str], run: Run) -> None:
     for line in (*LISTS, f"user show {people[0]}", "config show"):
         out = run(*line.split()).stdout
         assert out == "".join(f"{part.rstrip()}\n" for part in out.splitlines())

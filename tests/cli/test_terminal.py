@@ -1,4 +1,4 @@
-"""What a person at a terminal sees: prompts that show nothing, a hint beside the token, tables in bold."""
+"""Behaviour on a terminal: hidden prompts, the hint beside a new token, bold headings."""
 
 import os
 import pty
@@ -17,13 +17,13 @@ EMAIL = "ada@example.test"
 
 
 class Terminal:
-    """A terminal of its own for one run of the program; stderr goes there too."""
+    """A pseudo-terminal for stdin, stdout and stderr of one command."""
 
     def __init__(self) -> None:
         self._ours, self._theirs = pty.openpty()
 
     def run(self, *arguments: str, answers: Mapping[str, str] | None = None) -> str:
-        """All that the screen shows, once the program has ended well; each prompt is answered when it stands there."""
+        """Run a command, answer its prompts, and return all that it printed."""
         line = [sys.executable, "-m", "musicsvc", *arguments]
         screen = self._theirs
         with subprocess.Popen(line, stdin=screen, stdout=screen, stderr=screen, start_new_session=True) as program:
@@ -46,7 +46,7 @@ class Terminal:
 
 @pytest.fixture
 def terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
-    """A terminal with an account of which `run` has the store."""
+    """Create an account and a terminal."""
     run("user", "create", EMAIL)
     monkeypatch.setenv("TERM", "xterm")
     opened = Terminal()
@@ -62,7 +62,7 @@ def test_a_password_is_asked_for_twice(terminal: Terminal, store: Store) -> None
     assert passwords.verify(hashed, "a good phrase")
 
 
-def test_a_token_stands_on_a_line_of_its_own_below_a_hint(terminal: Terminal, run: Run) -> None:
+def test_a_token_is_printed_on_a_separate_line_below_a_hint(terminal: Terminal, run: Run) -> None:
     run("access", "grant", EMAIL)
     hint, value, rest = terminal.run("token", "create", EMAIL, "--name", "laptop").split("\n")
     assert "not shown again" in hint

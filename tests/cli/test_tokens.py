@@ -61,7 +61,7 @@ def test_a_regenerated_token_has_another_value_and_a_revoked_one_cannot_be(run: 
     assert tokens.well_formed(run("token", "regenerate", "1").stdout.strip())
 
 
-def test_an_expired_token_is_told_and_regenerated(ask: Json, ada: str, store: Store) -> None:
+def test_an_expired_token_is_listed_and_can_be_regenerated(ask: Json, ada: str, store: Store) -> None:
     def expired() -> Token:
         return tokens.create(users.by_email(ada), "old one", now=Clock().now() - 90 * DAY)[0]
 
@@ -71,12 +71,12 @@ def test_an_expired_token_is_told_and_regenerated(ask: Json, ada: str, store: St
     assert ask("token", "list")[0]["state"] == "valid"
 
 
-def test_a_value_is_never_taken_as_an_argument(run: Run) -> None:
+def test_a_token_value_is_not_accepted_as_an_argument(run: Run) -> None:
     run("token", "inspect", tokens.generate(), expect=2)
 
 
 @pytest.mark.parametrize("value", ["", "\x00", "msvc_" + "x" * 46])
-def test_what_is_no_token_is_one_line(run: Run, value: str) -> None:
+def test_an_invalid_token_is_one_line(run: Run, value: str) -> None:
     run("token", "inspect", stdin=value, expect=1)
 
 

@@ -1,4 +1,4 @@
-"""Every command and format on a full disk and on a pipe that nobody reads."""
+"""Every command and format with a full disk or a closed pipe as output."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LINES = [
 
 @pytest.fixture
 def filled(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A store whose exports are longer than every buffer on their way."""
+    """Fill a store whose exports are larger than all output buffers."""
     run("seed")
     run("seed", "--scale", "0.1")
     run("db", "upgrade")  # makes the log of calls
@@ -85,7 +85,7 @@ def test_every_command_that_prints_ends_with_one_line_or_none(tmp_path: Path, mo
 
 
 @pytest.mark.usefixtures("filled")
-def test_an_export_whose_reader_goes_away_half_way_is_quiet() -> None:
+def test_an_export_into_a_closed_pipe_is_quiet() -> None:
     for line in EXPORTS[:3]:
         with subprocess.Popen(
             [sys.executable, "-m", "musicsvc", *line], stdout=subprocess.PIPE, stderr=subprocess.PIPE

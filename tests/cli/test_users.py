@@ -14,7 +14,7 @@ def password_hash(store: Store) -> str | None:
     return found
 
 
-def test_an_account_is_made_without_a_prompt_and_shown(ask: Json) -> None:
+def test_an_account_is_created_without_a_prompt_and_shown(ask: Json) -> None:
     made = ask("user", "create", "Ada@example.test", "--display-name", "Ada L.", "--admin")
     assert {key: made[key] for key in ("id", "email", "display_name", "admin", "api_access", "has_password")} == {
         "id": 1,
@@ -36,7 +36,7 @@ def test_an_email_that_is_taken_or_unknown_is_one_line(run: Run) -> None:
     assert run("user", "show", "bob@example.test", expect=1).stderr == "Error: There is no account bob@example.test.\n"
 
 
-def test_a_password_comes_from_stdin_and_only_its_last_line_end_goes(run: Run, store: Store) -> None:
+def test_a_password_from_stdin_loses_only_its_last_line_break(run: Run, store: Store) -> None:
     run("user", "create", EMAIL, "--password-stdin", stdin=" two words \n")
     hashed = password_hash(store)
     assert hashed

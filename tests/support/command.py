@@ -1,4 +1,4 @@
-"""The command line run in the test's own process: milliseconds, where a process of its own takes half a second."""
+"""Commands run in the test process, which takes milliseconds; a new process takes half a second."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 def run_in_process(
     arguments: Sequence[str], stdin: str = "", output: io.TextIOWrapper | None = None
 ) -> CompletedProcess[str]:
-    """Run `musicsvc` with these arguments; its streams are text over bytes, as in a process, and no terminals.
+    """Run `musicsvc` with these arguments; its standard streams are not terminals.
 
-    `output` takes the place of stdout, which is then empty in the result.
+    With `output`, stdout is written there and empty in the result.
     """
     given, out, err = (io.TextIOWrapper(io.BytesIO(part), "utf-8") for part in (stdin.encode(), b"", b""))
     with pytest.MonkeyPatch.context() as patch:
