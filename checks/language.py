@@ -47,15 +47,16 @@ def _docstrings(path: Path, text: str) -> Iterator[Hit]:
             yield Hit(path, line, f"the docstring begins with {docstring.split()[0]}; begin with a verb or a noun")
 
 
+def check(path: Path, text: str) -> Iterator[Hit]:
+    """Yield the hits in the text of a file."""
+    yield from _phrases(path, text)
+    if path.suffix == ".py":
+        yield from _docstrings(path, text)
+
+
 def find() -> list[Hit]:
-    """Return all hits, by file and line."""
-    hits: list[Hit] = []
-    for file in _files():
-        path, text = file.relative_to(ROOT), file.read_text("utf-8")
-        hits += _phrases(path, text)
-        if file.suffix == ".py":
-            hits += _docstrings(path, text)
-    return sorted(hits)
+    """Return all hits of the repository, by file and line."""
+    return sorted(hit for file in _files() for hit in check(file.relative_to(ROOT), file.read_text("utf-8")))
 
 
 def _folder(path: Path) -> str:
