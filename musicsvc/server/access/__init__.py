@@ -1,1 +1,1 @@
-"""Who may ask, and how often: tokens, rate limits, signed URLs."""
+"""Authentication, rate limits and signed URLs."""

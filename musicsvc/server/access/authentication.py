@@ -1,4 +1,4 @@
-"""From the Authorization header to the caller; a checked token is kept until the database changes."""
+"""Authentication by bearer token; checked tokens are cached until the database changes."""
 
 from __future__ import annotations
 
@@ -23,47 +23,46 @@ if TYPE_CHECKING:
     from musicsvc.store.engine.store import Store
 
 log = logging.getLogger("musicsvc")
-KEPT = 10_000
+CACHE_SIZE = 10_000
 EXPIRY_HEADER = "Token-Expires-At"
-EXPIRY_NOTICE = 14 * DAY  # before its end, every answer to a token says when it expires
+EXPIRY_NOTICE = 14 * DAY  # before a token expires, responses carry EXPIRY_HEADER
 SCHEME = "bearer "
-BEHIND = (
-    "the clock is behind the last use of token %s, %s: what had ended by then stays ended;"
-    " if the clock was wrong then, revoke that token and restart"
+CLOCK_IS_BEHIND = (
+    "the system clock is before the last recorded use of token %s, %s; tokens that expired by then stay expired."
+    " If the clock was wrong then, revoke that token and restart"
 )
 
 
 class Authenticator:
-    """Tells who calls, and refuses who may not."""
+    """Identifies the caller of a request and checks that it has access."""
 
     def __init__(self, store: Store, clock: Clock, settings: Settings, limiter: RateLimiter) -> None:
         self._store = store
         self._limiter = limiter
         self._clock = clock
         self._contact = settings.access.contact_email
-        self._checked: OrderedDict[bytes, Identity | None] = OrderedDict()
+        self._cache: OrderedDict[bytes, Identity | None] = OrderedDict()
         self._version: int | None = None
         self._latest = 0
-        self._looked_back = False
+        self._latest_loaded = False
         self._used: dict[int, int] = {}
         self._written: dict[int, int] = {}
-        self._ended: set[int] = set()
+        self._blocked: set[int] = set()
 
     def block(self, token_id: int) -> None:
-        """Refuse the token from now on, whatever the store says, until it is released."""
-        self._ended.add(token_id)
+        """Refuse the token from now on, even while it is valid in the store, until it is unblocked."""
+        self._blocked.add(token_id)
 
     def unblock(self, token_id: int) -> None:
-        """Go by the store again."""
-        self._ended.discard(token_id)
+        self._blocked.discard(token_id)
 
     async def authenticate(self, route: Route, header: str | None, call: Call) -> Identity | None:
-        """The caller, None in the public tier; noted on the call, and counted.
+        """Return the caller, None in the public tier. Note it on the call, and count the request.
 
-        Raises Unauthenticated, Forbidden without API access, and TooMany where a limit is spent.
+        Raises Unauthenticated, Forbidden without API access, and TooMany where a limit is reached.
         """
         try:
-            caller = await self._holder(route, header, call)
+            caller = await self._token_holder(route, header, call)
         except Unauthenticated:
             await self._limiter.count_address(route, call)
             raise
@@ -85,53 +84,53 @@ class Authenticator:
         return caller
 
     async def uncount(self, call: Call) -> None:
-        """Take back what `authenticate` counted, where there is no capacity to serve the request."""
+        """Undo the count of a request that was not served for lack of capacity."""
         await self._limiter.uncount(call)
 
     async def reauthenticate(self, caller: Identity, header: str) -> Identity:
-        """Check an admitted caller again, once the body of the request has arrived; nothing is counted.
+        """Check the caller again after the request body has arrived, without counting.
 
         Raises Unauthenticated where the token has been revoked meanwhile, and Forbidden where the account has been
-        suspended or its API access withdrawn.
+        suspended or its API access revoked.
         """
-        current = await self._checked_holder(header)
+        current = await self._valid_holder(header)
         if current.token_id != caller.token_id:
             raise Unauthenticated("unknown")
         self._require_access(current)
         return current
 
-    async def _holder(self, route: Route, header: str | None, call: Call) -> Identity | None:
-        """Return the holder of the token that was sent, None without one. Raises Unauthenticated if it is invalid."""
+    async def _token_holder(self, route: Route, header: str | None, call: Call) -> Identity | None:
+        """Return the holder of the token in the header, None without one. Raises Unauthenticated if it is invalid."""
         if header is None:
             return None
         if route.access is not Access.OPEN:
-            return await self._checked_holder(header)
-        # Such a route asks for no token; one decides what the request counts to and whom it waits for, nothing else.
+            return await self._valid_holder(header)
+        # An open route needs no token; a valid one only decides about the limit and the queue of the request.
         if route.heavy or self._limiter.applies_to(route, call):
             with suppress(Failure):
-                return await self._checked_holder(header)
+                return await self._valid_holder(header)
         return None
 
-    async def _checked_holder(self, header: str) -> Identity:
+    async def _valid_holder(self, header: str) -> Identity:
         caller = await self._identify(header)
         if caller is None:
             raise Unauthenticated("unknown")
-        if caller.revoked or caller.token_id in self._ended:
+        if caller.revoked or caller.token_id in self._blocked:
             raise Unauthenticated("revoked")
-        if await self._instant() >= caller.expires_at:
+        if await self._latest_instant() >= caller.expires_at:
             raise Unauthenticated("expired")
         return caller
 
-    async def _instant(self) -> int:
-        """The latest instant that was seen, before this process began too: a clock set back revives no token."""
+    async def _latest_instant(self) -> int:
+        """Return the latest instant known, so that no expired token is valid again after the clock is set back."""
         now = self._clock.now()
         self._latest = max(self._latest, now)
-        if not self._looked_back:
+        if not self._latest_loaded:
             token_id, used = await asyncio.wrap_future(self._store.read(tokens.latest_use))
-            if used > now + MINUTE and not self._looked_back:
-                log.warning(BEHIND, token_id, isoformat(used))
+            if used > now + MINUTE and not self._latest_loaded:
+                log.warning(CLOCK_IS_BEHIND, token_id, isoformat(used))
             self._latest = max(self._latest, used)
-            self._looked_back = True
+            self._latest_loaded = True
         return self._latest
 
     def _require_access(self, caller: Identity) -> None:
@@ -148,20 +147,20 @@ class Authenticator:
         digest = tokens.digest(value)
         version = self._store.changes()
         if version != self._version:
-            self._checked.clear()
+            self._cache.clear()
             self._version = version
-        if version is not None and digest in self._checked:
-            self._checked.move_to_end(digest)
-            return self._checked[digest]
+        if version is not None and digest in self._cache:
+            self._cache.move_to_end(digest)
+            return self._cache[digest]
         caller = await asyncio.wrap_future(self._store.read(lambda: tokens.identify(digest)))
         if version is not None and version == self._version:
-            self._checked[digest] = caller
-            if len(self._checked) > KEPT:
-                self._checked.popitem(last=False)
+            self._cache[digest] = caller
+            if len(self._cache) > CACHE_SIZE:
+                self._cache.popitem(last=False)
         return caller
 
     async def write_last_used(self, *, last: bool = False) -> None:
-        """Persist when tokens were last used, at most once a minute a token; off the path of any request."""
+        """Store when tokens were last used, at most once a minute per token; no request waits for it."""
         now = self._clock.now()
         self._latest = max(self._latest, now)
         self._written = {token: at for token, at in self._written.items() if abs(now - at) < MINUTE}

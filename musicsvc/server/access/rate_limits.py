@@ -1,6 +1,6 @@
-"""Which limits a request is held to, and what its answer tells of them (docs/limits.md).
+"""Rate limits of a request, and their response headers (docs/limits.md).
 
-RateLimit-Policy and RateLimit are those of draft-ietf-httpapi-ratelimit-headers; X-RateLimit-* tell of the tightest.
+RateLimit-Policy and RateLimit follow draft-ietf-httpapi-ratelimit-headers; X-RateLimit-* describe the tightest limit.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from musicsvc.server.routes.route import Route
     from musicsvc.store.rate_limits.window import Status
 
-WHAT = {
+DESCRIPTIONS = {
     "token": "{} request{s} {} for this token",
     "address": "{} request{s} {} without a valid token, for your address,",
     "register": "{} registration{s} {} for your address",
@@ -35,43 +35,45 @@ HEADERS = ("RateLimit-Policy", "RateLimit", "X-RateLimit-Limit", "X-RateLimit-Re
 
 
 class RateLimiter:
-    """Holds requests to the limits of the settings."""
+    """Applies the limits of the settings to requests."""
 
     def __init__(self, settings: Limits, counter: RateLimitCounter) -> None:
         self._counter = counter
         self._token = _limit("token", settings.token)
         self._address = _limit("address", settings.address)
-        self._beside = {
+        self._endpoint_limits = {
             RateLimit.REGISTER: _limit("register", settings.registrations),
             RateLimit.EXPORTS: _limit("exports", settings.exports),
             RateLimit.COVER_ART: _limit("cover_art", settings.cover_art),
         }
 
     def applies_to(self, route: Route, call: Call) -> bool:
-        """Whether any limit is for this request: pages, pictures and health have none."""
+        """Return whether the request is limited: pages, pictures and health checks are not."""
         return call.judged and route.family is not Family.PLAIN
 
     async def count_address(self, route: Route, call: Call) -> None:
-        """Count a request without a valid token; raises TooMany once its address has spent a limit."""
+        """Count a request without a valid token. Raises TooMany once its address has reached a limit."""
         if self.applies_to(route, call):
-            await self._count(call, [Hit(self._address, client_network(call.address)), *self._more(route, call)])
+            await self._count(
+                call, [Hit(self._address, client_network(call.address)), *self._endpoint_hits(route, call)]
+            )
 
     async def count_token(self, route: Route, call: Call) -> None:
-        """Count a request with a valid token; raises TooMany once the token, or an address, has spent a limit."""
+        """Count a request with a valid token. Raises TooMany once the token, or its address, has reached a limit."""
         if self.applies_to(route, call):
-            await self._count(call, [Hit(self._token, str(call.token_id)), *self._more(route, call)])
+            await self._count(call, [Hit(self._token, str(call.token_id)), *self._endpoint_hits(route, call)])
 
     async def uncount(self, call: Call) -> None:
-        """Uncount a request that could not be served for want of capacity."""
+        """Undo the count of a request that was not served for lack of capacity."""
         if call.counted:
             await self._counter.uncount(call.counted)
 
-    def _more(self, route: Route, call: Call) -> list[Hit]:
-        """What the endpoint is held to beside that."""
+    def _endpoint_hits(self, route: Route, call: Call) -> list[Hit]:
+        """Return the hits on the limit of the endpoint, if it has one."""
         if route.limit is RateLimit.REGISTER:
-            return [Hit(self._beside[route.limit], client_network(call.address))]
+            return [Hit(self._endpoint_limits[route.limit], client_network(call.address))]
         if route.limit is not None and call.token_id is not None:
-            return [Hit(self._beside[route.limit], str(call.token_id))]
+            return [Hit(self._endpoint_limits[route.limit], str(call.token_id))]
         return []
 
     async def _count(self, call: Call, hits: Sequence[Hit]) -> None:
@@ -86,7 +88,7 @@ class RateLimiter:
 
 
 def headers(statuses: Sequence[Status]) -> dict[str, str]:
-    """What every limited answer tells of its limits."""
+    """Return the headers that describe the limits in every limited response."""
     tightest = min(statuses, key=lambda status: (status.remaining, -status.wait))
     policies = (f'"{each.limit.name}";q={each.limit.amount};w={each.limit.window // SECOND}' for each in statuses)
     left = (f'"{each.limit.name}";r={each.remaining};t={_seconds(each)}' for each in statuses)
@@ -106,19 +108,19 @@ def _limit(name: str, written: str) -> Limit:
 
 
 def _seconds(status: Status) -> int:
-    """The wait in whole seconds, after which it is over for certain."""
+    """Return the wait in seconds, rounded up."""
     return max(1, -(-status.wait // SECOND))
 
 
 def _message(status: Status) -> str:
     limit = status.limit
     plural = "" if limit.amount == 1 else "s"
-    what = WHAT[limit.name].format(f"{limit.amount:,}", PER[limit.window // SECOND], s=plural)
-    return f"The limit of {what} is spent. Try again in {_spoken(_seconds(status))}."
+    limit_text = DESCRIPTIONS[limit.name].format(f"{limit.amount:,}", PER[limit.window // SECOND], s=plural)
+    return f"The limit of {limit_text} is spent. Try again in {_duration(_seconds(status))}."
 
 
-def _spoken(seconds: int) -> str:
-    """So many seconds, in the unit that people would choose; rounded up."""
+def _duration(seconds: int) -> str:
+    """Return the duration in seconds, minutes or hours, rounded up."""
     size, unit = next((found for found in UNITS if seconds > 2 * found[0]), (1, "second"))
     count = -(-seconds // size)
     return f"{count} {unit}{'' if count == 1 else 's'}"

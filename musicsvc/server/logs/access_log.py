@@ -1,4 +1,4 @@
-"""A line for each request, where `log.requests` asks for it."""
+"""The access log: one line per request if `log.requests` is on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LONGEST_METHOD = 16
 
 
 def write(call: Call) -> None:
-    """Tell of the call what the activity log holds of it: no query, no token, no body."""
+    """Log a call with the same data as the activity log: no query, no token, no body."""
     log.info(
         "request",
         extra={

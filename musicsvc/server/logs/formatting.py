@@ -1,4 +1,4 @@
-"""From a message to its line: one JSON object, or text for people; neither can break a line or steer a terminal."""
+"""Log lines as JSON objects or as text, with line breaks and control characters escaped."""
 
 from __future__ import annotations
 
@@ -18,46 +18,48 @@ if TYPE_CHECKING:
 
     from structlog.typing import EventDict
 
-LONGEST = 4096  # bytes; so much is written into a pipe at once or not at all, whoever else writes there
-LIMITS = ((2000, 3000), (1000, 2000), (300, 900), (80, 200), (20, 20))  # characters of a value, and of a trace
-ALWAYS = ("time", "level", "message", "logger")
+LONGEST = 4096  # bytes that a write to a pipe never splits (PIPE_BUF)
+LIMITS = ((2000, 3000), (1000, 2000), (300, 900), (80, 200), (20, 20))  # characters of a value and of a traceback
+REQUIRED = ("time", "level", "message", "logger")
 SECRETS = re.compile(r"(msvc_)[0-9a-z]+|(bearer\s+)\S+", re.IGNORECASE)
 CUT = "…"
 
 
-class Lines:
-    """Renders messages: fields in their order, `time` an instant, `exception` what is kept of one."""
+class Formatter:
+    """Formats messages as lines; `time` is an instant in microseconds, `exception` a traceback or its text."""
 
-    def __init__(self, *, people: bool) -> None:
-        """`people` read it, not machines."""
-        self._spelled = _visible if people else _whole
-        self._trace = _indented if people else _whole
-        self._render: Callable[[Any, str, EventDict], Any] = _text() if people else _json()
+    def __init__(self, *, text: bool) -> None:
+        """`text`: text for people instead of JSON."""
+        self._escape = _printable if text else _encodable
+        self._escape_traceback = _indented if text else _encodable
+        self._render: Callable[[Any, str, EventDict], Any] = _text() if text else _json()
 
     def render(self, message: EventDict) -> bytes:
-        """The message's line, with its end; what is long is cut until it fits."""
-        for value, trace in LIMITS:
-            line = self._rendered(message, value, trace)
+        """Return the line of a message; long values are cut until it fits."""
+        for value, traceback in LIMITS:
+            line = self._encode(message, value, traceback)
             if len(line) <= LONGEST:
                 return line
-        return self._rendered({key: message[key] for key in ALWAYS}, *LIMITS[-1])
+        return self._encode({key: message[key] for key in REQUIRED}, *LIMITS[-1])
 
-    def _rendered(self, message: EventDict, value: int, trace: int) -> bytes:
-        event = {key: self._plain(found, value) for key, found in message.items()}
+    def _encode(self, message: EventDict, value: int, traceback: int) -> bytes:
+        event = {key: self._scalar(found, value) for key, found in message.items()}
         event["time"] = isoformat(message["time"])
         if "exception" in message:
-            event["exception"] = self._trace(_middle_cut(_without_secrets(_told(message["exception"])), trace))
+            event["exception"] = self._escape_traceback(
+                _cut_middle(_without_secrets(_traceback_text(message["exception"])), traceback)
+            )
         line = str(self._render(None, message["level"], event))
         return line.replace("\x7f", "\\u007f").encode() + b"\n"
 
-    def _plain(self, found: Any, longest: int) -> Any:
-        """A value that JSON has, no longer than it may be, without secrets."""
+    def _scalar(self, found: Any, longest: int) -> Any:
+        """Return the value as a JSON scalar of limited length, without secrets."""
         if found is None or isinstance(found, bool | int):
             return found
         if isinstance(found, float) and math.isfinite(found):
             return found
         text = found if isinstance(found, str) else str(found)
-        return self._spelled(_without_secrets(text if len(text) <= longest else f"{text[:longest]}{CUT}"))
+        return self._escape(_without_secrets(text if len(text) <= longest else f"{text[:longest]}{CUT}"))
 
 
 def _json() -> JSONRenderer:
@@ -76,8 +78,8 @@ def _text() -> ConsoleRenderer:
     )
 
 
-def _told(failure: Any) -> str:
-    """A trace as Python tells it, in which the lines of source are read only now."""
+def _traceback_text(failure: Any) -> str:
+    """Return the traceback as Python prints it; its source lines are read here, on the log thread."""
     return "".join(failure.format()).rstrip("\n") if isinstance(failure, TracebackException) else str(failure)
 
 
@@ -86,23 +88,23 @@ def _without_secrets(text: str) -> str:
     return SECRETS.sub(r"\1\2***", text) if "msvc_" in lowered or "bearer" in lowered else text
 
 
-def _middle_cut(trace: str, longest: int) -> str:
-    """The trace with both its ends."""
-    return trace if len(trace) <= longest else f"{trace[: longest // 3]}{CUT}{trace[-2 * longest // 3 :]}"
+def _cut_middle(text: str, longest: int) -> str:
+    """Return the text without its middle if it is too long."""
+    return text if len(text) <= longest else f"{text[: longest // 3]}{CUT}{text[-2 * longest // 3 :]}"
 
 
-def _whole(text: str) -> str:
-    """The text as it is, but for what no encoding has."""
+def _encodable(text: str) -> str:
+    """Return the text with lone surrogates escaped."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
-def _visible(text: str) -> str:
-    """The text with all that is not printed spelled out."""
+def _printable(text: str) -> str:
+    """Return the text with unprintable characters escaped."""
     if text.isascii() and text.isprintable():
         return text
-    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 def _indented(trace: str) -> str:
-    """A trace for people, each of its lines made safe by itself."""
-    return "\n".join(f"    {_visible(line)}" for line in trace.split("\n"))
+    """Return the traceback indented, with unprintable characters in its lines escaped."""
+    return "\n".join(f"    {_printable(line)}" for line in trace.split("\n"))

@@ -1,4 +1,4 @@
-"""The server's messages: the standard library's logging in, lines on stderr out, none of which holds a request up."""
+"""Server logging: records of the standard library become lines on stderr, without blocking a request."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Protocol
 
 from musicsvc.server.call import request_id
-from musicsvc.server.logs.formatting import LONGEST, Lines
+from musicsvc.server.logs.formatting import LONGEST, Formatter
 from musicsvc.server.logs.writer import LogWriter, QueuedLogWriter
 
 if TYPE_CHECKING:
@@ -24,37 +24,37 @@ if TYPE_CHECKING:
     from musicsvc.clock import Clock
     from musicsvc.config import Log
 
-FRAMES = -25  # of a trace: those nearest to the fault
+FRAMES = -25  # the innermost frames of a traceback
 REQUESTS = "musicsvc.requests"
-OURS = re.compile(r"musicsvc(?!\.wire$)(\.|$)")  # what aiohttp says bears the name of the wire
+OWN_LOGGERS = re.compile(r"musicsvc(?!\.wire$)(\.|$)")  # aiohttp logs to musicsvc.wire
 STANDARD = {*logging.makeLogRecord({}).__dict__, "message", "asctime", "taskName"}
-PLAIN = (str, int, float, type(None))
+SCALARS = (str, int, float, type(None))
 
 
 class Sink(Protocol):
-    """Where messages go."""
+    """A receiver of messages."""
 
     def put(self, message: EventDict) -> None:
-        """Take the message; never fails."""
+        """Accept a message; never fails."""
 
 
 @contextmanager
 def started(settings: Log, clock: Clock, *, threaded: bool) -> Iterator[LogWriter]:
-    """Log to stderr as the settings say, in this process; before a fork without a thread."""
+    """Log to stderr according to the settings. Before a fork, call it with `threaded` false."""
     with suppress(OSError):
         sys.stderr.flush()
     descriptor = sys.stderr.fileno()
-    people = settings.format == "text" or (settings.format == "auto" and os.isatty(descriptor))
-    writer = LogWriter(descriptor, Lines(people=people), clock)
+    text = settings.format == "text" or (settings.format == "auto" and os.isatty(descriptor))
+    writer = LogWriter(descriptor, Formatter(text=text), clock)
     with ExitStack() as undo:
         sink = undo.enter_context(QueuedLogWriter(writer)) if threaded else writer
-        undo.enter_context(_handled(Handler(sink, clock), settings))
-        undo.enter_context(_hooked())
+        undo.enter_context(_handling(Handler(sink, clock), settings))
+        undo.enter_context(_exception_hooks())
         yield writer
 
 
 class Handler(logging.Handler):
-    """Makes of each record a message that holds no object of anybody's, so that it can be written later."""
+    """Converts each record to a message of plain values, which can be written later."""
 
     def __init__(self, sink: Sink, clock: Clock) -> None:
         super().__init__()
@@ -62,44 +62,48 @@ class Handler(logging.Handler):
         self._clock = clock
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Hand the record on."""
-        ours = OURS.match(record.name) is not None
+        """Convert the record and hand it to the sink."""
+        own = OWN_LOGGERS.match(record.name) is not None
         more = {key: found for key, found in record.__dict__.items() if key not in STANDARD}
         message: EventDict = {
             "time": more.pop("at", None) or self._clock.now(),
             "level": record.levelname.lower(),
-            "message": _said(record, ours=ours),
+            "message": _message(record, own=own),
             "logger": record.name,
         }
         if named := more.pop("request_id", None) or request_id.get():
             message["request_id"] = named
-        if ours:
-            message.update({key: found if isinstance(found, PLAIN) else _text(found) for key, found in more.items()})
+        if own:
+            message.update(
+                {key: found if isinstance(found, SCALARS) else _as_text(found) for key, found in more.items()}
+            )
         if record.exc_info and record.exc_info[1] is not None:
-            message["exception"] = _kept(*record.exc_info, ours=ours)
+            message["exception"] = _exception(*record.exc_info, own=own)
         self._sink.put(message)
 
 
-def _said(record: logging.LogRecord, *, ours: bool) -> str:
+def _message(record: logging.LogRecord, *, own: bool) -> str:
     try:
         text = record.getMessage()
-    except Exception:  # noqa: BLE001 - a message that does not fit its values, or a value that cannot be told
+    except Exception:  # noqa: BLE001 - a format that does not match its values, or a value whose str() fails
         text = str(record.msg)
-    return text[:LONGEST] if ours else text[:LONGEST].partition("\n")[0]  # libraries go on with what they hold
+    return (
+        text[:LONGEST] if own else text[:LONGEST].partition("\n")[0]
+    )  # further lines of libraries may hold client data
 
 
-def _text(found: object) -> str:
+def _as_text(found: object) -> str:
     try:
         return str(found)
-    except Exception:  # noqa: BLE001 - see above
-        return f"a {type(found).__name__} that cannot be told"
+    except Exception:  # noqa: BLE001 - str() of any object may fail
+        return f"a {type(found).__name__} without a text"
 
 
-def _kept(
-    kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None, *, ours: bool
+def _exception(
+    kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None, *, own: bool
 ) -> traceback.TracebackException | str:
-    """Where it failed and why; of a library's fault the kind alone, for its text may hold what a client sent."""
-    if not ours or kind is None or fault is None:
+    """Return the traceback; for a library only frames and class name, as its text may contain client data."""
+    if not own or kind is None or fault is None:
         frames = traceback.StackSummary.extract(traceback.walk_tb(trace), limit=FRAMES, lookup_lines=False)
         places = (f"{frame.filename}:{frame.lineno} in {frame.name}" for frame in frames)
         return "\n".join([*places, kind.__qualname__ if kind else ""])
@@ -107,13 +111,13 @@ def _kept(
 
 
 @contextmanager
-def _handled(handler: logging.Handler, settings: Log) -> Iterator[None]:
-    """Let the handler take all that is logged, from other libraries what is wrong; undone in the end."""
+def _handling(handler: logging.Handler, settings: Log) -> Iterator[None]:
+    """Install the handler for all loggers, for other libraries from level WARNING; restore them at the end."""
     wanted = logging.getLevelNamesMapping()[settings.level.upper()]
     root = logging.getLogger()
     levels = {root: max(wanted, logging.WARNING), logging.getLogger("musicsvc"): wanted}
     if settings.requests:
-        levels[logging.getLogger(REQUESTS)] = logging.INFO  # asked for, whatever the level is
+        levels[logging.getLogger(REQUESTS)] = logging.INFO  # the setting counts whatever the level
     before = root.handlers[:], {logger: logger.level for logger in levels}
     root.handlers[:] = [handler]
     for logger, level in levels.items():
@@ -129,16 +133,16 @@ def _handled(handler: logging.Handler, settings: Log) -> Iterator[None]:
 
 
 @contextmanager
-def _hooked() -> Iterator[None]:
-    """What Python would print itself becomes a message too."""
+def _exception_hooks() -> Iterator[None]:
+    """Log exceptions that Python itself would print."""
     log = logging.getLogger("musicsvc")
 
     def end_of_thread(fault: threading.ExceptHookArgs) -> None:
         if fault.exc_type is not SystemExit:
-            log.error("a thread failed", exc_info=fault.exc_value)
+            log.error("unhandled exception in a thread", exc_info=fault.exc_value)
 
     def unraisable(fault: sys.UnraisableHookArgs) -> None:
-        log.error("something failed where nobody could be told", exc_info=fault.exc_value)
+        log.error("unhandled exception in a callback or finalizer", exc_info=fault.exc_value)
 
     before = threading.excepthook, sys.unraisablehook
     threading.excepthook, sys.unraisablehook = end_of_thread, unraisable

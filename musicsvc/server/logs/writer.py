@@ -1,4 +1,4 @@
-"""Lines on their way to stderr, which may be full, closed, or read by nobody: what cannot be written is counted."""
+"""Writers of log lines to stderr, which may be blocked or closed; lines that cannot be written are counted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from structlog.typing import EventDict
 
     from musicsvc.clock import Clock
-    from musicsvc.server.logs.formatting import Lines
+    from musicsvc.server.logs.formatting import Formatter
 
 MOST_WAITING = 4096  # lines
 AT_ONCE = 512
@@ -27,82 +27,82 @@ FLUSH_SECONDS = 2.0
 
 
 class LogWriter:
-    """Writes to a descriptor; by itself at once, where that does not block."""
+    """Writes messages to a file descriptor."""
 
-    def __init__(self, descriptor: int, lines: Lines, clock: Clock) -> None:
+    def __init__(self, descriptor: int, formatter: Formatter, clock: Clock) -> None:
         self._descriptor = descriptor
-        self._lines = lines
+        self._formatter = formatter
         self._clock = clock
         self._counting = threading.Lock()
-        self._torn = False
-        self._untold = 0
+        self._in_line = False
+        self._unreported = 0
         self.dropped = 0
 
     def put(self, message: EventDict) -> None:
-        """Write the message now, or lose it where nobody reads."""
-        if self._takes(0):
+        """Write the message at once, or drop it if that would block."""
+        if self._is_writable(0):
             self.write([message])
         else:
             self.drop(1)
 
     def write(self, messages: list[EventDict]) -> None:
-        """Write the messages, blocking; once it works again, tell how many were lost."""
-        for chunk, count in _chunks(filter(None, map(self._of, messages))):
-            if not self._pass_on(chunk):
+        """Write the messages, blocking; report the number of dropped lines once writing works again."""
+        for chunk, count in _chunks(filter(None, map(self._line, messages))):
+            if not self._write_all(chunk):
                 self.drop(count)
-            elif self._untold:
-                self._tell()
+            elif self._unreported:
+                self._report_dropped()
 
     def drop(self, count: int) -> None:
-        """Count what was not written."""
+        """Count lines that were not written."""
         with self._counting:
             self.dropped += count
-            self._untold += count
+            self._unreported += count
 
-    def _of(self, message: EventDict) -> bytes:
+    def _line(self, message: EventDict) -> bytes:
         try:
-            return self._lines.render(message)
-        except Exception:  # noqa: BLE001 - a value that cannot be told is no reason to tell nothing more
+            return self._formatter.render(message)
+        except Exception:  # noqa: BLE001 - str() of any value may fail
             self.drop(1)
             return b""
 
-    def _tell(self) -> None:
+    def _report_dropped(self) -> None:
         with self._counting:
-            count, self._untold = self._untold, 0
-        about: EventDict = {
+            count, self._unreported = self._unreported, 0
+        message: EventDict = {
             "time": self._clock.now(),
             "level": "warning",
-            "message": f"{count} log lines were lost: stderr did not take them",
+            "message": f"{count} log lines were lost: stderr was blocked or closed",
             "logger": "musicsvc",
             "lost": count,
         }
-        if not self._pass_on(self._lines.render(about)):
+        if not self._write_all(self._formatter.render(message)):
             with self._counting:
-                self._untold += count
+                self._unreported += count
 
-    def _pass_on(self, chunk: bytes) -> bool:
-        """Whether all of it went out. What follows a line that was broken off begins a new one."""
-        left = b"\n" + chunk if self._torn else chunk
+    def _write_all(self, chunk: bytes) -> bool:
+        """Return whether the whole chunk was written. A chunk after an incomplete line begins on a new line."""
+        left = b"\n" + chunk if self._in_line else chunk
         try:
             while left:
                 try:
                     left = left[os.write(self._descriptor, left) :]
-                    self._torn = bool(left)
+                    self._in_line = bool(left)
                 except BlockingIOError:
-                    self._takes(None)
+                    self._is_writable(None)
         except OSError:
             return False
         return True
 
-    def _takes(self, milliseconds: int | None) -> bool:
-        """Whether a line can be written without blocking, waiting so long for it."""
+    def _is_writable(self, milliseconds: int | None) -> bool:
+        """Return whether a line can be written without blocking; wait up to `milliseconds`, None for ever."""
         poll = select.poll()
         poll.register(self._descriptor, select.POLLOUT)
         return bool(poll.poll(milliseconds))
 
 
 class QueuedLogWriter:
-    """Hands messages to an writer on a thread of its own, so that no disk and no reader holds anybody up."""
+    """Writes messages on a separate thread, so that a slow disk or reader blocks no request."""
 
     def __init__(self, writer: LogWriter) -> None:
         self._writer = writer
@@ -111,7 +111,7 @@ class QueuedLogWriter:
         self._thread = threading.Thread(target=self._run, name="log", daemon=True)
 
     def put(self, message: EventDict) -> None:
-        """Let the message be written, or lose it where too many wait."""
+        """Queue the message, or drop it where too many wait."""
         if self._queue.qsize() < MOST_WAITING:
             self._queue.put(message)
         else:
@@ -122,14 +122,14 @@ class QueuedLogWriter:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        """Write what waits, as far as somebody takes it."""
+        """Write the queued messages, for at most FLUSH_SECONDS."""
         self._ended.set()
         self._queue.put(None)
         self._thread.join(FLUSH_SECONDS)
 
     def _run(self) -> None:
         while (first := self._queue.get()) is not None:
-            # A thread that woke up for each line would cost more than the line.
+            # Waking up for each line would cost more than writing it.
             self._ended.wait(GATHERING_SECONDS)
             messages = [first]
             with suppress(Empty):
@@ -137,11 +137,11 @@ class QueuedLogWriter:
                     messages.append(message)
             self._writer.write(messages)
             if self._ended.is_set():
-                self._queue.put(None)  # which may just have been taken out
+                self._queue.put(None)  # the end marker may be in this batch
 
 
 def _chunks(lines: Iterator[bytes]) -> Iterator[tuple[bytes, int]]:
-    """Lines together, as many as are written at once or not at all, and how many they are."""
+    """Yield chunks of lines that a pipe accepts whole, with the number of their lines."""
     chunk, count = b"", 0
     for line in lines:
         if count and len(chunk) + len(line) > LONGEST:

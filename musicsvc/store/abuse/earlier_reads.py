@@ -1,4 +1,4 @@
-"""Denials that do not count: the account had read the resource before, and its owner has hidden or deleted it since."""
+"""Denials that do not count: the account has read the resource before it was hidden or deleted by its owner."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 SQLITE = "SELECT value->>0 AS account, value->>1 AS resource, value->>2 AS at FROM json_each(?)"
 POSTGRES = "SELECT * FROM unnest(?::int8[], ?::text[], ?::int8[]) d (account, resource, at)"
-# Repeats the condition of the index activity_read, so that each denial costs one search in it. PostgreSQL could turn an
-# EXISTS into a join that reads the whole log.
+# Repeats the condition of the index activity_read, so that each denial costs one search in it. With EXISTS, PostgreSQL
+# may choose a join that reads the whole log.
 READ_BEFORE = (
     "SELECT d.account, d.resource, d.at FROM ({denials}) d WHERE 1 = (SELECT 1 FROM activity r"  # noqa: S608
     " WHERE r.account_id = d.account AND r.resource = d.resource AND r.at >= d.at - {keep} AND r.at < d.at"
@@ -28,7 +28,7 @@ READ_BEFORE = (
 
 
 class Denial(NamedTuple):
-    """A call that was denied a resource."""
+    """A call that was denied access to a resource."""
 
     account_id: int | None
     resource: str | None
@@ -36,7 +36,7 @@ class Denial(NamedTuple):
 
 
 def read_before(calls: Iterable[Entry], keep_days: int) -> set[Denial]:
-    """Return the denials of what the account had read with success in the days before; on the log's store."""
+    """Return the denials of resources that the account has read in the days before; runs on the log's store."""
     found = _denials(calls)
     if not found:
         return set()
@@ -47,7 +47,7 @@ def read_before(calls: Iterable[Entry], keep_days: int) -> set[Denial]:
 
 
 def read_before_in(entries: Iterable[Entry], calls: Iterable[Entry]) -> set[Denial]:
-    """Return the denials among the calls of what the account had read by these entries, which may be unwritten."""
+    """Return the denials among the calls of resources that the account has read according to the entries."""
     reads: dict[tuple[int | None, str | None], int] = {}
     for entry in entries:
         if entry.private and entry.status < FIRST_FAILURE:
@@ -57,7 +57,7 @@ def read_before_in(entries: Iterable[Entry], calls: Iterable[Entry]) -> set[Deni
 
 
 def without(calls: Iterable[Entry], known: Collection[Denial]) -> Iterator[Entry]:
-    """Yield the calls but for these denials."""
+    """Yield the calls without these denials."""
     return (call for call in calls if not (denies(call) and _denial(call) in known))
 
 

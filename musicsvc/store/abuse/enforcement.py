@@ -1,4 +1,4 @@
-"""What follows a violation: the token is revoked, after several the account is suspended; and what was taken back."""
+"""Enforcement of the abuse rules: revoke the token, and suspend its account after several revocations."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from musicsvc.store.activity.calls import Entry
 
 RESETS = ("token.reinstated", "token.regenerated")
-WINDOWS = 2  # what is judged goes back so many windows, so that a run of refusals is seen from its beginning
+WINDOWS = 2  # windows that an evaluation reads, so that it sees a run of refusals from its beginning
 
 
 class TokenStatus(NamedTuple):
-    """How a token stands before it is judged: nothing counts that came before the pardon (an instant, or 0).
+    """The state of a token before an evaluation; calls before `reset_at` (an instant, or 0) do not count.
 
-    The log may hold calls of another token that had the same id: a restored database gives ids again.
+    The log may hold calls of another token with the same id, because a restored database assigns ids a second time.
     """
 
     token_id: int
@@ -40,28 +40,28 @@ class TokenStatus(NamedTuple):
 
     @property
     def since(self) -> int:
-        """The first instant whose calls count."""
+        """The instant from which calls count."""
         return max(self.created_at, self.reset_at + 1)
 
     def counts(self, entry: Entry) -> bool:
-        """Whether a call under the token's id is this token's, and counts."""
+        """Return whether a call logged under the token's id belongs to this token and counts."""
         return entry.account_id == self.account_id and entry.at >= self.since
 
 
 class Enforcement(NamedTuple):
-    """What was done; nothing where the token was revoked already, or has been reinstated since."""
+    """The actions taken: none where the token was revoked already, or reset since the violation."""
 
     revoked: bool
     suspended: bool
 
 
 def window(rules: Abuse) -> int:
-    """How far back the calls of a token are judged, in microseconds."""
+    """Return how far back an evaluation reads, in microseconds."""
     return WINDOWS * max(rules.refusal_seconds, rules.probe_seconds) * SECOND
 
 
 def token_statuses(token_ids: Collection[int]) -> dict[int, TokenStatus]:
-    """How these tokens stand, by id, those that are none left out."""
+    """Return the status of these tokens by id; unknown ids are omitted."""
     wanted = list(token_ids)
     columns = (Token.id, User.id, User.email, Token.created_at, Token.revoked_at, Token.revoked_reason)
     found = Token.select(*columns).join(User).where(Token.id.in_(wanted)).tuples()
@@ -70,16 +70,16 @@ def token_statuses(token_ids: Collection[int]) -> dict[int, TokenStatus]:
 
 
 def _resets(token_ids: Collection[int]) -> Any:
-    """(token id, instant) of the last time that each was reinstated, or given a new value."""
+    """Return (token id, instant) of the last reinstatement or regeneration of each token."""
     mine = SecurityEvent.token_id.in_(list(token_ids)), SecurityEvent.kind.in_(RESETS)
     query = SecurityEvent.select(SecurityEvent.token_id, fn.MAX(SecurityEvent.at)).where(*mine)
     return query.group_by(SecurityEvent.token_id).tuples().iterator()
 
 
 def enforce(token_id: int, violation: Violation, rules: Abuse, *, now: int) -> Enforcement:
-    """Revoke the token, with an event and its reason; suspend its account where it was one too many."""
+    """Revoke the token with an event; suspend its account if `terminate_after` is reached."""
     owner = Token.select(Token.user).where(Token.id == token_id)
-    # One violation on an account at a time, so that each counts those before it.
+    # One violation per account at a time, so that each counts the earlier ones.
     lock_rows(User.select(User.id).where(User.id.in_(owner))).first()
     status = token_statuses([token_id]).get(token_id)
     if status is None or status.revoked_at is not None or status.reset_at >= violation.at:
@@ -95,7 +95,7 @@ def enforce(token_id: int, violation: Violation, rules: Abuse, *, now: int) -> E
 
 
 def _revoked_for_abuse(account_id: int) -> int:
-    """How many tokens of the account are revoked for abuse, those not counted that were reinstated."""
+    """Return the number of tokens of the account that are revoked for abuse, without reinstated ones."""
     same = (SecurityEvent.token_id == Token.id) & (SecurityEvent.at == Token.revoked_at)
     by_abuse = SecurityEvent.kind == "token.revoked", SecurityEvent.actor == "abuse"
     query = Token.select(Token.id).join(SecurityEvent, on=same).where(Token.user == account_id, *by_abuse)
@@ -103,24 +103,24 @@ def _revoked_for_abuse(account_id: int) -> int:
 
 
 class RefusalCounts(NamedTuple):
-    """How many refusals and denials there were, whatever came between: none is judged below the thresholds."""
+    """The number of refused (429) and denied (403, 404) calls of a token."""
 
     refused: int = 0
     denied: int = 0
 
     def suspicious(self, rules: Abuse) -> bool:
-        """Whether it is worth a look."""
+        """Return whether the numbers reach a threshold, without which no rule can be violated."""
         return self.refused >= rules.refusals or self.denied >= rules.probes
 
 
 def refusal_counts(token_ids: Collection[int] | None, since: int) -> dict[int, RefusalCounts]:
-    """How many refusals and denials of these tokens, or of all, the log holds since then; on the log's store."""
+    """Return the refused and denied calls of these tokens, or of all, since an instant; runs on the log's store."""
     counts = [
         fn.COALESCE(fn.SUM(condition.cast("integer")), 0)
         for condition in (Activity.status == REFUSED, Activity.status.in_(DENIED) & Activity.private)
     ]
     mine = Activity.token_id.in_(list(token_ids)) if token_ids is not None else Activity.token_id.is_null(is_null=False)
-    # Said with the number as it stands, so that the index of refused calls is known to do.
+    # The number is part of the SQL, so that the planner recognizes the partial index of failed calls.
     refused = SQL(f"status >= {FIRST_FAILURE}"), Activity.at >= since, Activity.judged
     rows = Activity.select(Activity.token_id, *counts).where(mine, *refused).group_by(Activity.token_id).tuples()
     return {token_id: RefusalCounts(int(refused), int(denied)) for token_id, refused, denied in rows.iterator()}

@@ -1,4 +1,4 @@
-"""The second rule: a token that tries one resource after another that is private to others, or does not exist."""
+"""The probing rule: a token requests many different resources that are private to others or do not exist."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 DENIED = (403, 404)
 FIRST_FAILURE = 400
-UNANSWERED = (429, *range(499, 600))  # refused unseen, broken off by the client, or failed by us
+UNANSWERED = (429, *range(499, 600))  # rate-limited, aborted by the client, or failed by the service
 
 
 def denies(entry: Entry) -> bool:
-    """Whether the call was denied something of a kind that can be private; an id of the catalog never counts."""
+    """Return whether the call was denied a resource of a kind that can be private; catalog ids never count."""
     return entry.private and entry.status in DENIED
 
 
 class Call(NamedTuple):
-    """A call that was looked at; `denied` is the resource that it was refused."""
+    """An evaluated call; `denied` is the resource it was denied."""
 
     at: int
     denied: str | None
@@ -31,8 +31,8 @@ class Call(NamedTuple):
 
 
 @dataclass(slots=True)
-class Figures:
-    """The calls of the last `probe_seconds`: how many different resources were denied, and how many calls succeeded."""
+class ProbeFigures:
+    """Counts over the last `probe_seconds`: different resources denied, calls, and successful calls."""
 
     resources: int = 0
     calls: int = 0
@@ -40,8 +40,8 @@ class Figures:
     since: int = 0
 
 
-class Probes:
-    """The calls of one token, in the order of time."""
+class ProbingRule:
+    """Applies the rule to the calls of one token, which are added in the order of time."""
 
     def __init__(self, rules: Abuse) -> None:
         self._most = rules.probes
@@ -51,10 +51,10 @@ class Probes:
         self._denied: Counter[str] = Counter()
         self._successes = 0
 
-    def see(self, entry: Entry) -> Figures | None:
-        """Take an answer in; the figures where it is a denial that counts."""
+    def add(self, entry: Entry) -> ProbeFigures | None:
+        """Add a call. Return the figures if it is a denial that counts."""
         denied = entry.resource if denies(entry) else None
-        # Other denials are of a malformed id, of the catalog, of an unknown path, or of the account itself.
+        # Other denials concern a malformed id, the catalog, an unknown path or the account itself.
         if entry.status in UNANSWERED or (entry.status in DENIED and denied is None):
             return None
         self._forget(entry.at - self._window)
@@ -64,15 +64,15 @@ class Probes:
         if denied is None:
             return None
         self._denied[denied] += 1
-        return Figures(len(self._denied), len(self._calls), self._successes, self._calls[0].at)
+        return ProbeFigures(len(self._denied), len(self._calls), self._successes, self._calls[0].at)
 
-    def seldom_right(self, figures: Figures) -> bool:
-        """Whether so few calls succeed as those of one who tries ids."""
+    def mostly_fails(self, figures: ProbeFigures) -> bool:
+        """Return whether the share of successful calls is below the threshold."""
         return figures.successes * 100 < self._percent * figures.calls
 
-    def excessive(self, figures: Figures) -> bool:
-        """Whether the figures pass the threshold."""
-        return figures.resources >= self._most and self.seldom_right(figures)
+    def violated(self, figures: ProbeFigures) -> bool:
+        """Return whether the figures violate the rule."""
+        return figures.resources >= self._most and self.mostly_fails(figures)
 
     def _forget(self, before: int) -> None:
         while self._calls and self._calls[0].at <= before:

@@ -1,9 +1,9 @@
-"""The first rule: a token that runs into 429 again and again without pausing as Retry-After tells.
+"""The rate-limit rule: a token is refused with 429 again and again without pausing as Retry-After demands.
 
-A token may stand for several clients at once, each of which pauses by itself. So the refusals are dealt out to clients:
-one whose pause is over has heeded it and came back; where there is none it is another client that heard nothing yet, as
-long as they are not too many; else it came too early, or was in flight when the limit was met, which is forgiven with
-the pause that follows it. When all pauses are over at once, everything is forgiven.
+Several clients may share a token, and each pauses for itself. So each refusal is assigned to a client: to one whose
+pause is over, which has obeyed; or else to a new client, up to a maximum; or else it counts as early. An early refusal
+may be a request that was in flight when the limit was reached, which the following pause excuses: once all pauses are
+over at the same time, the count starts again.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ if TYPE_CHECKING:
     from musicsvc.store.activity.calls import Entry
 
 REFUSED = 429
-CLIENTS = 10  # one in so many refusals may be another client of the same token
-PATIENCE = 0.9  # of a pause; timers and roundings differ
-EARLY = 5  # one in so many must have come too early
+CLIENTS = 10  # one in 10 allowed refusals may be another client of the token
+PATIENCE = 0.9  # of a pause, because timers and rounding differ
+EARLY = 5  # one in 5 allowed refusals must have been early
 
 
 class Refusal(NamedTuple):
-    """A refusal; `early`: it is no client's first one, and follows nobody's pause."""
+    """A refused call; `early`: neither the first one of a client nor after a pause."""
 
     at: int
     early: bool
 
 
 @dataclass(slots=True)
-class Figures:
-    """Refusals of the last `refusal_seconds` without a pause: how many, how many of them early, and since when."""
+class RefusalFigures:
+    """Counts of refused calls over the last `refusal_seconds` without a common pause."""
 
     refused: int = 0
     early: int = 0
     since: int = 0
 
 
-class Refusals:
-    """The refusals of one token, in the order of time."""
+class RateLimitRule:
+    """Applies the rule to the calls of one token, which are added in the order of time."""
 
     def __init__(self, rules: Abuse) -> None:
         self._most = rules.refusals
@@ -50,29 +50,29 @@ class Refusals:
         self._window = rules.refusal_seconds * SECOND
         self._run: deque[Refusal] = deque()
         self._early = 0
-        self._pauses: list[int] = []  # a heap: when the pause of each client is over
+        self._pauses: list[int] = []  # a heap of the ends of the clients' pauses
         self._silent_until = 0
 
-    def see(self, entry: Entry) -> Figures | None:
-        """Take an answer in; the figures where it is a refusal."""
+    def add(self, entry: Entry) -> RefusalFigures | None:
+        """Add a call. Return the figures if it was refused."""
         if entry.status != REFUSED:
             return None
-        told = entry.at + int(max(entry.retry_after or 1, 1) * SECOND * PATIENCE)
+        pause_end = entry.at + int(max(entry.retry_after or 1, 1) * SECOND * PATIENCE)
         if entry.at >= self._silent_until:
-            self._forgive()
+            self._reset()
         self._forget(entry.at - self._window)
-        early = self._is_early(entry.at, told)
-        self._silent_until = max(self._silent_until, told)
+        early = self._is_early(entry.at, pause_end)
+        self._silent_until = max(self._silent_until, pause_end)
         self._run.append(Refusal(entry.at, early))
         self._early += early
-        return Figures(len(self._run), self._early, self._run[0].at)
+        return RefusalFigures(len(self._run), self._early, self._run[0].at)
 
-    def excessive(self, figures: Figures) -> bool:
-        """Whether the figures pass the threshold."""
+    def violated(self, figures: RefusalFigures) -> bool:
+        """Return whether the figures violate the rule."""
         return figures.refused >= self._most and figures.early * EARLY >= self._most
 
-    def _forgive(self) -> None:
-        """Everybody paused as told: what was before counts no more."""
+    def _reset(self) -> None:
+        """Start again: all clients have paused."""
         self._run.clear()
         self._early = 0
         self._pauses.clear()
@@ -81,11 +81,11 @@ class Refusals:
         while self._run and self._run[0].at <= before:
             self._early -= self._run.popleft().early
 
-    def _is_early(self, at: int, told: int) -> bool:
+    def _is_early(self, at: int, pause_end: int) -> bool:
         if self._pauses and self._pauses[0] <= at:
-            heapq.heapreplace(self._pauses, told)
+            heapq.heapreplace(self._pauses, pause_end)
             return False
         if len(self._pauses) < self._clients:
-            heapq.heappush(self._pauses, told)
+            heapq.heappush(self._pauses, pause_end)
             return False
         return True

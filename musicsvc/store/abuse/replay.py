@@ -1,4 +1,4 @@
-"""The rules on abuse replayed over the log of calls, for an operator who asks."""
+"""Replay of the abuse rules over the activity log, for the commands of an operator."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from musicsvc.config import Abuse
-    from musicsvc.store.abuse import probing_rule, rate_limit_rule
     from musicsvc.store.abuse.enforcement import TokenStatus
+    from musicsvc.store.abuse.probing_rule import ProbeFigures
+    from musicsvc.store.abuse.rate_limit_rule import RefusalFigures
     from musicsvc.store.abuse.rules import Violation
     from musicsvc.store.activity.calls import Entry
     from musicsvc.store.activity.log_store import Log
@@ -26,16 +27,16 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Replay:
-    """What the log says of one token; where there is a violation, of the calls that led to it.
+    """The result of a replay for one token, with its calls; after a violation only those that led to it.
 
-    `first` and `last`: the instants of the first and the last call; `answers` counts them by status and route.
+    `first` and `last`: the instants of the first and the last call; `answers` counts calls by status and route.
     """
 
     status: TokenStatus
     rules: Abuse
     violation: Violation | None
-    refused: rate_limit_rule.Figures
-    probed: probing_rule.Figures
+    refused: RefusalFigures
+    probed: ProbeFigures
     first: int | None = None
     last: int | None = None
     answers: Counter[tuple[int, str | None]] = field(default_factory=Counter)
@@ -44,7 +45,10 @@ class Replay:
 def violations(
     store: Store, log: Log, rules: Abuse, since: int, *, keep_days: int
 ) -> Iterator[tuple[TokenStatus, Violation]]:
-    """Yield the tokens that break the rules by their calls since an instant, by id; the log holds `keep_days`."""
+    """Yield the tokens that violate a rule by their calls since an instant, ordered by id.
+
+    `keep_days`: the days that the log holds.
+    """
     if not log.open_existing():
         return
     refusal_counts = log.read(partial(enforcement.refusal_counts, None, since)).result()
@@ -57,34 +61,34 @@ def violations(
 
 
 def replay_token(store: Store, log: Log, rules: Abuse, token_id: int, since: int, *, keep_days: int) -> Replay | None:
-    """Judge one token alike, and say how near it came; None where there is no such token."""
+    """Replay the calls of one token since an instant. Return None where there is no such token."""
     status = store.read(partial(enforcement.token_statuses, [token_id])).result().get(token_id)
     if status is None:
         return None
     evaluation = abuse_rules.Evaluation(rules)
     calls = _calls(log, status, since) if log.open_existing() else iter(())
     counted = _counted(log, calls, keep_days)
-    violation = next((found for entry in counted if (found := evaluation.see(entry)) is not None), None)
-    heard = Replay(status, rules, violation, evaluation.refused, evaluation.probed)
+    violation = next((found for entry in counted if (found := evaluation.add(entry)) is not None), None)
+    replay = Replay(status, rules, violation, evaluation.refused, evaluation.probed)
     if log.open_existing():
         since = since if violation is None else violation.since
         for entry in _calls(log, status, since):
             if violation is not None and entry.at > violation.at:
                 break
-            heard.first = heard.first or entry.at
-            heard.last = entry.at
-            heard.answers[entry.status, entry.route] += 1
-    return heard
+            replay.first = replay.first or entry.at
+            replay.last = entry.at
+            replay.answers[entry.status, entry.route] += 1
+    return replay
 
 
 def _calls(log: Log, status: TokenStatus, since: int) -> Iterator[Entry]:
-    """The calls of the token that are judged, in the order of time."""
+    """Return the calls of the token that count, in the order of time."""
     wanted = activity_calls.Filter(token_id=status.token_id, since=max(since, status.since))
     return filter(status.counts, activity_calls.replay(log, wanted))
 
 
 def _counted(log: Log, calls: Iterator[Entry], keep_days: int) -> Iterator[Entry]:
-    """Yield the calls but for denials of what the account had read before, which is looked up a slice at a time."""
+    """Yield the calls without denials of resources that the account has read before, looked up in slices."""
     while some := list(islice(calls, activity_calls.SLICE)):
         known = log.read(partial(earlier_reads.read_before, some, keep_days)).result()
         yield from earlier_reads.without(some, known)

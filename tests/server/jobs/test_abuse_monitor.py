@@ -105,7 +105,7 @@ async def test_who_tries_the_ids_of_others_is_revoked_in_the_path_and_in_the_bod
 
     reason = token_of(store, bodies.token).revoked_reason
     assert reason is not None
-    assert reason.startswith("abuse: 12 different resources that are not its own, or not there, within ")
+    assert reason.startswith("abuse: 12 different resources that belong to others or do not exist, within ")
     assert (await own.get("users/me")).status == 200
     assert (await odd.get("users/me")).status == 200
 

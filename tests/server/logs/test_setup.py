@@ -23,7 +23,7 @@ from musicsvc.clock import MovableClock, isoformat
 from musicsvc.config import Log
 from musicsvc.server.call import request_id
 from musicsvc.server.logs import setup as log_setup
-from musicsvc.server.logs.formatting import LONGEST, Lines
+from musicsvc.server.logs.formatting import LONGEST, Formatter
 from musicsvc.server.logs.writer import MOST_WAITING, LogWriter, QueuedLogWriter
 from tests.conftest import NOW
 from tests.support.program import until
@@ -69,26 +69,26 @@ class Kept(list[EventDict]):
     put = list[EventDict].append
 
 
-def written(found: logging.LogRecord, *, people: bool) -> bytes:
+def written(found: logging.LogRecord, *, plain: bool) -> bytes:
     """What becomes of the record on its whole way."""
     kept = Kept()
     log_setup.Handler(kept, MovableClock(NOW, speed=0)).emit(found)
-    return Lines(people=people).render(kept[0])
+    return Formatter(text=plain).render(kept[0])
 
 
 def line(found: logging.LogRecord) -> dict[str, Any]:
-    out = written(found, people=False)
+    out = written(found, plain=False)
     assert out.count(b"\n") == 1
     return json.loads(out)  # type: ignore[no-any-return]
 
 
 def text(found: logging.LogRecord) -> str:
-    return written(found, people=True).decode()
+    return written(found, plain=True).decode()
 
 
 @given(TEXT, st.dictionaries(st.sampled_from(["one", "two", "three", "four", "request_id"]), VALUES))
 def test_whatever_is_logged_is_one_line_of_json(message: str, more: dict[str, Any]) -> None:
-    out = written(record(message, **more), people=False)
+    out = written(record(message, **more), plain=False)
     assert len(out) <= LONGEST
     assert out.endswith(b"}\n")
     assert all(32 <= byte < 127 for byte in out[:-1])
@@ -100,7 +100,7 @@ def test_whatever_is_logged_is_one_line_of_json(message: str, more: dict[str, An
 
 @given(TEXT, st.dictionaries(st.sampled_from(["one", "two", "three", "four"]), VALUES))
 def test_whatever_is_logged_is_one_line_of_printable_text(message: str, more: dict[str, Any]) -> None:
-    out = written(record(message, **more), people=True)
+    out = written(record(message, **more), plain=True)
     assert len(out) <= LONGEST
     assert out.decode()[:-1].isprintable()
     assert out.endswith(b"\n")
@@ -217,7 +217,7 @@ def test_what_python_would_print_itself_is_logged(clock: MovableClock) -> None:
         lost = Lost()
         del lost
     of_thread, of_finalizer = lines
-    assert of_thread["message"] == "a thread failed"
+    assert of_thread["message"] == "unhandled exception in a thread"
     assert of_thread["exception"].endswith("ValueError: no reason")
     assert of_finalizer["level"] == "error"
     assert of_finalizer["exception"].endswith("ValueError: no finalizer")
@@ -238,7 +238,7 @@ def test_a_server_writes_its_log_on_a_thread_and_a_process_that_forks_has_none(
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is full")
 def test_what_is_lost_is_counted_and_told_once_when_it_works_again(tmp_path: Path, clock: MovableClock) -> None:
     descriptor = os.open("/dev/full", os.O_WRONLY)
-    writer = LogWriter(descriptor, Lines(people=False), clock)
+    writer = LogWriter(descriptor, Formatter(text=False), clock)
     for _ in range(3):
         writer.put(HELLO)
     writer.write([HELLO] * 40)
@@ -249,13 +249,17 @@ def test_what_is_lost_is_counted_and_told_once_when_it_works_again(tmp_path: Pat
         writer.put(HELLO)
     os.close(descriptor)
     found = [json.loads(each) for each in (tmp_path / "log").read_text().splitlines()]
-    assert [each["message"] for each in found] == ["hello", "43 log lines were lost: stderr did not take them", "hello"]
+    assert [each["message"] for each in found] == [
+        "hello",
+        "43 log lines were lost: stderr was blocked or closed",
+        "hello",
+    ]
     assert (found[1]["lost"], found[1]["time"], writer.dropped) == (43, isoformat(NOW), 43)
 
 
 def test_a_reader_that_does_not_read_holds_nobody_up(clock: MovableClock) -> None:
     reading, writing = os.pipe()
-    writer = LogWriter(writing, Lines(people=False), clock)
+    writer = LogWriter(writing, Formatter(text=False), clock)
     with QueuedLogWriter(writer) as queued:
         began = time.monotonic()
         for _ in range(2 * MOST_WAITING):
@@ -289,7 +293,7 @@ def _available(reading: int) -> Iterator[bytes]:
 
 def test_a_process_without_threads_waits_for_no_reader(clock: MovableClock) -> None:
     reading, writing = os.pipe()
-    writer = LogWriter(writing, Lines(people=False), clock)
+    writer = LogWriter(writing, Formatter(text=False), clock)
     for _ in range(2000):
         writer.put(HELLO | {"more": "x" * 100})
     assert writer.dropped > 0

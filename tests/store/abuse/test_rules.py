@@ -51,7 +51,7 @@ def test_a_hundred_refusals_without_a_pause_are_too_many_and_the_reason_says_so(
     assert violation is not None
     assert violation.rule == "excessive"
     assert violation.reason == (
-        "abuse: 100 requests refused with 429 within 30 seconds, without a pause as told by Retry-After"
+        "abuse: 100 requests refused with 429 within 30 seconds, without the pause that Retry-After asked for"
     )
     assert (violation.since, violation.at) == (BEGAN, BEGAN + round(29.7 * SECOND))
     assert evaluated(refusals(29.5, every=0.3)) is None
@@ -95,7 +95,7 @@ def test_paging_makes_the_reason_plainer_and_is_no_rule_of_its_own() -> None:
     violation = evaluated(pages, refusals(20, every=0.1, start=60))
     assert violation is not None
     assert violation.rule == "scraping"
-    assert violation.reason.endswith("Retry-After, while paging through /api/v1/albums")
+    assert violation.reason.endswith("Retry-After asked for, while paging through /api/v1/albums")
     single = [call(at * 0.2, resource=f"tracks/{at}") for at in range(320)]
     assert (evaluated(pages, single, refusals(20, every=0.1, start=60)) or violation).rule == "excessive"
 
@@ -114,7 +114,8 @@ def test_fifty_different_resources_in_a_minute_are_too_many_and_the_reason_says_
         "probing",
         BEGAN,
         BEGAN + 49 * SECOND,
-        "abuse: 50 different resources that are not its own, or not there, within 49 seconds, 0 of 50 calls successful",
+        "abuse: 50 different resources that belong to others or do not exist, within 49 seconds,"
+        " 0 of 50 calls successful",
     )
     assert evaluated(probes(49)) is None
     assert evaluated(probes(500, every=60 / 49)) is None
@@ -156,7 +157,7 @@ def test_what_does_not_count_does_not_dilute_either() -> None:
 def test_a_trial_knows_how_near_it_came() -> None:
     evaluation = Evaluation(RULES)
     for entry in [*probes(31, every=0.1), *refusals(20, every=0.4, start=100)]:
-        assert evaluation.see(entry) is None
+        assert evaluation.add(entry) is None
     assert (evaluation.probed.resources, evaluation.probed.calls, evaluation.probed.successes) == (31, 31, 0)
     assert (evaluation.refused.refused, evaluation.refused.early) == (50, 40)
 
@@ -199,7 +200,7 @@ def test_in_batches_the_verdict_is_the_same_as_at_once(client: Client, limit: Li
     entries = Profile("anybody", "", [client]).entries(limit)
     violation = abuse_rules.evaluate(entries, LOW)
     evaluation = Evaluation(LOW)
-    decisive = next((number for number, entry in enumerate(entries) if evaluation.see(entry)), len(entries))
+    decisive = next((number for number, entry in enumerate(entries) if evaluation.add(entry)), len(entries))
     for cut in cuts:
         known = round(cut * len(entries))
         assert abuse_rules.evaluate(entries[:known], LOW) == (violation if known > decisive else None)
