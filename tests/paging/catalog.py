@@ -84,7 +84,7 @@ def _add_track(world: World, number: int, credited: Sequence[Row], album: Row | 
         values | {"album_id": album and album["id"]},
         [artist["id"] for artist in credited],
         genre=None if number % 10 == 9 else f"{word} {series}",
-        words=tags,
+        tag_names=tags,
         now=world.tick(),
         actor=world.callers["ann"],
     )
@@ -124,7 +124,7 @@ def _add_likes(world: World) -> None:
         track["likes"], track["reposts"] = 9 + number % 4, 13 + number % 5
         for kind, count in ((likes.LIKE, track["likes"]), (likes.REPOST, track["reposts"])):
             for fan in world.fans[:count]:
-                likes.give(kind, track["id"], now=world.tick(), actor=fan)
+                likes.add(kind, track["id"], now=world.tick(), actor=fan)
 
 
 def _add_comments(world: World) -> None:

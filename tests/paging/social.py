@@ -74,9 +74,9 @@ def _share(world: World, row: Row, guest: Identity, how: str) -> None:
     invites.create(playlists.get(row["id"]), guest.user_id, now=world.now)
     row["collaborative"] = True
     if how == "decline":
-        invites.decline(invites.addressed(row["id"], actor=guest), now=world.now)
+        invites.decline(invites.get_own(row["id"], actor=guest), now=world.now)
     if how in {"accept", "switch off"}:
-        invites.accept(invites.addressed(row["id"], actor=guest), now=world.now)
+        invites.accept(invites.get_own(row["id"], actor=guest), now=world.now)
     if how == "accept":
         row["editors"].add(guest.user_id)
     if how == "switch off":

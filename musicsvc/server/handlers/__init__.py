@@ -1,1 +1,1 @@
-"""Handlers: plain functions that ask the store and shape the answer; one noun a file."""
+"""Request handlers: functions that call the store and shape the response, one file per resource."""

@@ -1,4 +1,4 @@
-"""Accounts: registering."""
+"""Account registration."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
 
 def registration_open(settings: Settings) -> None:
-    """Raises Forbidden where registering is switched off."""
+    """Raise Forbidden if registration is switched off."""
     if not settings.registration.open:
         raise Forbidden("Registration is closed.")
 
 
 def hash_password(body: RegisterIn) -> str:
-    """The hash of the password, made before the unit begins."""
+    """Hash the password before the transaction starts, because hashing is slow."""
     return passwords.hash_password(body.password)
 
 
 def register(body: RegisterIn, prepared: str, settings: Settings, site: Site, now: int) -> JSON:
-    """Register an account; its token is in the answer where `token_name` was sent, and nowhere else."""
+    """Register an account. If `token_name` is sent, the response has a token, which is not shown again."""
     granted = settings.registration.grants_access
     user = users.create(body.email, password_hash=prepared, api_access=granted, now=now, actor="api")
     shape = shapes.summary(user.id, user.display_name, user.avatar, site)

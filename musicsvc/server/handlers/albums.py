@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 def index(query: Pages, caller: Identity | None, answer: AnswerBuilder) -> JSON:
     """List all albums, newest first."""
-    found = albums.listing(query.at())
+    found = albums.list_all(query.at())
     if caller is None:
         return ok(albums=paginator(found, [shapes.album_public(row) for row in found.rows]))
     return ok(albums=paginator(found, answer.page(found.rows, albums.measure, _full)))
 
 
 def show(subject: AlbumRow, query: AlbumParts, caller: Identity | None, answer: AnswerBuilder) -> JSON:
-    """Read an album; `with` asks for its genres and tags."""
+    """Read an album, with its genres and tags if `with` names them."""
     if caller is None:
         return ok(album=shapes.album_public(subject))
     answer.hold(sum(albums.measure([subject])))
-    album = albums.with_words(albums.with_contents([subject])[0], query.with_)
+    album = albums.with_labels(albums.with_contents([subject])[0], query.with_)
     return ok(album=shapes.album_full(album, query.with_))
 
 

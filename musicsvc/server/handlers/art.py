@@ -1,4 +1,4 @@
-"""Pictures that the service draws: cover-art previews, their templates, avatars."""
+"""Generated pictures: cover-art previews, templates and avatars."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ AVATAR_MAX_AGE = 3600  # seconds
 
 
 class Picture(NamedTuple):
-    """A picture that is not drawn yet: its name among those that are kept, and the seconds that clients may keep it."""
+    """A picture to draw: its key in the cache, and the seconds for which clients may cache it."""
 
     key: tuple[object, ...]
     paint: Callable[[], bytes]
@@ -50,14 +50,14 @@ def list_templates(site: Site) -> JSON:
 
 
 def preview(body: PreviewIn, site: Site, now: int) -> JSON:
-    """Preview a cover: the answer names a picture that can be fetched for 24 hours."""
+    """Preview a cover: the response has the URL of a picture that is available for 24 hours."""
     value = [body.template_id, body.title, body.artist, (now + DAY) // SECOND]
     signed = signed_urls.sign(secrets.key(PURPOSE), value)
     return ok(preview_url=f"{site.root}/cover-art/previews/{signed}{SUFFIX}")
 
 
 def show_preview(name: str, now: int, pictures: PictureCache) -> Picture | Download:
-    """Show a cover, drawn from its signed address."""
+    """Show the cover that a signed URL describes."""
     signed, dot, kind = name.rpartition(".")
     try:
         template_id, title, artist, until = signed_urls.verify(secrets.key(PURPOSE), signed)
@@ -67,9 +67,9 @@ def show_preview(name: str, now: int, pictures: PictureCache) -> Picture | Downl
         raise NotFound(GONE)
     left = until - now // SECOND
     if left <= 0:
-        raise NotFound("This preview has ended. Ask for it again.")
+        raise NotFound("This preview has expired. Request a new one.")
     cover = template_id, title, artist
-    return _kept_or_drawn(Picture(cover, partial(covers.cover, *cover), left), pictures)
+    return _cached_or_pending(Picture(cover, partial(covers.cover, *cover), left), pictures)
 
 
 def show_template(name: str, pictures: PictureCache) -> Picture | Download:
@@ -78,7 +78,7 @@ def show_template(name: str, pictures: PictureCache) -> Picture | Download:
     if not name.endswith(SUFFIX) or template_id not in {template.id for template in covers.templates()}:
         raise NotFound(GONE)
     thumbnail = Picture((template_id,), partial(covers.thumbnail, template_id), DAY // SECOND, constant=True)
-    return _kept_or_drawn(thumbnail, pictures)
+    return _cached_or_pending(thumbnail, pictures)
 
 
 def show_avatar(id: str, pictures: PictureCache) -> Picture | Download:  # noqa: A002 - the parameter's name in the path
@@ -87,16 +87,16 @@ def show_avatar(id: str, pictures: PictureCache) -> Picture | Download:  # noqa:
     if user_id is None:
         raise NotFound(GONE)
     design = avatars.design(users.get(user_id).display_name, user_id)
-    return _kept_or_drawn(Picture(design, partial(avatars.draw, design), AVATAR_MAX_AGE), pictures)
+    return _cached_or_pending(Picture(design, partial(avatars.draw, design), AVATAR_MAX_AGE), pictures)
 
 
 def draw(drawing: Picture, pictures: PictureCache) -> Download:
-    """Draw the picture; heavy, hence not within the unit."""
+    """Draw the picture, outside the transaction because it is slow."""
     return _png(pictures.draw(drawing.key, drawing.paint, constant=drawing.constant), drawing.max_age)
 
 
-def _kept_or_drawn(picture: Picture, pictures: PictureCache) -> Picture | Download:
-    """The picture as it is kept, or itself where it has to be drawn."""
+def _cached_or_pending(picture: Picture, pictures: PictureCache) -> Picture | Download:
+    """Return the cached picture, or the description if it must be drawn."""
     kept = pictures.get(picture.key)
     return picture if kept is None else _png(kept, picture.max_age)
 

@@ -1,4 +1,4 @@
-"""Artists, and what is listed under one."""
+"""Artists, and the albums and tracks of an artist."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def index(query: Pages, caller: Identity | None) -> JSON:
     """List all artists, newest first."""
-    found = artists.listing(query.at())
+    found = artists.list_all(query.at())
     shape = shapes.artist_full if caller else shapes.artist_public
     return ok(artists=paginator(found, [shape(row) for row in found.rows]))
 
@@ -33,14 +33,14 @@ def show(subject: ArtistRow, caller: Identity | None) -> JSON:
 
 
 def create(body: ArtistIn, caller: Identity, now: int) -> JSON:
-    """Create an artist, managed by the caller."""
+    """Create an artist that the caller manages."""
     artist = artists.create(body.name, body.description, body.image_small, now=now, actor=caller)
     return ok(artist=shapes.artist_full(artist))
 
 
 def list_albums(subject: ArtistRow, query: Pages, caller: Identity | None, answer: AnswerBuilder) -> JSON:
     """List an artist's albums, newest release first."""
-    found = albums.of_artist(subject.id, query.at())
+    found = albums.list_by_artist(subject.id, query.at())
     if caller is None:
         return ok(pagination=paginator(found, [shapes.album_public(row) for row in found.rows]))
     return ok(pagination=paginator(found, answer.page(found.rows, albums.measure, _albums)))
@@ -48,7 +48,7 @@ def list_albums(subject: ArtistRow, query: Pages, caller: Identity | None, answe
 
 def list_tracks(subject: ArtistRow, query: Pages, caller: Identity | None, answer: AnswerBuilder) -> JSON:
     """List an artist's tracks, most played first."""
-    found = tracks.of_artist(subject.id, query.at())
+    found = tracks.list_by_artist(subject.id, query.at())
     if caller is None:
         return ok(pagination=paginator(found, [shapes.track_public(row) for row in found.rows]))
     return ok(pagination=paginator(found, answer.page(found.rows, tracks.measure, _tracks)))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def index(subject: int, query: Pages, site: Site) -> JSON:
     """List a track's comments in thread order."""
-    found = comments.of_track(subject, query.at())
+    found = comments.list_by_track(subject, query.at())
     return ok(pagination=paginator(found, [shapes.comment(row, site) for row in found.rows]))
 
 
@@ -30,6 +30,6 @@ def create(subject: int, body: CommentIn, caller: Identity, site: Site, now: int
 
 
 def delete(subject: Comment) -> JSON:
-    """Delete a comment; while it has replies it keeps its place without its text."""
+    """Delete a comment; one with replies stays without its text."""
     comments.delete(subject)
     return ok()

@@ -1,4 +1,4 @@
-"""The OpenAPI document and the page that shows it, from files of the package."""
+"""The OpenAPI document, and the page that shows it."""
 
 from __future__ import annotations
 

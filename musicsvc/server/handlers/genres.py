@@ -14,5 +14,5 @@ if TYPE_CHECKING:
 
 def index(query: Pages) -> JSON:
     """List all genres by name."""
-    found = genres.listing(query.at())
+    found = genres.list_all(query.at())
     return ok(pagination=paginator(found, [shapes.genre_row(row) for row in found.rows]))

@@ -1,4 +1,4 @@
-"""Whether the service lives and can work, without a token."""
+"""Health checks, without a token."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 def alive() -> JSON:
-    """Tell that the process answers."""
+    """Check that the process answers."""
     return {"status": "ok"}
 
 
 def ready() -> JSON:
-    """Tell that the database is there and of the right schema."""
+    """Check that the database is available and has the current schema."""
     if problem := schema.fault():
         raise Unavailable(here=problem)
     return {"status": "ok"}

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def create(subject: PlaylistRow, body: InviteIn, now: int) -> JSON:
-    """Invite a user to edit the tracks of a playlist, which makes it collaborative."""
+    """Invite a user to edit the tracks of a playlist, and make the playlist collaborative."""
     invites.create(subject, body.user_id, now=now)
     return ok(message="Invitation sent successfully.")
 

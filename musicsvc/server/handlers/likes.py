@@ -13,24 +13,24 @@ if TYPE_CHECKING:
 
 
 def like(subject: int, caller: Identity, now: int) -> JSON:
-    """Like a track; harmless when repeated."""
-    likes.give(LIKE, subject, now=now, actor=caller)
+    """Like a track. Safe to repeat."""
+    likes.add(LIKE, subject, now=now, actor=caller)
     return ok()
 
 
 def unlike(subject: int, caller: Identity) -> JSON:
-    """Take back a like; harmless when repeated."""
-    likes.take(LIKE, subject, actor=caller)
+    """Remove a like. Safe to repeat."""
+    likes.remove(LIKE, subject, actor=caller)
     return ok()
 
 
 def repost(subject: int, caller: Identity, now: int) -> JSON:
-    """Repost a track; harmless when repeated."""
-    likes.give(REPOST, subject, now=now, actor=caller)
+    """Repost a track. Safe to repeat."""
+    likes.add(REPOST, subject, now=now, actor=caller)
     return ok()
 
 
 def unrepost(subject: int, caller: Identity) -> JSON:
-    """Take back a repost; harmless when repeated."""
-    likes.take(REPOST, subject, actor=caller)
+    """Remove a repost. Safe to repeat."""
+    likes.remove(REPOST, subject, actor=caller)
     return ok()

@@ -16,23 +16,23 @@ if TYPE_CHECKING:
 
 
 def send(body: MessageIn, caller: Identity, site: Site, now: int) -> JSON:
-    """Send a message to a conversation that the caller takes part in."""
+    """Send a message to a conversation of the caller."""
     message = messages.send(body.conversation_id, body.message_text, now=now, actor=caller)
     return ok(message=shapes.message(message, site))
 
 
 def begin(body: ConversationIn, caller: Identity, site: Site, now: int) -> JSON:
-    """Begin a conversation with others."""
+    """Start a conversation with others."""
     return ok(conversation=shapes.conversation(messages.create(body.user_ids, now=now, actor=caller), site))
 
 
 def index(query: Pages, caller: Identity, site: Site) -> JSON:
     """List the caller's conversations, the one with the newest message first."""
-    found = messages.listing(query.at(), actor=caller)
+    found = messages.list_own(query.at(), actor=caller)
     return ok(pagination=paginator(found, [shapes.conversation(row, site) for row in found.rows]))
 
 
 def list_messages(subject: ConversationRow, query: Pages, site: Site) -> JSON:
     """List the messages of a conversation, newest first."""
-    found = messages.of_conversation(subject.id, query.at())
+    found = messages.list_messages(subject.id, query.at())
     return ok(pagination=paginator(found, [shapes.message(row, site) for row in found.rows]))

@@ -1,4 +1,4 @@
-"""The server's figures, for this machine and for those who are let in."""
+"""Prometheus metrics, for this machine and the allowed networks."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
 
 def expose(peer: Peer, settings: Settings, read_metrics: Callable[[], bytes]) -> Download:
-    """Show the server's figures to Prometheus; whoever may not see them is told that there is nothing."""
-    if not _lets_in(peer, settings):
+    """Return the metrics in Prometheus format. Raises NotFound for clients that are not allowed."""
+    if not _is_allowed(peer, settings):
         raise NotFound("There is nothing at this path.")
     return Download(read_metrics(), TEXT, {"Cache-Control": "no-store"})
 
 
-def _lets_in(peer: Peer, settings: Settings) -> bool:
+def _is_allowed(peer: Peer, settings: Settings) -> bool:
     try:
         address = ipaddress.ip_address(peer.address)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Devices, and by which channels an account wants to be told."""
+"""Push tokens of devices, and notification channels."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ if TYPE_CHECKING:
 
 
 def register_device(body: DeviceIn, caller: Identity, now: int) -> JSON:
-    """Store or refresh a push token of the caller's device."""
+    """Store or update a push token of the caller's device."""
     devices.register(body.token, body.platform or "web", body.device_name, now=now, actor=caller)
     return {"status": "ok"}
 
 
 def delete_device(body: DeviceOut, caller: Identity) -> JSON:
-    """Forget a push token of the caller's device."""
+    """Delete a push token of the caller's device."""
     devices.delete(body.token, actor=caller)
     return ok()
 
 
 def show(subject: int) -> JSON:
-    """Read what the caller has chosen."""
-    choices = notifications.listing(subject)
+    """Read the caller's notification settings."""
+    choices = notifications.list_choices(subject)
     shaped = [
         {"notif_id": row.notif_id, "channels": {"email": row.email, "in_app": row.in_app, "mobile": row.mobile}}
         for row in choices
@@ -35,7 +35,7 @@ def show(subject: int) -> JSON:
 
 
 def choose(subject: int, body: SubscriptionsIn) -> JSON:
-    """Merge choices in; a channel that is absent keeps its value."""
+    """Update notification settings; absent channels keep their values."""
     chosen = [(each.notif_id, each.channels.model_dump(exclude_unset=True)) for each in body.selections]
-    notifications.choose(subject, chosen)
+    notifications.update_choices(subject, chosen)
     return ok()

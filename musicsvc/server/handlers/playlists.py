@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def index(query: Pages, caller: Identity, site: Site) -> JSON:
     """List the caller's playlists and those shared with the caller, newest first."""
-    found = playlists.listing(query.at(), actor=caller)
+    found = playlists.list_editable(query.at(), actor=caller)
     return ok(pagination=paginator(found, [shapes.playlist(row, site) for row in found.rows]))
 
 
@@ -38,18 +38,18 @@ def create(body: PlaylistIn, caller: Identity, site: Site, now: int) -> JSON:
 
 
 def put(body: PlaylistPut, caller: Identity, site: Site, now: int) -> JSON:
-    """Replace a playlist, found by `id` or else by its name; create it where the caller has none of this name."""
+    """Replace a playlist found by `id` or else by name; create it if the caller has none with this name."""
     values = body.model_dump(exclude={"id"})
     if body.id is not None:
-        found: PlaylistRow | None = playlists.owned(body.id, actor=caller)
+        found: PlaylistRow | None = playlists.get_owned(body.id, actor=caller)
     else:
-        found = playlists.named(body.name, actor=caller)
-    made = playlists.replace(found.id, values) if found else playlists.create(values, now=now, actor=caller)
-    return ok(playlist=shapes.playlist(made, site))
+        found = playlists.find_by_name(body.name, actor=caller)
+    playlist = playlists.replace(found.id, values) if found else playlists.create(values, now=now, actor=caller)
+    return ok(playlist=shapes.playlist(playlist, site))
 
 
 def replace(subject: PlaylistRow, body: PlaylistIn, site: Site) -> JSON:
-    """Replace a playlist; an absent field has its default, the tracks stay."""
+    """Replace a playlist; absent fields get their defaults, the tracks stay."""
     return ok(playlist=shapes.playlist(playlists.replace(subject.id, body.model_dump()), site))
 
 
@@ -60,8 +60,8 @@ def delete(subject: PlaylistRow) -> JSON:
 
 
 def list_tracks(subject: PlaylistRow, query: Pages, answer: AnswerBuilder) -> JSON:
-    """List the tracks of a playlist in their order."""
-    found = playlists.tracks_of(subject.id, query.at())
+    """List the tracks of a playlist in order."""
+    found = playlists.list_tracks(subject.id, query.at())
     return ok(pagination=paginator(found, answer.page(found.rows, tracks.measure, _tracks)))
 
 
@@ -70,12 +70,12 @@ def _tracks(rows: Sequence[TrackRow]) -> list[JSON]:
 
 
 def add_tracks(subject: PlaylistRow, body: TracksIn, caller: Identity, site: Site, now: int) -> JSON:
-    """Put tracks at the end of a playlist; one that is in it already is put there once more."""
+    """Append tracks to a playlist, including tracks that it already has."""
     playlists.append(subject.id, body.ids, actor=caller.user_id, now=now)
     return ok(playlist=shapes.playlist(playlists.get(subject.id), site))
 
 
 def remove_tracks(subject: PlaylistRow, body: TracksOut, site: Site) -> JSON:
-    """Take tracks out of a playlist, every occurrence of each."""
+    """Remove all occurrences of tracks from a playlist."""
     playlists.remove(subject.id, body.ids)
     return ok(playlist=shapes.playlist(playlists.get(subject.id), site))

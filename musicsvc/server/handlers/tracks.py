@@ -22,11 +22,11 @@ def show(subject: TrackRow, caller: Identity | None) -> JSON:
 
 
 def create(body: TrackIn, caller: Identity, now: int) -> JSON:
-    """Create a track of artists of whom the caller manages at least one."""
+    """Create a track; the caller must manage one of its artists."""
     if body.album_id is not None:
         albums.require_managed(body.album_id, actor=caller)
     values = body.model_dump(exclude=LINKS, exclude_none=True)
-    track = tracks.create(values, body.artists, genre=body.genre, words=body.tags or (), now=now, actor=caller)
+    track = tracks.create(values, body.artists, genre=body.genre, tag_names=body.tags or (), now=now, actor=caller)
     return ok(track=shapes.track_full(track))
 
 

@@ -1,4 +1,4 @@
-"""Accounts as others see them: search, follows."""
+"""Public accounts: search and follows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def me(caller: Identity, site: Site) -> JSON:
-    """Read the caller's own account as others see it."""
+    """Read the caller's public account."""
     return ok(user=shapes.summary(caller.user_id, caller.display_name, caller.avatar, site))
 
 
@@ -30,25 +30,25 @@ def search(query: SearchQuery, site: Site) -> JSON:
 
 def list_followed(query: Pages, caller: Identity, site: Site) -> JSON:
     """List the accounts that the caller follows, newest follow first."""
-    return _people(follows.followed_by(caller.user_id, query.at()), site)
+    return _accounts(follows.followed_by(caller.user_id, query.at()), site)
 
 
 def list_followers(query: Pages, caller: Identity, site: Site) -> JSON:
     """List the accounts that follow the caller, newest follow first."""
-    return _people(follows.followers_of(caller.user_id, query.at()), site)
+    return _accounts(follows.followers_of(caller.user_id, query.at()), site)
 
 
 def follow(subject: User, caller: Identity, now: int) -> JSON:
-    """Follow an account; harmless when repeated."""
+    """Follow an account. Safe to repeat."""
     follows.follow(subject.id, now=now, actor=caller)
     return ok()
 
 
 def unfollow(subject: User, caller: Identity) -> JSON:
-    """Follow an account no longer; harmless when repeated."""
+    """Unfollow an account. Safe to repeat."""
     follows.unfollow(subject.id, actor=caller)
     return ok()
 
 
-def _people(found: Listing[UserSummary], site: Site) -> JSON:
+def _accounts(found: Listing[UserSummary], site: Site) -> JSON:
     return ok(pagination=paginator(found, [shapes.summary(*row, site) for row in found.rows]))

@@ -1,4 +1,4 @@
-"""Albums, tracks with their comments, likes and reposts, artists, genres."""
+"""Endpoints of albums, tracks with comments, likes and reposts, artists and genres."""
 
 from musicsvc.server.handlers import albums, artists, comments, genres, likes, tracks
 from musicsvc.server.routes.paths import V1
@@ -24,19 +24,19 @@ ROUTES: tuple[Route, ...] = (
     Route("POST", f"{V1}/tracks", tracks.create, status=201, body=TrackIn, answer=catalog.OneTrack[catalog.Track]),
     Route("GET", f"{V1}/tracks/{{id}}", tracks.show, PUBLIC, find=track_store.get, extension=True,
           answer=catalog.OneTrack[catalog.Track], public_answer=catalog.OneTrack[catalog.TrackPublic]),
-    Route("GET", f"{V1}/tracks/{{id}}/comments", comments.index, find=track_store.known, query=Pages,
+    Route("GET", f"{V1}/tracks/{{id}}/comments", comments.index, find=track_store.require, query=Pages,
           answer=answers.Paged[Comment]),
-    Route("POST", f"{V1}/tracks/{{id}}/comments", comments.create, status=201, find=track_store.known, body=CommentIn,
+    Route("POST", f"{V1}/tracks/{{id}}/comments", comments.create, status=201, find=track_store.require, body=CommentIn,
           extension=True, answer=OneComment),
-    Route("DELETE", f"{V1}/comments/{{id}}", comments.delete, find=comment_store.removable, extension=True,
+    Route("DELETE", f"{V1}/comments/{{id}}", comments.delete, find=comment_store.get_deletable, extension=True,
           answer=answers.Success),
-    Route("POST", f"{V1}/tracks/{{id}}/like", likes.like, find=track_store.known, extension=True,
+    Route("POST", f"{V1}/tracks/{{id}}/like", likes.like, find=track_store.require, extension=True,
           answer=answers.Success),
-    Route("POST", f"{V1}/tracks/{{id}}/unlike", likes.unlike, find=track_store.known, extension=True,
+    Route("POST", f"{V1}/tracks/{{id}}/unlike", likes.unlike, find=track_store.require, extension=True,
           answer=answers.Success),
-    Route("POST", f"{V1}/tracks/{{id}}/repost", likes.repost, find=track_store.known, extension=True,
+    Route("POST", f"{V1}/tracks/{{id}}/repost", likes.repost, find=track_store.require, extension=True,
           answer=answers.Success),
-    Route("POST", f"{V1}/tracks/{{id}}/unrepost", likes.unrepost, find=track_store.known, extension=True,
+    Route("POST", f"{V1}/tracks/{{id}}/unrepost", likes.unrepost, find=track_store.require, extension=True,
           answer=answers.Success),
     Route("GET", f"{V1}/tracks/{{id}}/fingerprint/status", tracks.fingerprint_status, find=track_store.get,
           answer=catalog.Fingerprint),

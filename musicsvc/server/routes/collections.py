@@ -1,4 +1,4 @@
-"""Collections of tracks."""
+"""Endpoints of collections."""
 
 from musicsvc.server.handlers import collections
 from musicsvc.server.routes.paths import V1

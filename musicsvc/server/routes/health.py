@@ -1,4 +1,4 @@
-"""Health checks and metrics."""
+"""Endpoints of health checks and metrics."""
 
 from musicsvc.server.handlers import health, metrics
 from musicsvc.server.routes.route import Access, Family, Route

@@ -1,4 +1,4 @@
-"""Conversations and their messages."""
+"""Endpoints of conversations and messages."""
 
 from musicsvc.server.handlers import messages
 from musicsvc.server.routes.paths import V1

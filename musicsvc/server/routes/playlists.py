@@ -1,4 +1,4 @@
-"""Playlists, their tracks and their collaborators."""
+"""Endpoints of playlists, their tracks and collaborators."""
 
 from functools import partial
 
@@ -18,8 +18,8 @@ from musicsvc.server.schemas.playlists import (
     TracksIn,
     TracksOut,
 )
-from musicsvc.store.playlists.invites import addressed
-from musicsvc.store.playlists.playlists import editable, owned, readable
+from musicsvc.store.playlists.invites import get_own
+from musicsvc.store.playlists.playlists import get_editable, get_owned, get_readable
 
 ALL = f"{V1}/playlists"
 ONE = f"{ALL}/{{id}}"
@@ -30,18 +30,19 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", ALL, playlists.index, query=Pages, extension=True, answer=Paged[Playlist]),
     Route("POST", ALL, playlists.create, body=PlaylistIn, answer=OnePlaylist),
     Private("PUT", ALL, playlists.put, body=PlaylistPut, answer=OnePlaylist, raises=(404,)),
-    Private("GET", ONE, playlists.show, find=readable, extension=True, answer=OnePlaylist),
-    Private("PUT", ONE, playlists.replace, find=owned, body=PlaylistIn, extension=True, answer=OnePlaylist),
-    Private("DELETE", ONE, playlists.delete, find=owned, answer=Success),
-    Private("GET", f"{ONE}/tracks", playlists.list_tracks, find=readable, query=Pages, extension=True,
+    Private("GET", ONE, playlists.show, find=get_readable, extension=True, answer=OnePlaylist),
+    Private("PUT", ONE, playlists.replace, find=get_owned, body=PlaylistIn, extension=True, answer=OnePlaylist),
+    Private("DELETE", ONE, playlists.delete, find=get_owned, answer=Success),
+    Private("GET", f"{ONE}/tracks", playlists.list_tracks, find=get_readable, query=Pages, extension=True,
             answer=Paged[Track]),
-    Private("POST", f"{ONE}/tracks/add", playlists.add_tracks, find=editable, body=TracksIn, extension=True,
+    Private("POST", f"{ONE}/tracks/add", playlists.add_tracks, find=get_editable, body=TracksIn, extension=True,
             answer=OnePlaylist),
-    Private("POST", f"{ONE}/tracks/remove", playlists.remove_tracks, find=editable, body=TracksOut, answer=OnePlaylist),
-    Private("POST", f"{ONE}/invite", invites.create, find=owned, body=InviteIn, answer=Invited, raises=(409,)),
-    Private("POST", f"{ONE}/accept-invite", invites.accept, find=addressed, extension=True, answer=OnePlaylist,
+    Private("POST", f"{ONE}/tracks/remove", playlists.remove_tracks, find=get_editable, body=TracksOut,
+            answer=OnePlaylist),
+    Private("POST", f"{ONE}/invite", invites.create, find=get_owned, body=InviteIn, answer=Invited, raises=(409,)),
+    Private("POST", f"{ONE}/accept-invite", invites.accept, find=get_own, extension=True, answer=OnePlaylist,
             raises=(409,), example={"id": 2}),
-    Private("POST", f"{ONE}/decline-invite", invites.decline, find=addressed, extension=True, answer=OnePlaylist,
+    Private("POST", f"{ONE}/decline-invite", invites.decline, find=get_own, extension=True, answer=OnePlaylist,
             raises=(409,), example={"id": 2}),
 )
 # fmt: on

@@ -1,4 +1,4 @@
-"""Registration, accounts and follows."""
+"""Endpoints of registration, accounts and follows."""
 
 from musicsvc.server.handlers import accounts, users
 from musicsvc.server.routes.paths import V1

@@ -1,1 +1,1 @@
-"""What clients may send and what they get, as schemas; nothing unchecked goes past them."""
+"""Schemas of requests and responses; every request body and query is validated by one."""

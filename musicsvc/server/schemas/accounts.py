@@ -1,4 +1,4 @@
-"""Bodies about accounts."""
+"""Requests and responses of account registration."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from musicsvc.store.accounts import email_addresses, passwords, users
 
 
 class RegisterIn(Body):
-    """A new account; a token is made where `token_name` is sent."""
+    """A new account; `token_name` requests a token."""
 
     email: Annotated[str, Text(1, email_addresses.LENGTH)] = Field(
         examples=["clara@example.test"], json_schema_extra={"format": "email"}
@@ -40,14 +40,14 @@ class RegisterIn(Body):
 
     @classmethod
     def look_up(cls, sent: dict[str, Any], faults: dict[str, str], subject: Any = None) -> dict[str, str]:  # noqa: ARG003
-        """A taken address is told together with the other faults."""
+        """Report a taken address together with the other errors."""
         if "email" not in faults and users.is_taken(sent["email"]):
             return {"email": users.TAKEN}
         return {}
 
 
 class RegisteredUser(UserSummary):
-    """A new account; the token is there only where `token_name` was sent."""
+    """A new account; it has a token only if `token_name` was sent."""
 
     access_token: str = Field("", examples=["msvc_" + "0" * 46])
 

@@ -1,4 +1,4 @@
-"""What clients get, as schemas: for the OpenAPI document and for the tests; answers themselves are literal dicts."""
+"""Schemas of responses, for the OpenAPI document and for tests; responses themselves are built as dicts."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ Uri = Annotated[str, Field(pattern=URL_PATTERN, examples=["https://images.exampl
 
 
 class Answer(BaseModel):
-    """A JSON object with exactly these keys, all of them always there but those that have a default here.
+    """A JSON object with exactly these keys; keys with a default may be absent.
 
-    `examples` of fields make up the examples of the OpenAPI document; strings need one, or a schema that gives one.
+    The OpenAPI document uses the `examples` of the fields; strings without a fixed format need one.
     """
 
     model_config = ConfigDict(extra="forbid")
 
 
 class Success(Answer):
-    """Done."""
+    """Success."""
 
     status: Literal["success"]
 
@@ -40,7 +40,7 @@ class Alive(Answer):
 
 
 class UserSummary(Answer):
-    """An account as others see it."""
+    """The public part of an account."""
 
     id: int
     display_name: str = Field(examples=["Northern Lights Records"])

@@ -1,4 +1,4 @@
-"""Bodies and answers of cover art."""
+"""Requests and responses of cover art."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _known(template_id: int) -> int:
 
 
 class PreviewIn(Body):
-    """What a cover shows."""
+    """The content of a cover."""
 
     template_id: Annotated[Id, AfterValidator(_known)] = Field(examples=[1])
     title: Annotated[str, Text(1, 120)] = Field(examples=["Maple Leaf Rag"])
@@ -26,13 +26,13 @@ class PreviewIn(Body):
 
 
 class Preview(Success):
-    """Where the picture is, for 24 hours."""
+    """The URL of the picture, valid for 24 hours."""
 
     preview_url: Uri
 
 
 class Template(Answer):
-    """A design for covers."""
+    """A template for covers."""
 
     id: int
     name: str = Field(examples=["Horizon"])
@@ -41,6 +41,6 @@ class Template(Answer):
 
 
 class Templates(Success):
-    """All designs."""
+    """All templates."""
 
     templates: list[Template]

@@ -1,4 +1,4 @@
-"""Bodies, queries and answers of artists, albums and tracks (docs/api.md, Artists, albums, tracks)."""
+"""Requests and responses of artists, albums and tracks (docs/api.md, Artists, albums, tracks)."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ PARTS_SCHEMA: dict[str, Any] = {
     "type": "string",
     "pattern": f"^{PART}(,{PART})*$",
     "examples": ["genres,tags"],
-    "description": f"What is wanted beside the album itself, separated by commas: {', '.join(PARTS)}.",
+    "description": f"Parts to add to the album, separated by commas: {', '.join(PARTS)}.",
 }
 
 
 def _has_slug(value: str) -> str:
     if not genres.slug(value):
-        raise ValueError("Must hold a letter or a digit.")
+        raise ValueError("Must contain a letter or a digit.")
     return value
 
 
 def _known_currency(value: str) -> str:
     if value not in CODES:
-        raise ValueError("Must be a currency code of ISO 4217, such as USD.")
+        raise ValueError("Must be an ISO 4217 currency code, such as USD.")
     return value
 
 
 def _without_sign(value: float) -> float:
-    """Return 0.0 for -0.0, which PostgreSQL would give back and SQLite would not."""
+    """Return 0.0 for -0.0, which PostgreSQL stores as sent and SQLite does not."""
     return value + 0.0
 
 
@@ -58,7 +58,7 @@ def _parts(value: Any) -> Any:
     names = [name.strip() for name in value.split(",")]
     unknown = [name for name in names if name and name not in PARTS]
     if unknown:
-        raise ValueError(f"Takes {', '.join(PARTS)}, separated by commas.")
+        raise ValueError(f"Must be one or more of {', '.join(PARTS)}, separated by commas.")
     return frozenset(filter(None, names))
 
 
@@ -104,7 +104,7 @@ class AlbumIn(Body):
 
 
 class TrackIn(Body):
-    """A new track of artists of whom the caller manages at least one."""
+    """A new track; the caller must manage one of its artists."""
 
     references: ClassVar = {"artists": artists.missing, "album_id": albums.missing}
     subjects: ClassVar = {"album_id": "albums", "artists": "artists"}
@@ -121,7 +121,7 @@ class TrackIn(Body):
     image: Url | None = None
     release_date: ReleaseDate | None = None
     album_id: Id | None = Field(
-        None, description="An album that the caller manages. It holds at most 1,000 tracks, and 768 KiB as JSON."
+        None, description="An album that the caller manages. It has at most 1,000 tracks and 768 KiB as JSON."
     )
     bpm: Annotated[int, Field(strict=True, ge=20, le=400)] | None = None
     key: Key | None = None
@@ -135,7 +135,7 @@ class TrackIn(Body):
 
 
 class AlbumParts(Query):
-    """What an album is asked for beside itself."""
+    """The parts of an album to return."""
 
     with_: Annotated[frozenset[str], BeforeValidator(_parts), WithJsonSchema(PARTS_SCHEMA)] = Field(
         frozenset(), alias="with"
@@ -158,14 +158,14 @@ class Genre(Answer):
 
 
 class Tag(Answer):
-    """A free word."""
+    """A tag, which is any text."""
 
     id: int
     name: str = Field(examples=["syncopated"])
 
 
 class ArtistNested(Answer):
-    """An artist within another resource."""
+    """An artist as a part of another resource."""
 
     id: int
     name: str = Field(examples=["Scott Joplin"])
@@ -174,7 +174,7 @@ class ArtistNested(Answer):
 
 
 class ArtistPublic(Answer):
-    """An artist without a token."""
+    """An artist, as returned without a token."""
 
     id: int
     name: str = Field(examples=["Scott Joplin"])
@@ -182,7 +182,7 @@ class ArtistPublic(Answer):
 
 
 class Artist(ArtistNested):
-    """An artist with a token."""
+    """An artist, as returned with a token."""
 
     model_type: Literal["artist"]
     created_at: Timestamp
@@ -191,7 +191,7 @@ class Artist(ArtistNested):
 
 
 class TrackNested(Answer):
-    """A track within another resource."""
+    """A track as a part of another resource."""
 
     id: int
     name: str = Field(examples=["Maple Leaf Rag"])
@@ -203,7 +203,7 @@ class TrackNested(Answer):
 
 
 class TrackPublic(Answer):
-    """A track without a token."""
+    """A track, as returned without a token."""
 
     id: int
     name: str = Field(examples=["Maple Leaf Rag"])
@@ -214,7 +214,7 @@ class TrackPublic(Answer):
 
 
 class Track(TrackNested):
-    """A track with a token."""
+    """A track, as returned with a token."""
 
     model_type: Literal["track"]
     created_at: Timestamp
@@ -236,7 +236,7 @@ class Track(TrackNested):
 
 
 class AlbumPublic(Answer):
-    """An album without a token."""
+    """An album, as returned without a token."""
 
     id: int
     name: str = Field(examples=["Das Wohltemperierte Klavier"])
@@ -246,7 +246,7 @@ class AlbumPublic(Answer):
 
 
 class Album(Answer):
-    """An album with a token; genres and tags where `with` asks for them."""
+    """An album, as returned with a token, with genres and tags if `with` names them."""
 
     id: int
     name: str = Field(examples=["Das Wohltemperierte Klavier"])

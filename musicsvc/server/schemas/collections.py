@@ -1,4 +1,4 @@
-"""Bodies and answers of collections."""
+"""Requests and responses of collections."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class CollectionIn(Body):
 
 
 class CollectionListed(Answer):
-    """A collection in a list; `GET /collections/{id}` has its tracks."""
+    """A collection in a list; `GET /collections/{id}` returns its tracks."""
 
     id: int
     name: str = Field(examples=["Left hand alone"])

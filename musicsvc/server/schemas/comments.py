@@ -1,4 +1,4 @@
-"""Bodies and answers of comments."""
+"""Requests and responses of comments."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class CommentIn(Body):
 
     content: Annotated[str, Text(1, 1000)] = Field(examples=["The bar before the return!"])
     position: Annotated[int, Field(strict=True, ge=0, le=100)] | None = Field(
-        None, description="Where in the track, in percent; without it that of the parent, else 0.", examples=[50]
+        None, description="Position in the track, in percent; the default is that of the parent, or 0.", examples=[50]
     )
     parent_id: Id | None = Field(
         None, description="The comment on the same track that this is a reply to.", examples=[None]
@@ -24,21 +24,21 @@ class CommentIn(Body):
 
     @classmethod
     def look_up(cls, sent: dict[str, Any], faults: dict[str, str], subject: Any = None) -> dict[str, str]:
-        """A parent that takes no reply on this track is told together with the other faults."""
+        """Report a parent that accepts no reply together with the other errors."""
         parent_id = sent.get("parent_id")
         if parent_id is None or "parent_id" in faults:
             return {}
-        problem = comments.parent_problem(parent_id, subject)
+        problem = comments.find_parent_problem(parent_id, subject)
         return {"parent_id": problem} if problem else {}
 
 
 class Comment(Answer):
-    """A comment; a deleted one that has replies stays, without its content."""
+    """A comment; a deleted one with replies stays without its content."""
 
     id: int
     content: str = Field(examples=["Is this the 1899 print?"])
-    position: int = Field(examples=[12], description="Where in the track, in percent.")
-    depth: int = Field(examples=[0], description="0 for a root, one more for each reply.")
+    position: int = Field(examples=[12], description="Position in the track, in percent.")
+    depth: int = Field(examples=[0], description="0 for a root comment, one more for each level of replies.")
     deleted: bool
     user: UserSummary
 

@@ -1,4 +1,4 @@
-"""The currency codes of ISO 4217 that are in use."""
+"""The active currency codes of ISO 4217."""
 
 TEXT = """
     AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BHD BIF BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF CHF CLP

@@ -27,7 +27,7 @@ CODES = {
 
 
 class Error(Answer):
-    """The general error body; `errors` names each faulty field, and is empty where none is to blame."""
+    """The general error body; `errors` has a message for each invalid field."""
 
     status: Literal["error"]
     message: str
@@ -41,7 +41,7 @@ class Unauthenticated(Answer):
 
 
 class InsightsError(Answer):
-    """The error body of the insights endpoints; `errors` is there where fields are faulty."""
+    """The error body of the insights endpoints; `errors` is present if fields are invalid."""
 
     success: Literal[False]
     message: str

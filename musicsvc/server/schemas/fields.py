@@ -1,4 +1,4 @@
-"""The kinds of field that bodies and queries are made of (docs/api.md, Requests)."""
+"""Types of the fields of request bodies and queries (docs/api.md, Requests)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HIDDEN = re.compile(r"[\s\x00-\x1f\x7f]")
 
 
 def parse_id(text: str) -> int | None:
-    """The id that a path or query spells, None where it is no integer of 1 … 2^53-1."""
+    """Return the id in a path or query, or None if it is not an integer from 1 to 2^53-1."""
     value = int(text) if DIGITS.fullmatch(text) else 0
     return value if 1 <= value <= MAX_ID else None
 
@@ -58,7 +58,7 @@ def _digits(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     if not DIGITS.fullmatch(value):
-        raise ValueError("Must be a whole number, written in plain digits.")
+        raise ValueError("Must be a whole number in plain digits.")
     return int(value)
 
 
@@ -67,31 +67,31 @@ def _trimmed(value: Any) -> Any:
 
 
 def unrepeated(values: list[int]) -> list[int]:
-    """The ids as they are; raises ValueError where one stands twice."""
+    """Return the ids. Raises ValueError if one occurs twice."""
     if len(set(values)) < len(values):
-        raise ValueError("Must not name anything twice.")
+        raise ValueError("Must not contain an id twice.")
     return values
 
 
 class Text(StringConstraints):
-    """Marks a string that is trimmed, has `minimum` to `maximum` code points, and holds no NUL."""
+    """Metadata of a string type: trimmed, `minimum` to `maximum` code points, without NUL."""
 
     def __init__(self, minimum: int, maximum: int) -> None:
         super().__init__(strict=True, strip_whitespace=True, min_length=minimum, max_length=maximum)
 
     def __iter__(self) -> Iterator[Any]:
-        """Yield the constraints; this is how pydantic unpacks metadata that stand for several."""
+        """Yield the constraints, as pydantic expects of grouped metadata."""
         yield from super().__iter__()
         yield AfterValidator(_no_nul)
 
 
 def null_is(value: Any, kind: Any) -> BeforeValidator:
-    """Null stands for this value of the kind, as where the field is absent."""
+    """Return a validator that replaces null by this value, the default of the field."""
     return BeforeValidator(lambda sent: value if sent is None else sent, json_schema_input_type=kind | None)
 
 
-TRIMMED = BeforeValidator(_trimmed)  # for words of a fixed choice; `Text` trims by itself
-DIGITS_ONLY = BeforeValidator(_digits)  # for integers of a query string: ASCII digits, no sign, no leading zero
+TRIMMED = BeforeValidator(_trimmed)  # for literals; `Text` trims by itself
+DIGITS_ONLY = BeforeValidator(_digits)  # integers of a query string: ASCII digits, no sign, no leading zero
 Id = Annotated[int, Field(strict=True, ge=1, le=MAX_ID, examples=[1])]
 Secret = Annotated[str, Field(strict=True), AfterValidator(_no_nul)]
 Name = Annotated[str, Text(1, 255)]
@@ -121,10 +121,10 @@ TagName = Annotated[str, Text(1, 60)]
 
 
 class Body(BaseModel):
-    """A JSON object that a client sends; fields that are not known are ignored.
+    """The JSON object of a request body; unknown fields are ignored.
 
-    `references` maps a field of ids to the store function that tells which of them do not exist; `subjects` maps a
-    field to the noun of what it names, where the caller needs a right to that: then it is what the call is about.
+    `references` maps a field of ids to the store function that returns the missing ones. `subjects` maps a field with
+    the id of an object that the caller needs a right to, to the noun of that object.
     """
 
     model_config = ConfigDict(extra="ignore", frozen=True)
@@ -133,7 +133,7 @@ class Body(BaseModel):
 
     @classmethod
     def resource_of(cls, sent: Any, faults: Mapping[str, str]) -> str | None:
-        """Return the object that the call is about, such as `conversations/7`; None where no valid field names one."""
+        """Return the object that the request concerns, such as `conversations/7`, or None."""
         sent = sent if isinstance(sent, dict) else {}
         found = [(noun, _ids_sent(name, sent.get(name), faults).values()) for name, noun in cls.subjects.items()]
         named = [f"{noun}/{each}" for noun, ids in found for each in ids if type(each) is int and 1 <= each <= MAX_ID]
@@ -141,9 +141,9 @@ class Body(BaseModel):
 
     @classmethod
     def look_up(cls, sent: dict[str, Any], faults: dict[str, str], subject: Any = None) -> dict[str, str]:  # noqa: ARG003
-        """The faults that only the database knows, for the fields that are sound so far; inside a unit.
+        """Return the errors found in the database for fields valid so far; inside a transaction.
 
-        `subject` is what the path names.
+        `subject` is the object that the path names.
         """
         errors: dict[str, str] = {}
         for name, missing in cls.references.items():
@@ -154,7 +154,7 @@ class Body(BaseModel):
 
 
 def _ids_sent(name: str, value: Any, faults: Mapping[str, str]) -> dict[str, int]:
-    """The sound ids of a field by their place, such as `artists.0`."""
+    """Return the valid ids of a field by their path, such as `artists.0`."""
     if name in faults or value is None:
         return {}
     places = {f"{name}.{at}": each for at, each in enumerate(value)} if isinstance(value, list) else {name: value}
@@ -162,9 +162,9 @@ def _ids_sent(name: str, value: Any, faults: Mapping[str, str]) -> dict[str, int
 
 
 class Query(BaseModel):
-    """The parameters of a query string; parameters that are not known are ignored.
+    """The parameters of a query string; unknown parameters are ignored.
 
-    `other_names` maps the second name of a parameter to the first; one of the two may be sent.
+    `other_names` maps alternative names of parameters to their names; only one of the two may be sent.
     """
 
     model_config = ConfigDict(extra="ignore", frozen=True)
@@ -177,18 +177,18 @@ class Query(BaseModel):
 
 
 class Pages(Query):
-    """Page number and size; `per_page` is the same parameter under its other name."""
+    """Page number and size; `per_page` is another name for `perPage`."""
 
     other_names: ClassVar = {"per_page": "perPage"}
-    size_name: ClassVar[str] = "perPage"  # the name that stands first in the OpenAPI entry
+    size_name: ClassVar[str] = "perPage"  # the first name in the OpenAPI document
 
-    page: Annotated[int, Field(ge=1, le=MAX_PAGE), DIGITS_ONLY] = Field(1, description="Which page, from 1.")
+    page: Annotated[int, Field(ge=1, le=MAX_PAGE), DIGITS_ONLY] = Field(1, description="Page number, from 1.")
     perPage: Annotated[int, Field(ge=1, le=100), DIGITS_ONLY] = Field(  # noqa: N815 - the API's name
-        20, description="How many rows a page holds."
+        20, description="Number of rows per page."
     )
 
     def at(self) -> Page:
-        """The page that is asked for."""
+        """The requested page."""
         return Page(self.page, self.perPage)
 
     @property

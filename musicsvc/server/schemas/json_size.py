@@ -1,4 +1,4 @@
-"""Bounds on the number of values in a JSON text, checked before anything is parsed.
+"""Limits on the number of values in a JSON text, checked before it is parsed.
 
 A body of 1 MiB can hold half a million values. Parsing them would keep the interpreter, and with it the event loop,
 busy for hundreds of milliseconds, whichever thread does it.
@@ -9,18 +9,18 @@ from __future__ import annotations
 import re
 
 MAX_VALUES = 20_000
-SAMPLE = 5_000  # values of an oversized text that are still checked; more than any field accepts
+SAMPLE = 5_000  # values of an oversized text that are still validated; more than any field accepts
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{},]', re.DOTALL)
 CLOSING = {"[": "]", "{": "}"}
 
 
 def has_too_many_values(raw: bytes | bytearray) -> bool:
-    """Return whether the JSON text holds more than MAX_VALUES objects, arrays, items and members."""
+    """Whether the JSON text has more than MAX_VALUES objects, arrays, items and members."""
     if _separators(raw) <= MAX_VALUES:
         return False
-    # Some may be part of strings.
+    # Some separators may be parts of strings.
     unescaped = raw.replace(b"\\\\", b"").replace(b'\\"', b"")
-    if unescaped.count(b'"') > 4 * MAX_VALUES:  # a value has two strings at most, its key and itself
+    if unescaped.count(b'"') > 4 * MAX_VALUES:  # a value has at most two strings, its key and itself
         return True
     outside = b"".join(unescaped.split(b'"')[::2])
     return _separators(outside) > MAX_VALUES
@@ -36,7 +36,7 @@ def first_values(text: str) -> str:
                 closing.append(CLOSING[bracket])
                 values += 1
                 if len(closing) > SAMPLE:
-                    return text[: token.end()]  # nested too deeply to be parsed, however it ends
+                    return text[: token.end()]  # nested too deeply to be parsed
             case "]" | "}":
                 del closing[-1:]
             case "," if values >= SAMPLE:

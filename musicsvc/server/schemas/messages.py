@@ -1,4 +1,4 @@
-"""Bodies and answers of conversations and messages."""
+"""Requests and responses of conversations and messages."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ MAX_OTHERS = 9
 
 def _others(values: list[int], info: ValidationInfo) -> list[int]:
     if (info.context or {}).get("caller_id") in values:
-        raise ValueError("Name the others only; you take part anyway.")
+        raise ValueError("Must not contain your own id; you are always a participant.")
     return values
 
 
 class MessageIn(Body):
-    """A message; the caller must take part in the conversation."""
+    """A message; the caller must be a participant of the conversation."""
 
     subjects: ClassVar = {"conversation_id": "conversations"}
 
@@ -52,7 +52,7 @@ class Message(Answer):
 
 
 class Conversation(Answer):
-    """A conversation with everybody in it."""
+    """A conversation with its participants."""
 
     id: int
     users: list[UserSummary]

@@ -1,4 +1,4 @@
-"""Bodies and answers of devices and notification choices."""
+"""Requests and responses of devices and notification settings."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class DeviceIn(Body):
 
 
 class DeviceOut(Body):
-    """A push token to be forgotten."""
+    """A push token to delete."""
 
     token: PushToken = Field(examples=["fcm:a-token-of-this-device"])
 
@@ -42,7 +42,7 @@ class DeviceOut(Body):
 
 
 class Channels(Body):
-    """Channels to switch; an absent one keeps its value."""
+    """Channels to change; absent ones keep their values."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -53,7 +53,7 @@ class Channels(Body):
     @model_validator(mode="before")
     @classmethod
     def _few_keys(cls, value: Any) -> Any:
-        """Keep the known keys and the first few others: every other key is an error of its own."""
+        """Keep the known keys and a few unknown ones, because each unknown key is reported as an error."""
         if not isinstance(value, dict) or len(value) <= MAX_KEYS:
             return value
         known = {name: value[name] for name in cls.model_fields if name in value}
@@ -68,7 +68,7 @@ class Selection(Body):
 
 
 class SubscriptionsIn(Body):
-    """The choices to merge in."""
+    """The settings to change."""
 
     selections: Annotated[list[Selection], Field(max_length=100)]
 
@@ -80,7 +80,7 @@ class DeviceStored(Answer):
 
 
 class ChannelsChosen(Answer):
-    """Which channels are on."""
+    """The channels that are on."""
 
     email: bool
     in_app: bool
@@ -95,6 +95,6 @@ class Subscription(Answer):
 
 
 class Subscriptions(Success):
-    """Everything that was chosen."""
+    """The notification settings."""
 
     subscriptions: list[Subscription]

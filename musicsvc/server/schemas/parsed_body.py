@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
     from musicsvc.server.schemas.fields import Body
 
-TOO_MANY_VALUES = f"Must hold at most {MAX_VALUES:,} values in all."
+TOO_MANY_VALUES = f"Must have at most {MAX_VALUES:,} values in total."
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedBody:
-    """A request body.
+    """A parsed request body.
 
-    `sent` is its JSON value, None where it was not parsed as a whole; `model` is None where `errors` is not empty.
-    `resource` is the object that the body names.
+    `sent` is its JSON value, or None if it is too large; `model` is None if there are `errors`. `resource` is the
+    object that the body names.
     """
 
     sent: Any
@@ -48,7 +48,7 @@ def _empty(schema: type[Body]) -> dict[str, Any]:
 
 
 def _errors_of_oversized(schema: type[Body], text: str, context: Mapping[str, Any]) -> Errors:
-    """Return the errors of the first values; fields that are absent there may be present further on."""
+    """Return the errors of the first values, without those for absent fields, which may follow later."""
     _, errors = check(schema, parse_json(first_values(text)), context)
     present = {name: message for name, message in errors.items() if message != REQUIRED}
     return {"body": TOO_MANY_VALUES} | present

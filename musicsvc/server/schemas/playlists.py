@@ -1,4 +1,4 @@
-"""Bodies and answers of playlists (docs/playlists.md)."""
+"""Requests and responses of playlists (docs/playlists.md)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ Ids = Annotated[list[Id], Field(min_length=1, max_length=MAX_IDS)]
 
 
 class PlaylistIn(Body):
-    """A whole playlist; a field that is absent has its default."""
+    """A playlist; absent fields get their defaults."""
 
     name: Annotated[str, Text(1, 250)] = Field(examples=["Rags for a rainy day"])
     description: Annotated[str, Text(20, 170)] | None = Field(
@@ -58,7 +58,7 @@ class PlaylistIn(Body):
 
 
 class PlaylistPut(PlaylistIn):
-    """A whole playlist; `id` names the one to replace, else the caller's of this name is replaced or made."""
+    """A playlist that replaces the one with this `id`, else the caller's with this name, or is created."""
 
     subjects: ClassVar = {"id": "playlists"}
 
@@ -66,13 +66,13 @@ class PlaylistPut(PlaylistIn):
 
 
 class TracksOut(Body):
-    """Tracks to take out of a playlist; those that are not in it are ignored."""
+    """Tracks to remove from a playlist; tracks not in it are ignored."""
 
     ids: Ids
 
 
 class TracksIn(Body):
-    """Tracks to put at the end of a playlist, in this order."""
+    """Tracks to append to a playlist, in this order."""
 
     references: ClassVar = {"ids": tracks.missing}
 
@@ -80,7 +80,7 @@ class TracksIn(Body):
 
 
 class InviteIn(Body):
-    """Whom to invite as a collaborator."""
+    """The user to invite as a collaborator."""
 
     references: ClassVar = {"user_id": users.missing}
 
@@ -88,12 +88,12 @@ class InviteIn(Body):
 
 
 class Playlist(Answer):
-    """A playlist; its tracks are read at `/playlists/{id}/tracks`."""
+    """A playlist; `GET /playlists/{id}/tracks` returns its tracks."""
 
     id: int
     name: str = Field(examples=["Rags for a rainy day"])
     public: bool
-    collaborative: bool = Field(description="Whether those who accepted an invitation may edit the tracks.")
+    collaborative: bool = Field(description="Whether users who accepted an invitation may edit the tracks.")
     image: Uri | None
     description: str | None = Field(examples=["Slow ones first, then the ones that wake the neighbours."])
     model_type: Literal["playlist"]
@@ -109,6 +109,6 @@ class OnePlaylist(Success):
 
 
 class Invited(Success):
-    """The invitation is made."""
+    """The invitation was sent."""
 
     message: Literal["Invitation sent successfully."]

@@ -1,4 +1,4 @@
-"""From raw JSON and query strings to checked schemas, with every faulty field named at once."""
+"""Parse and validate JSON bodies and query strings, and report all invalid fields at once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SURROGATE = re.compile(r"[\ud800-\udfff]")
 REQUIRED = "This field is required."
 NOT_JSON = "The body is not valid JSON in UTF-8."
 DIGITS_KEPT = 400
-MAX_NAME = 100  # characters of a key in the name of a field
+MAX_NAME = 100  # characters of a key shown in an error
 MESSAGES = {
     "missing": REQUIRED,
     "string_type": "Must be a string.",
@@ -35,8 +35,8 @@ MESSAGES = {
     "float_type": "Must be a number.",
     "finite_number": "Must be a number.",
     "string_too_long": "Must have at most {max_length} characters.",
-    "too_short": "Must hold at least {min_length}.",
-    "too_long": "Must hold at most {max_length} {unit}.",
+    "too_short": "Must have at least {min_length}.",
+    "too_long": "Must have at most {max_length} {unit}.",
     "greater_than_equal": "Must be at least {ge}.",
     "less_than_equal": "Must be at most {le}.",
     "literal_error": "Must be one of: {expected}.",
@@ -58,7 +58,7 @@ def parse_json(text: str) -> Any:
     try:
         value = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse, parse_int=_integer)
         if SURROGATE.search(json.dumps(value, ensure_ascii=False) if "\\u" in text else ""):
-            raise Malformed("The body holds half of a surrogate pair.")
+            raise Malformed("The body contains half of a surrogate pair.")
     except RecursionError:
         raise Malformed("The body is nested too deeply.") from None
     except ValueError:
@@ -74,16 +74,16 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _refuse(constant: str) -> Any:
-    raise Malformed(f"The body holds {constant}, which is not JSON.")
+    raise Malformed(f"The body contains {constant}, which is not JSON.")
 
 
 def _integer(digits: str) -> int:
-    """The integer; of one of absurd length so many digits that every bound refuses it all the same."""
+    """Return the integer; a huge one is cut to a length that still exceeds every limit."""
     return int(digits[:DIGITS_KEPT])
 
 
 def check(schema: type[M], value: Any, context: Any = None) -> tuple[M | None, Errors]:
-    """The value as the schema, or None with a message for each faulty field."""
+    """Return the validated value, or None and a message for each invalid field."""
     if not isinstance(value, dict):
         return None, {"body": "Must be a JSON object."}
     try:
@@ -96,7 +96,7 @@ def check(schema: type[M], value: Any, context: Any = None) -> tuple[M | None, E
 
 
 def check_query(schema: type[Q], pairs: Iterable[tuple[str, str]]) -> tuple[Q | None, Errors]:
-    """The parameters as the schema, or None with a message for each; one given twice is faulty."""
+    """Return the validated parameters, or None and a message for each invalid or repeated one."""
     values: dict[str, str] = {}
     errors: Errors = {}
     names = {field.alias or name for name, field in schema.model_fields.items()}
@@ -107,7 +107,7 @@ def check_query(schema: type[Q], pairs: Iterable[tuple[str, str]]) -> tuple[Q | 
             continue
         first = sent.setdefault(known, name)
         if known in values:
-            errors[name] = "Must be given once." if name == first else f"Must not be given beside {first}."
+            errors[name] = "Must be given once." if name == first else f"Must not be given together with {first}."
         values[known] = value
     result, faults = check(schema, values)
     errors |= {sent.get(name, name): fault for name, fault in faults.items()}
@@ -133,7 +133,7 @@ def _message(fault: Any) -> str:
     if kind == "string_too_short":
         return REQUIRED if context["min_length"] == 1 else f"Must have at least {context['min_length']} characters."
     if kind == "string_pattern_mismatch":
-        return "Has characters that are not allowed here."
+        return "Contains characters that are not allowed."
     if kind in {"greater_than_equal", "less_than_equal"} and abs(next(iter(context.values()))) > MAX_ID:
         return "Is out of range."
     unit = "characters" if isinstance(fault["input"], str) else "entries"

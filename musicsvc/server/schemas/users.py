@@ -1,4 +1,4 @@
-"""Queries and answers about accounts and their follows."""
+"""Requests and responses of accounts and follows."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from musicsvc.server.schemas.fields import DIGITS_ONLY, Query, Text
 
 
 class SearchQuery(Query):
-    """Which accounts to search for; `q` is another name of `query`."""
+    """A search for accounts; `q` is another name for `query`."""
 
     other_names: ClassVar = {"q": "query"}
 
     query: Annotated[str, Text(1, 100)] = Field(
-        description="Part of a display name, in whatever case and accents; one or two characters: the start of a word.",
+        description="Part of a display name, ignoring case and accents; one or two characters match starts of words.",
         examples=["no"],
     )
-    limit: Annotated[int, Field(ge=1, le=50), DIGITS_ONLY] = Field(10, description="How many accounts at most.")
+    limit: Annotated[int, Field(ge=1, le=50), DIGITS_ONLY] = Field(10, description="Maximum number of accounts.")
 
 
 class OneUser(Success):
-    """An account as others see it."""
+    """The public part of an account."""
 
     user: UserSummary
 

@@ -26,7 +26,7 @@ def duration_text(milliseconds: int) -> str:
 
 
 def artist_public(artist: ArtistRow) -> JSON:
-    """An artist without a token."""
+    """An artist, as returned without a token."""
     return {"id": artist.id, "name": artist.name, "model_type": "artist"}
 
 
@@ -41,7 +41,7 @@ def artist_nested(artist: ArtistRow) -> JSON:
 
 
 def artist_full(artist: ArtistRow) -> JSON:
-    """An artist with a token."""
+    """An artist, as returned with a token."""
     return artist_nested(artist) | {
         "model_type": "artist",
         "created_at": isoformat(artist.created_at),
@@ -51,7 +51,7 @@ def artist_full(artist: ArtistRow) -> JSON:
 
 
 def track_public(track: TrackRow) -> JSON:
-    """A track without a token."""
+    """A track, as returned without a token."""
     return {
         "id": track.id,
         "name": track.name,
@@ -76,7 +76,7 @@ def track_nested(track: TrackRow) -> JSON:
 
 
 def track_full(track: TrackRow) -> JSON:
-    """A track with a token."""
+    """A track, as returned with a token."""
     return track_nested(track) | {
         "model_type": "track",
         "created_at": isoformat(track.created_at),
@@ -99,7 +99,7 @@ def track_full(track: TrackRow) -> JSON:
 
 
 def album_public(album: AlbumRow) -> JSON:
-    """An album without a token."""
+    """An album, as returned without a token."""
     return {
         "id": album.id,
         "name": album.name,
@@ -110,7 +110,7 @@ def album_public(album: AlbumRow) -> JSON:
 
 
 def album_full(album: AlbumRow, parts: Collection[str] = ()) -> JSON:
-    """An album with a token; genres and tags where `parts` asks for them."""
+    """An album, as returned with a token, with genres and tags if `parts` names them."""
     shape: JSON = {
         "id": album.id,
         "name": album.name,
@@ -131,7 +131,7 @@ def album_full(album: AlbumRow, parts: Collection[str] = ()) -> JSON:
 
 
 def genre(genre_id: int, name: str, display_name: str) -> JSON:
-    """A genre, the same in both tiers."""
+    """A genre, the same with and without a token."""
     return {"id": genre_id, "name": name, "display_name": display_name, "model_type": "genre"}
 
 
@@ -141,7 +141,7 @@ def genre_row(row: GenreRow) -> JSON:
 
 
 def comment(row: CommentRow, site: Site) -> JSON:
-    """A comment; a deleted one keeps its place and loses its text."""
+    """A comment; a deleted one has no text."""
     return {
         "id": row.id,
         "content": "" if row.deleted else row.content,

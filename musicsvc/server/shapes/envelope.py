@@ -1,4 +1,4 @@
-"""What every answer has around its resource: status, page, and files that are sent as they are."""
+"""The parts of a response around the resource: status, page, and downloads."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ JSON = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """The service as its clients see it: `root` is the address that absolute URLs begin with."""
+    """The address of the service for clients, with which absolute URLs begin."""
 
     root: str
 
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """Bytes that are sent as they are; `kept`: with their tag and gzip form, where those are computed already."""
+    """A response body of bytes; `kept` is its representation with ETag and gzip form, if already computed."""
 
     content: bytes
     content_type: str
@@ -33,13 +33,13 @@ class Download:
 
     @classmethod
     def of(cls, kept: Representation, headers: Mapping[str, str]) -> Self:
-        """The answer that sends a representation."""
+        """Build the response that sends a representation."""
         return cls(kept.content, kept.content_type, headers, kept)
 
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """The members of a JSON array, encoded, in pieces with the commas between them."""
+    """The members of a JSON array, encoded in pieces, with the commas between them."""
 
     pieces: list[bytes]
     count: int
@@ -49,12 +49,12 @@ class Members:
 
 
 def ok(**parts: Any) -> JSON:
-    """A successful answer with the documented key."""
+    """Build a successful response with these keys."""
     return {"status": "success", **parts}
 
 
 def success(data: Any) -> JSON:
-    """A successful answer of the insights endpoints."""
+    """Build a successful response of the insights endpoints."""
     return {"success": True, "data": data}
 
 

@@ -24,7 +24,7 @@ def message(row: MessageRow, site: Site) -> JSON:
 
 
 def conversation(row: ConversationRow, site: Site) -> JSON:
-    """A conversation with everybody in it and its newest message."""
+    """A conversation with its participants and its newest message."""
     return {
         "id": row.id,
         "users": [users.summary(*user, site) for user in row.users],

@@ -1,4 +1,4 @@
-"""Playlists: the documented fields, then what the token tier adds."""
+"""Playlists."""
 
 from __future__ import annotations
 

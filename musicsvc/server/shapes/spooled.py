@@ -1,4 +1,4 @@
-"""Answers that may be longer than memory: written to a file within the unit, sent from it afterwards."""
+"""Responses of any length: written to a temporary file inside the transaction, and sent from it afterwards."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from musicsvc.errors import Unavailable
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-IN_MEMORY = 64 * 1024  # bytes; what is longer goes to a file that has no name and is gone when it is closed
+IN_MEMORY = 64 * 1024  # bytes; longer responses go to an unnamed file, which is deleted when it is closed
 
 
 @dataclass(frozen=True, slots=True)
 class Spooled:
-    """A file of so many bytes, read from its start; who sends it closes it."""
+    """A file to send from its start; the sender closes it."""
 
     file: IO[bytes]
     length: int
@@ -26,8 +26,8 @@ class Spooled:
 
 
 def spool(pieces: Iterable[bytes], content_type: str, headers: Mapping[str, str] | None = None) -> Spooled:
-    """Write the pieces to a file, so that no snapshot is held while a client is slow. Raises Unavailable."""
-    file: IO[bytes] = SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115 - closed by who sends it
+    """Write the pieces to a file, so that a slow client does not hold a database snapshot. Raises Unavailable."""
+    file: IO[bytes] = SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115 - the sender closes it
     try:
         for piece in pieces:
             _write(file, piece)
@@ -44,4 +44,4 @@ def _write(file: IO[bytes], piece: bytes) -> None:
         file.write(piece)
     except OSError as error:
         here = f"The temporary file of an export cannot be written in {gettempdir()}: {error.strerror}."
-        raise Unavailable("There is no room for the export just now. Try again later.", here) from None
+        raise Unavailable("There is not enough disk space for the export. Try again later.", here) from None

@@ -1,4 +1,4 @@
-"""The user summary: exactly id, display_name, avatar; e-mail addresses appear in no answer."""
+"""The public part of an account; e-mail addresses appear in no response."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ if TYPE_CHECKING:
 
 
 def summary(user_id: int, display_name: str, avatar: str | None, site: Site) -> JSON:
-    """The summary; without an avatar of the account's own, the one that the service draws."""
+    """The public part of an account; the default avatar is one drawn by the service."""
     return {"id": user_id, "display_name": display_name, "avatar": avatar or f"{site.root}/avatars/{user_id}"}

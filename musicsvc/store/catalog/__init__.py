@@ -1,1 +1,1 @@
-"""Artists, albums, tracks, and what belongs to them."""
+"""The catalog: artists, albums, tracks, genres, tags, comments and likes."""

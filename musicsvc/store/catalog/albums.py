@@ -1,4 +1,4 @@
-"""Albums: their rows with artists and tracks, and who may make them."""
+"""Albums with their artists and tracks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from musicsvc.errors import Forbidden, NotFound
 from musicsvc.store.catalog import artists, sizes, tags, tracks
-from musicsvc.store.engine.pagination import Listing, Page, paginate
+from musicsvc.store.engine.pagination import Listing, Page, columns, paginate
 from musicsvc.store.models import Album, AlbumArtist, AlbumTag, Artist, Tag, Track, TrackGenre, TrackTag
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class AlbumRow:
-    """An album; artists and tracks are filled in by `with_contents`, genres and tags by `with_words`."""
+    """An album; `with_contents` adds artists and tracks, `with_labels` genres and tags."""
 
     id: int
     name: str
@@ -35,27 +35,27 @@ class AlbumRow:
 
     @property
     def plays(self) -> int:
-        """The plays of its tracks together, of all time."""
+        """The all-time plays of its tracks."""
         return sum(track.plays for track in self.tracks)
 
 
-COLUMNS = (Album.id, Album.name, Album.image, Album.release_date, Album.description, Album.created_at)
+COLUMNS = columns(AlbumRow, Album)
 
 
 def get(album_id: int) -> AlbumRow:
-    """The album itself; raises NotFound."""
+    """Return the album without artists and tracks. Raises NotFound."""
     for values in Album.select(*COLUMNS).where(Album.id == album_id).tuples().iterator():
         return AlbumRow(*values)
     raise NotFound("There is no such album.")
 
 
-def listing(page: Page) -> Listing[AlbumRow]:
-    """All albums, newest first."""
+def list_all(page: Page) -> Listing[AlbumRow]:
+    """Return all albums, newest first."""
     return paginate(Album.select(Album.id), Album.select(*COLUMNS), [Album.id.desc()], page, AlbumRow)
 
 
-def of_artist(artist_id: int, page: Page) -> Listing[AlbumRow]:
-    """The artist's albums, newest release first, those without a date last."""
+def list_by_artist(artist_id: int, page: Page) -> Listing[AlbumRow]:
+    """Return the artist's albums, newest release first, those without a date last."""
     keys = Album.select(Album.id).join(AlbumArtist).where(AlbumArtist.artist == artist_id)
     order = (Album.release_date.desc(nulls="LAST"), Album.id.desc())
     total = AlbumArtist.select().where(AlbumArtist.artist == artist_id).count()
@@ -63,7 +63,7 @@ def of_artist(artist_id: int, page: Page) -> Listing[AlbumRow]:
 
 
 def with_contents(rows: Sequence[AlbumRow]) -> Sequence[AlbumRow]:
-    """The same rows with artists and tracks; those given stay without, so that these can be let go."""
+    """Return copies of the rows with artists and tracks. The given rows stay small, so the copies can be freed."""
     if not rows:
         return rows
     ids = [row.id for row in rows]
@@ -73,13 +73,13 @@ def with_contents(rows: Sequence[AlbumRow]) -> Sequence[AlbumRow]:
 
 
 def measure(rows: Sequence[AlbumRow]) -> list[int]:
-    """The bytes of each album with its artists and tracks as JSON, at most."""
+    """Return upper bounds of the bytes of each album with its artists and tracks as JSON."""
     found = sizes.of_albums([row.id for row in rows])
     return [found[row.id].total for row in rows]
 
 
-def with_words(row: AlbumRow, parts: Collection[str]) -> AlbumRow:
-    """The same row with genres and tags filled in, its own and its tracks' united, as far as `parts` asks."""
+def with_labels(row: AlbumRow, parts: Collection[str]) -> AlbumRow:
+    """Add the genres and tags of the album and its tracks to the row, if `parts` names them."""
     ids = Track.select(Track.id).where(Track.album == row.id)
     if "genres" in parts:
         row.genres = sorted({tuple(genre) for _, *genre in tracks.genre_links(TrackGenre.track.in_(ids))})
@@ -90,24 +90,26 @@ def with_words(row: AlbumRow, parts: Collection[str]) -> AlbumRow:
 
 
 def require_managed(album_id: int, *, actor: Identity) -> None:
-    """Raises Forbidden where the caller manages none of the album's artists."""
+    """Raise Forbidden unless the actor manages one of the album's artists."""
     query = AlbumArtist.select().join(Artist).where(AlbumArtist.album == album_id, Artist.manager == actor.user_id)
     if not query.exists():
         raise Forbidden("You do not manage this album.")
 
 
 def missing(ids: Collection[int]) -> set[int]:
-    """Those of the ids that are no album's."""
+    """Return the ids that are not ids of albums."""
     found = {row[0] for row in Album.select(Album.id).where(Album.id.in_(ids)).tuples().iterator()} if ids else set()
     return set(ids) - found
 
 
-def create(values: Mapping[str, Any], artist_id: int, words: Iterable[str], *, now: int, actor: Identity) -> AlbumRow:
-    """A new album of the artist; `values` are columns of the table. Forbidden where the caller does not manage it."""
+def create(
+    values: Mapping[str, Any], artist_id: int, tag_names: Iterable[str], *, now: int, actor: Identity
+) -> AlbumRow:
+    """Create an album from column values. Raises Forbidden if the actor does not manage the artist."""
     if not artists.managed([artist_id], actor=actor):
         raise Forbidden("You do not manage this artist.")
     album_id = Album.create(**values, created_at=now).id
     AlbumArtist.create(album=album_id, artist=artist_id, position=0)
-    if tag_ids := tags.ensure(words).values():
+    if tag_ids := tags.ensure(tag_names).values():
         AlbumTag.insert_many([{"album": album_id, "tag": tag_id} for tag_id in tag_ids]).execute()
     return with_contents([get(album_id)])[0]

@@ -1,4 +1,4 @@
-"""Artists: who they are and who manages them."""
+"""Artists and their managers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from peewee import fn
 
 from musicsvc.errors import NotFound
-from musicsvc.store.engine.pagination import Listing, Page, paginate
+from musicsvc.store.engine.pagination import Listing, Page, columns, paginate
 from musicsvc.store.models import AlbumArtist, Artist, TrackArtist
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class ArtistRow:
-    """An artist with its counts."""
+    """An artist with the numbers of its albums and tracks."""
 
     id: int
     name: str
@@ -32,7 +32,7 @@ class ArtistRow:
     tracks_count: int = 0
 
 
-COLUMNS = (Artist.id, Artist.name, Artist.image_small, Artist.verified, Artist.manager, Artist.created_at)
+COLUMNS = columns(ArtistRow, Artist)
 
 
 def _counts() -> tuple[Any, Any]:
@@ -42,32 +42,32 @@ def _counts() -> tuple[Any, Any]:
 
 
 def get(artist_id: int) -> ArtistRow:
-    """The artist; raises NotFound."""
+    """Return the artist. Raises NotFound."""
     for values in Artist.select(*COLUMNS, *_counts()).where(Artist.id == artist_id).tuples().iterator():
         return ArtistRow(*values)
     raise NotFound("There is no such artist.")
 
 
-def listing(page: Page) -> Listing[ArtistRow]:
-    """All artists, newest first."""
+def list_all(page: Page) -> Listing[ArtistRow]:
+    """Return all artists, newest first."""
     rows = Artist.select(*COLUMNS, *_counts())
     return paginate(Artist.select(Artist.id), rows, [Artist.id.desc()], page, ArtistRow)
 
 
 def missing(ids: Collection[int]) -> set[int]:
-    """Those of the ids that are no artist's."""
+    """Return the ids that are not ids of artists."""
     found = {row[0] for row in Artist.select(Artist.id).where(Artist.id.in_(ids)).tuples().iterator()} if ids else set()
     return set(ids) - found
 
 
 def managed(ids: Collection[int], *, actor: Identity) -> set[int]:
-    """Those of the artists that the caller manages."""
+    """Return the artists that the actor manages."""
     query = Artist.select(Artist.id).where(Artist.id.in_(ids), Artist.manager == actor.user_id)
     return {row[0] for row in query.tuples().iterator()}
 
 
 def create(name: str, description: str | None, image_small: str | None, *, now: int, actor: Identity) -> ArtistRow:
-    """A new artist, managed by the caller, not verified."""
+    """Create an artist that the actor manages and that is not verified."""
     artist = Artist.create(
         name=name, description=description, image_small=image_small, manager=actor.user_id, created_at=now
     )
@@ -75,19 +75,19 @@ def create(name: str, description: str | None, image_small: str | None, *, now: 
 
 
 def assign(artist_id: int, user: User) -> ArtistRow:
-    """Give the artist to another manager."""
+    """Make the account the manager of the artist."""
     Artist.update(manager=user.id).where(Artist.id == artist_id).execute()
     return get(artist_id)
 
 
 def verify(artist_id: int, *, verified: bool = True) -> ArtistRow:
-    """Mark the artist as verified, or take the mark back."""
+    """Mark the artist as verified, or as not verified."""
     Artist.update(verified=verified).where(Artist.id == artist_id).execute()
     return get(artist_id)
 
 
 def credits_of(link: type[AlbumArtist | TrackArtist], owner: Any, condition: Any) -> dict[int, Iterable[ArtistRow]]:
-    """The artists of each album or track that meets the condition, in order: its id to its artists."""
+    """Return the artists, in order, by the id of each album or track that meets the condition."""
     query = link.select(owner, *COLUMNS).join(Artist, on=(link.artist == Artist.id)).where(condition)
     known: dict[int, ArtistRow] = {}
     found: dict[int, Any] = {}

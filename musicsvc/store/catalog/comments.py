@@ -1,7 +1,7 @@
-"""Comments on tracks, in the order in which a thread is read.
+"""Comments on tracks, in thread order.
 
-`place` is that order: every comment stands after the whole thread of those before it. A new one takes a place between
-its neighbours; where none is left, all places of the track are given anew.
+The column `place` stores that order: a comment comes after the complete threads of the comments before it. A new
+comment gets a place between its neighbours; if none is free, all comments of the track get new places.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from peewee import fn
 
 from musicsvc.errors import Forbidden, Invalid, NotFound
 from musicsvc.store.engine.dialect import lock_rows
-from musicsvc.store.engine.pagination import Listing, Page, paginate
+from musicsvc.store.engine.pagination import Listing, Page, columns, paginate
 from musicsvc.store.engine.sql import run
 from musicsvc.store.models import Artist, Comment, Track, TrackArtist, User
 
 if TYPE_CHECKING:
     from musicsvc.store.accounts.tokens import Identity
 
-GAP = 1 << 40  # between the places of neighbours, so that many comments can be put between them
+GAP = 1 << 40  # between neighbouring places, so that many comments fit between them
 LAST = 1 << 62
 RENUMBER = """
     UPDATE comment SET place = numbered.at * ? FROM
@@ -32,7 +32,7 @@ RENUMBER = """
 
 @dataclass(slots=True)
 class CommentRow:
-    """A comment with its author; `position` in percent of the track, `depth` 0 for a root."""
+    """A comment with its author; `position` is in percent of the track, `depth` is 0 for a root comment."""
 
     id: int
     content: str
@@ -45,21 +45,11 @@ class CommentRow:
     created_at: int
 
 
-COLUMNS = (
-    Comment.id,
-    Comment.content,
-    Comment.position,
-    Comment.depth,
-    Comment.deleted,
-    User.id,
-    User.display_name,
-    User.avatar,
-    Comment.created_at,
-)
+COLUMNS = columns(CommentRow, Comment, user_id=User.id, display_name=User.display_name, avatar=User.avatar)
 
 
-def of_track(track_id: int, page: Page) -> Listing[CommentRow]:
-    """The track's comments: roots by position, then time; replies under their parent."""
+def list_by_track(track_id: int, page: Page) -> Listing[CommentRow]:
+    """Return the track's comments: root comments by position, then time; replies under their parent."""
     rows = Comment.select(*COLUMNS).join(User, on=(Comment.user == User.id))
     keys = Comment.select(Comment.id).where(Comment.track == track_id)
     return paginate(keys, rows, [Comment.place, Comment.id], page, CommentRow)
@@ -68,12 +58,12 @@ def of_track(track_id: int, page: Page) -> Listing[CommentRow]:
 def create(
     track_id: int, content: str, *, position: int | None = None, parent_id: int | None = None, now: int, actor: Identity
 ) -> CommentRow:
-    """A new comment, after those of its position or as the last reply to its parent; Invalid where that takes none.
+    """Create a comment after others of its position, or as the last reply to its parent.
 
-    Without a position a reply has that of its parent, a root 0.
+    The default position is that of the parent, or 0. Raises Invalid if the parent accepts no reply.
     """
     _lock(track_id)
-    if parent_id is not None and (problem := parent_problem(parent_id, track_id)):
+    if parent_id is not None and (problem := find_parent_problem(parent_id, track_id)):
         raise Invalid({"parent_id": problem})
     parent = None if parent_id is None else Comment.get_by_id(parent_id)
     if position is None:
@@ -86,12 +76,12 @@ def create(
         "created_at": now,
     }
     place = _free_place(track_id, parent, position)
-    made = Comment.create(track=track_id, user=actor.user_id, parent=parent_id, place=place, **values)
-    return CommentRow(made.id, user_id=actor.user_id, display_name=actor.display_name, avatar=actor.avatar, **values)
+    created = Comment.create(track=track_id, user=actor.user_id, parent=parent_id, place=place, **values)
+    return CommentRow(created.id, user_id=actor.user_id, display_name=actor.display_name, avatar=actor.avatar, **values)
 
 
-def parent_problem(parent_id: int, track_id: int) -> str | None:
-    """Why nobody can reply to this comment on the track, None where one can."""
+def find_parent_problem(parent_id: int, track_id: int) -> str | None:
+    """Return why a comment on the track cannot reply to this one, or None if it can."""
     parent: Comment | None = Comment.get_or_none(Comment.id == parent_id)
     if parent is None:
         return f"There is no {parent_id}."
@@ -100,8 +90,8 @@ def parent_problem(parent_id: int, track_id: int) -> str | None:
     return "That comment was deleted." if parent.deleted else None
 
 
-def removable(comment_id: int, *, actor: Identity) -> Comment:
-    """The comment, for its author and for who manages an artist of the track; raises NotFound and Forbidden."""
+def get_deletable(comment_id: int, *, actor: Identity) -> Comment:
+    """Return the comment if the actor is its author or manages an artist of the track, else raise Forbidden."""
     comment: Comment | None = Comment.get_or_none(Comment.id == comment_id)
     if comment is None:
         raise NotFound("There is no such comment.")
@@ -109,37 +99,37 @@ def removable(comment_id: int, *, actor: Identity) -> Comment:
         TrackArtist.select().join(Artist).where(TrackArtist.track == comment.track, Artist.manager == actor.user_id)
     )
     if comment.user != actor.user_id and not managed.exists():
-        raise Forbidden("This comment is not yours, nor do you manage its track.")
+        raise Forbidden("You neither wrote this comment nor manage an artist of its track.")
     return comment
 
 
 def delete(comment: Comment) -> None:
-    """Take the comment away; while it has replies it keeps its place without its text. Harmless when repeated.
+    """Delete the comment unless it is deleted. One with replies stays without its text.
 
-    Deleted ones that were kept for this reply alone go with it.
+    Parents that are deleted and have no other replies are removed too.
     """
     _lock(comment.track)
     found: Comment | None = Comment.get_or_none(Comment.id == comment.id)
     if found is None or found.deleted:
         return
-    following = _on(found.track).where(Comment.place > found.place).order_by(Comment.place).first()
+    following = _places(found.track).where(Comment.place > found.place).order_by(Comment.place).first()
     depth_after = following.depth if following else 0
     if depth_after > found.depth:
         Comment.update(deleted=True, content="").where(Comment.id == found.id).execute()
         return
-    start = _start_of_emptied(found, depth_after)
-    gone = (Comment.track == found.track) & Comment.place.between(start, found.place)
+    start = _first_removable_place(found, depth_after)
+    removed = (Comment.track == found.track) & Comment.place.between(start, found.place)
     if start < found.place:
-        # A chain may be deeper than the 1,000 levels to which SQLite cascades.
-        Comment.update(parent=None).where(gone).execute()
-    Comment.delete().where(gone).execute()
+        # A thread may be deeper than the 1,000 levels of SQLite's cascades.
+        Comment.update(parent=None).where(removed).execute()
+    Comment.delete().where(removed).execute()
 
 
-def _start_of_emptied(comment: Comment, depth_after: int) -> int:
-    """The place of the topmost deleted comment that has this one under it and nothing else; else the comment's own."""
+def _first_removable_place(comment: Comment, depth_after: int) -> int:
+    """Return the place of the topmost deleted ancestor with no other replies, or the comment's own place."""
     start, depth = comment.place, comment.depth
     if depth > depth_after:
-        above = _on(comment.track).where(Comment.place < comment.place).order_by(Comment.place.desc())
+        above = _places(comment.track).where(Comment.place < comment.place).order_by(Comment.place.desc())
         for row in above.limit(depth - depth_after).iterator():
             if row.depth != depth - 1 or not row.deleted:
                 break
@@ -148,29 +138,28 @@ def _start_of_emptied(comment: Comment, depth_after: int) -> int:
 
 
 def _lock(track_id: int) -> None:
-    """Let one comment of the track be written or deleted at a time."""
+    """Serialize changes to the comments of the track."""
     list(lock_rows(Track.select(Track.id).where(Track.id == track_id)).tuples().iterator())
 
 
-def _on(track_id: Any) -> Any:
-    columns = (Comment.id, Comment.place, Comment.depth, Comment.deleted)
-    return Comment.select(*columns).where(Comment.track == track_id)
+def _places(track_id: Any) -> Any:
+    return Comment.select(Comment.id, Comment.place, Comment.depth, Comment.deleted).where(Comment.track == track_id)
 
 
 def _free_place(track_id: int, parent: Comment | None, position: int) -> int:
-    """A place after all that is to be read before the new comment."""
+    """Return a free place for a new comment under the parent, or for a root comment at the position."""
     end = _end_of_thread(track_id, parent.id, parent.depth) if parent else _next_root(track_id, position)
     before = Comment.select(fn.MAX(Comment.place)).where(Comment.track == track_id)
     start = (before if end is None else before.where(Comment.place < end)).scalar() or 0
     room = (LAST if end is None else end) - start
-    if room < 2:  # noqa: PLR2004 - no place between
-        return _renumbered(track_id, parent, position)
-    # The square root leaves room on both sides: for many more to follow, and for replies to each.
+    if room < 2:  # noqa: PLR2004 - no free place between
+        return _renumber(track_id, parent, position)
+    # The square root leaves room on both sides, for many later comments and for replies to each.
     return start + (GAP if end is None and room > GAP else isqrt(room))
 
 
 def _next_root(track_id: int, position: int) -> int | None:
-    """The place of the first root at a later position."""
+    """Return the place of the first root comment at a later position."""
     later = Comment.select(Comment.place).where(
         Comment.track == track_id, Comment.parent.is_null(), Comment.position > position
     )
@@ -179,7 +168,7 @@ def _next_root(track_id: int, position: int) -> int | None:
 
 
 def _end_of_thread(track_id: int, parent_id: int, depth: int) -> int | None:
-    """The place of the first comment after the parent and everything under it."""
+    """Return the place of the first comment after the parent's thread."""
     place = Comment.select(Comment.place).where(Comment.id == parent_id)
     after = Comment.select(Comment.place).where(
         Comment.track == track_id, Comment.place > place, Comment.depth <= depth
@@ -188,8 +177,8 @@ def _end_of_thread(track_id: int, parent_id: int, depth: int) -> int | None:
     return found
 
 
-def _renumbered(track_id: int, parent: Comment | None, position: int) -> int:
-    """Give the track's comments places with gaps between them; then a free one."""
+def _renumber(track_id: int, parent: Comment | None, position: int) -> int:
+    """Spread the places of the track's comments evenly, then return a free one."""
     gap = min(GAP, LAST // (Comment.select().where(Comment.track == track_id).count() + 2))
     run(RENUMBER, gap, track_id)
     return _free_place(track_id, parent, position)

@@ -1,4 +1,4 @@
-"""Genres: the slug is what makes two of them the same, the display name is what was typed first."""
+"""Genres, identified by their slug; the display name is the first spelling used."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class GenreRow(NamedTuple):
 
 def slug(text: str) -> str:
     """Return the slug of the genre (docs/api.md); empty if the text has no letter and no digit."""
-    # Folding can bring back what NFKC removes, hence the second round; after it a slug is its own slug.
+    # Case folding can produce characters that NFKC changes, so a second round is needed to make slugs stable.
     for _ in range(2):
         text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     words = "".join(_kept(text)).split("-")
@@ -32,22 +32,22 @@ def slug(text: str) -> str:
 
 
 def _kept(text: str) -> Iterable[str]:
-    """The characters, a hyphen for each that is none of a word; a mark belongs to the letter that bears it."""
+    """Yield letters, digits and the marks on them, and a hyphen for every other character."""
     within = False
-    for sign in text:
-        within = sign.isalnum() or (within and unicodedata.category(sign).startswith("M"))
-        yield sign if within else "-"
+    for character in text:
+        within = character.isalnum() or (within and unicodedata.category(character).startswith("M"))
+        yield character if within else "-"
 
 
 def ensure(names: Iterable[str]) -> dict[str, int]:
-    """The ids of these genres by slug, those that are missing made; Invalid for a name without letter or digit."""
+    """Return the ids of the genres by slug, creating missing ones. Raises Invalid for a name with an empty slug."""
     typed: dict[str, str] = {}
     for name in names:
         typed.setdefault(slug(name), name.strip())
     if "" in typed:
         raise Invalid({"genre": "The genre must contain a letter or a digit."})
     found = find(list(typed))
-    # In one order everywhere, so that two writers of the same new genres wait for each other instead of locking up.
+    # Sorted, so that two transactions that insert the same genres wait for each other without a deadlock.
     missing = sorted(set(typed) - set(found))
     if missing:
         rows = [{"name": name, "display_name": typed[name]} for name in missing]
@@ -57,14 +57,14 @@ def ensure(names: Iterable[str]) -> dict[str, int]:
 
 
 def find(slugs: Sequence[str]) -> dict[str, int]:
-    """The ids of those that there are, by slug."""
+    """Return the ids of existing genres by slug."""
     found: dict[str, int] = {}
     for some in batches(slugs):
         found.update(Genre.select(Genre.name, Genre.id).where(Genre.name.in_(some)).tuples().iterator())
     return found
 
 
-def listing(page: Page) -> Listing[GenreRow]:
-    """All genres by name."""
+def list_all(page: Page) -> Listing[GenreRow]:
+    """Return all genres by name."""
     rows = Genre.select(Genre.id, Genre.name, Genre.display_name)
     return paginate(Genre.select(Genre.id), rows, [by_code_point(Genre.name), Genre.id], page, GenreRow)

@@ -1,4 +1,4 @@
-"""Bytes that albums and tracks take as JSON, measured in SQL before anything is loaded.
+"""The bytes of albums and tracks as JSON, measured in SQL before anything is loaded.
 
 The sizes are upper bounds: ids and durations count as ten digits, counters as 19, `verified` as false.
 """
@@ -19,11 +19,11 @@ from musicsvc.store.models import Album
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-# The bounds of an album, so that a page of 20 fits into an answer of 16 MiB.
+# The limits of an album, so that a page of 20 fits into a response of 16 MiB.
 MOST_TRACKS = 1000
 LARGEST_ALBUM = 768 * 1024
 
-# The bytes of each kind without its texts, the comma after it included.
+# The bytes of each object without its texts, including the comma after it.
 ARTIST = len('{"id":1234567890,"name":,"image_small":,"verified":false},')
 TRACK = len('{"id":1234567890,"name":,"release_date":,"image":,"duration":1234567890,"description":,"artists":[]},')
 ALBUM = len(
@@ -32,7 +32,7 @@ ALBUM = len(
 )
 GENRE = len('{"id":1234567890,"name":,"display_name":,"model_type":"genre"},')
 TAG = len('{"id":1234567890,"name":},')
-FULL_TRACK = 1024  # more than all other fields of a track together, its genres and tags aside
+FULL_TRACK = 1024  # more than the additional fields of a full track, without genres and tags
 
 OF_ALBUMS = """
     SELECT a.id, 0, 0, {album} + {a_fields} + {a_image}, {a_image} FROM album a WHERE a.id {among}
@@ -64,7 +64,7 @@ OF_WORDS = """
 
 
 class AlbumSize(NamedTuple):
-    """An album with its tracks: `own` bytes, and `image` bytes for each of the tracks that show the album's image."""
+    """The size of an album: `own` bytes, plus `image` bytes for each of the `imageless` tracks."""
 
     tracks: int
     imageless: int
@@ -72,25 +72,25 @@ class AlbumSize(NamedTuple):
     image: int
 
     def plus(self, other: AlbumSize) -> AlbumSize:
-        """Both together, field by field."""
+        """Return the sum, field by field."""
         return AlbumSize(
             self.tracks + other.tracks, self.imageless + other.imageless, self.own + other.own, self.image + other.image
         )
 
     def minus(self, other: AlbumSize) -> AlbumSize:
-        """This without the other, field by field."""
+        """Return the difference, field by field."""
         return AlbumSize(
             self.tracks - other.tracks, self.imageless - other.imageless, self.own - other.own, self.image - other.image
         )
 
     @property
     def total(self) -> int:
-        """The bytes of the whole album."""
+        """The bytes of the album."""
         return self.own + self.imageless * self.image
 
     @property
     def excess(self) -> str:
-        """The bound that the album exceeds, as a sentence; empty where it exceeds none."""
+        """A sentence about the limit that the album exceeds, or an empty string."""
         if self.tracks > MOST_TRACKS:
             return f"An album holds at most {MOST_TRACKS:,} tracks."
         if self.total > LARGEST_ALBUM:
@@ -100,32 +100,32 @@ class AlbumSize(NamedTuple):
 
 EMPTY = AlbumSize(0, 0, 0, 0)
 NULL = len("null")
-NEW_ALBUM = AlbumSize(0, 0, ALBUM + 4 * NULL, NULL)  # has no name yet
+NEW_ALBUM = AlbumSize(0, 0, ALBUM + 4 * NULL, NULL)  # without a name
 
 
-def text(value: str | None) -> int:
-    """The bytes of a text as JSON."""
+def measure_text(value: str | None) -> int:
+    """Return the bytes of a text as JSON."""
     return len(orjson.dumps(value))
 
 
 def new_artist(name: str) -> int:
-    """The bytes of an artist that has a name and nothing else."""
-    return ARTIST + text(name) + NULL
+    """Return the bytes of an artist with only a name."""
+    return ARTIST + measure_text(name) + NULL
 
 
 def lock_album(album_id: int) -> None:
-    """Let nobody else add to the album until the unit ends."""
+    """Prevent other transactions from adding to the album until this one ends."""
     lock_rows(Album.select(Album.id).where(Album.id == album_id)).first()
 
 
-def require_bounds(album_id: int, field: str) -> None:
-    """Raise Invalid on the field where the album, as the unit has changed it, exceeds a bound."""
+def require_within_limits(album_id: int, field: str) -> None:
+    """Raise Invalid for the field if the album exceeds a limit."""
     if excess := of_albums([album_id])[album_id].excess:
         raise Invalid({field: excess})
 
 
 def of_albums(album_ids: Collection[int]) -> dict[int, AlbumSize]:
-    """The size of each of the albums."""
+    """Return the sizes of the albums."""
     among, values = dialect.in_list(album_ids)
     statement = OF_ALBUMS.format(
         among=among,
@@ -144,13 +144,13 @@ def of_albums(album_ids: Collection[int]) -> dict[int, AlbumSize]:
 
 
 def of_artists(artist_ids: Collection[int]) -> dict[int, int]:
-    """The size of each of the artists within another resource."""
+    """Return the sizes of the artists as parts of another resource."""
     among, values = dialect.in_list(artist_ids)
     return dict(fetch(f"SELECT a.id, {_artist()} FROM artist a WHERE a.id {among}", values))  # noqa: S608
 
 
 def of_tracks(track_ids: Collection[int], *, full: bool = False) -> dict[int, int]:
-    """The size of each of the tracks within another resource, or, with `full`, by itself."""
+    """Return the sizes of the tracks as parts of another resource or, if `full`, on their own."""
     among, values = dialect.in_list(track_ids)
     statement = (OF_TRACKS + OF_WORDS * full).format(
         among=among,
@@ -172,12 +172,12 @@ def _artist() -> str:
 
 
 def _fields(*columns: str) -> str:
-    """The bytes of these columns together."""
+    """Return SQL for the bytes of the columns as JSON."""
     return " + ".join(map(_text, columns))
 
 
 def _text(column: str) -> str:
-    """The bytes of a column as JSON."""
+    """Return SQL for the bytes of a column as JSON."""
     if is_sqlite():
         return f"OCTET_LENGTH(JSON_QUOTE({column}))"
     return f"COALESCE(OCTET_LENGTH(TO_JSON({column})::text), {NULL})"

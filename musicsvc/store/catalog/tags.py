@@ -1,4 +1,4 @@
-"""Tags: free words; two are the same when they are spelled the same."""
+"""Tags: free text, identified by exact spelling."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 def ensure(names: Iterable[str]) -> dict[str, int]:
-    """The ids of these tags by name, those that are missing made."""
+    """Return the ids of the tags by name, creating missing ones."""
     wanted = list(dict.fromkeys(name.strip() for name in names))
     found = find(wanted)
-    # In one order everywhere, so that two writers of the same new tags wait for each other instead of locking up.
+    # Sorted, so that two transactions that insert the same tags wait for each other without a deadlock.
     missing = sorted(set(wanted) - set(found))
     if missing:
         Tag.insert_many([{"name": name} for name in missing]).on_conflict_ignore().execute()
@@ -24,7 +24,7 @@ def ensure(names: Iterable[str]) -> dict[str, int]:
 
 
 def find(names: Sequence[str]) -> dict[str, int]:
-    """The ids of those that there are, by name."""
+    """Return the ids of existing tags by name."""
     found: dict[str, int] = {}
     for some in batches(names):
         found.update(Tag.select(Tag.name, Tag.id).where(Tag.name.in_(some)).tuples().iterator())

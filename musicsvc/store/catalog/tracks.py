@@ -1,4 +1,4 @@
-"""Tracks: their rows with artists, genres and tags, and who may make them."""
+"""Tracks with their artists, genres and tags."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from peewee import JOIN, fn
 from musicsvc.errors import Forbidden, NotFound
 from musicsvc.store.catalog import artists, genres, sizes, tags
 from musicsvc.store.engine import dialect
-from musicsvc.store.engine.pagination import Listing, Page, paginate
+from musicsvc.store.engine.pagination import Listing, Page, columns, paginate
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.models import Album, Genre, Tag, Track, TrackArtist, TrackGenre, TrackPlays, TrackTag
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class TrackRow:
-    """A track; `duration` in milliseconds, `image` its own or its album's."""
+    """A track; `duration` is in milliseconds, `image` may be that of its album."""
 
     id: int
     name: str
@@ -50,59 +50,38 @@ class TrackRow:
     tags: list[tuple[int, str]] = field(default_factory=list)
 
 
-COLUMNS = (
-    Track.id,
-    Track.name,
-    Track.release_date,
-    fn.COALESCE(Track.image, Album.image),
-    Track.duration,
-    Track.description,
-    Track.album,
-    Track.bpm,
-    Track.key,
-    Track.scale,
-    Track.price,
-    Track.currency,
-    Track.licensing_type,
-    Track.exclusive_status,
-    Track.exclusive_price,
-    fn.COALESCE(TrackPlays.plays, 0),
-    Track.likes_count,
-    Track.reposts_count,
-    Track.fingerprint_status,
-    Track.created_at,
-)
+COLUMNS = columns(TrackRow, Track, image=fn.COALESCE(Track.image, Album.image), plays=fn.COALESCE(TrackPlays.plays, 0))
 
 
 def select() -> Any:
-    """The query of track rows, to be narrowed."""
+    """Return a query of all track rows, for further conditions."""
     query = Track.select(*COLUMNS).join(Album, JOIN.LEFT_OUTER, on=(Track.album == Album.id))
     return query.join_from(Track, TrackPlays, JOIN.LEFT_OUTER, on=(TrackPlays.track == Track.id))
 
 
 def get(track_id: int) -> TrackRow:
-    """The track with its artists, genres and tags; raises NotFound."""
+    """Return the track with its artists, genres and tags. Raises NotFound."""
     for values in select().where(Track.id == track_id).tuples().iterator():
-        return with_words(with_artists([TrackRow(*values)]))[0]
+        return with_labels(with_artists([TrackRow(*values)]))[0]
     raise NotFound("There is no such track.")
 
 
-def known(track_id: int) -> int:
-    """The id itself, where there is such a track; raises NotFound."""
+def require(track_id: int) -> int:
+    """Return the id of an existing track. Raises NotFound."""
     if not Track.select().where(Track.id == track_id).exists():
         raise NotFound("There is no such track.")
     return track_id
 
 
 def find(ids: Sequence[int]) -> list[TrackRow]:
-    """The tracks of these ids with their artists, in this order; the ids exist."""
+    """Return the tracks with these ids, which exist, with their artists and in this order."""
     rows = [TrackRow(*values) for values in select().where(Track.id.in_(set(ids))).tuples().iterator()]
     known = {row.id: row for row in with_artists(rows)}
     return [known[track_id] for track_id in ids]
 
 
-def of_artist(artist_id: int, page: Page) -> Listing[TrackRow]:
-    """The artist's tracks, most played first."""
+def list_by_artist(artist_id: int, page: Page) -> Listing[TrackRow]:
+    """Return the artist's tracks, most played first."""
     keys = Track.select(Track.id).join(TrackArtist, on=(TrackArtist.track == Track.id))
     keys = keys.join_from(Track, TrackPlays, JOIN.LEFT_OUTER, on=(TrackPlays.track == Track.id))
     order = (fn.COALESCE(TrackPlays.plays, 0).desc(), Track.id.desc())
@@ -111,7 +90,7 @@ def of_artist(artist_id: int, page: Page) -> Listing[TrackRow]:
 
 
 def of_albums(album_ids: Iterable[int]) -> dict[int, list[TrackRow]]:
-    """The tracks of each album with their artists, in the order in which they came."""
+    """Return the tracks of each album with their artists, oldest first."""
     condition = Track.album.in_(list(album_ids))
     rows = [TrackRow(*values) for values in select().where(condition).order_by(Track.id).tuples().iterator()]
     credit = artists.credits_of(TrackArtist, TrackArtist.track, TrackArtist.track.in_(_ids(condition)))
@@ -123,7 +102,7 @@ def of_albums(album_ids: Iterable[int]) -> dict[int, list[TrackRow]]:
 
 
 def with_artists(rows: Sequence[TrackRow]) -> Sequence[TrackRow]:
-    """The same rows with their artists filled in."""
+    """Add the artists to the rows."""
     condition = TrackArtist.track.in_([row.id for row in rows])
     credit = artists.credits_of(TrackArtist, TrackArtist.track, condition) if rows else {}
     for row in rows:
@@ -131,8 +110,8 @@ def with_artists(rows: Sequence[TrackRow]) -> Sequence[TrackRow]:
     return rows
 
 
-def with_words(rows: Sequence[TrackRow]) -> Sequence[TrackRow]:
-    """The same rows with their genres and tags filled in."""
+def with_labels(rows: Sequence[TrackRow]) -> Sequence[TrackRow]:
+    """Add the genres and tags to the rows."""
     if not rows:
         return rows
     ids = [row.id for row in rows]
@@ -145,34 +124,34 @@ def with_words(rows: Sequence[TrackRow]) -> Sequence[TrackRow]:
 
 
 def complete(rows: Sequence[TrackRow]) -> list[TrackRow]:
-    """The same rows with artists, genres and tags; those given stay without, so that these can be let go."""
+    """Return copies with artists, genres and tags. The given rows stay small, so the copies can be freed."""
     once = {row.id: replace(row, genres=[], tags=[]) for row in rows}
-    with_words(with_artists(list(once.values())))
+    with_labels(with_artists(list(once.values())))
     return [once[row.id] for row in rows]
 
 
 def measure(rows: Sequence[TrackRow]) -> list[int]:
-    """The bytes of each track with artists, genres and tags as JSON, at most."""
+    """Return upper bounds of the bytes of each track with artists, genres and tags as JSON."""
     found = sizes.of_tracks({row.id for row in rows}, full=True)
     return [found[row.id] for row in rows]
 
 
 def measure_nested(ids: Sequence[int]) -> list[int]:
-    """The bytes of each track within another resource as JSON, at most."""
+    """Return upper bounds of the bytes of each track as a part of another resource."""
     found = sizes.of_tracks(set(ids))
     return [found[track_id] for track_id in ids]
 
 
 def genre_links(condition: Any) -> Iterable[Any]:
-    """(track id, genre id, name, display name) of the links that meet the condition, by genre id."""
-    columns = (TrackGenre.track, Genre.id, Genre.name, Genre.display_name)
-    return TrackGenre.select(*columns).join(Genre).where(condition).order_by(Genre.id).tuples().iterator()
+    """Yield (track id, genre id, name, display name) for the condition, by genre id."""
+    selected = (TrackGenre.track, Genre.id, Genre.name, Genre.display_name)
+    return TrackGenre.select(*selected).join(Genre).where(condition).order_by(Genre.id).tuples().iterator()
 
 
 def tag_links(condition: Any) -> Iterable[Any]:
-    """(track id, tag id, name) of the links that meet the condition, by tag id."""
-    columns = (TrackTag.track, Tag.id, Tag.name)
-    return TrackTag.select(*columns).join(Tag).where(condition).order_by(Tag.id).tuples().iterator()
+    """Yield (track id, tag id, name) for the condition, by tag id."""
+    selected = (TrackTag.track, Tag.id, Tag.name)
+    return TrackTag.select(*selected).join(Tag).where(condition).order_by(Tag.id).tuples().iterator()
 
 
 def _ids(condition: Any) -> Any:
@@ -184,13 +163,13 @@ def create(
     artist_ids: Sequence[int],
     *,
     genre: str | None,
-    words: Iterable[str],
+    tag_names: Iterable[str],
     now: int,
     actor: Identity,
 ) -> TrackRow:
-    """A new track; `values` are columns of the table. Forbidden where the caller manages none of its artists.
+    """Create a track from column values.
 
-    Raises Invalid where its album has no room for it.
+    Raises Forbidden if the actor manages none of its artists, and Invalid if its album would exceed a limit.
     """
     if not artists.managed(artist_ids, actor=actor):
         raise Forbidden("You manage none of these artists.")
@@ -202,17 +181,17 @@ def create(
         [{"track": track_id, "artist": artist_id, "position": at} for at, artist_id in enumerate(artist_ids)]
     ).execute()
     if album_id is not None:
-        sizes.require_bounds(album_id, "album_id")
+        sizes.require_within_limits(album_id, "album_id")
     if genre is not None:
         links = [{"track": track_id, "genre": genre_id} for genre_id in genres.ensure([genre]).values()]
         TrackGenre.insert_many(links).execute()
-    if tag_ids := tags.ensure(words).values():
+    if tag_ids := tags.ensure(tag_names).values():
         TrackTag.insert_many([{"track": track_id, "tag": tag_id} for tag_id in tag_ids]).execute()
     return get(track_id)
 
 
 def missing(ids: Collection[int]) -> set[int]:
-    """Those of the ids that are no track's."""
+    """Return the ids that are not ids of tracks."""
     condition, values = dialect.in_list(ids)
     rows = fetch(f"SELECT id FROM track WHERE id {condition}", values)  # noqa: S608 - our own condition
     return set(ids) - {row[0] for row in rows}

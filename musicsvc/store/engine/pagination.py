@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from peewee import SQL, fn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from peewee import Model
 
 Row = TypeVar("Row")
 
@@ -33,6 +35,12 @@ class Listing(Generic[Row]):
     rows: list[Row]
     total: int
     page: Page
+
+
+def columns(row: type[Any], table: type[Model], **expressions: Any) -> tuple[Any, ...]:
+    """Return, for each field of the dataclass without a default, the column of that name or the given expression."""
+    names = [each.name for each in fields(row) if each.default is MISSING and each.default_factory is MISSING]
+    return tuple(expressions[name] if name in expressions else getattr(table, name) for name in names)
 
 
 def paginate(

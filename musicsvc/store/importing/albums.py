@@ -104,7 +104,10 @@ def _merge(row: CatalogRow, artists: Mapping[str, int], batch: Batch) -> ItemSta
 
 def _growth(before: Sequence[str | None], state: ItemState, fresh: Sequence[int], batch: Batch) -> AlbumSize:
     """Return the bytes that a row adds to the album's own fields (`before`: their old values) and artists."""
-    texts = [sizes.text(state.values.get(name)) - sizes.text(old) for name, old in zip(FIELDS, before, strict=True)]
+    texts = [
+        sizes.measure_text(state.values.get(name)) - sizes.measure_text(old)
+        for name, old in zip(FIELDS, before, strict=True)
+    ]
     return AlbumSize(0, 0, sum(texts) + batch.bounds.artists(fresh), texts[FIELDS.index("image")])
 
 

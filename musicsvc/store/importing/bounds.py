@@ -63,8 +63,8 @@ class AlbumBounds:
         if values["album"] is None:
             return Placement()
         image = values["image"]
-        own = sizes.TRACK + sum(sizes.text(values[name]) for name in ("name", "release_date", "description"))
-        own += self.artists(values["artists"]) + (0 if image is None else sizes.text(image))
+        own = sizes.TRACK + sum(sizes.measure_text(values[name]) for name in ("name", "release_date", "description"))
+        own += self.artists(values["artists"]) + (0 if image is None else sizes.measure_text(image))
         return Placement(values["album"], AlbumSize(1, int(image is None), own, 0))
 
     def apply(self, row: CatalogRow, album: int | None, before: Placement, after: Placement) -> None:

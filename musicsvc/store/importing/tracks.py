@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
+
+from peewee import Field
 
 from musicsvc.store.catalog import genres, tags
 from musicsvc.store.engine import bulk, dialect
 from musicsvc.store.importing.batch import Batch, ItemState, Key
 from musicsvc.store.importing.bounds import BoundsExceededError, Placement
-from musicsvc.store.importing.rows import MOST_TAGS
+from musicsvc.store.importing.rows import MOST_TAGS, CatalogRow
 from musicsvc.store.models import Genre, Tag, Track, TrackArtist, TrackGenre, TrackTag
 from musicsvc.store.plays import reattribution
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from musicsvc.store.importing.rows import CatalogRow
 
 KIND = "tracks"
-FIELDS = ("name", "album", "release_date", "duration", "bpm", "key", "scale", "image", "description")
+# The fields of a row that are columns of a track.
+FIELDS = tuple(
+    each.name
+    for each in fields(CatalogRow)
+    if each.name != "external_id" and isinstance(getattr(Track, each.name, None), Field)
+)
 ALBUM_GIVEN = 1 << FIELDS.index("album")
 COLUMNS = (Track.id, Track.external_id, *(getattr(Track, name) for name in FIELDS))
 
@@ -60,10 +67,10 @@ def _load(keys: Sequence[Key], batch: Batch) -> None:
     ids = [row[0] for row in found]
     credit, words, labels = _collect(TrackArtist, ids), _collect(TrackGenre, ids), _collect(TrackTag, ids)
     # For a row without an external id, tracks without one come first, then the oldest.
-    for track_id, external_id, *fields in sorted(found, key=lambda row: (row[1] is not None, row[0])):
+    for track_id, external_id, *found_values in sorted(found, key=lambda row: (row[1] is not None, row[0])):
         state = batch.get(KIND, track_id)
         if state is None:
-            values = dict(zip(FIELDS, fields, strict=True))
+            values = dict(zip(FIELDS, found_values, strict=True))
             values["artists"] = tuple(credit.get(track_id, ()))
             values |= {"genres": words.get(track_id, {}), "tags": labels.get(track_id, {})}
             state = batch.add(KIND, ItemState(track_id, values))
@@ -156,8 +163,8 @@ def _save(states: Sequence[ItemState], batch: Batch) -> None:
     new = [state for state in states if state.new]
     for state, track_id in zip(new, bulk.ids(Track, len(new)), strict=True):
         state.id = track_id
-    fields = ("id", "external_id", "imported_for", "created_at", *FIELDS)
-    bulk.insert(Track, fields, [_columns(state, batch) for state in new])
+    names = ("id", "external_id", "imported_for", "created_at", *FIELDS)
+    bulk.insert(Track, names, [_columns(state, batch) for state in new])
     with reattribution.rebuilding([s.id for s in states if not s.new and s.changed & {"album", "artists"}]):
         _update(states)
     genre_ids = genres.ensure(name for s in states for name in s.added["genres"].values())

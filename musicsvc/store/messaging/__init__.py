@@ -1,1 +1,1 @@
-"""Conversations, notification choices, and devices."""
+"""Conversations, notification settings and devices."""

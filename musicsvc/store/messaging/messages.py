@@ -1,4 +1,4 @@
-"""Conversations and their messages; only who takes part sees them."""
+"""Conversations and their messages, visible to their participants only."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class MessageRow:
 
 @dataclass(slots=True)
 class ConversationRow:
-    """A conversation with those who take part and its newest message."""
+    """A conversation with its participants and its newest message."""
 
     id: int
     created_at: int
@@ -53,28 +53,28 @@ def _messages() -> Any:
 
 
 def get(conversation_id: int, *, actor: Identity) -> ConversationRow:
-    """The conversation, for those who take part; NotFound for anybody else."""
+    """Return the conversation. Raises NotFound unless the actor is a participant."""
     mine = (Participant.conversation == Conversation.id) & (Participant.user == actor.user_id)
     query = Conversation.select(Conversation.id, Conversation.created_at).join(Participant, on=mine)
     for values in query.where(Conversation.id == conversation_id).tuples().iterator():
-        return _filled([ConversationRow(*values)])[0]
+        return _with_contents([ConversationRow(*values)])[0]
     raise NotFound("There is no such conversation.")
 
 
-def listing(page: Page, *, actor: Identity) -> Listing[ConversationRow]:
-    """The caller's conversations, the one with the newest message first."""
+def list_own(page: Page, *, actor: Identity) -> Listing[ConversationRow]:
+    """Return the actor's conversations, the one with the newest message first."""
     mine = (Participant.conversation == Conversation.id) & (Participant.user == actor.user_id)
     keys = Conversation.select(Conversation.id).join(Participant, on=mine)
     rows = Conversation.select(Conversation.id, Conversation.created_at)
     total = Participant.select().where(Participant.user == actor.user_id).count()
     order = (Conversation.last_at.desc(), Conversation.id.desc())
     found = paginate(keys, rows, order, page, ConversationRow, total)
-    _filled(found.rows)
+    _with_contents(found.rows)
     return found
 
 
 def create(user_ids: Iterable[int], *, now: int, actor: Identity) -> ConversationRow:
-    """A new conversation of the caller with these accounts."""
+    """Create a conversation of the actor with these accounts."""
     conversation = Conversation.create(created_at=now, last_at=now)
     everybody = dict.fromkeys([actor.user_id, *user_ids])
     Participant.insert_many([{"conversation": conversation.id, "user": user_id} for user_id in everybody]).execute()
@@ -82,8 +82,8 @@ def create(user_ids: Iterable[int], *, now: int, actor: Identity) -> Conversatio
 
 
 def send(conversation_id: int, text: str, *, now: int, actor: Identity) -> MessageRow:
-    """A new message; NotFound where the caller does not take part."""
-    # The lock keeps last_at and the ids of a conversation in one order.
+    """Create a message. Raises NotFound unless the actor is a participant."""
+    # The lock makes last_at and the ids of messages grow together.
     lock_rows(Conversation.select(Conversation.id).where(Conversation.id == conversation_id)).first()
     get(conversation_id, actor=actor)
     message = Message.create(conversation=conversation_id, user=actor.user_id, message_text=text, created_at=now)
@@ -92,14 +92,14 @@ def send(conversation_id: int, text: str, *, now: int, actor: Identity) -> Messa
     return MessageRow(message.id, conversation_id, text, now, author)
 
 
-def of_conversation(conversation_id: int, page: Page) -> Listing[MessageRow]:
-    """The messages of a conversation, newest first."""
+def list_messages(conversation_id: int, page: Page) -> Listing[MessageRow]:
+    """Return the messages of a conversation, newest first."""
     keys = Message.select(Message.id).where(Message.conversation == conversation_id)
     return paginate(keys, _messages(), [Message.id.desc()], page, _message)
 
 
-def _filled(rows: Sequence[ConversationRow]) -> Sequence[ConversationRow]:
-    """The same rows with those who take part, in the order of their ids, and the newest message."""
+def _with_contents(rows: Sequence[ConversationRow]) -> Sequence[ConversationRow]:
+    """Add the participants, in the order of their ids, and the newest message to the rows."""
     if not rows:
         return rows
     by_id = {row.id: row for row in rows}

@@ -1,4 +1,4 @@
-"""By which channels an account wants to be told; a channel that was never chosen is on."""
+"""The channels by which an account wants to be notified; all are on by default."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DIGITS = 16  # of the largest id
 
 
 class Choice(NamedTuple):
-    """The channels of one kind of notification."""
+    """The selected channels of one kind of notification."""
 
     notif_id: str
     email: bool
@@ -25,18 +25,18 @@ class Choice(NamedTuple):
     mobile: bool
 
 
-def owner(user: str, *, actor: Identity) -> int:
-    """The caller's id, spelled `me` or in digits. Forbidden for another's, NotFound for what is no id."""
+def require_own(user: str, *, actor: Identity) -> int:
+    """Return the actor's id, given as `me` or in digits. Raises Forbidden for other ids, NotFound for other texts."""
     if user == "me" or user == str(actor.user_id):
         return actor.user_id
-    # Lengths first: what is longer than any id is not worth reading as a number.
+    # The length is checked first, so that no huge number is parsed.
     if user.isascii() and user.isdigit() and user[0] != "0" and len(user) <= DIGITS and int(user) < 1 << 53:
         raise Forbidden("These are another account's notifications.")
     raise NotFound("There is no such account.")
 
 
-def listing(user_id: int) -> Sequence[Choice]:
-    """What the account has chosen, by notif_id."""
+def list_choices(user_id: int) -> Sequence[Choice]:
+    """Return the account's choices by notif_id."""
     fields = (
         NotificationChoice.notif_id,
         NotificationChoice.email,
@@ -48,8 +48,8 @@ def listing(user_id: int) -> Sequence[Choice]:
     return [Choice(name, *map(bool, channels)) for name, *channels in rows]
 
 
-def choose(user_id: int, selections: Iterable[tuple[str, Mapping[str, bool]]]) -> None:
-    """Merge the selections into what the account has chosen; a channel that is absent keeps its value."""
+def update_choices(user_id: int, selections: Iterable[tuple[str, Mapping[str, bool]]]) -> None:
+    """Merge the selections into the account's choices; absent channels keep their values."""
     lock_rows(User.select(User.id).where(User.id == user_id)).first()
     merged: dict[str, dict[str, bool]] = {}
     for notif_id, channels in selections:

@@ -1,4 +1,4 @@
-"""Collections: named sets of tracks that an account made for itself."""
+"""Collections: private named lists of tracks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class CollectionRow:
-    """A collection with its maker; `get` fills in the ids of its tracks, in order."""
+    """A collection with its owner; `get` adds the ids of its tracks, in order."""
 
     id: int
     name: str
@@ -40,7 +40,7 @@ def _row(collection_id: int, name: str, description: str | None, created_at: int
 
 
 def get(collection_id: int, *, actor: Identity) -> CollectionRow:
-    """The caller's collection; NotFound for another's."""
+    """Return the actor's collection. Raises NotFound for any other."""
     query = Collection.select(*COLUMNS, *USER).join(User)
     mine = (Collection.id == collection_id) & (Collection.user == actor.user_id)
     for values in query.where(mine).tuples().iterator():
@@ -48,8 +48,8 @@ def get(collection_id: int, *, actor: Identity) -> CollectionRow:
     raise NotFound("There is no such collection.")
 
 
-def listing(page: Page, *, actor: Identity) -> Listing[CollectionRow]:
-    """The caller's collections, newest first."""
+def list_own(page: Page, *, actor: Identity) -> Listing[CollectionRow]:
+    """Return the actor's collections, newest first."""
     keys = Collection.select(Collection.id).where(Collection.user == actor.user_id)
     rows = Collection.select(*COLUMNS, *USER).join(User)
     found = paginate(keys, rows, [Collection.id.desc()], page, _row)
@@ -60,12 +60,12 @@ def listing(page: Page, *, actor: Identity) -> Listing[CollectionRow]:
 
 
 def create(name: str, description: str | None, track_ids: Sequence[int], *, now: int, actor: Identity) -> CollectionRow:
-    """A new collection of the caller; the tracks exist."""
-    made = Collection.create(user=actor.user_id, name=name, description=description, created_at=now)
+    """Create a collection of the actor from existing tracks."""
+    created = Collection.create(user=actor.user_id, name=name, description=description, created_at=now)
     if track_ids:
-        links = [{"collection": made.id, "position": at, "track": each} for at, each in enumerate(track_ids)]
+        links = [{"collection": created.id, "position": at, "track": each} for at, each in enumerate(track_ids)]
         CollectionTrack.insert_many(links).execute()
-    return get(made.id, actor=actor)
+    return get(created.id, actor=actor)
 
 
 def _tracks_counts(ids: Sequence[int]) -> dict[int, int]:

@@ -1,4 +1,4 @@
-"""Invitations to edit a playlist: pending for seven days, then accepted, declined or expired."""
+"""Invitations to edit a playlist, which expire after seven days."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 LIFETIME = 7 * DAY
 ANSWERED = {
-    "accepted": "You have accepted this invitation already.",
-    "declined": "You have declined this invitation already. Ask the owner to invite you again.",
+    "accepted": "You have already accepted this invitation.",
+    "declined": "You have already declined this invitation. Ask the owner to invite you again.",
     "expired": "This invitation has expired. Ask the owner to invite you again.",
 }
-STANDING = {
-    "accepted": "This user is a collaborator of the playlist already.",
-    "pending": "This user has been invited to the playlist already.",
+EXISTING = {
+    "accepted": "This user is already a collaborator of the playlist.",
+    "pending": "This user has already been invited to the playlist.",
 }
 
 
 @dataclass(slots=True)
 class Invitation:
-    """An account's invitation to a playlist; from `expires_at` on a pending one is expired."""
+    """An account's invitation to a playlist."""
 
     id: int
     playlist: PlaylistRow
@@ -36,29 +36,29 @@ class Invitation:
     expires_at: int
 
     def state_at(self, now: int) -> str:
-        """`pending`, `accepted`, `declined` or `expired`."""
+        """Return the state at that time: `pending`, `accepted`, `declined` or `expired`."""
         return "expired" if self.state == "pending" and now >= self.expires_at else self.state
 
 
-def addressed(playlist_id: int, *, actor: Identity) -> Invitation:
-    """The caller's invitation, locked, also to a playlist that the caller cannot see; NotFound where none is."""
+def get_own(playlist_id: int, *, actor: Identity) -> Invitation:
+    """Lock the playlist, which the actor may not see yet, and return the actor's invitation. Raises NotFound."""
     playlists.lock(playlist_id)
     found = _find(playlist_id, actor.user_id)
     if found is None:
-        raise NotFound("You have no invitation to such a playlist.")
+        raise NotFound("You have no invitation to this playlist.")
     return Invitation(found.id, playlists.get(playlist_id), found.state, found.expires_at)
 
 
 def create(playlist: PlaylistRow, user_id: int, *, now: int) -> None:
-    """Invite the account to a playlist that is locked, and make that collaborative.
+    """Invite the account to a locked playlist, and make the playlist collaborative.
 
-    An invitation that was declined or has expired is renewed. Conflict where one is pending or was accepted.
+    A declined or expired invitation is renewed. Raises Conflict if one is pending or accepted.
     """
     found = _find(playlist.id, user_id)
     if found is not None:
         state = Invitation(found.id, playlist, found.state, found.expires_at).state_at(now)
-        if state in STANDING:
-            raise Conflict(STANDING[state])
+        if state in EXISTING:
+            raise Conflict(EXISTING[state])
     fresh = {"state": "pending", "created_at": now, "expires_at": now + LIFETIME, "answered_at": None}
     target = [PlaylistInvite.playlist, PlaylistInvite.user]
     insert = PlaylistInvite.insert(playlist=playlist.id, user=user_id, **fresh)
@@ -67,13 +67,13 @@ def create(playlist: PlaylistRow, user_id: int, *, now: int) -> None:
 
 
 def accept(invitation: Invitation, *, now: int) -> PlaylistRow:
-    """Become a collaborator. Conflict where the invitation is not pending."""
+    """Accept the invitation. Raises Conflict unless it is pending."""
     _require_pending(invitation, now)
     return _answer(invitation, "accepted", now)
 
 
 def decline(invitation: Invitation, *, now: int) -> PlaylistRow:
-    """Say no. Conflict where the invitation is not pending."""
+    """Decline the invitation. Raises Conflict unless it is pending."""
     _require_pending(invitation, now)
     return _answer(invitation, "declined", now)
 

@@ -1,4 +1,4 @@
-"""Playlists: what stands in them, who sees them and who may change them."""
+"""Playlists, their tracks, and the rights to see and change them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 from peewee import fn
 
 from musicsvc.errors import Forbidden, NotFound
-from musicsvc.store.accounts.user_summary import COLUMNS as USER
 from musicsvc.store.catalog import tracks
 from musicsvc.store.catalog.tracks import TrackRow
 from musicsvc.store.engine.dialect import lock_rows
-from musicsvc.store.engine.pagination import Listing, Page, paginate
+from musicsvc.store.engine.pagination import Listing, Page, columns, paginate
 from musicsvc.store.models import Playlist, PlaylistInvite, PlaylistTrack, Track, User
 
 if TYPE_CHECKING:
@@ -20,13 +19,13 @@ if TYPE_CHECKING:
 
     from musicsvc.store.accounts.tokens import Identity
 
-ROWS_AT_ONCE = 5_000  # keeps an insert below the stores' bounds on parameters
+ROWS_AT_ONCE = 5_000  # keeps an insert below the databases' limits on parameters
 UNKNOWN = "There is no such playlist."
 
 
 @dataclass(slots=True)
 class PlaylistRow:
-    """A playlist with its owner; `collaborative` says whether its collaborators may use their rights."""
+    """A playlist with its owner; collaborators may edit it only while it is `collaborative`."""
 
     id: int
     name: str
@@ -41,62 +40,60 @@ class PlaylistRow:
     owner_avatar: str | None
 
 
-COLUMNS = (
-    Playlist.id,
-    Playlist.name,
-    Playlist.public,
-    Playlist.collaborative,
-    Playlist.image,
-    Playlist.description,
-    Playlist.created_at,
+COLUMNS = columns(
+    PlaylistRow,
+    Playlist,
+    tracks_count=PlaylistTrack.select(fn.COUNT(PlaylistTrack.id)).where(PlaylistTrack.playlist == Playlist.id),
+    owner_id=User.id,
+    owner_name=User.display_name,
+    owner_avatar=User.avatar,
 )
 
 
 def _select() -> Any:
-    count = PlaylistTrack.select(fn.COUNT(PlaylistTrack.id)).where(PlaylistTrack.playlist == Playlist.id)
-    return Playlist.select(*COLUMNS, count, *USER).join(User, on=(Playlist.owner == User.id))
+    return Playlist.select(*COLUMNS).join(User, on=(Playlist.owner == User.id))
 
 
 def get(playlist_id: int) -> PlaylistRow:
-    """The playlist, whoever asks; raises NotFound."""
+    """Return the playlist without checking rights. Raises NotFound."""
     for values in _select().where(Playlist.id == playlist_id).tuples().iterator():
         return PlaylistRow(*values)
     raise NotFound(UNKNOWN)
 
 
 def lock(playlist_id: int) -> None:
-    """Let nobody else change the playlist until the unit ends."""
+    """Prevent other transactions from changing the playlist until this one ends."""
     lock_rows(Playlist.select(Playlist.id).where(Playlist.id == playlist_id)).first()
 
 
-def readable(playlist_id: int, *, actor: Identity) -> PlaylistRow:
-    """The playlist, for whoever may see it; NotFound where it is private to others."""
+def get_readable(playlist_id: int, *, actor: Identity) -> PlaylistRow:
+    """Return the playlist. Raises NotFound if the actor may not see it."""
     playlist = get(playlist_id)
-    if not (playlist.public or _edits(playlist, actor)):
+    if not (playlist.public or _may_edit(playlist, actor)):
         raise NotFound(UNKNOWN)
     return playlist
 
 
-def editable(playlist_id: int, *, actor: Identity) -> PlaylistRow:
-    """The playlist, locked, for its owner and collaborators; NotFound where it is private to others, else Forbidden."""
+def get_editable(playlist_id: int, *, actor: Identity) -> PlaylistRow:
+    """Lock and return the playlist. Raises NotFound if the actor may not see it, Forbidden if not edit it."""
     lock(playlist_id)
-    playlist = readable(playlist_id, actor=actor)
-    if not _edits(playlist, actor):
+    playlist = get_readable(playlist_id, actor=actor)
+    if not _may_edit(playlist, actor):
         raise Forbidden("Only the owner of this playlist and its collaborators may change its tracks.")
     return playlist
 
 
-def owned(playlist_id: int, *, actor: Identity) -> PlaylistRow:
-    """The playlist, locked, for its owner; Forbidden for others who see it, NotFound for those who do not."""
+def get_owned(playlist_id: int, *, actor: Identity) -> PlaylistRow:
+    """Lock and return the playlist. Raises NotFound if the actor may not see it, Forbidden if not the owner."""
     lock(playlist_id)
-    playlist = readable(playlist_id, actor=actor)
+    playlist = get_readable(playlist_id, actor=actor)
     if playlist.owner_id != actor.user_id:
         raise Forbidden("Only the owner of this playlist may do this.")
     return playlist
 
 
-def _edits(playlist: PlaylistRow, actor: Identity) -> bool:
-    """Whether the caller may edit the tracks: the owner, and collaborators while the playlist is collaborative."""
+def _may_edit(playlist: PlaylistRow, actor: Identity) -> bool:
+    """Whether the actor owns the playlist, or is a collaborator and the playlist is collaborative."""
     if playlist.owner_id == actor.user_id:
         return True
     shared = PlaylistInvite.playlist == playlist.id
@@ -107,17 +104,17 @@ def _accepted(actor: Identity) -> Any:
     return (PlaylistInvite.user == actor.user_id) & (PlaylistInvite.state == "accepted")
 
 
-def listing(page: Page, *, actor: Identity) -> Listing[PlaylistRow]:
-    """The caller's playlists and those that the caller may edit with others, newest first."""
-    # A union, because PostgreSQL reads the whole table for "mine or shared with me".
+def list_editable(page: Page, *, actor: Identity) -> Listing[PlaylistRow]:
+    """Return the actor's playlists and those that the actor may edit as a collaborator, newest first."""
+    # A union, because for an OR of the two conditions PostgreSQL reads the whole table.
     own = Playlist.select(Playlist.id).where(Playlist.owner == actor.user_id)
     shared = Playlist.select(Playlist.id).join(PlaylistInvite).where(Playlist.collaborative, _accepted(actor))
     keys = Playlist.select(Playlist.id).where(Playlist.id.in_(own | shared))
     return paginate(keys, _select(), [Playlist.id.desc()], page, PlaylistRow)
 
 
-def named(name: str, *, actor: Identity) -> PlaylistRow | None:
-    """The caller's oldest playlist of exactly this name, locked; until the unit ends no other unit looks for one."""
+def find_by_name(name: str, *, actor: Identity) -> PlaylistRow | None:
+    """Lock and return the actor's oldest playlist with this name; other transactions that look for one wait."""
     lock_rows(User.select(User.id).where(User.id == actor.user_id)).first()
     query = Playlist.select(Playlist.id).where(Playlist.owner == actor.user_id, Playlist.name == name)
     for (playlist_id,) in [*lock_rows(query.order_by(Playlist.id)).tuples().iterator()]:
@@ -126,12 +123,12 @@ def named(name: str, *, actor: Identity) -> PlaylistRow | None:
 
 
 def create(values: Mapping[str, Any], *, now: int, actor: Identity) -> PlaylistRow:
-    """A new playlist of the caller; `values` are columns of the table."""
+    """Create a playlist of the actor from column values."""
     return get(Playlist.create(**values, owner=actor.user_id, created_at=now).id)
 
 
 def replace(playlist_id: int, values: Mapping[str, Any]) -> PlaylistRow:
-    """Give the locked playlist these columns; its tracks stay, and its collaborators unless `collaborative` is off."""
+    """Replace the columns of the locked playlist. Tracks stay; collaborators only if it remains collaborative."""
     Playlist.update(**values).where(Playlist.id == playlist_id).execute()
     if not values.get("collaborative", True):
         _end_collaborations(playlist_id)
@@ -139,18 +136,18 @@ def replace(playlist_id: int, values: Mapping[str, Any]) -> PlaylistRow:
 
 
 def _end_collaborations(playlist_id: int) -> None:
-    """Delete accepted and open invitations, so that no later change of the playlist restores rights."""
+    """Delete accepted and pending invitations, so that a later change of the playlist cannot restore rights."""
     shared = PlaylistInvite.playlist == playlist_id, PlaylistInvite.state.in_(("pending", "accepted"))
     PlaylistInvite.delete().where(*shared).execute()
 
 
 def delete(playlist_id: int) -> None:
-    """Delete the playlist with its places and invitations; the tracks themselves stay in the catalog."""
+    """Delete the playlist with its entries and invitations; the tracks stay in the catalog."""
     Playlist.delete().where(Playlist.id == playlist_id).execute()
 
 
-def tracks_of(playlist_id: int, page: Page) -> Listing[TrackRow]:
-    """The tracks in their order, each as often as it stands in the playlist."""
+def list_tracks(playlist_id: int, page: Page) -> Listing[TrackRow]:
+    """Return the tracks in order, including repeated ones."""
     inside = PlaylistTrack.playlist == playlist_id
     rows = tracks.select().join(PlaylistTrack, on=(PlaylistTrack.track == Track.id))
     keys = PlaylistTrack.select(PlaylistTrack.id).where(inside)
@@ -158,7 +155,7 @@ def tracks_of(playlist_id: int, page: Page) -> Listing[TrackRow]:
 
 
 def append(playlist_id: int, track_ids: Sequence[int], *, actor: int | None, now: int) -> None:
-    """Put the tracks at the end, in this order, also those that stand in it already; `by` is an account's id."""
+    """Append the tracks in this order, including ones already present; `actor` is the id of an account."""
     lock(playlist_id)
     for start in range(0, len(track_ids), ROWS_AT_ONCE):
         some = track_ids[start : start + ROWS_AT_ONCE]
@@ -167,14 +164,14 @@ def append(playlist_id: int, track_ids: Sequence[int], *, actor: int | None, now
 
 
 def remove(playlist_id: int, track_ids: Sequence[int]) -> None:
-    """Take every occurrence of the tracks out; those that are not in the playlist are ignored."""
+    """Remove all occurrences of the tracks; tracks not in the playlist are ignored."""
     lock(playlist_id)
     inside = PlaylistTrack.playlist == playlist_id
     PlaylistTrack.delete().where(inside, PlaylistTrack.track.in_(track_ids)).execute()
 
 
 def ensure_imported(owner_id: int, external_id: str, name: str, now: int, *, public: bool = False) -> int:
-    """The id of the account's playlist of this external id, made under this name where there is none yet."""
+    """Return the id of the account's playlist with this external id, creating it under this name if missing."""
     row = {"owner": owner_id, "external_id": external_id, "name": name, "public": public, "created_at": now}
     target = [Playlist.external_id, Playlist.owner]
     Playlist.insert(row).on_conflict(conflict_target=target, action="IGNORE").execute()

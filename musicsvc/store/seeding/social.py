@@ -110,7 +110,7 @@ def _add_missing(kind: likes.Kind, entry: Entry, world: World) -> int:
     by = _caller(entry["by"], world)
     new = [each for each in _tracks(entry["tracks"], world) if kind.get_or_none(track=each, user=by.user_id) is None]
     for track_id in new:
-        likes.give(kind, track_id, now=_at(entry, world), actor=by)
+        likes.add(kind, track_id, now=_at(entry, world), actor=by)
     return len(new)
 
 
@@ -156,4 +156,4 @@ def _choice(entry: Entry, world: World) -> None:
     user_id = world.accounts[entry["by"]].id
     if NotificationChoice.get_or_none(user=user_id, notif_id=entry["notif_id"]) is None:
         world.created.choices += 1
-        notifications.choose(user_id, [(entry["notif_id"], entry["channels"])])
+        notifications.update_choices(user_id, [(entry["notif_id"], entry["channels"])])

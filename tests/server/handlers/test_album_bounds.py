@@ -50,7 +50,7 @@ async def test_an_album_takes_at_most_768_kib(client: Client, store: Store) -> N
     assert (await client.get("genres")).json["pagination"]["total"] == 0
     assert await total(client) == large_albums.NEARLY_FULL
     # What is left is used to the last bytes.
-    (size,) = store.read(lambda: albums.measure(albums.listing(Page()).rows)).result()
+    (size,) = store.read(lambda: albums.measure(albums.list_all(Page()).rows)).result()
     left = 768 * KIBIBYTE - size
     around = len(
         '{"id":1234567890,"name":"One more","release_date":null,"image":null,"duration":1234567890,"description":"",'

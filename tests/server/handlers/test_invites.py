@@ -130,7 +130,7 @@ async def test_inviting_twice_is_a_conflict_before_and_after_the_answer(people: 
     assert (await invite(people, playlist)).status == 409
     await answers(people, playlist, "accept")
     again = await invite(people, playlist)
-    assert (again.status, again.json["message"]) == (409, "This user is a collaborator of the playlist already.")
+    assert (again.status, again.json["message"]) == (409, "This user is already a collaborator of the playlist.")
     assert (await invite(people, playlist, people.cleo.id)).status == 200
 
 
@@ -156,7 +156,7 @@ async def test_an_invitation_is_answered_once(people: People, first: str, second
     again = await answers(people, playlist, second)
 
     assert (again.status, again.json["errors"]) == (409, {})
-    assert f"{first.removesuffix('e')}ed this invitation already" in again.json["message"]
+    assert f"You have already {first.removesuffix('e')}ed this invitation" in again.json["message"]
     assert (await people.ben.ask.get(f"playlists/{playlist}")).status == (200 if first == "accept" else 404)
 
 
@@ -212,7 +212,7 @@ async def test_a_declined_invitation_stays_declined_when_collaborative_is_switch
 
     again = await answers(people, playlist, "accept")
 
-    assert (again.status, again.json["message"][:41]) == (409, "You have declined this invitation already")
+    assert (again.status, again.json["message"][:41]) == (409, "You have already declined this invitation")
 
 
 async def test_an_invitation_goes_with_its_playlist(people: People) -> None:

@@ -47,7 +47,7 @@ def furnish(actor: Identity) -> None:
     for number in range(1, OWN + 1):
         artist = artists.create(f"Artist {number}", None, None, now=BEGAN, actor=actor)
         values = {"name": f"Track {number}", "duration": 1000}
-        assert tracks.create(values, [artist.id], genre=None, words=(), now=BEGAN, actor=actor).id == number
+        assert tracks.create(values, [artist.id], genre=None, tag_names=(), now=BEGAN, actor=actor).id == number
         assert playlists.create({"name": f"List {number}"}, now=BEGAN, actor=actor).id == number
 
 

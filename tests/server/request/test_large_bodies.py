@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from musicsvc.store.engine.store import Store
 
 GET = request("GET", ALBUMS)
-TOO_MANY = f"Must hold at most {MAX_VALUES:,} values in all."
+TOO_MANY = f"Must have at most {MAX_VALUES:,} values in total."
 BYTES, PAUSE_SECONDS = 3000, 0.0001
 CHUNKED = "Transfer-Encoding: chunked"
 
@@ -51,8 +51,8 @@ async def test_signs_within_strings_are_no_values(client: Client) -> None:
     [
         ("messaging/messages", {"conversation_id": [1] * 500_000}, {"conversation_id": "Must be an integer."}),
         ("collections", {"name": 1, "track_ids": [1] * 60_000}, {"name": "Must be a string."}),
-        ("collections", {"track_ids": [1] * 60_000, "name": ""}, {"track_ids": "Must hold at most 500 entries."}),
-        ("plays", {"plays": [{"track_id": 1, "a": {}}] * 20_000}, {"plays": "Must hold at most 1000 entries."}),
+        ("collections", {"track_ids": [1] * 60_000, "name": ""}, {"track_ids": "Must have at most 500 entries."}),
+        ("plays", {"plays": [{"track_id": 1, "a": {}}] * 20_000}, {"plays": "Must have at most 1000 entries."}),
         ("artists", {f"key{number}": 0 for number in range(60_000)}, {}),
     ],
     ids=["a scalar", "before", "the array", "objects", "members"],

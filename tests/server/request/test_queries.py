@@ -135,12 +135,12 @@ def add_owner(world: World, rows: int) -> dict[str, Any]:
             words = [f"tag {rows} {each}" for each in range(rows)]
             credit = [main, *others]
             made.append(
-                tracks.create(values, credit, genre=f"Genre {album}", words=words, now=world.now, actor=owner).id
+                tracks.create(values, credit, genre=f"Genre {album}", tag_names=words, now=world.now, actor=owner).id
             )
     heard = [ingest.ReportedPlay(track, world.now) for track in made]
     heard += [ingest.ReportedPlay(made[0], world.now - each * MINUTE) for each in range(rows)]
     ingest.report(heard, now=world.now, actor=owner)
-    notifications.choose(owner.user_id, [(f"n{each}", {"email": True}) for each in range(rows)])
+    notifications.update_choices(owner.user_id, [(f"n{each}", {"email": True}) for each in range(rows)])
     collection = collections.create("All", None, made, now=world.now, actor=owner).id
     subjects = {"artist": main, "album": records[0], "track": made[0], "collection": collection}
     return subjects | {"token": token, "rows": rows, "timeframe": "90d" if rows == 1 else "1y"}

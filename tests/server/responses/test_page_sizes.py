@@ -97,7 +97,7 @@ async def test_a_page_of_tracks_that_would_be_too_large_is_refused(
         answer = await client.get(f"{path}?per_page=35")
         assert (answer.status, list(answer.json["errors"])) == (422, ["per_page"])
     assert (await client.get("playlists/1/tracks?page=21&perPage=2")).json["pagination"]["data"][1]["id"] == 1
-    (size,) = set(store.read(lambda: tracks.measure(tracks.of_artist(1, Page(2, 9)).rows)).result())
+    (size,) = set(store.read(lambda: tracks.measure(tracks.list_by_artist(1, Page(2, 9)).rows)).result())
     for room, status in ((9 * size, 200), (9 * size - 1, 422)):
         monkeypatch.setattr(large_answers, "MAX_PAGE", room)
         assert (await client.get("artists/1/tracks?page=2&perPage=9")).status == status

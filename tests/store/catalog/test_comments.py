@@ -76,7 +76,7 @@ def thread(store: Store, clock: Clock) -> tuple[int, Identity]:
 
 def _rows(track: int) -> list[Any]:
     found, number = [], 1
-    while rows := comments.of_track(track, Page(number, 7)).rows:
+    while rows := comments.list_by_track(track, Page(number, 7)).rows:
         found += rows
         number += 1
     return found
@@ -206,7 +206,7 @@ def test_a_thread_of_ten_thousand_is_written_read_and_emptied_in_time(
     store.write(lambda: _fill(track, ann, shape)).result()
 
     def page(number: int, size: int = 100) -> Any:
-        return store.read(lambda: comments.of_track(track, Page(number, size))).result()
+        return store.read(lambda: comments.list_by_track(track, Page(number, size))).result()
 
     first, bottom = page(1).rows[0].id, page(100).rows[-2]
     began = time.process_time()

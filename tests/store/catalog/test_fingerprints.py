@@ -15,8 +15,8 @@ def make_track(status: str) -> int:
     return made.id
 
 
-@pytest.mark.parametrize("present", fingerprints.MOVES)
-@pytest.mark.parametrize("wanted", fingerprints.MOVES)
+@pytest.mark.parametrize("present", fingerprints.TRANSITIONS)
+@pytest.mark.parametrize("wanted", fingerprints.TRANSITIONS)
 def test_a_fingerprint_makes_the_moves_of_its_path_alone(store: Store, present: str, wanted: str) -> None:
     track_id = store.write(lambda: make_track(present)).result()
     error = store.write(lambda: fingerprints.set_status(track_id, wanted)).exception()

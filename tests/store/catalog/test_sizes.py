@@ -56,7 +56,7 @@ def widened(value: Any) -> Any:
 
 def test_an_album_is_as_large_as_it_was_measured(store: Store) -> None:
     store.write(fill).result()
-    rows = store.read(lambda: albums.listing(Page()).rows).result()
+    rows = store.read(lambda: albums.list_all(Page()).rows).result()
     measured = store.read(lambda: albums.measure(rows)).result()
     shapes = [catalog.album_full(row) for row in store.read(lambda: albums.with_contents(rows)).result()]
     for shape, size in zip(shapes, measured, strict=True):

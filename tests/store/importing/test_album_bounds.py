@@ -150,7 +150,7 @@ def test_whatever_is_imported_albums_stay_within_their_bounds(
     chance = random.Random(f"{seed}:{number}")
     for _ in range(2):
         imported([some_row(chance) for _ in range(60)])
-        rows = store.read(lambda: albums.with_contents(albums.listing(Page(size=100)).rows)).result()
+        rows = store.read(lambda: albums.with_contents(albums.list_all(Page(size=100)).rows)).result()
         assert len(rows) > 3
         assert max(len(row.tracks) for row in rows) <= 6
         assert 2000 < max(len(orjson.dumps(shapes.album_full(row))) for row in rows) <= 3000

@@ -36,10 +36,10 @@ def test_an_accepted_invitation_to_a_playlist_that_is_not_collaborative_gives_no
         made = Playlist.create(**values).id
         PlaylistInvite.create(playlist=made, user=ben[0], state="accepted", created_at=0, expires_at=1)
         try:
-            found = playlists.readable(made, actor=by).id == made
+            found = playlists.get_readable(made, actor=by).id == made
         except NotFound:
             found = False
-        return found, playlists.listing(Page(), actor=by).total
+        return found, playlists.list_editable(Page(), actor=by).total
 
     assert store.write(lambda: rights(collaborative=False)).result() == (False, 0)
     assert store.write(lambda: rights(collaborative=True)).result() == (True, 1)
