@@ -34,7 +34,7 @@ def backup(context: typer.Context, place: Place = None, json: AsJson = False) ->
 
     The backup is verified before it gets its name.
     """
-    from musicsvc.server.request.executors import stand_back
+    from musicsvc.server.request.executors import lower_priority
     from musicsvc.store.backups import create
     from musicsvc.store.engine.sqlite import file_locks, files
 
@@ -46,7 +46,7 @@ def backup(context: typer.Context, place: Place = None, json: AsJson = False) ->
         raise Failure(f"There is no folder {place}. Create it, or name another folder.")
     files.examine(path)
     began = session.clock.monotonic()
-    stand_back()
+    lower_priority()
     use = file_locks.use(path)
     try:
         with progress.bar(session, "backup") as on_progress:

@@ -27,7 +27,7 @@ def conforms(answer: Answer, method: str, path: str, *, public: bool | None = No
     path = urlsplit(path if path.startswith(("/", "http")) else f"{V1}/{path}").path
     promised = _promised(method, path, answer.status)
     place = f"{answer.status} to {method} {path}"
-    for name, reference in (headers.of(*headers.COMMON) | promised.get("headers", {})).items():
+    for name, reference in (headers.references(*headers.COMMON) | promised.get("headers", {})).items():
         header, value = _resolved(reference), answer.headers.get(name)
         if value is None and not header["required"]:
             continue

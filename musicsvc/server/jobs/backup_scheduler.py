@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from musicsvc.clock import SECOND
 from musicsvc.errors import Failure
 from musicsvc.server.jobs.periodic import Periodic
-from musicsvc.server.request.executors import stand_back
+from musicsvc.server.request.executors import lower_priority
 from musicsvc.store.backups import create, folder, verify
 from musicsvc.store.engine.sqlite import file_locks
 from musicsvc.store.engine.url import path_of
@@ -44,7 +44,7 @@ class BackupScheduler:
         self._path = create.database_file(settings.store_url)
         self._folder = settings.backup_folder
         self._stopping = threading.Event()
-        self._thread = ThreadPoolExecutor(1, "backups", initializer=stand_back)
+        self._thread = ThreadPoolExecutor(1, "backups", initializer=lower_priority)
         self._job = Periodic("making a backup", self._run, every=RETRY_SECONDS, first=first_check)
         self._lock: int | None = None
         # Fingerprints of backups that this process has verified; a disk may damage a backup after it was made.

@@ -1,4 +1,4 @@
-"""Examples: put together from those of the parts of a schema, so that none is written twice."""
+"""Example values, composed from the examples of the parts of a schema."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def example(schema: JSON, definitions: Mapping[str, JSON], name: str = "text") -> Any:
-    """A value of the schema: its first example, else one made of its parts'; a text without any is the field's name."""
+    """Return the schema's first example, or one composed from its parts. A string without one is its field's name."""
     if "examples" in schema:
         return schema["examples"][0]
     if "const" in schema:

@@ -1,4 +1,4 @@
-"""Every endpoint, for docs/endpoints.md: `python -m musicsvc.server.openapi.listing > docs/endpoints.md`."""
+"""Markdown list of all endpoints: `python -m musicsvc.server.openapi.listing > docs/endpoints.md`."""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -9,18 +9,18 @@ from musicsvc.server.routes.table import ROUTES
 
 HEAD = """# Endpoints
 
-Made from the table of endpoints by `python -m musicsvc.server.openapi.listing > docs/endpoints.md`; a test holds the
-two together. Bodies, answers and errors stand in the OpenAPI document: `/api/v1/openapi.json`, to be read at `/docs`.
+Generated from the table of endpoints by `python -m musicsvc.server.openapi.listing > docs/endpoints.md`; a test
+compares the two. Bodies, answers and errors are in the OpenAPI document: `/api/v1/openapi.json`, readable at `/docs`.
 
 Callers: *all*, without a token; *public*, without a token the public fields only; *token*, an account with API access.
-The status is that of success. A + marks what is beside the documented endpoints. Under *limit* stands what an endpoint
-is held to beside the limit of its caller ([limits.md](limits.md)).
+The status is that of success. A + marks endpoints beyond the original specification. *Limit* is the rate limit of the
+endpoint beside that of its caller ([limits.md](limits.md)).
 """
 CALLERS = {Access.OPEN: "all", Access.PUBLIC: "public", Access.TOKEN: "token"}
 
 
 def markdown() -> str:
-    """The whole page."""
+    """Return the page."""
     sections: dict[str, list[Route]] = {}
     for route in ROUTES:
         if not route.undocumented:

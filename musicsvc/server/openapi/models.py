@@ -1,4 +1,4 @@
-"""The schemas of bodies and answers, under `#/components/schemas`."""
+"""The schemas of bodies and answers, in `#/components/schemas`."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ REF = "#/components/schemas/{model}"
 Mode = Literal["validation", "serialization"]
 
 
-class Plain(GenerateJsonSchema):
-    """Schemas without pydantic's titles, and without defaults that only say that a field may be absent."""
+class SchemaGenerator(GenerateJsonSchema):
+    """Generates schemas without titles, and without defaults that only make a field optional."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - the library's hook
-        """No titles of fields."""
+        """Return False for every field."""
         return False
 
     def normalize_name(self, name: str) -> str:
-        """`PagedTrack` for `Paged[Track]`."""
+        """Return `PagedTrack` for `Paged[Track]`."""
         return re.sub("[^A-Za-z0-9]", "", name)
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> dict[str, Any]:
-        """The schema with its default, where that is something that a client could send."""
+        """Return the schema, with a default only if clients could send it."""
         made = super().default_schema(schema)
         if self.mode == "serialization" or made.get("default") in (None, []):
             made.pop("default", None)
@@ -44,7 +44,7 @@ class Plain(GenerateJsonSchema):
 
 
 class Models:
-    """The schemas of these routes and of the failures, each under the name of its model."""
+    """The schemas of these routes and of errors, each under the name of its model."""
 
     def __init__(self, routes: Iterable[Route]) -> None:
         wanted: dict[tuple[type[BaseModel], Mode], None] = {}
@@ -53,19 +53,19 @@ class Models:
                 wanted[route.body, "validation"] = None
             wanted |= {(model, "serialization"): None for model in answers(route)}
         wanted |= {(model, "serialization"): None for model in errors.ALL}
-        self._refs, made = models_json_schema(list(wanted), ref_template=REF, schema_generator=Plain)
+        self._refs, made = models_json_schema(list(wanted), ref_template=REF, schema_generator=SchemaGenerator)
         self.definitions: Mapping[str, JSON] = made["$defs"]
         for definition in self.definitions.values():
             definition.pop("title", None)
             properties = definition.get("properties", {})
             properties.update({name: describe_default(part) for name, part in properties.items()})
 
-    def of(self, model: type[BaseModel], mode: Mode = "serialization") -> JSON:
-        """A reference to the model's schema."""
+    def reference(self, model: type[BaseModel], mode: Mode = "serialization") -> JSON:
+        """Return a reference to the model's schema."""
         return self._refs[model, mode]
 
     def example(self, schema: JSON) -> Any:
-        """A value of the schema, made of the examples of its parts."""
+        """Return an example of the schema."""
         return example(schema, self.definitions)
 
 
@@ -82,6 +82,6 @@ def describe_default(schema: JSON) -> JSON:
 
 
 def answers(route: Route) -> list[type[BaseModel]]:
-    """The models of a sound answer: with a token, then without one where that is another."""
+    """Return the models of a successful answer: with a token, then without one if that differs."""
     both = dict.fromkeys((route.answer, route.public_answer))
     return [model for model in both if model is not None]

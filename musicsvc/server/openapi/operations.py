@@ -1,4 +1,4 @@
-"""One endpoint as the document has it, and the tags that endpoints go by."""
+"""Operations and tags of the document."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ BEARER: JSON = {"bearer": []}
 SECURITY: dict[Access, list[JSON]] = {Access.OPEN: [], Access.PUBLIC: [{}, BEARER], Access.TOKEN: [BEARER]}
 CALLERS = {
     Access.OPEN: "Needs no token.",
-    Access.PUBLIC: "Without a token the answer holds the public fields only.",
+    Access.PUBLIC: "Without a token the answer has the public fields only.",
     Access.TOKEN: "Needs a token.",
 }
 
 
 def operation(route: Route, models: Models) -> JSON:
-    """The Operation Object of a row of the table."""
+    """Return the Operation Object of a route."""
     made: JSON = {
         "operationId": route.operation,
         "summary": summary(route).replace("`", ""),
-        "description": " ".join([CALLERS[route.access], *beside(route)]),
+        "description": " ".join([CALLERS[route.access], *capacity(route)]),
         "tags": [noun(route)],
         "security": SECURITY[route.access],
         "parameters": parameters(route),
@@ -40,7 +40,10 @@ def operation(route: Route, models: Models) -> JSON:
         made["requestBody"] = {
             "required": any(field.is_required() for field in route.body.model_fields.values()),
             "content": {
-                JSON_MEDIA: {"schema": models.of(route.body, "validation"), "example": body_example(route, models)}
+                JSON_MEDIA: {
+                    "schema": models.reference(route.body, "validation"),
+                    "example": body_example(route, models),
+                }
             },
         }
     if route.extension:
@@ -49,31 +52,31 @@ def operation(route: Route, models: Models) -> JSON:
     return made
 
 
-def beside(route: Route) -> list[str]:
-    """What the endpoint is held to beside the limit of its caller, in words."""
-    limit = [] if route.limit is None else [f"Held to the limit `{route.limit.value}` too."]
-    busy = "Heavy: answered 503 with `Retry-After` while too many requests of its kind are under way."
+def capacity(route: Route) -> list[str]:
+    """Describe the endpoint's own rate limit and its limited capacity."""
+    limit = [] if route.limit is None else [f"Also has the rate limit `{route.limit.value}`."]
+    busy = "Heavy: answered with 503 and `Retry-After` while too many requests of its kind are in progress."
     return [*limit, *([busy] if route.heavy else [])]
 
 
 def body_example(route: Route, models: Models) -> Any:
-    """A body that can be sent as it stands; what the row says goes before what the schema says."""
-    assert route.body is not None  # noqa: S101 - the caller has looked
-    made = models.example(models.of(route.body, "validation"))
+    """Return a valid body; examples of the route take precedence over those of the schema."""
+    assert route.body is not None  # noqa: S101 - checked by the caller
+    made = models.example(models.reference(route.body, "validation"))
     return {name: route.example.get(name, part) for name, part in made.items()}
 
 
 def summary(route: Route) -> str:
-    """What the endpoint does: the first line of its handler's docstring."""
+    """Return the first line of the handler's docstring."""
     return (inspect.getdoc(route.handler) or "").partition("\n")[0].removesuffix(".")
 
 
 def tags(routes: Iterable[Route]) -> list[JSON]:
-    """The tags in the table's order, each described by its handlers' module."""
+    """Return the tags in the table's order, each described by the docstring of its handlers' module."""
     modules = dict.fromkeys(route.handler.__module__ for route in routes)
     return [{"name": name.rpartition(".")[2], "description": sys.modules[name].__doc__} for name in modules]
 
 
 def noun(route: Route) -> str:
-    """The tag that the endpoint goes by: the name of its handler's module."""
+    """Return the tag of the endpoint: the name of its handler's module."""
     return route.handler.__module__.rpartition(".")[2]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import TYPE_CHECKING
 
-from musicsvc.server.openapi.models import Plain, describe_default
+from musicsvc.server.openapi.models import SchemaGenerator, describe_default
 from musicsvc.server.schemas.fields import MAX_ID, Pages
 
 if TYPE_CHECKING:
@@ -19,13 +18,13 @@ SIZE = "perPage"
 
 
 def parameters(route: Route) -> list[JSON]:
-    """Those of the path, then those of the query."""
+    """Return the parameters of the path, then those of the query."""
     return [_of_path(route, name) for name in route.parameters] + (list(_of_query(route.query)) if route.query else [])
 
 
 def _of_path(route: Route, name: str) -> JSON:
     given = route.example.get(name)
-    if not _takes_id(route):
+    if route.subject is None or not route.subject.by_id:
         return {"name": name, "in": "path", "required": True, "schema": {"type": "string"}, "example": given or "me"}
     noun = route.path.partition(f"/{{{name}}}")[0].rpartition("/")[2].removesuffix("s")
     return {
@@ -38,16 +37,8 @@ def _of_path(route: Route, name: str) -> JSON:
     }
 
 
-def _takes_id(route: Route) -> bool:
-    """Whether the subject is found by an id, as dispatch has it."""
-    if route.find is None:
-        return False
-    first = next(iter(inspect.signature(route.find).parameters.values()))
-    return first.annotation in (int, "int")
-
-
 def _of_query(query: type[Query]) -> Iterator[JSON]:
-    schema = query.model_json_schema(schema_generator=Plain)
+    schema = query.model_json_schema(schema_generator=SchemaGenerator)
     for name, field in schema["properties"].items():
         part = describe_default(field)
         names = [name, *(other for other, first in query.other_names.items() if first == name)]

@@ -1,4 +1,4 @@
-"""Which statuses an endpoint can give, and what each of them holds."""
+"""Statuses of an endpoint and their contents."""
 
 from __future__ import annotations
 
@@ -21,45 +21,45 @@ if TYPE_CHECKING:
 
 TEXTS = ("text/html", "text/plain")
 UNCHANGED = 304
-SPENT = 429
-# What each failure means to a client, and one that is as the service tells it.
+TOO_MANY = 429
+# The meaning of each failure, and an example of it.
 FAILURES: tuple[tuple[str, Failure], ...] = (
     (
-        "The request is no sound HTTP, or its body no sound JSON.",
+        "Malformed HTTP request or JSON body.",
         words.Malformed("The body is not valid JSON in UTF-8."),
     ),
     ("The token is missing, invalid, expired or revoked.", words.Unauthenticated()),
     (
-        "Plain HTTP, an account without API access or suspended, or something that is not the caller's.",
+        "Plain HTTP, an account that is suspended or without API access, or no right to the object.",
         words.Forbidden("The account has no API access."),
     ),
-    ("There is no such thing, or it is private to somebody else.", words.NotFound("There is nothing at this path.")),
-    ("The path is there, the method is not.", words.MethodNotAllowed(["GET", "HEAD"])),
+    ("The object does not exist, or is private to another account.", words.NotFound("There is nothing at this path.")),
+    ("The path exists, the method does not.", words.MethodNotAllowed(["GET", "HEAD"])),
     ("The body took too long to arrive.", words.TooSlow("The body did not arrive in time.")),
-    ("At odds with what is there already.", words.Conflict("The account is a collaborator already.")),
+    ("Conflict with the present state.", words.Conflict("The account is a collaborator already.")),
     ("The body is too large.", words.TooLarge("The body is larger than 1 MiB.")),
     (
-        "The body is of a kind that is not read here.",
+        "The body is not JSON.",
         words.UnsupportedMedia("Send JSON, with Content-Type: application/json."),
     ),
-    ("Faulty fields or parameters, all of them named.", words.Invalid({"name": "This field is required."})),
+    ("Invalid fields or parameters, all of them named.", words.Invalid({"name": "This field is required."})),
     (
-        "A limit is spent; the message names it.",
+        "A rate limit is exceeded; the message names it.",
         words.TooMany("The limit of 300 requests a minute for this token is spent. Try again in 12 seconds.", 12),
     ),
     (
-        "A fault of the service.",
+        "An internal error.",
         words.Failure("Something went wrong here. Name request 5d41402abc4b2a76 to the operator."),
     ),
     (
-        "The database is not available, or too much work of this kind is under way; nothing was changed.",
+        "The database is unavailable, or too many requests of this kind are in progress. Nothing was changed.",
         words.Unavailable(),
     ),
 )
 
 
 def statuses(route: Route) -> list[int]:
-    """List every status that the endpoint can give; 405, 408 and 431 are described once, for the whole API."""
+    """List the statuses of the endpoint. 405, 408 and 431 are described once, for the whole API."""
     given = {route.status, 400, 403, 429, 500, *route.raises}
     if route.method == "GET":
         given.add(UNCHANGED)
@@ -77,21 +77,28 @@ def statuses(route: Route) -> list[int]:
 
 
 def responses(route: Route, models: Models) -> JSON:
-    """The answers of the endpoint, by status."""
+    """Return the responses of the endpoint, by status."""
     others = (status for status in statuses(route) if status != route.status)
     found = {str(status): {"$ref": f"#/components/responses/{_name(status, route.family)}"} for status in others}
     return {str(route.status): _success(route, models), **found}
 
 
 def shared(models: Models) -> JSON:
-    """The answers that endpoints share, by name."""
-    made = {_name(UNCHANGED): {"description": "Unchanged since that `ETag`.", "headers": headers.of(*headers.CACHING)}}
+    """Return the responses that endpoints share, by name."""
+    made = {
+        _name(UNCHANGED): {
+            "description": "Unchanged since this `ETag`.",
+            "headers": headers.references(*headers.CACHING),
+        }
+    }
     for family in (Family.GENERAL, Family.INSIGHTS):
         for meaning, failure in FAILURES:
-            model = models.of(_model(failure, family))
+            model = models.reference(_model(failure, family))
             made[_name(status_of(failure), family)] = {
                 "description": meaning,
-                "headers": headers.of(*headers_of(failure), *(headers.LIMITS if status_of(failure) == SPENT else ())),
+                "headers": headers.references(
+                    *headers_of(failure), *(headers.LIMITS if status_of(failure) == TOO_MANY else ())
+                ),
                 "content": {
                     JSON_MEDIA: {"schema": model, "example": body_of(failure, insights=family is Family.INSIGHTS)}
                 },
@@ -102,17 +109,17 @@ def shared(models: Models) -> JSON:
 def _success(route: Route, models: Models) -> JSON:
     caching = headers.CACHING if UNCHANGED in statuses(route) else ()
     return {
-        "description": "Created." if route.status == 201 else "Done.",  # noqa: PLR2004 - CREATED
-        "headers": headers.of(*caching),
+        "description": "Created." if route.status == 201 else "Success.",  # noqa: PLR2004 - CREATED
+        "headers": headers.references(*caching),
         "content": {route.media: _content(route, models)},
     }
 
 
 def _content(route: Route, models: Models) -> JSON:
-    """Describe the content of a successful answer: its schema, with an example of each tier."""
+    """Return the content of a successful response: its schema, with an example for each kind of caller."""
     if route.media != JSON_MEDIA:
         return {"schema": {"type": "string", **({} if route.media in TEXTS else {"format": "binary"})}}
-    schemas = [models.of(model) for model in answers(route)]
+    schemas = [models.reference(model) for model in answers(route)]
     if not schemas:
         return {"schema": {"type": "object"}}
     if len(schemas) == 1:

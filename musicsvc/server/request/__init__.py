@@ -1,1 +1,1 @@
-"""The way of a request: read, check, dispatch."""
+"""Reading, checking and dispatch of requests."""

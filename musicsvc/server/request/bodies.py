@@ -1,4 +1,4 @@
-"""Reading a request's body: bounded in size and time, of a kind that is read here."""
+"""Reading of JSON bodies, limited in size, time and number of pieces."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
 
 MAX_BODY = 1024 * 1024
 MAX_CHUNKS = 2048
-PROMPT_ARRIVALS = 64
-PILING_SECONDS = 0.05
-MAX_HELD = 32 * 1024 * 1024
-SMALL = 16 * 1024  # up to this size a body is parsed on the event loop, and does not count towards MAX_HELD
+PROMPT_ARRIVALS = 64  # pieces of a body that are read as soon as they arrive
+PAUSE_SECONDS = 0.05  # between two further pieces
+MAX_HELD = 32 * 1024 * 1024  # bytes of all bodies in progress together
+SMALL = 16 * 1024  # bytes; smaller bodies are parsed on the event loop and do not count towards MAX_HELD
 JSON_KIND = re.compile(r"application/(json|[a-z0-9.-]+\+json)", re.IGNORECASE)
-CHARSETS = {"utf-8", "utf8", "us-ascii"}  # where one is named at all
+CHARSETS = {"utf-8", "utf8", "us-ascii"}  # accepted names; none is needed
 
 
 class Bodies:
-    """Reads bodies; those on their way hold 32 MiB together at most, and 16 KiB each beside that."""
+    """Reads bodies. Those in progress hold at most 32 MiB together, beside 16 KiB each."""
 
     def __init__(self, timeout: float, executors: Executors) -> None:
         """`timeout`: seconds for a whole body."""
         self._timeout = timeout
         self._executors = executors
-        self._room = MAX_HELD
+        self._free = MAX_HELD
 
     async def receive(
         self, request: BaseRequest, schema: type[Body], context: Mapping[str, Any], *, token_holder: bool
@@ -64,14 +64,14 @@ class Bodies:
             parsed: ParsedBody = await self._executors.run(Work.PARSING, parse, token_holder=token_holder)
             return parsed
         finally:
-            self._room += _counted(len(received))
+            self._free += _counted(len(received))
 
     async def _read(self, request: BaseRequest, received: bytearray) -> None:
         try:
             async with asyncio.timeout(self._timeout):
                 await _continue(request)
                 if request.content.at_eof():
-                    return  # no body at all; the empty stream of aiohttp yields chunks without end
+                    return  # no body: aiohttp's empty stream would yield chunks for ever
                 chunks = arrivals = arrived = 0
                 async for piece, ends_chunk in request.content.iter_chunks():
                     chunks += ends_chunk
@@ -82,24 +82,24 @@ class Bodies:
                     if arrived != request.content.total_bytes:
                         arrived, arrivals = request.content.total_bytes, arrivals + 1
                         if arrivals > PROMPT_ARRIVALS:
-                            await _let_pile_up(request)
+                            await _pause_reading(request)
         except TimeoutError:
             raise TooSlow("The body did not arrive in time.") from None
         except (RequestPayloadError, ConnectionError):
-            raise Malformed("The body is not framed as HTTP asks for.") from None
+            raise Malformed("The body is not framed as HTTP requires.") from None
 
     def _hold(self, before: int, size: int) -> None:
-        """Take the memory that a body needs to grow to this size."""
+        """Reserve the memory that a body needs to grow to this size. Raises TooLarge and Overloaded."""
         if size > MAX_BODY:
             raise TooLarge("The body is larger than 1 MiB.")
         more = _counted(size) - _counted(before)
-        if more > self._room:
+        if more > self._free:
             raise Overloaded("Too many large bodies are on their way. Try again in a second.")
-        self._room -= more
+        self._free -= more
 
 
 def _counted(size: int) -> int:
-    """Return how much of a body counts towards the memory for all of them."""
+    """Return the part of a body's size that counts towards MAX_HELD."""
     return max(0, size - SMALL)
 
 
@@ -110,20 +110,20 @@ def _require_json(request: BaseRequest) -> None:
         raise Malformed("Send JSON in UTF-8.")
 
 
-async def _let_pile_up(request: BaseRequest) -> None:
-    """Let the system collect what arrives for a moment: taking each byte of a dripping body by itself is costly."""
+async def _pause_reading(request: BaseRequest) -> None:
+    """Let data collect in the system's buffer for a moment: reading each byte of a slow body separately is costly."""
     if request.content.is_eof() or request.transport is None:
         return
     request.transport.pause_reading()
     try:
-        await asyncio.sleep(PILING_SECONDS)
+        await asyncio.sleep(PAUSE_SECONDS)
     finally:
         if request.transport is not None:
             request.transport.resume_reading()
 
 
 async def _continue(request: BaseRequest) -> None:
-    """Ask for the body where the client waits to be asked (RFC 9110, section 10.1.1)."""
+    """Send 100 Continue to a client that waits for it (RFC 9110, section 10.1.1)."""
     waits = request.headers.get(hdrs.EXPECT, "").lower() == "100-continue" and request.version >= HttpVersion11
     if waits and request.transport is not None:
         request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")

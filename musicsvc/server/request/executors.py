@@ -1,4 +1,4 @@
-"""Heavy work off the event loop: bounded threads and queues, those of token holders apart from all others."""
+"""Executors for heavy work, with bounded threads and queues, separate for token holders and for everyone else."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ NICENESS = 10
 
 
 class Work(Enum):
-    """A kind of heavy work: its name, how many threads run it, and how many more may wait."""
+    """A kind of heavy work: its name, its number of threads, and the length of its queue."""
 
     HASHING = ("hashing", 2, 32)
     DRAWING = ("drawing", 1, 64)
     LOOKING_UP = ("looking-up", 1, 64)
-    BUILDING = ("building", 1, 512)  # of answers, whose memory is bounded before they wait
-    EXPORTING = ("exporting", 2, 32)  # fewer than the readers of a store, so that answering goes on beside it
+    BUILDING = ("building", 1, 512)  # of large answers, whose memory is reserved before they wait
+    EXPORTING = ("exporting", 2, 32)  # fewer than the readers of a store, so that other requests go on
     PARSING = ("parsing", 1, 512)
 
 
-# Parsing holds the interpreter: at a low priority it would only make others wait longer. Lookups wait for the store.
+# Parsing holds the interpreter lock, so a low priority would only make others wait longer. Lookups wait for the store.
 FOREGROUND = {Work.PARSING, Work.LOOKING_UP}
 
 
 class BoundedExecutor:
-    """Threads for one kind of work, and how many may wait for them."""
+    """The threads and the queue of one kind of work."""
 
-    def __init__(self, name: str, threads: int, waiting: int, *, stands_back: bool) -> None:
-        self._threads = ThreadPoolExecutor(threads, name, initializer=stand_back if stands_back else None)
+    def __init__(self, name: str, threads: int, waiting: int, *, low_priority: bool) -> None:
+        self._threads = ThreadPoolExecutor(threads, name, initializer=lower_priority if low_priority else None)
         self._capacity = threads + waiting
         self._accepted = 0
 
     async def run(self, work: Callable[[], Any]) -> Any:
-        """Run the work when its turn comes. Raises Overloaded where too many wait already."""
+        """Run the work in its turn. Raises Overloaded when the queue is full."""
         if self._accepted >= self._capacity:
             raise Overloaded("Too many requests of this kind are under way. Try again in a second.")
         self._accepted += 1
@@ -52,34 +52,34 @@ class BoundedExecutor:
             self._accepted -= 1
 
     def close(self) -> None:
-        """Finish the work under way."""
+        """Finish the work in progress."""
         self._threads.shutdown(wait=True)
 
 
-def stand_back() -> None:
-    """Let the threads that answer go first; a system without such priorities does without."""
+def lower_priority() -> None:
+    """Lower the priority of this thread, on systems that have priorities of threads."""
     with suppress(OSError, AttributeError):
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
 
 
 class Executors:
-    """The executors of one process: for each kind of work one for token holders and one for everybody else.
+    """The executors of one process: for each kind of work one for token holders and one for everyone else.
 
-    So work that anybody can ask for never delays a token holder's, and never takes its room.
+    So requests without a token never delay those of token holders, nor fill their queues.
     """
 
     def __init__(self) -> None:
         self._executors = {
-            (kind, token_holder): BoundedExecutor(*kind.value, stands_back=kind not in FOREGROUND)
+            (kind, token_holder): BoundedExecutor(*kind.value, low_priority=kind not in FOREGROUND)
             for kind in Work
             for token_holder in (True, False)
         }
 
     async def run(self, kind: Work, work: Callable[[], Any], *, token_holder: bool) -> Any:
-        """Run the work when its turn comes. Raises Overloaded where too many of its kind wait already."""
+        """Run the work in its turn. Raises Overloaded when the queue of its kind is full."""
         return await self._executors[kind, token_holder].run(work)
 
     def close(self) -> None:
-        """Finish the work under way."""
+        """Finish the work in progress."""
         for executor in self._executors.values():
             executor.close()

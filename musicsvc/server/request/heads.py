@@ -1,4 +1,4 @@
-"""The credentials and the address that a request comes with."""
+"""Credentials and socket address of a request."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 
 def credentials(request: BaseRequest) -> str | None:
-    """The Authorization header, None where there is none at all; two of them are one that is no token."""
+    """Return the Authorization header, None without one. Several are joined, so that they match no token."""
     lines = request.headers.getall(hdrs.AUTHORIZATION, None)
     return None if lines is None else ",".join(lines)
 
 
 def remote_address(request: BaseRequest) -> str:
-    """The address at the other end of the request's connection, empty once it is closed."""
+    """Return the address at the other end of the connection, empty once it is closed."""
     peer = request.transport.get_extra_info("peername") if request.transport is not None else None
     return str(peer[0]) if isinstance(peer, tuple) else ""

@@ -213,7 +213,7 @@ def test_every_answer_may_tell_of_limits_and_the_endpoints_that_have_one_of_thei
     assert {name for name, header in headers.items() if not header["required"]} == {*HEADERS, "Token-Expires-At"}
     for route in SHOWN:
         operation = document["paths"][route.path][route.method.lower()]
-        assert route.limit is None or f"the limit `{route.limit.value}`" in operation["description"]
+        assert route.limit is None or f"the rate limit `{route.limit.value}`" in operation["description"]
     for name in ("RateLimited", "InsightsRateLimited"):
         assert {*HEADERS, "Retry-After"} == document["components"]["responses"][name]["headers"].keys()
     for written in ("300/minute", "60/minute", "10/hour", "20/minute", "30/minute"):
