@@ -14,9 +14,10 @@ from musicsvc.cli.options import PERIOD_HELP, option
 from musicsvc.cli.output_file import STDOUT, open_output
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
+from musicsvc.reports.formats import FORMATS
+from musicsvc.reports.formats import Format as FileFormat
 
 if TYPE_CHECKING:
-    from musicsvc.reports.formats import Format as FileFormat
     from musicsvc.reports.report import Report
     from musicsvc.reports.tables import Table
     from musicsvc.store.insights.scopes import Scope
@@ -32,7 +33,7 @@ app = group(
 Period = Annotated[Literal["7-days", "30-days", "90-days", "1-year"], option("PERIOD", PERIOD_HELP)]
 Format = Annotated[
     str | None,
-    option("FORMAT", "csv, json, parquet or pdf; default: by the name of the output, or csv.", "--format"),
+    option("FORMAT", f"{', '.join(FORMATS)}; default: by the name of the output, or csv.", "--format"),
 ]
 Artist = Annotated[int | None, option("ID", "Only tracks and albums with this artist.", min=1)]
 User = Annotated[str | None, option("EMAIL", "Only artists managed by this account; default: all.")]
@@ -92,10 +93,8 @@ for _type, _help in TYPES.items():
     _add_command(_type, _help)
 
 
-def _format(form: str | None, out: Path) -> "FileFormat":
+def _format(form: str | None, out: Path) -> FileFormat:
     """Return the given format, else that of the file name's ending, else CSV. Raises BadParameter for any other."""
-    from musicsvc.reports.formats import FORMATS
-
     if form is not None and form not in FORMATS:
         names = ", ".join(map(repr, FORMATS))
         raise typer.BadParameter(f"{form!r} is not one of {names}.", param_hint="--format")

@@ -1,11 +1,9 @@
-"""The file formats of exports, for the API and the command line."""
+"""The file formats of exports, for the API and the command line; libraries are loaded when a file is written."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-from musicsvc.reports import parquet, tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -34,8 +32,26 @@ class Format:
     text: bool = True
 
 
+def _csv(table: Table) -> Iterator[bytes]:
+    from musicsvc.reports import tables  # noqa: PLC0415 - loaded when a file is written
+
+    return tables.csv(table)
+
+
+def _json(table: Table) -> Iterator[bytes]:
+    from musicsvc.reports import tables  # noqa: PLC0415 - loaded when a file is written
+
+    return tables.json(table)
+
+
+def _parquet(table: Table) -> Iterator[bytes]:
+    from musicsvc.reports import parquet  # noqa: PLC0415 - loaded when a file is written
+
+    return parquet.parquet(table)
+
+
 def _pdf(report: Report) -> bytes:
-    from musicsvc.reports import pdf  # noqa: PLC0415 - Typst and its fonts take long to load
+    from musicsvc.reports import pdf  # noqa: PLC0415 - loaded when a file is written
 
     return pdf.render(report)
 
@@ -48,14 +64,14 @@ FORMATS = {
             "CSV",
             "A table for spreadsheets: UTF-8, a header row, a row for each track, album, artist or day.",
             "text/csv; charset=utf-8",
-            tables.csv,
+            _csv,
         ),
         Format(
             "json",
             "JSON",
             "The same rows for programs.",
             "application/json; charset=utf-8",
-            tables.json,
+            _json,
             attachment=False,
         ),
         Format(
@@ -63,7 +79,7 @@ FORMATS = {
             "Parquet",
             "The same rows with types, for databases.",
             "application/vnd.apache.parquet",
-            parquet.parquet,
+            _parquet,
             listed=False,
             text=False,
         ),
