@@ -1,4 +1,4 @@
-"""An explanation of figures, as JSON and as a page in the terminal."""
+"""Explanations of figures, as JSON and as text."""
 
 from typing import TYPE_CHECKING
 
@@ -13,13 +13,10 @@ if TYPE_CHECKING:
     from musicsvc.store.insights.figures import Figures
     from musicsvc.store.plays.periods import Window
 
-NOT_STORED = (
-    "Repeats and refused plays are told to whoever sent them and are not stored; what is stored counts, each play once."
-)
+NOT_STORED = "Repeats and refused plays are reported to their sender and not stored; each stored play counts once."
 
 
-def shown(found: "Explanation") -> JSON:
-    """The explanation as JSON holds it."""
+def as_json(found: "Explanation") -> JSON:
     from musicsvc.server.shapes import insights as shapes
     from musicsvc.store.plays.periods import to_date
 
@@ -42,8 +39,8 @@ def shown(found: "Explanation") -> JSON:
     }
 
 
-def tell(session: Session, title: str, found: "Explanation") -> None:
-    """The explanation on stdout, from the window to the verdict."""
+def print_page(session: Session, title: str, found: "Explanation") -> None:
+    """Print the explanation, from the window to the result."""
     from musicsvc.store.plays.periods import to_date
 
     output.print_record(_head(title, found), json=False)
@@ -54,7 +51,7 @@ def tell(session: Session, title: str, found: "Explanation") -> None:
     typer.echo()
     output.print_record(_sums(found), json=False)
     typer.echo()
-    for line in _verdict(found):
+    for line in _result_lines(found):
         typer.echo(line)
 
 
@@ -68,7 +65,7 @@ def _window(window: "Window") -> JSON:
 
 
 def _growth(found: "Explanation") -> JSON:
-    """The formula with its numbers, and what comes out."""
+    """Return each growth as a formula with its numbers, and the result."""
     return {
         name: {"formula": _formula(getattr(found.within, name), getattr(found.before, name)), "percent": change}
         for name, change in (("plays", found.served.plays_change), ("listeners", found.served.listeners_change))
@@ -77,7 +74,7 @@ def _growth(found: "Explanation") -> JSON:
 
 def _formula(now: int, before: int) -> str:
     if before == 0:
-        return "none, for there was nothing in the window before"
+        return "none, as the window before is empty"
     return f"({now} - {before}) * 100 / {before}"
 
 
@@ -86,7 +83,7 @@ def _head(title: str, found: "Explanation") -> JSON:
     return {
         "figures of": title,
         "window": _span(found.window, "today is its last day"),
-        "window before": _span(found.window.before, "as long, and ends where the other begins"),
+        "window before": _span(found.window.before, "equally long, directly before"),
         "tracks": f"{found.tracks:,}",
         "single plays": NOT_STORED,
         "kept from": _kept(found),
@@ -104,14 +101,14 @@ def _kept(found: "Explanation") -> str:
 
     if found.kept_from == 0:
         return "the beginning"
-    return f"{to_date(found.kept_from)}; older ones are gone, and what reaches further back is not compared"
+    return f"{to_date(found.kept_from)}; older plays were deleted, and figures that include them are not compared"
 
 
 def _sums(found: "Explanation") -> JSON:
     plays, people = (sum(column) for column in zip(*found.days.values(), strict=True)) if found.days else (0, 0)
     growth = _growth(found)
     return {
-        "sum of the days": f"{plays:,} plays; {people:,} listeners, who count on each of their days",
+        "sum of the days": f"{plays:,} plays; {people:,} listeners, counted on each day they listened",
         "whole window": _pair(found.within),
         "window before": _pair(found.before),
         "all time": _pair(found.ever),
@@ -121,11 +118,11 @@ def _sums(found: "Explanation") -> JSON:
 
 
 def _pair(counted: "Counted") -> str:
-    return f"{counted.plays:,} plays; {counted.listeners:,} listeners, each of them once"
+    return f"{counted.plays:,} plays; {counted.listeners:,} listeners, each counted once"
 
 
 def _given(served: "Figures") -> str:
-    return f"{served.likes:,} and {served.reposts:,} given in the window that still stand"
+    return f"{served.likes:,} and {served.reposts:,} given in the window and not withdrawn"
 
 
 def _result(percent: float | None) -> str:
@@ -136,8 +133,8 @@ def _spelled(counted: "Counted") -> JSON:
     return {"plays": f"{counted.plays:,}", "listeners": f"{counted.listeners:,}"}
 
 
-def _verdict(found: "Explanation") -> list[str]:
+def _result_lines(found: "Explanation") -> list[str]:
     if not found.differences:
-        return ["What the API answers equals this count."]
+        return ["The API returns the same figures."]
     differences = [f"{each.figure}: served {each.served}, counted {each.counted}" for each in found.differences]
-    return [*differences, "What the API answers does not equal this count. Make it anew with: musicsvc plays recount"]
+    return [*differences, "The API returns other figures. Repair them with: musicsvc plays recount"]

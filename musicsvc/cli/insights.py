@@ -1,4 +1,4 @@
-"""`musicsvc insights`: figures in the terminal, and how they came about."""
+"""`musicsvc insights`: show figures, and explain them from single plays."""
 
 import sys
 from enum import StrEnum
@@ -29,7 +29,7 @@ COLUMNS = ("id", "name", "plays", "listeners", "all time")
 
 
 class Kind(StrEnum):
-    """What has figures."""
+    """A kind of subject."""
 
     TRACK = "track"
     ALBUM = "album"
@@ -95,20 +95,20 @@ def explain(
 
     name, found = session.read(unit)
     if json:
-        output.print_json({"kind": kind.value, "id": number, "name": name} | explaining.shown(found))
+        output.print_json({"kind": kind.value, "id": number, "name": name} | explaining.as_json(found))
     else:
-        explaining.tell(session, f"{kind} {number}: {name}", found)
+        explaining.print_page(session, f"{kind} {number}: {name}", found)
 
 
 def _subject(kind: Kind, number: int) -> "Subject":
-    """The subject, which need not be there."""
+    """Return the subject, which need not exist."""
     from musicsvc.store.plays.subjects import KINDS, Subject
 
     return Subject(KINDS[kind.value], number)
 
 
 def _answer(subject: "Subject", period: Period, now: int) -> JSON:
-    """What the endpoint answers under `data`."""
+    """Return `data` of the endpoint's answer."""
     from musicsvc.server.handlers import insights as handlers
     from musicsvc.server.schemas.insights import PeriodQuery
     from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
@@ -119,7 +119,7 @@ def _answer(subject: "Subject", period: Period, now: int) -> JSON:
 
 
 def _lines(data: JSON) -> JSON:
-    """The blocks, a line each."""
+    """Return the blocks of figures as one line each."""
     plays, people, growth, days = data["plays"], data["listeners"], data["growth"], data["period"]
     lines = {
         "period": f"{days['name']}: {days['start']} to {days['end']}",

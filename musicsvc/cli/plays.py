@@ -9,6 +9,7 @@ from musicsvc.cli import output, progress
 from musicsvc.cli.command import group
 from musicsvc.cli.options import AsJson
 from musicsvc.cli.session import Session
+from musicsvc.wording import quantity
 
 if TYPE_CHECKING:
     from musicsvc.store.plays.verify import VerifyReport
@@ -60,10 +61,13 @@ def _draw(session: Session, report: "VerifyReport", *, check: bool) -> None:
     if report.differing > len(shown):
         session.echo(f"… and {report.differing - len(shown):,} more.")
     if report.kept_from:
-        session.echo(f"Plays before {to_date(report.kept_from)} were deleted; their days were taken as they are.")
-    state = "They differ still: run without --check." if check else "They were put right."
-    end = f"{report.differing:,} differed. {state}" if report.differing else "All are right."
-    session.echo(f"{report.plays:,} plays of {report.days:,} days counted, {report.rows:,} rows compared. {end}")
+        session.echo(
+            f"Plays before {to_date(report.kept_from)} were deleted; the figures of those days were not checked."
+        )
+    state = "Repair them by running it without --check." if check else "They were repaired."
+    end = f"{report.differing:,} differed. {state}" if report.differing else "No differences."
+    counted = f"{quantity(report.plays, 'play')} of {quantity(report.days, 'day')} counted"
+    session.echo(f"{counted}, {quantity(report.rows, 'row')} compared. {end}")
 
 
 @app.command()

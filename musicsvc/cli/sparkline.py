@@ -1,14 +1,14 @@
-"""A row of numbers as a line of bars, as wide as a terminal takes it."""
+"""Numbers as one line of bars that fits a terminal."""
 
 from collections.abc import Sequence
 from itertools import pairwise
 
 BARS = "▁▂▃▄▅▆▇█"
-PLAIN = "_.:-=+*#"  # where the output's encoding has no bars
+PLAIN = "_.:-=+*#"  # for encodings without bars
 
 
 def draw(numbers: Sequence[float], width: int, encoding: str = "utf-8") -> str:
-    """A bar for each number; more numbers than the width are put together, as evenly as can be."""
+    """Return a bar for each number; if there are more than `width`, each bar is the mean of neighbours."""
     if not numbers:
         return ""
     places = min(width, len(numbers))
@@ -20,7 +20,7 @@ def draw(numbers: Sequence[float], width: int, encoding: str = "utf-8") -> str:
 
 
 def _step(height: float, top: float) -> int:
-    """Which bar: the lowest for nothing at all alone, the highest for the top."""
+    """Return the index of a bar: the lowest only for zero, the highest for the top."""
     if height <= 0:
         return 0
     return 1 + min(len(BARS) - 2, int(height / top * (len(BARS) - 1)))

@@ -13,7 +13,7 @@ from musicsvc.reports.designs import canvas
 SIDE = 256  # pixels
 NAMELESS = "♪"
 INK = "#ffffff"
-# The light and the dark end of a gradient; white on the light end has a contrast of 4.5 to 1 or more.
+# The light and the dark end of a gradient; white text on it has a contrast of at least 4.5 to 1.
 GROUNDS = (
     ("#c2410c", "#7c2d12"),
     ("#b91c4b", "#701a3f"),
@@ -32,13 +32,13 @@ GROUNDS = (
 )
 
 _WORD = regex.compile(r"[\p{L}\p{N}][\p{L}\p{N}\p{M}\u200c\u200d]*")
-_LEADING_VOWELS = "เแโใไ"  # of Thai: written before the consonant that a name begins with
+_LEADING_VOWELS = "เแโใไ"  # Thai vowels that are written before the first consonant
 _ONE_IS_ENOUGH = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Devanagari}]")
 _KEEP_APART = "\u2009"  # a thin space between two Arabic letters, which would join
 
 
 class Design(NamedTuple):
-    """All that an avatar shows: accounts with the same design have the same picture."""
+    """The letters and colours of an avatar; equal designs give equal pictures."""
 
     initials: str
     light: str
@@ -46,17 +46,17 @@ class Design(NamedTuple):
 
 
 def avatar(display_name: str, seed: int) -> bytes:
-    """The picture of the account with this name, 256 by 256 pixels; `seed`, the account's id, chooses the colour."""
+    """Draw the avatar of an account as PNG, 256 by 256 pixels; its id, the seed, selects the colour."""
     return draw(design(display_name, seed))
 
 
 def design(display_name: str, seed: int) -> Design:
-    """The design of the account's avatar."""
+    """Return the design of an account's avatar."""
     return Design(initials(display_name), *Chance("avatar", str(seed)).pick(GROUNDS))
 
 
 def draw(design: Design) -> bytes:
-    """The picture of the design as PNG."""
+    """Draw a design as PNG."""
     letters, light, dark = design
     # Drawn as SVG: Typst's own gradients take five times as long.
     ground = canvas.svg(
@@ -67,7 +67,7 @@ def draw(design: Design) -> bytes:
 
 
 def initials(display_name: str) -> str:
-    """The first signs of the first and the last word, one where one is usual, a note where there is none to draw."""
+    """Return the initials of the first and last word, of the first only in some scripts, a note if there are none."""
     words = _WORD.findall(writing.drawable(display_name))
     if not words:
         return NAMELESS
@@ -78,7 +78,7 @@ def initials(display_name: str) -> str:
 
 
 def _initial(word: str) -> str:
-    """The word's first sign, a capital where it has one."""
+    """Return the word's first grapheme, as a capital if there is one."""
     sign = writing.graphemes(word.lstrip(_LEADING_VOWELS) or word)[0].rstrip("्")
     capital = sign.upper()
     return capital if len(capital) == len(sign) and writing.covered(capital) else sign

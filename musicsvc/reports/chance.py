@@ -1,4 +1,4 @@
-"""A stream of numbers that the same words give on every machine and every Python."""
+"""Pseudo-random numbers that are the same for the same words on every machine and Python version."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Item = TypeVar("Item")
 
 
 class Chance:
-    """SHA-256 of the words and a counter; no library's generator, whose sequence may change with its version."""
+    """A generator from SHA-256 of the words and a counter, since those of libraries may change between versions."""
 
     def __init__(self, *words: str) -> None:
         self._seed = hashlib.sha256(
@@ -28,22 +28,21 @@ class Chance:
             counter += 1
 
     def unit(self) -> float:
-        """A number from 0 up to 1, 1 left out."""
+        """Return a number in [0, 1)."""
         return next(self._numbers)
 
     def between(self, low: float, high: float) -> float:
-        """A number of the range."""
+        """Return a number of the range."""
         return low + (high - low) * self.unit()
 
     def below(self, count: int) -> int:
-        """A whole number from 0 to `count` - 1."""
+        """Return an integer from 0 to `count` - 1."""
         return int(self.unit() * count)
 
     def pick(self, items: Sequence[Item]) -> Item:
-        """One of the items."""
         return items[self.below(len(items))]
 
     def shuffled(self, items: Sequence[Item]) -> list[Item]:
-        """The items in another order."""
+        """Return the items in random order."""
         rest = list(items)
         return [rest.pop(self.below(len(rest))) for _ in items]

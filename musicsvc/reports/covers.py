@@ -1,4 +1,4 @@
-"""Cover art: a template, a title and an artist in, a PNG out; the same input always gives the same picture."""
+"""Cover art of a template, a title and an artist; the same input always gives the same picture."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ THUMBNAIL_SIDES = range(16, SIDE + 1)
 
 @dataclass(frozen=True)
 class Template:
-    """One of the designs; its id never changes its meaning, for preview addresses carry it."""
+    """A design of covers; its id is permanent, as it is part of the addresses of previews."""
 
     id: int
     name: str
@@ -42,17 +42,17 @@ _TEMPLATES = (
 
 
 def templates() -> list[Template]:
-    """All templates, by id from 1."""
+    """Return all templates, by id from 1."""
     return list(_TEMPLATES)
 
 
 def cover(template_id: int, title: str, artist: str) -> bytes:
-    """The cover as PNG, 1000 by 1000 pixels. Raises KeyError for an unknown template."""
+    """Draw a cover as PNG, 1000 by 1000 pixels. Raises KeyError for an unknown template."""
     return _drawn(_template(template_id), title, artist, 1.0)
 
 
 def thumbnail(template_id: int, size: int = 250) -> bytes:
-    """The template with its sample text as PNG, `size` by `size` pixels. Raises KeyError, ValueError."""
+    """Draw a template with its sample text as PNG of `size` by `size` pixels. Raises KeyError, ValueError."""
     if size not in THUMBNAIL_SIDES:
         raise ValueError(f"a thumbnail has {THUMBNAIL_SIDES.start} to {SIDE} pixels a side, not {size}")
     template = _template(template_id)
@@ -88,7 +88,7 @@ def _giant(giant: Giant, title: str) -> dict[str, object]:
 
 
 def _area(area: Area, title: str, artist: str) -> dict[str, object]:
-    """The box as the template takes it, its first text the larger; both stand at the side where the title begins."""
+    """Return the box as input of the Typst template, with title and artist at the side where the title begins."""
     texts = [_text(style, text) for style, text in ((area.title, title), (area.artist, artist)) if style]
     start = "right" if writing.is_rtl(title) else "left"
     return {
@@ -110,7 +110,7 @@ def _area(area: Area, title: str, artist: str) -> dict[str, object]:
 
 
 def _text(style: Style, text: str) -> dict[str, object]:
-    """The text with its style; scripts that reach high and low get more room between their lines."""
+    """Return the text with its style; tall scripts get more room between lines."""
     lines = wrapping.wrapping(text)
     above, below, leading = (1.0, 0.37, 0.04) if writing.is_tall(text) else (0.78, 0.22, 0.12)
     return {

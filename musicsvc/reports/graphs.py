@@ -1,4 +1,4 @@
-"""Line graphs: values in, their lines, ticks and labels out as shares of width and height, for a template to draw."""
+"""Line graphs for templates: points, ticks and labels as shares of width and height."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SHORT = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "
 
 
 def graph(title: str, values: Sequence[int], first: date, last: date) -> JSON:
-    """A line over the days `first` … `last`, one value a day; its peak where there is one."""
+    """Return a line over the days `first` to `last`, with one value a day, and its peak."""
     most = max(values, default=0)
     step = nice_step(most)
     ticks = max(1, -(-most // step))
@@ -35,7 +35,7 @@ def graph(title: str, values: Sequence[int], first: date, last: date) -> JSON:
 
 
 def nice_step(most: int) -> int:
-    """The step between ticks: 1, 2 or 5 times a power of ten, so that some TICKS of them reach `most`."""
+    """Return the step between ticks: 1, 2 or 5 times a power of ten, such that TICKS steps reach `most`."""
     size = 1
     while True:
         for step in STEPS:
@@ -45,7 +45,7 @@ def nice_step(most: int) -> int:
 
 
 def _places(count: int) -> list[int]:
-    """Which of the days are labelled: the first, the last and some evenly between."""
+    """Return the days with labels: the first, the last and some evenly between."""
     wanted = min(count, LABELS + 1)
     return sorted({round(each * (count - 1) / max(1, wanted - 1)) for each in range(wanted)})
 

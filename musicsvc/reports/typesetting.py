@@ -1,4 +1,4 @@
-"""The door to Typst: a template of the package and data in, a PNG out; user text is only ever data."""
+"""Typst templates drawn as PNG or PDF. Texts of users are passed as data, never as Typst code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parent / "fonts"
 TEMPLATES = Path(__file__).parent / "templates"
-# The order of fall-back. WenQuanYi is last: its own Arabic and Devanagari glyphs do not join.
+# In the order of fallback. WenQuanYi is last: its own Arabic and Devanagari glyphs do not join.
 FAMILIES = (
     "Noto Sans",
     "Noto Sans Arabic",
@@ -28,7 +28,7 @@ POINTS_PER_INCH = 72
 
 @functools.cache
 def fonts() -> typst.Fonts:
-    """The packaged fonts and no others, so that every machine draws the same; read once a process."""
+    """Return the packaged fonts only, so that every machine draws the same."""
     return typst.Fonts(include_system_fonts=False, include_embedded_fonts=False, font_paths=[FOLDER])
 
 
@@ -47,22 +47,22 @@ def _compiler(template: str, data: Mapping[str, object]) -> typst.Compiler:
 
 
 def pages(template: str, data: Mapping[str, object], pixels_per_point: float = 1.0) -> list[bytes]:
-    """Every page of the template as PNG."""
+    """Draw every page of a template as PNG."""
     drawn = _compiler(template, data).compile(format="png", ppi=POINTS_PER_INCH * pixels_per_point)
     return drawn if isinstance(drawn, list) else [drawn] if drawn else []
 
 
 def pdf(template: str, data: Mapping[str, object]) -> bytes:
-    """The template as a PDF document, drawn outside the interpreter's lock."""
+    """Draw a template as PDF, without holding the GIL."""
     drawn = _compiler(template, data).compile(format="pdf")
     if not isinstance(drawn, bytes):
-        raise TypeError(f"{template} is no single document")
+        raise TypeError(f"Typst returned several files for {template}, where one PDF was expected.")
     return drawn
 
 
 def png(template: str, data: Mapping[str, object], pixels_per_point: float = 1.0) -> bytes:
-    """The one page of the template as PNG, drawn outside the interpreter's lock."""
+    """Draw a template of one page as PNG, without holding the GIL."""
     picture = _compiler(template, data).compile(format="png", ppi=POINTS_PER_INCH * pixels_per_point)
     if not isinstance(picture, bytes):
-        raise TypeError(f"{template} has drawn more than one page")
+        raise TypeError(f"{template} has more than one page, where one PNG was expected.")
     return picture

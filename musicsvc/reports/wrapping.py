@@ -1,4 +1,4 @@
-"""Where the lines of a title may end: between words, between phrases of Japanese and Chinese, else only in need."""
+"""Line breaks of titles: between words, between phrases of Japanese and Chinese, within words only if necessary."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import regex
 
 from musicsvc.reports.writing import graphemes, may_be_spaced
 
-BREAK = "\u200b"  # zero-width space: a line may end here
-NO_BREAK = "\u2060"  # word joiner: none may
-LONGEST_KEPT = 8  # graphemes; a longer word may be broken where there is no other way
+BREAK = "\u200b"  # zero-width space: allows a line break
+NO_BREAK = "\u2060"  # word joiner: forbids a line break
+LONGEST_KEPT = 8  # graphemes; only longer words may be broken
 LONGEST_CLUSTER = 12  # code points between two breaks: a chain of conjuncts can be one grapheme as long as the text
-JOINED_STEP = 4  # graphemes; each line end tried in a script that joins is shaped anew
+JOINED_STEP = 4  # graphemes; every break that is tried in a joining script costs another shaping
 UNBROKEN_BLANK = "\u00a0"
 THAI_RUN = 12  # graphemes; Typst ends lines between Thai words, but its dictionary can fail for a whole title
 
@@ -33,7 +33,7 @@ _LOOSE = regex.compile(rf"(?<={_SYLLABLE})(?=[^\s\p{{M}}])|(?<=[^\s\p{{M}}])(?={
 
 @dataclass(frozen=True)
 class Wrapping:
-    """A text with marks where its lines may end, in `broken` also within long words, and what each keeps whole."""
+    """A text with marked line breaks, in `broken` also within long words, and the parts that each keeps whole."""
 
     text: str
     words: list[str]
@@ -42,7 +42,7 @@ class Wrapping:
 
 
 def wrapping(text: str) -> Wrapping:
-    """The ways to end the lines of a text in which blanks are single."""
+    """Return the possible line breaks of a text without double blanks."""
     ideographs = "japanese" if _KANA.search(text) else "simplified_chinese"
     tokens = [_parts(token, ideographs) for token in _DASH.sub(f"{UNBROKEN_BLANK}\\1 ", text).split(" ")]
     whole = [_runs(parts) for parts in tokens]
@@ -64,7 +64,7 @@ def _parser(language: str) -> budoux.Parser:
 
 
 def _parts(token: str, ideographs: str) -> list[str]:
-    """The phrases of Japanese and Chinese and the words of Thai in the token, else the token itself."""
+    """Return the phrases of a Japanese or Chinese token, the words of a Thai one, else the token itself."""
     script = _IDEOGRAPHIC if _IDEOGRAPHIC.search(token) else _THAI
     if not script.search(token):
         return [token]
@@ -78,7 +78,7 @@ def _parts(token: str, ideographs: str) -> list[str]:
 
 
 def _runs(parts: list[str]) -> list[str]:
-    """The parts, but words of Thai in runs: within these Typst's dictionary is the better judge."""
+    """Return the parts with Thai words joined in runs, within which Typst's dictionary breaks lines better."""
     runs: list[str] = []
     for part in parts:
         if runs and _THAI.search(runs[-1]) and len(graphemes(runs[-1] + part)) <= THAI_RUN:
@@ -93,7 +93,7 @@ def _glued(word: str) -> str:
 
 
 def _loosened(word: str) -> str:
-    """The word, if it is long with a possible line end after every grapheme, or every few where letters join."""
+    """Return the word, if long with a break after every grapheme, or after every few in joining scripts."""
     if not _is_long(word):
         return _glued(word)
     pieces = (re.findall(f"(?s).{{1,{LONGEST_CLUSTER}}}", cluster) for cluster in graphemes(word))

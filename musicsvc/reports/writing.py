@@ -1,4 +1,4 @@
-"""Text of any script made drawable with the packaged fonts, and what setting it needs to know."""
+"""Text of any script in a form that the packaged fonts can draw, and its typographic properties."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import regex
 
 from musicsvc.reports.typesetting import FOLDER
 
-SIGN = "□"  # stands for whatever no font has
+SIGN = "□"  # replaces what no font has
 
 _CLUSTER = regex.compile(r"\X")
-_JOINERS = "\u200c\u200d"  # they shape their neighbours and are drawn by no glyph of their own
+_JOINERS = "\u200c\u200d"  # they shape their neighbours and have no glyph
 _INVISIBLE = regex.compile(rf"[[\p{{Default_Ignorable_Code_Point}}]--[{_JOINERS}]]", regex.VERSION1)
 _MARK = r"[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff]"
 _STACK = regex.compile(rf"({_MARK}{{3}}){_MARK}+|(\p{{M}}{{4}})\p{{M}}+")  # higher stacks would leave the canvas
@@ -25,7 +25,7 @@ _LANGUAGES = (("th", "\\p{Thai}"), ("ja", "[\\p{Hiragana}\\p{Katakana}]"), ("ko"
 
 @functools.cache
 def _coverage() -> tuple[re.Pattern[str], ...]:
-    """What each family can draw, in the order of fall-back (fonts/coverage.txt)."""
+    """Return a pattern of what each family can draw, in the order of fallback (fonts/coverage.txt)."""
     patterns = []
     for line in (FOLDER / "coverage.txt").read_text(encoding="ascii").splitlines():
         spans = [span.split("-") for span in line.split(":")[1].split()]
@@ -35,19 +35,19 @@ def _coverage() -> tuple[re.Pattern[str], ...]:
 
 
 def covered(text: str) -> bool:
-    """Whether one font has all of the text."""
+    """Return whether one font has all of the text."""
     return any(font.fullmatch(text) for font in _coverage())
 
 
 def drawable(text: str) -> str:
-    """The text as the fonts can draw it, blanks collapsed, each grapheme that none of them has as one SIGN."""
+    """Return the text with blanks collapsed and a SIGN for each grapheme that no font has."""
     seen = _STACK.sub(r"\1\2", _INVISIBLE.sub("", unicodedata.normalize("NFD", text)))
     drawn = "".join(map(_drawable, _CLUSTER.findall(unicodedata.normalize("NFC", seen))))
     return " ".join(drawn.split()) or SIGN
 
 
 def _drawable(cluster: str) -> str:
-    """The grapheme, its compatible spelling, its letter without the marks that the letter's font lacks, or SIGN."""
+    """Return the grapheme, its compatible spelling, its letter without marks that the font lacks, or SIGN."""
     visible = cluster.translate(dict.fromkeys(map(ord, _JOINERS)))
     if cluster[0].isspace():
         return " " if visible.isspace() else f" {SIGN}"
@@ -69,26 +69,26 @@ def _bare(cluster: str) -> str:
 
 
 def graphemes(text: str) -> list[str]:
-    """The signs that a reader sees as one."""
+    """Return the characters as a reader counts them."""
     return _CLUSTER.findall(text)
 
 
 def is_rtl(text: str) -> bool:
-    """Whether the first strong character runs from right to left."""
+    """Return whether the first strong character runs from right to left."""
     strong = (unicodedata.bidirectional(character) for character in text)
     return next((kind for kind in strong if kind in {"L", "R", "AL"}), "L") != "L"
 
 
 def language(text: str) -> str:
-    """The language whose rules of line breaking the text asks for."""
+    """Return the language whose rules of line breaking fit the text."""
     return next((code for code, script in _LANGUAGES if regex.search(script, text)), "ar" if is_rtl(text) else "en")
 
 
 def is_tall(text: str) -> bool:
-    """Whether the text reaches far above its capitals or below its line."""
+    """Return whether the text reaches far above its capitals or below its baseline."""
     return bool(_TALL.search(text) or _PILED.search(unicodedata.normalize("NFD", text)))
 
 
 def may_be_spaced(text: str) -> bool:
-    """Whether letters may be set apart: not where they join."""
+    """Return whether letters may be spaced out, which joining scripts forbid."""
     return not _JOINED.search(text)

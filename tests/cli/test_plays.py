@@ -69,7 +69,7 @@ def test_a_history_of_one_person_needs_that_persons_name(run: Run, ask: Json, tm
 
 def test_a_recount_proves_the_figures_and_puts_them_right(run: Run, ask: Json, store: Store, table: str) -> None:
     run("import", "plays", table, *PAIRS)
-    assert "2 plays of 1 days counted" in run("plays", "recount", "--check").stderr
+    assert "2 plays of 1 day counted" in run("plays", "recount", "--check").stderr
     store.write(lambda: PlayDay.update(plays=9).where(PlayDay.kind == 1).execute()).result()
     line = [sys.executable, "-m", "musicsvc", "plays", "recount", "--check"]
     wrong = subprocess.run(line, capture_output=True, encoding="utf-8", check=False)
@@ -78,7 +78,7 @@ def test_a_recount_proves_the_figures_and_puts_them_right(run: Run, ask: Json, s
         ["track", "1,", "2014-06-16", "9"],
         ["track", "1,", "all", "time"],
     ]
-    assert "They differ still: run without --check." in wrong.stderr
+    assert "Repair them by running it without --check." in wrong.stderr
     report = ask("plays", "recount")
     assert (report["differing"], report["mended"], report["kept_from"]) == (1, True, None)
     assert report["differences"] == [{"row": "track 1, 2014-06-16", "stored": [9, 2], "counted": [2, 2]}]

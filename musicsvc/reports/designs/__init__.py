@@ -1,1 +1,1 @@
-"""The designs of cover art, one a file: each makes a picture of nothing but chance."""
+"""The designs of cover art, one per file, each drawn from random numbers alone."""

@@ -1,4 +1,4 @@
-"""Arcs: a band of stripes that comes from the left and bends down, the text in its elbow."""
+"""Arcs: a band of stripes that bends from the left to the bottom, with the text inside the bend."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Palette(NamedTuple):
-    """The ground, the stripes from the outer to the inner one, and the text."""
+    """Colours of the ground, of the stripes from the outermost, and of the text."""
 
     ground: str
     stripes: tuple[str, ...]
@@ -29,11 +29,11 @@ PALETTES = (
 )
 WIDTH = 46
 GAP = 6
-OUTER = (96, 912)  # the middle of the outermost stripe: its height at the left, its place at the bottom
+OUTER = (96, 912)  # the middle of the outermost stripe: y at the left edge, x at the bottom
 
 
 def draw(chance: Chance) -> Picture:
-    """The picture for this chance."""
+    """Draw the design with these random numbers."""
     palette = chance.pick(PALETTES)
     bend = chance.between(330, 470)
     stripes = [_stripe(colour, place, bend) for place, colour in enumerate(palette.stripes)]

@@ -1,4 +1,4 @@
-"""Aurora: soft lights that run into one another, the text in the middle of a fine frame."""
+"""Aurora: blurred lights, with the text in the middle of a fine frame."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Palette(NamedTuple):
-    """The ground, the lights, and the text."""
+    """Colours of the ground, the lights and the text."""
 
     ground: str
     lights: tuple[str, ...]
@@ -29,12 +29,12 @@ PALETTES = (
     Palette("#0a0d1c", ("#27308f", "#0e5c8f", "#5a2a97", "#8f1f5c", "#123b6b"), "#f2f4ff"),
 )
 
-CELLS = 36  # a side of the small picture that is smoothly enlarged: a real blur of this size takes seconds
+CELLS = 36  # per side of the small picture that is enlarged, for a real blur takes seconds
 LIGHTS = 7
 
 
 def draw(chance: Chance) -> Picture:
-    """The picture for this chance."""
+    """Draw the design with these random numbers."""
     palette = chance.pick(PALETTES)
     title = Style(140, 42, 400, palette.ink, -0.01)
     artist = Style(44, 25, 400, palette.ink, 0.08)
@@ -45,7 +45,7 @@ def draw(chance: Chance) -> Picture:
 
 
 def _sky(chance: Chance, palette: Palette) -> list[list[Colour]]:
-    """Rows of colours: the ground, and each light laid over it the fainter the farther from its middle."""
+    """Return rows of colours: the ground under lights that fade from their middle."""
     sky = [[channels(palette.ground)] * CELLS for _ in range(CELLS)]
     for light in [*chance.shuffled(palette.lights), *chance.shuffled(palette.lights)][:LIGHTS]:
         x, y, angle = chance.unit(), chance.unit(), chance.between(0, math.pi)

@@ -1,4 +1,4 @@
-"""Blocks: a grid of plain geometric figures above a calm field with the text."""
+"""Blocks: a grid of geometric figures above a plain field with the text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Palette(NamedTuple):
-    """The field, the text on it, and the colours of the figures."""
+    """Colours of the field, the text and the figures."""
 
     field: str
     ink: str
@@ -43,7 +43,7 @@ FIGURES = (
 
 
 def draw(chance: Chance) -> Picture:
-    """The picture for this chance."""
+    """Draw the design with these random numbers."""
     palette = chance.pick(PALETTES)
     tiles = [_tile(chance, palette, column, row) for row in range(ROWS) for column in range(COLUMNS)]
     title = Style(132, 42, 700, palette.ink, -0.02)

@@ -1,4 +1,4 @@
-"""What a cover is made of: an SVG picture on a page of 1000 by 1000, and boxes into which text is fitted."""
+"""Parts of covers: SVG elements on a page of 1000 by 1000, and boxes into which text is fitted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class Style:
-    """How a text is set: its largest size in points, the size under which long words are broken, weight, colour."""
+    """The style of a text: largest size in points, size below which long words are broken, weight, colour."""
 
     most: int
     comfort: int
@@ -25,7 +25,7 @@ class Style:
 
 @dataclass(frozen=True)
 class Area:
-    """A box for the title, the artist or both; `start` is left, and right where the title runs from right to left."""
+    """A box for the title, the artist or both; `start` means right if the title runs from right to left."""
 
     x: int
     y: int
@@ -35,17 +35,17 @@ class Area:
     artist: Style | None = None
     across: Literal["start", "center"] = "start"
     down: Literal["top", "middle", "bottom"] = "top"
-    share: float = 0.36  # of the height, that the artist may take
+    share: float = 0.36  # of the height for the artist at most
     gap: int = 22
     flipped: bool = False  # the artist above the title
     rule: str | None = None  # colour of a short line between the two
-    plate: str | None = None  # colour of a ground that grows with the text
+    plate: str | None = None  # colour of a background that grows with the text
     inset: int = 0
 
 
 @dataclass(frozen=True)
 class Giant:
-    """The title's first sign behind the drawing: its centre, its longer side, its colour, the page's colour."""
+    """The title's first letter behind the drawing: centre, longer side, colour, and colour of the page."""
 
     x: int
     y: int
@@ -56,7 +56,7 @@ class Giant:
 
 @dataclass(frozen=True)
 class Picture:
-    """A finished design."""
+    """A complete cover: the drawing and its text boxes."""
 
     svg: str
     areas: tuple[Area, ...]
@@ -64,24 +64,24 @@ class Picture:
 
 
 def svg(*parts: str) -> str:
-    """The whole drawing."""
+    """Return the elements as an SVG document."""
     return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {SIDE} {SIDE}">{"".join(parts)}</svg>'
 
 
 def ground(fill: str) -> str:
-    """The whole page in one colour or gradient."""
+    """Return the background of the page, in a colour or gradient."""
     return f'<rect width="{SIDE}" height="{SIDE}" fill="{fill}"/>'
 
 
 def gradient(name: str, *colours: str, slope: Point = (0, 1)) -> str:
-    """A linear gradient, used as `url(#name)`; `slope` is where it ends in its box, from the upper left corner."""
+    """Return a linear gradient, used as `url(#name)`, from the upper left corner of its box to the point `slope`."""
     return (
         f'<linearGradient id="{name}" x1="0" y1="0" x2="{slope[0]}" y2="{slope[1]}">{_stops(colours)}</linearGradient>'
     )
 
 
 def glow(name: str, colour: str, *, strength: float = 1) -> str:
-    """A radial gradient that fades out, used as `url(#name)`."""
+    """Return a radial gradient that fades out, used as `url(#name)`."""
     stops = "".join(
         f'<stop offset="{place / 8}" stop-color="{colour}" stop-opacity="{strength * (1 - place / 8) ** 2:.3f}"/>'
         for place in range(9)
@@ -96,22 +96,22 @@ def _stops(colours: Iterable[str]) -> str:
 
 
 def circle(x: float, y: float, radius: float, paint: str) -> str:
-    """A circle; `paint` holds the attributes of fill and stroke."""
+    """Return a circle; `paint` holds the attributes of fill and stroke."""
     return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" {paint}/>'
 
 
 def path(data: str, paint: str) -> str:
-    """A path; `paint` holds the attributes of fill and stroke."""
+    """Return a path; `paint` holds the attributes of fill and stroke."""
     return f'<path d="{data}" {paint}/>'
 
 
 def polyline(points: Iterable[Point]) -> str:
-    """Path data through the points by straight lines."""
+    """Return path data of straight lines through the points."""
     return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
 
 
 def smooth(points: list[Point]) -> str:
-    """Path data of a closed curve through the points (Catmull-Rom)."""
+    """Return path data of a closed Catmull-Rom curve through the points."""
     data = f"M{points[0][0]:.1f} {points[0][1]:.1f}"
     count = len(points)
     for place in range(count):
@@ -123,6 +123,6 @@ def smooth(points: list[Point]) -> str:
 
 
 def mixed(first: str, second: str, share: float) -> str:
-    """The colour that has so much of the second in it, both as `#rrggbb`."""
+    """Mix two colours `#rrggbb`, with this share of the second."""
     pairs = [(int(first[at : at + 2], 16), int(second[at : at + 2], 16)) for at in (1, 3, 5)]
     return "#" + "".join(f"{round(one + (other - one) * share):02x}" for one, other in pairs)

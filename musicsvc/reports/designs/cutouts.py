@@ -1,4 +1,4 @@
-"""Cut-outs: paper shapes in printing inks laid over one another, the text on the bare paper above."""
+"""Cut-outs: overlapping paper shapes in printing inks, with the text on the bare paper above."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Palette(NamedTuple):
-    """The paper, the inks that multiply on it, and the text."""
+    """Colours of the paper, of the inks that multiply on it, and of the text."""
 
     paper: str
     inks: tuple[str, ...]
@@ -33,7 +33,7 @@ DOT, APART = 9, 30
 
 
 def draw(chance: Chance) -> Picture:
-    """The picture for this chance."""
+    """Draw the design with these random numbers."""
     palette = chance.pick(PALETTES)
     inks = chance.shuffled(palette.inks)
     title = Style(150, 44, 700, palette.ink, -0.02)
@@ -46,7 +46,7 @@ def draw(chance: Chance) -> Picture:
 
 
 def _shape(chance: Chance, ink: str, place: int) -> str:
-    """A pebble, a leaf or a half disc in its share of the width, low enough to leave the text free."""
+    """Draw a pebble, a leaf or a half disc below the text."""
     x = 40 + 920 * place / (SHAPES - 1) + chance.between(-30, 30)
     size = chance.between(150, 250)
     y = chance.between(470 + size, 960)
@@ -61,7 +61,7 @@ def _pebble(chance: Chance, x: float, y: float, size: float) -> str:
 
 
 def _frond(chance: Chance, x: float, y: float, size: float) -> str:
-    """Uneven lobes on a stem, as scissors cut seaweed: up its right side, over the tip, down its left."""
+    """Return the outline of a seaweed leaf with uneven lobes: up the right side and down the left."""
     lobes, lean = 4 + chance.below(2), chance.between(-0.5, 0.5)
     right = [spot for row in range(lobes) for spot in _lobe(chance, row, lobes)]
     left = [(-across, down) for row in reversed(range(lobes)) for across, down in reversed(_lobe(chance, row, lobes))]
@@ -71,7 +71,7 @@ def _frond(chance: Chance, x: float, y: float, size: float) -> str:
 
 
 def _lobe(chance: Chance, row: int, lobes: int) -> list[Point]:
-    """One lobe at the right of an upright stem that reaches from 1 down to -1 up."""
+    """Return one lobe at the right of an upright stem from 1 (bottom) to -1 (top)."""
     level = 0.72 - 1.5 * row / (lobes - 1)
     reach = chance.between(0.55, 0.85) * (1 - 0.35 * abs(level))
     return [(0.16, level + 0.16), (reach, level - 0.02), (reach * 0.92, level - 0.22), (0.17, level - 0.12)]
@@ -89,7 +89,7 @@ def _around(x: float, y: float, reach: float, angle: float) -> Point:
 
 
 def _dots(chance: Chance, ink: str) -> str:
-    """A patch of dots as of a printing screen, smaller and smaller towards one side."""
+    """Draw a patch of halftone dots that get smaller towards one side."""
     left, top = chance.between(80, 620), chance.between(600, 760)
     columns, rows = 9, 7
     return "".join(

@@ -1,4 +1,4 @@
-"""Horizon: a sun going down behind ridges of hills, the text in the sky."""
+"""Horizon: a sun behind ridges of hills, with the text in the sky."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Palette(NamedTuple):
-    """The sky from above to the horizon, the sun, the nearest hill, and the text."""
+    """Colours of the sky from top to horizon, the sun, the nearest hill and the text."""
 
     sky: tuple[str, ...]
     sun: str
@@ -31,11 +31,11 @@ PALETTES = (
 )
 RIDGES = 6
 STEP = 10
-LINE = 610  # where the farthest ridge stands
+LINE = 610  # height of the farthest ridge
 
 
 def draw(chance: Chance) -> Picture:
-    """The picture for this chance."""
+    """Draw the design with these random numbers."""
     palette = chance.pick(PALETTES)
     x, radius = chance.between(260, 740), chance.between(105, 155)
     y = LINE - chance.between(-15, 25)
@@ -54,7 +54,7 @@ def draw(chance: Chance) -> Picture:
 
 
 def _ridges(chance: Chance, palette: Palette) -> list[str]:
-    """Hills one before the other, the nearer the darker, each with haze at its foot."""
+    """Draw ridges of hills, darker the nearer, each with haze at its foot."""
     return [
         path(_ridge(chance, depth), f'fill="{mixed(palette.sky[-1], palette.near, (0.32 + 0.68 * depth) ** 1.1)}"')
         for depth in (place / (RIDGES - 1) for place in range(RIDGES))

@@ -1,4 +1,4 @@
-"""Monogram: the title's first sign, as large as the page, tone on tone behind the text."""
+"""Monogram: the title's first letter, as large as the page, behind the text in a similar colour."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Palette(NamedTuple):
-    """The ground, the giant sign on it, the accent and the text."""
+    """Colours of the ground, the large letter, the accent and the text."""
 
     ground: str
     giant: str
@@ -30,7 +30,7 @@ PALETTES = (
 
 
 def draw(chance: Chance) -> Picture:
-    """The picture for this chance."""
+    """Draw the design with these random numbers."""
     palette = chance.pick(PALETTES)
     giant = Giant(
         round(chance.between(540, 680)),

@@ -1,4 +1,4 @@
-"""A small picture made cell by cell and smoothly enlarged to the page."""
+"""Small pictures of coloured cells, enlarged smoothly to the page."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ Colour = tuple[float, float, float]
 
 
 def channels(colour: str) -> Colour:
-    """Red, green and blue of `#rrggbb`, each 0 to 255."""
+    """Return red, green and blue of `#rrggbb`, each 0 to 255."""
     red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
     return red, green, blue
 
 
 def blended(under: Colour, over: Colour, share: float) -> Colour:
-    """The colour under, with so much of the one over it."""
+    """Blend a colour over another with this opacity."""
     keep = 1 - share
     return under[0] * keep + over[0] * share, under[1] * keep + over[1] * share, under[2] * keep + over[2] * share
 
 
 def enlarged(rows: list[list[Colour]]) -> str:
-    """The cells as an SVG image that fills the page; its edge cells reach half out of it, where they would fade."""
+    """Return the cells as an SVG image that fills the page; half of each edge cell, which would fade, is outside."""
     edge = SIDE / len(rows)
     data = base64.b64encode(_png(rows)).decode()
     return (
@@ -34,7 +34,7 @@ def enlarged(rows: list[list[Colour]]) -> str:
 
 
 def _png(rows: list[list[Colour]]) -> bytes:
-    """The cells as PNG, eight bits a channel."""
+    """Return the cells as PNG, eight bits per channel."""
     lines = b"".join(b"\0" + bytes(round(part) for cell in row for part in cell) for row in rows)
     header = struct.pack(">IIBBBBB", len(rows[0]), len(rows), 8, 2, 0, 0, 0)
     chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(lines)), (b"IEND", b""))

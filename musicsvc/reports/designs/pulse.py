@@ -1,4 +1,4 @@
-"""Pulse: a sound wave bent to a ring, the text beneath it."""
+"""Pulse: a sound wave bent into a ring, with the text below it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Palette(NamedTuple):
-    """The ground, the two ends of the ring's colours, and the text."""
+    """Colours of the ground, of both ends of the ring's gradient, and of the text."""
 
     ground: str
     first: str
@@ -35,7 +35,7 @@ INNER, LEAST, MOST = 128, 10, 190
 
 
 def draw(chance: Chance) -> Picture:
-    """The picture for this chance."""
+    """Draw the design with these random numbers."""
     palette = chance.pick(PALETTES)
     title = Style(104, 40, 700, palette.ink, -0.01)
     artist = Style(46, 26, 400, palette.soft, 0.02)
@@ -53,7 +53,7 @@ def draw(chance: Chance) -> Picture:
 
 
 def _bars(chance: Chance, palette: Palette) -> list[str]:
-    """The ring's bars, the same on its left and right half; they never reach into the text."""
+    """Draw the ring's bars, the same in both halves, clear of the text."""
     heights = _heights(chance)
     bars = []
     for place in range(BARS):
@@ -71,7 +71,7 @@ def _bars(chance: Chance, palette: Palette) -> list[str]:
 
 
 def _heights(chance: Chance) -> list[float]:
-    """Heights of half a ring from 0 to 1: a slow swell with a fast grain, as music has."""
+    """Return the heights of half a ring from 0 to 1: a slow wave with fast noise, like music."""
     swells = [(chance.between(1, 3.2) * order, chance.between(0, math.tau), 1 / order) for order in (1, 2, 3)]
     heights = []
     for place in range(BARS // 2 + 1):

@@ -1,4 +1,4 @@
-"""Rings: lines that grow around one another as in wood, the text on a plate before them."""
+"""Rings: lines like the growth rings of a tree, with the text on a plate above them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Palette(NamedTuple):
-    """The ground, the lines from the heart outwards, the plate and the text on it."""
+    """Colours of the ground, of the lines from the centre outwards, of the plate and of its text."""
 
     ground: str
     heart: str
@@ -36,7 +36,7 @@ REACH = 1080
 
 
 def draw(chance: Chance) -> Picture:
-    """The picture for this chance."""
+    """Draw the design with these random numbers."""
     palette = chance.pick(PALETTES)
     title = Style(104, 42, 700, palette.ink, -0.015)
     artist = Style(44, 25, 400, palette.soft)
@@ -45,7 +45,7 @@ def draw(chance: Chance) -> Picture:
 
 
 def _rings(chance: Chance, palette: Palette) -> list[str]:
-    """Closed lines around a heart, each a little other than the one before; a few of them filled."""
+    """Draw closed lines around a centre, each slightly different from the one inside; a few are filled."""
     heart = (chance.between(480, 760), chance.between(220, 400))
     waves = [(order, chance.between(0.05, 0.16) / order**0.6, chance.between(0, math.tau)) for order in (2, 3, 5)]
     drift = [chance.between(-0.9, 0.9) for _ in waves]

@@ -1,4 +1,4 @@
-"""Figures of everything that the caller manages, as files and as a report, all of one moment."""
+"""Exports of the figures of everything that the caller manages, as files and as a report."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ TIMEFRAME_OF = {period: timeframe for timeframe, period in TIMEFRAMES.items()}
 
 
 class PendingReport(NamedTuple):
-    """A report that is read and not drawn yet, and the name of its file."""
+    """A report that is read but not drawn yet, with its file name."""
 
     name: str
     content: Report
 
 
 def list_formats() -> JSON:
-    """List the kinds of file that figures can be exported as."""
+    """List the file formats of exports."""
     return {"success": True, "formats": shapes.formats()}
 
 

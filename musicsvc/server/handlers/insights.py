@@ -1,4 +1,4 @@
-"""Figures about tracks, albums and artists, for who manages them."""
+"""Figures of tracks, albums and artists, for the accounts that manage them."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def show_album(subject: Subject, query: PeriodQuery, now: int) -> JSON:
 
 
 def show_artist(subject: Subject, query: PeriodQuery, now: int) -> JSON:
-    """Read an artist's figures and what was played most."""
+    """Read an artist's figures and its most played tracks and albums."""
     days = window(query.period, now)
     most_played = rankings.tracks_of_artist(subject.id, days), rankings.albums_of_artist(subject.id, days)
-    return success(shapes.artist(figures.figures(subject, days), figures.standing(subject.id), *most_played))
+    return success(shapes.artist(figures.figures(subject, days), figures.artist_counts(subject.id), *most_played))
 
 
 def chart_track(subject: Subject, query: TimeframeQuery, now: int) -> JSON:
@@ -57,12 +57,12 @@ def _chart(subject: Subject, query: TimeframeQuery, now: int) -> JSON:
 
 
 def show_realtime(subject: Subject, now: int) -> JSON:
-    """Read who listens to a track just now."""
+    """Read the current listeners and latest plays of a track."""
     return success(shapes.realtime(subject.id, realtime.load(subject, now), now))
 
 
 def list_collaborations(subject: Subject, answer: AnswerBuilder) -> JSON:
-    """Read with whom an artist shares tracks."""
+    """Read the tracks that an artist shares with others."""
     found = collaborations.load(subject.id)
     return success(shapes.collaborations(found, answer.array(found.track_ids, tracks.measure_nested, _tracks)))
 

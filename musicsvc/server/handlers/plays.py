@@ -1,4 +1,4 @@
-"""Plays."""
+"""Reports of plays."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def report(body: PlaysIn, caller: Identity, now: int) -> JSON:
-    """Report plays, the caller's own or, with the permission, those of others; each is taken or refused by itself."""
+    """Report plays of the caller or, with the permission, of others; each is accepted or refused on its own."""
     heard = [ReportedPlay(p.track_id, p.played_at, p.listener, p.duration_ms, p.client_id) for p in body.plays]
     outcome = ingest.report(heard, now=now, actor=caller)
     refused = [{"index": index, "reason": reason} for index, reason in outcome.refused]

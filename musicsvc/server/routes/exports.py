@@ -1,4 +1,4 @@
-"""Figures as files: for everything that the caller manages."""
+"""Exports of the figures of everything that the caller manages."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Figures for who manages what they are about: tracks, albums, artists."""
+"""Figures of tracks, albums and artists, for the accounts that manage them."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Plays as they are reported."""
+"""Reports of plays."""
 
 from musicsvc.server.handlers import plays
 from musicsvc.server.routes.paths import V1

@@ -22,25 +22,25 @@ from musicsvc.server.schemas.insights import (
 )
 
 TypeName = Literal["tracks", "albums", "artists", "plays"]
-Growing = Annotated[float | None, Field(description="Percent against the period before; null where that had none.")]
+Growing = Annotated[float | None, Field(description="Percent against the period before, null if that had none.")]
 
 
 class PeriodIn(Body):
-    """Which days are asked for."""
+    """Days of the export."""
 
     period: Annotated[PeriodName, TRIMMED, null_is("30-days", PeriodName)] = Field("30-days", description=PERIOD)
 
 
 class ExportIn(PeriodIn):
-    """What is asked for, and of which days."""
+    """Content and days of the export."""
 
     type: Annotated[TypeName, TRIMMED, null_is("tracks", TypeName)] = Field(
-        "tracks", description="`plays`: a row for each day and track with any."
+        "tracks", description="`plays`: a row for each day and track with plays."
     )
 
 
 class ReportIn(PeriodIn):
-    """Which days are asked for, and whether day by day as well."""
+    """Days of the report, with or without figures of each day."""
 
     include_charts: Annotated[
         bool, Field(strict=True, description="Add the figures of each day."), null_is(value=False, kind=bool)
@@ -48,7 +48,7 @@ class ReportIn(PeriodIn):
 
 
 class Format(Answer):
-    """A kind of file."""
+    """A file format."""
 
     id: Literal["csv", "json", "pdf"]
     name: str = Field(examples=["CSV"])
@@ -56,14 +56,14 @@ class Format(Answer):
 
 
 class Formats(Answer):
-    """The kinds of file that figures can be exported as."""
+    """The file formats of exports."""
 
     success: Literal[True]
     formats: list[Format]
 
 
 class Row(Answer):
-    """The figures of a track, album or artist, named as the columns of the CSV file."""
+    """Figures of a track, album or artist, under the names of the columns in CSV."""
 
     plays_total: int
     plays_period: int
@@ -76,30 +76,30 @@ class Row(Answer):
 
 
 class TrackRow(Row):
-    """A track."""
+    """Figures of a track."""
 
     track_id: int
     track: str = Field(examples=["Maple Leaf Rag"])
-    artists: str = Field(description="Their names, between them `; `.", examples=["Scott Joplin; Arthur Marshall"])
+    artists: str = Field(description="Their names, separated by `; `.", examples=["Scott Joplin; Arthur Marshall"])
 
 
 class AlbumRow(Row):
-    """An album."""
+    """Figures of an album."""
 
     album_id: int
     album: str = Field(examples=["Classic Rags"])
-    artists: str = Field(description="Their names, between them `; `.", examples=["Scott Joplin"])
+    artists: str = Field(description="Their names, separated by `; `.", examples=["Scott Joplin"])
 
 
 class ArtistRow(Row):
-    """An artist."""
+    """Figures of an artist."""
 
     artist_id: int
     artist: str = Field(examples=["Scott Joplin"])
 
 
 class PlaysRow(Answer):
-    """A track on a day."""
+    """Plays of a track on a day."""
 
     date: str = Field(examples=["2026-01-31"], json_schema_extra={"format": "date"})
     track_id: int
@@ -109,7 +109,7 @@ class PlaysRow(Answer):
 
 
 class Export(Answer):
-    """Rows of one type, all of one moment."""
+    """Rows of one type, read at one moment."""
 
     type: TypeName
     period: Period
@@ -118,7 +118,7 @@ class Export(Answer):
 
 
 class Summary(Answer):
-    """Everything that the caller manages as one; a listener is counted once."""
+    """Totals of everything that the caller manages; a listener counts once."""
 
     plays: Plays
     listeners: Listeners
@@ -130,10 +130,10 @@ class Summary(Answer):
 
 
 class Report(Answer):
-    """Everything that the caller manages, at a moment."""
+    """A report on everything that the caller manages, read at one moment."""
 
     period: Period
     generated_at: Timestamp
     summary: Summary
     top_tracks: list[Ranked] = Field(max_length=10, description="Most played in the period first.")
-    charts: Chart | SkipJsonSchema[None] = Field(None, description="Only where `include_charts` is true.")
+    charts: Chart | SkipJsonSchema[None] = Field(None, description="Only if `include_charts` is true.")

@@ -17,60 +17,60 @@ PERIOD = "Whole days in UTC, ending with the end of today."
 
 
 class PeriodQuery(Query):
-    """Which days are asked for."""
+    """Days of the figures."""
 
     period: PeriodName = Field("30-days", description=PERIOD)
 
 
 class TimeframeQuery(Query):
-    """Which days a chart shows."""
+    """Days of a chart."""
 
     timeframe: TimeframeName = Field("30d", description=PERIOD)
 
 
 class Found(Answer, Generic[T]):
-    """Figures under `data`."""
+    """An answer with figures under `data`."""
 
     success: Literal[True]
     data: T
 
 
 class Plays(Answer):
-    """How often it was played."""
+    """Numbers of plays."""
 
     total: int = Field(description="Of all time.", examples=[5120])
     period: int = Field(description="In the period.", examples=[412])
 
 
 class Listeners(Answer):
-    """How many different listeners it had, exactly."""
+    """Exact numbers of distinct listeners."""
 
     total: int = Field(description="Of all time.", examples=[901])
     unique: int = Field(description="In the period.", examples=[187])
 
 
 class Unique(Answer):
-    """How many different listeners it had in the period, exactly."""
+    """Exact number of distinct listeners in the period."""
 
     unique: int = Field(examples=[187])
 
 
 class Engagement(Answer):
-    """Likes and reposts given in the period that still stand."""
+    """Likes and reposts given in the period and not withdrawn."""
 
     likes: int = Field(examples=[31])
     reposts: int = Field(examples=[4])
 
 
 class Growth(Answer):
-    """Percent against the period of equal length just before; null where that had none."""
+    """Percent against the period of equal length just before, null if that had none."""
 
     plays_change: float | None = Field(examples=[12.5])
     listeners_change: float | None = Field(examples=[-3.1])
 
 
 class Period(Answer):
-    """The period by its first and its last day."""
+    """The first and last day of the period."""
 
     name: PeriodName = Field(examples=["30-days"])
     start: Date = Field(examples=["2026-01-02"])
@@ -78,7 +78,7 @@ class Period(Answer):
 
 
 class Figures(Answer):
-    """The figures of a track."""
+    """Figures of a track."""
 
     plays: Plays
     listeners: Listeners
@@ -97,13 +97,13 @@ class Ranked(Answer):
 
 
 class AlbumFigures(Figures):
-    """The figures of an album over all its tracks, and of each track."""
+    """Figures of an album, over all its tracks, and of each track."""
 
     tracks: list[Ranked] = Field(description="Most played in the period first.")
 
 
 class ArtistFigures(Figures):
-    """The figures of an artist over all its tracks."""
+    """Figures of an artist, over all its tracks."""
 
     followers: int = Field(description="Of the account that manages the artist.", examples=[12])
     top_tracks: list[Ranked] = Field(max_length=10, description="Most played in the period first.")
@@ -113,7 +113,7 @@ class ArtistFigures(Figures):
 
 
 class Totals(Answer):
-    """The whole window; listeners are counted once however many days they listened."""
+    """Figures of the whole window; a listener of several days counts once."""
 
     plays: int = Field(examples=[412])
     listeners: int = Field(examples=[187])
@@ -122,7 +122,7 @@ class Totals(Answer):
 
 
 class Point(Answer):
-    """A day."""
+    """Figures of one day."""
 
     date: Date = Field(examples=["2026-01-31"])
     plays: int = Field(examples=[14])
@@ -132,7 +132,7 @@ class Point(Answer):
 
 
 class Chart(Answer):
-    """One point a day, days without any plays included."""
+    """One point per day, days without plays included."""
 
     timeframe: TimeframeName = Field(examples=["30d"])
     interval: Literal["day"]
@@ -141,36 +141,36 @@ class Chart(Answer):
 
 
 class RecentPlay(Answer):
-    """A play; the same hash is the same listener."""
+    """A play; equal hashes mean the same listener."""
 
     played_at: Timestamp
     listener_hash: str = Field(examples=["9b74c9897bac770ffc029102a200c5de"], pattern="^[0-9a-f]{32}$")
 
 
 class Realtime(Answer):
-    """A track at this instant."""
+    """Current listeners and latest plays of a track."""
 
     track_id: int
-    active_listeners: int = Field(description="Different listeners in the last 5 minutes.", examples=[3])
+    active_listeners: int = Field(description="Distinct listeners in the last 5 minutes.", examples=[3])
     plays_last_hour: int = Field(examples=[17])
     recent_plays: list[RecentPlay] = Field(max_length=20, description="Newest first.")
     updated_at: Timestamp
 
 
 class Collaborator(Answer):
-    """Another artist, and what the two share."""
+    """Another artist, and the tracks that both share."""
 
     id: int
     name: str = Field(examples=["Clara Schumann"])
     image_small: Uri | None
     verified: bool
-    tracks_count: int = Field(description="Tracks that both are on.", examples=[3])
-    plays: int = Field(description="Of those tracks, of all time.", examples=[230])
+    tracks_count: int = Field(description="Tracks with both artists.", examples=[3])
+    plays: int = Field(description="Plays of those tracks of all time.", examples=[230])
 
 
 class Collaborations(Answer):
-    """The tracks that an artist shares, and with whom."""
+    """The tracks that an artist shares with others, and these artists."""
 
-    total_collaborations: int = Field(description="Tracks with another artist on them.", examples=[3])
+    total_collaborations: int = Field(description="Tracks with another artist.", examples=[3])
     top_collaborators: list[Collaborator] = Field(max_length=100, description="Most tracks first.")
     collaboration_tracks: list[TrackNested] = Field(max_length=100, description="Most played first.")

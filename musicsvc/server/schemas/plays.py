@@ -22,10 +22,10 @@ NO_TIME = "Must be a time such as 2026-01-31T12:00:00Z, with Z or an offset, or 
 
 
 def _instant(value: Any) -> int:
-    """Microseconds since 1970 of an ISO 8601 time with its offset, or of Unix seconds."""
+    """Return microseconds since 1970 of an ISO 8601 time with its offset, or of Unix seconds."""
     if isinstance(value, str) and TIME.fullmatch(value.strip()):
         try:
-            # Far from UTC, times at the ends of the calendar have no instant.
+            # With an offset, times at the ends of the calendar may be out of range.
             return (datetime.fromisoformat(value.strip().upper()) - EPOCH) // (datetime.resolution)
         except (ValueError, OverflowError):
             raise ValueError(NO_TIME) from None
@@ -75,14 +75,14 @@ class PlaysIn(Body):
 
 
 class Refused(Answer):
-    """A play that was not taken."""
+    """A refused play."""
 
     index: int = Field(examples=[0], description="Its place in the batch, from 0.")
     reason: str = Field(examples=["There is no such track."])
 
 
 class Reported(Success):
-    """What became of the plays."""
+    """The result of the report."""
 
     accepted: int
     repeated: int

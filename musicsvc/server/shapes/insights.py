@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from musicsvc.server.shapes.envelope import JSON, Members
     from musicsvc.store.insights.charts import Chart, Point
     from musicsvc.store.insights.collaborations import Collaborations, Collaborator
-    from musicsvc.store.insights.figures import Figures, Standing
+    from musicsvc.store.insights.figures import ArtistCounts, Figures
     from musicsvc.store.insights.rankings import Ranked
     from musicsvc.store.insights.realtime import Realtime
     from musicsvc.store.plays.periods import Window
 
 
 def figures(found: Figures) -> JSON:
-    """The four blocks, and the window that they are of."""
+    """Return the four blocks of figures and their period."""
     return {
         "plays": {"total": found.plays_total, "period": found.plays},
         "listeners": {"total": found.listeners_total, "unique": found.listeners},
@@ -31,7 +31,7 @@ def figures(found: Figures) -> JSON:
 
 
 def period(window: Window) -> JSON:
-    """A window by its first and its last day."""
+    """Return a window by its first and last day."""
     return {
         "name": window.name,
         "start": to_date(window.first).isoformat(),
@@ -40,23 +40,23 @@ def period(window: Window) -> JSON:
 
 
 def album(found: Figures, tracks: list[Ranked]) -> JSON:
-    """An album's figures with those of its tracks."""
+    """Return an album's figures with those of its tracks."""
     return figures(found) | {"tracks": [ranked(row) for row in tracks]}
 
 
-def artist(found: Figures, standing: Standing, tracks: list[Ranked], albums: list[Ranked]) -> JSON:
-    """An artist's figures with what was played most."""
+def artist(found: Figures, counts: ArtistCounts, tracks: list[Ranked], albums: list[Ranked]) -> JSON:
+    """Return an artist's figures with its most played tracks and albums."""
     return figures(found) | {
-        "followers": standing.followers,
+        "followers": counts.followers,
         "top_tracks": [ranked(row) for row in tracks],
         "top_albums": [ranked(row) for row in albums],
-        "tracks_count": standing.tracks,
-        "albums_count": standing.albums,
+        "tracks_count": counts.tracks,
+        "albums_count": counts.albums,
     }
 
 
 def ranked(row: Ranked) -> JSON:
-    """A track or album within another's figures."""
+    """Return a track or album of a ranking."""
     return {
         "id": row.id,
         "name": row.name,
@@ -66,18 +66,17 @@ def ranked(row: Ranked) -> JSON:
 
 
 def chart(found: Chart, timeframe: str) -> JSON:
-    """A point for each day, and the figures of the whole window."""
+    """Return a point for each day, and the totals of the window."""
     first = found.window.first
     return {
         "timeframe": timeframe,
         "interval": "day",
-        "points": [{"date": to_date(day).isoformat()} | point(each) for day, each in enumerate(found.points, first)],
-        "totals": point(found.totals),
+        "points": [{"date": to_date(day).isoformat()} | _point(each) for day, each in enumerate(found.points, first)],
+        "totals": _point(found.totals),
     }
 
 
-def point(found: Point) -> JSON:
-    """Some days' figures."""
+def _point(found: Point) -> JSON:
     return {
         "plays": found.plays,
         "listeners": found.listeners,
@@ -87,7 +86,6 @@ def point(found: Point) -> JSON:
 
 
 def realtime(track_id: int, found: Realtime, now: int) -> JSON:
-    """A track at this instant."""
     return {
         "track_id": track_id,
         "active_listeners": found.active_listeners,
@@ -100,16 +98,14 @@ def realtime(track_id: int, found: Realtime, now: int) -> JSON:
 
 
 def collaborations(found: Collaborations, tracks: Sequence[JSON] | Members) -> JSON:
-    """The tracks that an artist shares, and with whom."""
     return {
         "total_collaborations": found.total,
-        "top_collaborators": [collaborator(each) for each in found.collaborators],
+        "top_collaborators": [_collaborator(each) for each in found.collaborators],
         "collaboration_tracks": tracks,
     }
 
 
-def collaborator(found: Collaborator) -> JSON:
-    """Another artist, and what the two share."""
+def _collaborator(found: Collaborator) -> JSON:
     return {
         "id": found.id,
         "name": found.name,

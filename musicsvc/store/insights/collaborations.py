@@ -1,4 +1,4 @@
-"""With whom an artist shares tracks, and which."""
+"""The collaborations of an artist: shared tracks and the artists on them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from musicsvc.store.engine.sql import fetch
 
-MOST = 100  # rows of each list
+LIMIT = 100  # rows of each list
 SHARED = """
     SELECT l.track_id FROM track_artist l WHERE l.artist_id = ?
     AND EXISTS (SELECT 1 FROM track_artist o WHERE o.track_id = l.track_id AND o.artist_id <> l.artist_id)
@@ -19,16 +19,16 @@ PARTNERS = f"""
     JOIN artist a ON a.id = o.artist_id
     LEFT JOIN track_plays p ON p.track_id = mine.track_id
     WHERE mine.artist_id = ? GROUP BY a.id, a.name, a.image_small, a.verified
-    ORDER BY tracks DESC, plays DESC, a.id DESC LIMIT {MOST}
+    ORDER BY tracks DESC, plays DESC, a.id DESC LIMIT {LIMIT}
 """  # noqa: S608 - constants
 MOST_PLAYED = f"""
     SELECT t.id FROM track t LEFT JOIN track_plays p ON p.track_id = t.id
-    WHERE t.id IN ({SHARED}) ORDER BY COALESCE(p.plays, 0) DESC, t.id DESC LIMIT {MOST}
+    WHERE t.id IN ({SHARED}) ORDER BY COALESCE(p.plays, 0) DESC, t.id DESC LIMIT {LIMIT}
 """  # noqa: S608 - constants
 
 
 class Collaborator(NamedTuple):
-    """Another artist; `tracks` are those that the two share, `plays` theirs of all time."""
+    """Another artist, with the number of shared tracks and their plays of all time."""
 
     id: int
     name: str
@@ -39,7 +39,7 @@ class Collaborator(NamedTuple):
 
 
 class Collaborations(NamedTuple):
-    """How many tracks an artist shares, with whom (most tracks first), and which (most played first)."""
+    """The number of shared tracks, the other artists (most tracks first), and the tracks (most played first)."""
 
     total: int
     collaborators: list[Collaborator]
@@ -47,7 +47,7 @@ class Collaborations(NamedTuple):
 
 
 def load(artist_id: int) -> Collaborations:
-    """The artist's collaborations; the lists hold a hundred at most."""
+    """Return the artist's collaborations, with at most a hundred rows in each list."""
     ((total,),) = fetch(COUNT, artist_id)
     order = [track_id for (track_id,) in fetch(MOST_PLAYED, artist_id)]
     partners = [Collaborator._make(row) for row in fetch(PARTNERS, artist_id)]

@@ -1,4 +1,4 @@
-"""How a subject's figures came about: counted anew from the single plays alone."""
+"""An independent recount of figures from single plays, to explain and check the served ones."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ TRACKS = {
     ALBUM: "SELECT COUNT(*) FROM track WHERE album_id = ?",
     ARTIST: "SELECT COUNT(*) FROM track_artist WHERE artist_id = ?",
 }
-# A play's day is that of its time; its half minute, which the table is ordered by, says what need not be read.
-HEARD = "FROM play WHERE {tracks} AND slot >= ? AND slot < ? AND played_at >= ? AND played_at < ?"
-COUNTED = f"SELECT COUNT(*), COUNT(DISTINCT listener_id) {HEARD}"
+# The day of a play is that of its time; the slot, by which the table is ordered, limits the rows that are read.
+PLAYS = "FROM play WHERE {tracks} AND slot >= ? AND slot < ? AND played_at >= ? AND played_at < ?"
+COUNTED = f"SELECT COUNT(*), COUNT(DISTINCT listener_id) {PLAYS}"
 BY_DAY = f"""
-    SELECT played_at / {DAY}, COUNT(*), COUNT(DISTINCT listener_id) {HEARD} GROUP BY played_at / {DAY} ORDER BY 1
+    SELECT played_at / {DAY}, COUNT(*), COUNT(DISTINCT listener_id) {PLAYS} GROUP BY played_at / {DAY} ORDER BY 1
 """
 EVER = "SELECT COUNT(*), COUNT(DISTINCT listener_id) FROM play WHERE {tracks}"
 
 
 class Counted(NamedTuple):
-    """Plays, and how many different listeners they are by."""
+    """The numbers of plays and of distinct listeners."""
 
     plays: int
     listeners: int
 
 
 class Difference(NamedTuple):
-    """A figure that is served otherwise than it was counted."""
+    """A figure whose served value is not the counted one."""
 
     figure: str
     served: float | None
@@ -51,10 +51,10 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The figures as they are served, and what the single plays say.
+    """The served figures beside those counted from single plays.
 
     `days` maps those with plays to what was counted. Single plays are kept from the day `kept_from` on, 0 for all; what
-    reaches further back was counted in part, and is not compared.
+    reaches further back was counted in part and is not compared.
     """
 
     window: Window
@@ -69,12 +69,12 @@ class Explanation:
 
 
 def build(subject: Subject, window: Window) -> Explanation:
-    """Count the plays of a window, of the one before and of all time, and compare; it may read every play there is."""
+    """Count the plays of a window, of the one before and of all time, and compare; may read every play."""
     ((kept_from,),) = fetch(KEPT_FROM)
     ((tracks,),) = fetch(TRACKS[subject.kind], subject.id)
-    within, before = (Counted._make(_heard(COUNTED, subject, each)[0]) for each in (window, window.before))
+    within, before = (Counted._make(_count(COUNTED, subject, each)[0]) for each in (window, window.before))
     ever = Counted._make(fetch(EVER.format(tracks=OF_TRACKS[subject.kind].format(ids="= ?")), subject.id)[0])
-    days = {day: Counted(*counted) for day, *counted in _heard(BY_DAY, subject, window)}
+    days = {day: Counted(*counted) for day, *counted in _count(BY_DAY, subject, window)}
     served = figures.figures(subject, window)
     differences: list[Difference] = []
     if kept_from <= window.first:
@@ -87,7 +87,7 @@ def build(subject: Subject, window: Window) -> Explanation:
     return Explanation(window, tracks, kept_from, days, within, before, ever, served, differences)
 
 
-def _heard(statement: str, subject: Subject, window: Window) -> list[Any]:
+def _count(statement: str, subject: Subject, window: Window) -> list[Any]:
     slots = window.first * SLOTS_PER_DAY, window.end * SLOTS_PER_DAY
     return fetch(
         statement.format(tracks=OF_TRACKS[subject.kind].format(ids="= ?")),
@@ -115,7 +115,7 @@ def _of_all_time(served: Figures, counted: Counted) -> Iterator[Difference]:
 
 
 def _of_days(subject: Subject, window: Window, days: dict[int, Counted]) -> Iterator[Difference]:
-    """What the chart shows against what was counted, day by day."""
+    """Compare the points of the chart with the counted days."""
     for day, point in enumerate(charts.build(subject, window).points, window.first):
         counted = days.get(day, Counted(0, 0))
         yield from _compare(f"plays on {to_date(day)}", point.plays, counted.plays)

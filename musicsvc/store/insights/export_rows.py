@@ -1,4 +1,4 @@
-"""The figures of everything that is covered, row by row, in memory that does not grow with the rows.
+"""Rows of exports, read one by one in memory that does not grow with them.
 
 Each figure is the one of insights.py, read for some hundreds of subjects at once.
 """
@@ -45,18 +45,18 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     PLAYS: ("date", "track_id", "track", "plays", "listeners"),
 }
 BETWEEN_ARTISTS = "; "
-SUBJECTS_A_PIECE = 256
-TRACKS_A_PIECE = 10_000
+SUBJECTS_PER_BATCH = 256
+TRACKS_PER_BATCH = 10_000
 NAMES = {kind: f"SELECT id, name FROM {noun[:-1]} WHERE id {{among}}" for noun, kind in KINDS.items()}  # noqa: S608
 CREDITS = {
     kind: f"""
         SELECT l.{noun}_id, a.name FROM {noun}_artist l JOIN artist a ON a.id = l.artist_id
         WHERE l.{noun}_id {{among}} ORDER BY l.{noun}_id, l.position
-    """  # noqa: S608 - our own nouns
+    """  # noqa: S608 - our own names
     for noun, kind in (("track", TRACK), ("album", ALBUM))
 }
 ANY = "SELECT 1 FROM play_day WHERE day = ? LIMIT 1"
-HEARD = """
+PLAYS_OF_DAY = """
     SELECT d.subject, t.name, d.plays, d.listeners FROM play_day d JOIN track t ON t.id = d.subject
     WHERE d.day = ? AND d.kind = ? AND d.subject {subjects} ORDER BY d.subject
 """
@@ -64,7 +64,7 @@ HEARD = """
 
 @dataclass(frozen=True, slots=True)
 class ExportRow:
-    """A track, album or artist with its figures; `artists` are the names of who it is by."""
+    """A track, album or artist with its figures and the names of its artists."""
 
     id: int
     name: str
@@ -73,7 +73,7 @@ class ExportRow:
 
     @property
     def ranked(self) -> Ranked:
-        """The row as rankings.py has it."""
+        """The row in the form of the rankings."""
         of = self.figures
         return Ranked(self.id, self.name, of.plays_total, of.plays, of.listeners)
 
@@ -91,18 +91,18 @@ def cells(type_: str, scope: Scope, window: Window) -> Iterator[Iterator[tuple[A
 
 
 def expected(type_: str, scope: Scope) -> int:
-    """How many rows there will be; 0 where only counting them would tell."""
+    """Return the number of rows, 0 for daily plays, which would have to be read to be counted."""
     return 0 if type_ == PLAYS else len(scope.ids(KINDS[type_]))
 
 
 def rows(kind: int, scope: Scope, window: Window) -> Iterator[ExportRow]:
-    """Yield the covered tracks, albums or artists by id."""
+    """Yield the rows of the tracks, albums or artists of a scope, by id."""
     reader = Reader(window, window.before)
-    for ids in scopes.pieces(scope.ids(kind), SUBJECTS_A_PIECE):
-        yield from piece(kind, ids, window, reader)
+    for ids in scopes.batches(scope.ids(kind), SUBJECTS_PER_BATCH):
+        yield from read_batch(kind, ids, window, reader)
 
 
-def piece(kind: int, ids: Sequence[int], window: Window, reader: Reader) -> Iterator[ExportRow]:
+def read_batch(kind: int, ids: Sequence[int], window: Window, reader: Reader) -> Iterator[ExportRow]:
     """Yield the rows of some hundreds of subjects, whose ids ascend."""
     condition, value = dialect.in_list(ids)
     names = dict(fetch(NAMES[kind].format(among=condition), value))
@@ -138,15 +138,15 @@ def _cells(kind: int, row: ExportRow) -> tuple[Any, ...]:
 
 
 def daily(scope: Scope, window: Window) -> Generator[tuple[Any, ...]]:
-    """(date, track id, name, plays, listeners) of each day and track that has any, in this order."""
+    """Yield (date, track id, name, plays, listeners) of each day and track with plays, by date and id."""
     tracks = scope.ids(TRACK)
     for day in range(window.first, window.end):
         if not fetch(ANY, day):
             continue
         date = to_date(day).isoformat()
-        for ids in scopes.pieces(tracks, TRACKS_A_PIECE):
+        for ids in scopes.batches(tracks, TRACKS_PER_BATCH):
             condition, values = dialect.in_range_or_list(ids)
-            query = HEARD.format(subjects=condition)
+            query = PLAYS_OF_DAY.format(subjects=condition)
             for track, name, plays, packed in sql.stream_rows(query, day, TRACK, *values):
                 if track in tracks:
                     yield date, track, name, plays, count(packed)

@@ -1,6 +1,6 @@
-"""The figures of tracks, albums and artists: one definition of each, for endpoints, exports, pages and the terminal.
+"""The figures of tracks, albums and artists, defined once for the API, exports, pages and the command line.
 
-Definitions: docs/insights.md. Every figure is of the moment: it is read from what the events themselves keep up.
+Definitions: docs/insights.md. They are current: rollups are updated in the transaction of the plays they count.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from musicsvc.store.plays.rollups.reader import PlayStats
 
 NOT_YOURS = "These are another account's figures."
-# Whether an account manages it; no row where there is no such thing.
+# Whether the account manages the subject; no row if the subject does not exist.
 MANAGED = {
     TRACK: """
         SELECT EXISTS (SELECT 1 FROM track_artist l JOIN artist a ON a.id = l.artist_id
@@ -35,7 +35,7 @@ MANAGED = {
     ARTIST: "SELECT manager_id = ? FROM artist WHERE id = ?",
 }
 NAMES = {kind: f"SELECT name FROM {noun} WHERE id = ?" for noun, kind in KINDS.items()}  # noqa: S608 - our own nouns
-STANDING = """
+ARTIST_COUNTS = """
     SELECT (SELECT COUNT(*) FROM follow f WHERE f.followed_id = a.manager_id),
            (SELECT COUNT(*) FROM track_artist l WHERE l.artist_id = a.id),
            (SELECT COUNT(*) FROM album_artist l WHERE l.artist_id = a.id)
@@ -45,7 +45,7 @@ STANDING = """
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The four blocks of figures of a subject in a window."""
+    """The figures of a subject in a window; changes are percent against the window before."""
 
     window: Window
     plays_total: int
@@ -58,8 +58,8 @@ class Figures:
     listeners_change: float | None
 
 
-class Standing(NamedTuple):
-    """What an artist has at the moment: followers of the account that manages it, tracks, albums."""
+class ArtistCounts(NamedTuple):
+    """The current followers of an artist's manager, and its tracks and albums."""
 
     followers: int
     tracks: int
@@ -67,17 +67,17 @@ class Standing(NamedTuple):
 
 
 def track_of(track_id: int, *, actor: Identity) -> Subject:
-    """The track, for who manages an artist credited on it."""
+    """Return the track as a subject. Raises Forbidden unless the account manages one of its artists."""
     return _managed(Subject(TRACK, track_id), actor)
 
 
 def album_of(album_id: int, *, actor: Identity) -> Subject:
-    """The album, for who manages an artist of it."""
+    """Return the album as a subject. Raises Forbidden unless the account manages one of its artists."""
     return _managed(Subject(ALBUM, album_id), actor)
 
 
 def artist_of(artist_id: int, *, actor: Identity) -> Subject:
-    """The artist, for who manages it."""
+    """Return the artist as a subject. Raises Forbidden unless the account manages it."""
     return _managed(Subject(ARTIST, artist_id), actor)
 
 
@@ -90,12 +90,12 @@ def _managed(subject: Subject, actor: Identity) -> Subject:
 
 
 def noun(subject: Subject) -> str:
-    """The word for what the subject is."""
+    """Return `track`, `album` or `artist`."""
     return next(word for word, kind in KINDS.items() if kind == subject.kind)
 
 
 def name(subject: Subject) -> str:
-    """The subject's own name; raises NotFound."""
+    """Return the subject's name. Raises NotFound."""
     for (found,) in fetch(NAMES[subject.kind], subject.id):
         return str(found)
     raise NotFound(f"There is no {noun(subject)} {subject.id}.")
@@ -133,10 +133,9 @@ def build(window: Window, stats: Sequence[PlayStats], likes: int, reposts: int) 
 
 
 def change(now: int, before: int) -> float | None:
-    """Growth in percent, one decimal; None where there was nothing before."""
+    """Return the growth in percent with one decimal, None without anything before."""
     return round((now - before) * 100 / before, 1) + 0.0 if before else None  # never -0.0
 
 
-def standing(artist_id: int) -> Standing:
-    """What the artist has at the moment."""
-    return Standing._make(fetch(STANDING, artist_id)[0])
+def artist_counts(artist_id: int) -> ArtistCounts:
+    return ArtistCounts._make(fetch(ARTIST_COUNTS, artist_id)[0])

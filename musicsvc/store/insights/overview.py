@@ -13,7 +13,7 @@ from musicsvc.store.engine import sql
 from musicsvc.store.insights import engagement, figures, scopes
 from musicsvc.store.insights.charts import Chart, Point
 from musicsvc.store.insights.engagement import Engagement
-from musicsvc.store.insights.export_rows import SUBJECTS_A_PIECE, ExportRow, piece, rows
+from musicsvc.store.insights.export_rows import SUBJECTS_PER_BATCH, ExportRow, read_batch, rows
 from musicsvc.store.plays.rollups import reader
 from musicsvc.store.plays.rollups.reader import PlayStats, Reader
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from musicsvc.store.insights.scopes import Scope
     from musicsvc.store.plays.periods import Window
 
-TOP, TOP_BESIDE = 10, 5  # tracks; albums and artists
+TOP_TRACKS, TOP_OTHERS = 10, 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def build(scope: Scope, window: Window, *, albums_and_artists: bool = False) -> 
 def _build(scope: Scope, window: Window, *, albums_and_artists: bool) -> Overview:
     tracks = scope.ids(TRACK)
     whole = _Whole(window)
-    for ids in scopes.pieces(tracks, SUBJECTS_A_PIECE):
+    for ids in scopes.batches(tracks, SUBJECTS_PER_BATCH):
         whole.add(ids)
     return Overview(
         name=scopes.name(scope),
@@ -70,7 +70,7 @@ def _build(scope: Scope, window: Window, *, albums_and_artists: bool) -> Overvie
 def _top(kind: int, scope: Scope, window: Window) -> list[ExportRow]:
     """Return the albums or artists that were played most in the window, in the order of the rankings."""
     played = (row for row in rows(kind, scope, window) if row.figures.plays)
-    return heapq.nlargest(TOP_BESIDE, played, key=lambda row: (row.figures.plays, row.figures.plays_total, row.id))
+    return heapq.nlargest(TOP_OTHERS, played, key=lambda row: (row.figures.plays, row.figures.plays_total, row.id))
 
 
 @dataclass(slots=True)
@@ -86,7 +86,7 @@ class _Total:
 
 
 class _Whole:
-    """Adds tracks up, some hundreds at a time."""
+    """The sum of all tracks, added in batches."""
 
     def __init__(self, window: Window) -> None:
         self._window = window
@@ -103,7 +103,7 @@ class _Whole:
             for total, some in zip(self._totals, each, strict=True):
                 total.add(some)
         ranked = [(within.plays, ever.plays, track) for track, (within, _, ever) in stats.items()]
-        self._most = heapq.nlargest(TOP, [*self._most, *ranked])
+        self._most = heapq.nlargest(TOP_TRACKS, [*self._most, *ranked])
         for day, some in reader.days(TRACK, ids, self._window.numbers).items():
             self._days[day].add(some)
         for counted, given in zip(self._given, engagement.by_day(TRACK, ids, self._window), strict=True):
@@ -127,5 +127,5 @@ class _Whole:
         order = [track for plays, _, track in self._most if plays]
         if not order:
             return []
-        found = {row.id: row for row in piece(TRACK, sorted(order), self._window, self._reader)}
+        found = {row.id: row for row in read_batch(TRACK, sorted(order), self._window, self._reader)}
         return [found[track] for track in order]

@@ -1,4 +1,4 @@
-"""What was played most within an album or of an artist."""
+"""The most played tracks of an album, and tracks and albums of an artist."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ALBUMS_OF_ARTIST = "SELECT t.id, t.name FROM album_artist l JOIN album t ON t.id
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A track or album within another subject's figures; `plays` and `listeners` are those of the window."""
+    """A track or album in a ranking, with its plays and listeners in the window."""
 
     id: int
     name: str
@@ -30,17 +30,17 @@ class Ranked:
 
 
 def tracks_of_album(album_id: int, window: Window) -> list[Ranked]:
-    """Every track of the album, most played in the window first."""
+    """Return all tracks of the album, most played in the window first."""
     return _ranked(TRACK, TRACKS_OF_ALBUM, album_id, window)
 
 
 def tracks_of_artist(artist_id: int, window: Window) -> list[Ranked]:
-    """The ten tracks of the artist that were played most in the window."""
+    """Return the artist's ten most played tracks in the window."""
     return _ranked(TRACK, TRACKS_OF_ARTIST, artist_id, window, TOP)
 
 
 def albums_of_artist(artist_id: int, window: Window) -> list[Ranked]:
-    """The ten albums of the artist that were played most in the window."""
+    """Return the artist's ten most played albums in the window."""
     return _ranked(ALBUM, ALBUMS_OF_ARTIST, artist_id, window, TOP)
 
 

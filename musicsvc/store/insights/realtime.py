@@ -1,4 +1,4 @@
-"""What happens to a track just now, read from the plays themselves: every process sees what was acknowledged."""
+"""The current listeners and latest plays of a track, read from single plays, hence the same in every process."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ RECENT = 20
 HASH_LENGTH = 32  # hexadecimal digits of the 64
 
 
-class Recent(NamedTuple):
-    """A play; the hash stands for its listener, the same for each play of that listener."""
+class RecentPlay(NamedTuple):
+    """A play, with a hash that is the same for each play of its listener."""
 
     played_at: int
     listener_hash: str
 
 
 class Realtime(NamedTuple):
-    """A track at an instant."""
+    """The current listeners and latest plays of a track."""
 
     active_listeners: int
     plays_last_hour: int
-    recent: list[Recent]
+    recent: list[RecentPlay]
 
 
 def load(track: Subject, now: int) -> Realtime:
-    """The track at this instant; a play whose clock runs ahead, by five minutes at most, counts as of now."""
+    """Return the state of a track at `now`; plays dated up to five minutes ahead count as current."""
     plays = play_log.between(track.id, (now - HOUR) // SLOT, (now + AHEAD) // SLOT + 1)
     last_hour = [play for play in plays if play.played_at > now - HOUR]
     active = {play.listener for play in last_hour if play.played_at > now - ACTIVE}
     newest = last_hour[:RECENT] if len(last_hour) >= RECENT else play_log.newest(track.id, RECENT)
     secret = secrets.key("listener")
     return Realtime(
-        len(active), len(last_hour), [Recent(play.played_at, _hash(secret, play.listener)) for play in newest]
+        len(active), len(last_hour), [RecentPlay(play.played_at, _hash(secret, play.listener)) for play in newest]
     )
 
 

@@ -1,4 +1,4 @@
-"""What an export covers: everything that an account manages, that an artist is on, or all there is."""
+"""Scopes of exports: everything an account manages, everything with an artist, or everything."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ SOME = {
     ALBUM: "SELECT l.album_id FROM album_artist l JOIN artist a ON a.id = l.artist_id WHERE {which}",
     ARTIST: "SELECT a.id FROM artist a WHERE {which}",
 }
-IDS_AT_ONCE = 10_000
+IDS_PER_BATCH = 10_000
 
 
 class Scope(NamedTuple):
-    """What is covered; `manager` is an account, `artist` an artist, None sets no bound."""
+    """A scope: the artists that an account manages, one artist, both, or everything where both are None."""
 
     manager: int | None = None
     artist: int | None = None
 
     def ids(self, kind: int) -> BitMap64:
-        """The ids of the tracks, albums or artists that are covered, in their order."""
+        """Return the ids of the tracks, albums or artists in the scope."""
         if self.artist is not None:
             artists.get(self.artist)
         bounds = {"a.manager_id = ?": self.manager, "a.id = ?": self.artist}
@@ -39,14 +39,14 @@ class Scope(NamedTuple):
         query = SOME[kind].format(which=" AND ".join(given)) if given else EVERY[kind]
         rows = sql.stream_rows(query, *given.values())
         found = BitMap64()
-        # By itself it would make a list of all of them first.
-        while some := [row[0] for row in islice(rows, IDS_AT_ONCE)]:
+        # In batches, for BitMap64 would make a list of all ids first.
+        while some := [row[0] for row in islice(rows, IDS_PER_BATCH)]:
             found.update(some)
         return found
 
 
 def name(scope: Scope) -> str | None:
-    """What a reader knows the scope by: the artist or the account; None for everything."""
+    """Return the name of the scope's artist or account, None for everything."""
     if scope.artist is not None:
         return artists.get(scope.artist).name
     if scope.manager is None:
@@ -54,8 +54,8 @@ def name(scope: Scope) -> str | None:
     return users.get(scope.manager).display_name
 
 
-def pieces(ids: BitMap64, size: int) -> Iterator[list[int]]:
-    """The ids in runs of so many."""
+def batches(ids: BitMap64, size: int) -> Iterator[list[int]]:
+    """Yield the ids in batches of this size."""
     piece: list[int] = []
     for each in ids:
         piece.append(each)

@@ -81,8 +81,8 @@ def test_figures_are_the_same_whether_ids_lie_close_or_far_apart(
 
     close = store.read(read).result()
     monkeypatch.setattr("musicsvc.store.engine.dialect.DENSE", 0)
-    monkeypatch.setattr("musicsvc.store.insights.export_rows.SUBJECTS_A_PIECE", 2)
-    monkeypatch.setattr("musicsvc.store.insights.export_rows.TRACKS_A_PIECE", 2)
+    monkeypatch.setattr("musicsvc.store.insights.export_rows.SUBJECTS_PER_BATCH", 2)
+    monkeypatch.setattr("musicsvc.store.insights.export_rows.TRACKS_PER_BATCH", 2)
     assert store.read(read).result() == close
 
 
