@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class RunOptions(NamedTuple):
-    """What every import takes: the file, whether the summary is JSON, and where refused rows are written."""
+    """Options of every import: the file, JSON output, and the file for refused rows."""
 
     file: Path
     json: bool

@@ -99,17 +99,14 @@ class _Watched(Reader):
 
     @property
     def position(self) -> int:
-        """The part of `size` that has been read."""
         return self._reader.position
 
     def __iter__(self) -> Iterator[Record]:
-        """Yield the records, once."""
         for record in self._reader:
             self._records[record.member, record.line] = record.values
             yield record
 
     def close(self) -> None:
-        """Close the file."""
         self._reader.close()
 
 

@@ -187,7 +187,7 @@ sys.exit(os.waitstatus_to_exitcode(code))
 
 
 def measured(arguments: list[str]) -> tuple[Any, float, int]:
-    """The JSON that a command answers, its seconds and its peak of memory in MB."""
+    """Return the JSON that a command prints, its seconds and its peak memory in MB."""
     began = time.monotonic()
     line = [sys.executable, "-S", "-c", MEASURING, sys.executable, "-m", "musicsvc", *arguments, "--json"]
     done = subprocess.run(line, capture_output=True, encoding="utf-8", check=True)
@@ -203,7 +203,7 @@ def rows(store: Store) -> list[Any]:
 
 
 def counted(file: str) -> dict[str, int]:
-    """How many rows each table must have, counted from the file without the program."""
+    """Return the number of rows that each table must have, counted from the file directly."""
     with gzip.open(file, "rt", encoding="utf-8", newline="") as lines:
         songs = list(csv.DictReader(lines))
 

@@ -113,7 +113,7 @@ def _token(store: Store, clock: MovableClock, user_id: int) -> str:
 
 
 async def _all(client: Client, path: str) -> list[int]:
-    """The ids on all pages of a list of the caller's; the total is the same on each and true."""
+    """Return the ids on all pages of a list of the caller, and check that each page has the right total."""
     found: list[int] = []
     totals = set()
     page = 1

@@ -1,4 +1,4 @@
-"""Ctrl+C during an import: how much is in, and a second run that completes it."""
+"""Ctrl+C during an import: the number of rows imported, and a second run that completes it."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def test_the_recipe_takes_the_playlists_of_spotify_songs_in_their_order_and_a_se
 
 
 def kept(store: Store) -> dict[tuple[str, str], list[str]]:
-    """The external ids of the tracks of each playlist, in order, by the playlist's external id and name."""
+    """Return the external ids of the tracks of each playlist, in order, by its external id and name."""
 
     def read() -> dict[tuple[str, str], list[str]]:
         columns = (Playlist.external_id, Playlist.name, Track.external_id)

@@ -1,4 +1,4 @@
-"""What an import says of the rows that it refuses: a line for each reason, and all of them as a file."""
+"""The refused rows of an import: a line for each reason, and all of them as a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The catalog of the world: artists, albums, tracks with plays, likes and reposts, comments."""
+"""The catalog of the test data: artists, albums, tracks with plays, likes and reposts, comments."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _add_artists(world: World) -> None:
 
 
 def _add_albums(world: World) -> None:
-    """39 albums, of which the star is on 26: alone, first, or second after an artist of a higher id."""
+    """39 albums, 26 of them by the star: alone, first, or second after an artist with a higher id."""
     for number in range(39):
         other = world.artists[8 + number % 30]
         by = [[world.star], [other, world.star], [other], [world.star, world.artists[2]], [world.star], [other]][
@@ -68,7 +68,7 @@ def _add_album(world: World, number: int, credited: Sequence[Row]) -> None:
 
 
 def _add_tracks(world: World) -> None:
-    """51 tracks, of which the star is on 35; their plays are many times equal, and none for some."""
+    """51 tracks, 35 of them by the star; many have equal numbers of plays, some none."""
     for number in range(51):
         other, third = world.artists[40 - number % 30], world.artists[3]
         by = [[world.star], [other, world.star, third], [other]][number % 3 if number < 48 else 0]

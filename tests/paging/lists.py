@@ -1,4 +1,4 @@
-"""What every paged endpoint lists, and in which order: stated here alone, from the facts of the world.
+"""The expected rows of every paged endpoint in order, computed only from the test data.
 
 A new paged endpoint needs an entry in LISTS, with every filter that it has.
 """
@@ -22,7 +22,7 @@ OWNERS = ("ann", "ben")
 
 @dataclass(frozen=True)
 class View:
-    """A list as one caller sees it: all its rows, in order."""
+    """A list for one caller: all its rows, in order."""
 
     path: str
     caller: str | None
@@ -50,7 +50,7 @@ def _by(row: Row) -> list[Row]:
 
 
 def _image(row: Row) -> str | None:
-    """The picture of a track: its own or that of its album."""
+    """Return the image of a track: its own or that of its album."""
     image: str | None = row["image"] or (row["album"] and row["album"]["image"])
     return image
 
@@ -180,7 +180,7 @@ def _comments(world: World) -> Iterable[View]:
 
 
 def _thread(rows: Sequence[Row], parent: Row | None) -> list[Row]:
-    """Roots by position, then time; replies under their parent, by time."""
+    """Root comments by position, then time; replies under their parent, by time."""
     here = [row for row in rows if row["parent"] is parent]
     if parent is None:
         here.sort(key=lambda row: row["position"])
@@ -204,7 +204,7 @@ def _followers(world: World) -> Iterable[View]:
 
 
 def _playlists(world: World) -> Iterable[View]:
-    """Those that the caller may edit, the newest first."""
+    """Playlists that the caller may edit, the newest first."""
     for name in OWNERS:
         me = world.callers[name].user_id
         rows = _newest(row for row in world.playlists if me in row["editors"])
@@ -212,7 +212,7 @@ def _playlists(world: World) -> Iterable[View]:
 
 
 def _tracks_of_playlist(world: World) -> Iterable[View]:
-    """In the playlist's order, a track as often as it was added."""
+    """Tracks in playlist order, including repeated ones."""
     for name in OWNERS:
         me = world.callers[name].user_id
         for row in world.playlists[:4]:
@@ -228,7 +228,7 @@ def _collections(world: World) -> Iterable[View]:
 
 
 def _conversations(world: World) -> Iterable[View]:
-    """The newest message first; a conversation without one stands at its beginning."""
+    """Conversations by newest message; one without messages by its creation."""
     for name in OWNERS:
         rows = _newest(row for row in world.conversations if world.callers[name].user_id in row["users"])
         rows.sort(key=lambda row: row["last_at"], reverse=True)

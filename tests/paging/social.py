@@ -1,4 +1,4 @@
-"""What people do in the world: follows, playlists, collections, conversations."""
+"""The test data of accounts: follows, playlists, collections, conversations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def fill(world: World) -> None:
-    """Add everything that accounts have."""
+    """Add the data of accounts."""
     _add_follows(world)
     _add_playlists(world)
     _add_collections(world)
@@ -23,7 +23,7 @@ def fill(world: World) -> None:
 
 
 def _add_follows(world: World) -> None:
-    """ann follows 21 and has 22 followers, ben follows 4 and has 9; who unfollows and follows again is the newest."""
+    """ann follows 21 and has 22 followers, ben follows 4 and has 9; a renewed follow is the newest."""
     ann, ben = world.callers["ann"].user_id, world.callers["ben"].user_id
     ids = [fan.user_id for fan in world.fans]
     pairs = [(ann, ids[number * 5 % 26]) for number in range(21)]
@@ -40,7 +40,7 @@ def _add_follows(world: World) -> None:
 
 
 def _add_playlists(world: World) -> None:
-    """20 of ann and 9 of cleo, mixed; who may edit each is kept with it."""
+    """20 of ann and 9 of cleo, mixed; each stores the accounts that may edit it."""
     ann, ben, cleo = world.callers["ann"], world.callers["ben"], world.callers["cleo"]
     for number in range(29):
         owner = cleo if number % 3 == 1 else ann
@@ -70,7 +70,7 @@ def _add_playlist(world: World, number: int, owner: Identity) -> Row:
 
 
 def _share(world: World, row: Row, guest: Identity, how: str) -> None:
-    """Invite an account to a playlist, and let it answer."""
+    """Invite an account to a playlist, and accept or decline."""
     invites.create(playlists.get(row["id"]), guest.user_id, now=world.now)
     row["collaborative"] = True
     if how == "decline":
@@ -89,7 +89,7 @@ def _columns(row: PlaylistRow) -> Row:
 
 
 def _add_collections(world: World) -> None:
-    """25 of ann, each of another length, and 2 of cleo."""
+    """25 of ann, each with another number of tracks, and 2 of cleo."""
     for number in range(27):
         owner = world.callers["cleo" if number in {9, 20} else "ann"]
         chosen = [world.tracks[each * 11 % 51] for each in range(number * 3 % 29)]
@@ -101,7 +101,7 @@ def _add_collections(world: World) -> None:
 
 
 def _add_conversations(world: World) -> None:
-    """27 of ann, of which ben takes part in 6; one of cleo and ben. The first has 104 messages, some have none."""
+    """27 of ann, 6 of them with ben; one of cleo and ben. The first has 104 messages, some have none."""
     ann, ben, cleo = (world.callers[name] for name in ("ann", "ben", "cleo"))
     for number in range(28):
         first, *others = [cleo, ben] if number == 13 else [ann, *world.fans[number % 5 : number % 5 + 3 - number % 2]]

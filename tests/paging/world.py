@@ -1,4 +1,4 @@
-"""A filled database for the tests of paged endpoints; every list in it has a length of its own.
+"""A filled database for the tests of paged endpoints, in which every list has another length.
 
 Each row is kept as the facts that it was created from, so that expected answers are computed and never read back.
 Ids, names, instants and counters disagree about the order wherever they can.
@@ -27,7 +27,7 @@ STEP = 1_000_001  # microseconds between two creations
 
 @dataclass
 class World:
-    """What was created, in the order in which it was created; `root` is the address of the server."""
+    """The created rows in order of creation; `root` is the address of the server."""
 
     root: str
     now: int
@@ -45,7 +45,7 @@ class World:
     follows: list[tuple[int, int]] = field(default_factory=list)  # (follower, followed)
 
     def tick(self) -> int:
-        """The instant of the next creation."""
+        """Return the time of the next creation."""
         self.now += STEP
         return self.now
 
@@ -62,7 +62,7 @@ class World:
 
 
 def build(root: str, now: int) -> World:
-    """Fill an empty database; in a unit of work that writes."""
+    """Fill an empty database; in a write transaction."""
     from tests.paging import catalog, social  # noqa: PLC0415 - they fill what is defined here
 
     world = World(root, now - DAY)
@@ -79,7 +79,7 @@ def _add_accounts(world: World) -> None:
 
 
 def add_account(world: World, name: str) -> tuple[str, Identity]:
-    """An account with API access: its token and who it is."""
+    """An account with API access, its token and its identity."""
     email = f"{name.replace(' ', '-')}@paging.test"
     user = users.create(email, display_name=name, api_access=True, now=world.tick())
     if user.id % 3 == 0:

@@ -1,4 +1,4 @@
-"""Who may do what: an expectation for every endpoint, by how the endpoint finds its subject.
+"""The expected rights for every endpoint, by the function that finds its subject.
 
 A new endpoint needs a row here. One with a `find` goes by that function, which most often stands here already; one
 without goes by its method and path. What sends a body needs one in BODIES.
@@ -30,7 +30,7 @@ SERVED = 0  # the status that stands on the endpoint's row
 
 @dataclass(frozen=True)
 class Right:
-    """How each kind of caller that has access is answered.
+    """The expected status for each kind of caller with access.
 
     `make` gives the subject, in a unit. `body` is what is sent, where that is not what BODIES says; `query` stands
     after the path.
@@ -49,12 +49,12 @@ class Right:
 def owner_only(
     maker: Callable[[World, str], Any], refusal: int, body: Callable[[World, str, Any], Any] | None = None
 ) -> Right:
-    """All others are refused alike."""
+    """The owner succeeds; all others get the same status."""
     return Right(maker, body, stranger=refusal, collaborator=refusal, invited=refusal, former=refusal)
 
 
 def _on_album(world: World, who: str, album: Any) -> dict[str, Any]:
-    """A track of the caller's own artist, to be put on the album, which only its manager may."""
+    """A track of the caller's artist to add to the album, which only its manager may do."""
     return {"name": "Fireflies", "duration": 1, "artists": [world.own_artist(who)], "album_id": album}
 
 
@@ -176,7 +176,7 @@ def endpoint(route: Route) -> str:
 
 
 def key(route: Route) -> Callable[..., Any] | str:
-    """Under which the expectations of the endpoint stand in RIGHTS."""
+    """The key of the endpoint in RIGHTS."""
     return route.find or endpoint(route)
 
 

@@ -1,4 +1,4 @@
-"""Everybody who may call, and things of theirs to be called for."""
+"""The kinds of callers, and objects of the owner for them to request."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class World:
     """An account for each kind of caller, and its token."""
 
     def __init__(self, store: Store, clock: Clock, kinds: Sequence[str] = WHO) -> None:
-        """`kinds`: those that call; the owner and somebody without a token are always there."""
+        """Create the callers of these `kinds`; the owner and a caller without a token always exist."""
         self._store = store
         self.now = clock.now()
         self.domain = self.do(lambda: f"label{User.select().count()}.test")  # a store may hold several worlds
@@ -52,15 +52,15 @@ class World:
         self.tokens = {who: token for who, (_, token) in zip(kinds, accounts, strict=True)}
 
     def do(self, unit: Callable[[], T]) -> T:
-        """What a writing unit gives."""
+        """Return the result of a write transaction."""
         return self._store.write(unit).result()
 
     def owner(self, who: str) -> int:
-        """The account whose things this caller asks for."""
+        """The account that owns the objects that this caller requests."""
         return self.ids[OWNER if who in OTHERS else who]
 
     def own_artist(self, who: str) -> int:
-        """An artist that the caller manages, whosever the subject is."""
+        """Return an artist that the caller manages."""
         return self.do(lambda: int(Artist.create(name="Own", manager=self.ids[who], created_at=self.now).id))
 
     def _account(self, who: str) -> tuple[int, str | None]:
@@ -76,7 +76,7 @@ class World:
 
 
 def nothing(world: World, who: str) -> None:
-    """For what asks for nothing in particular."""
+    """For endpoints without a subject."""
 
 
 def account(world: World, who: str) -> int:
@@ -104,30 +104,30 @@ def track(world: World, who: str) -> int:
 
 
 def comment(world: World, who: str) -> int:
-    """A comment of the owner's on a track that somebody else manages."""
+    """A comment of the owner on a track that another account manages."""
     values = {"position": 0, "depth": 0, "place": 1, "created_at": world.now}
     return int(Comment.create(track=track(world, "no token"), user=world.owner(who), content="Hm", **values).id)
 
 
 def comment_on_track(world: World, who: str) -> int:
-    """Somebody's comment on a track that the owner manages."""
+    """Another account's comment on a track that the owner manages."""
     values = {"position": 0, "depth": 0, "place": 1, "created_at": world.now}
     return int(Comment.create(track=track(world, who), user=somebody(world, who), content="Hm", **values).id)
 
 
 def somebody(world: World, who: str) -> int:  # noqa: ARG001 - the same for all
-    """An account that none of those with access is."""
+    """An account that is not one of the callers."""
     return world.ids["no token"]
 
 
 def preview(world: World, who: str) -> str:  # noqa: ARG001 - the same for all
-    """The name of a cover's picture, as its address says it."""
+    """The name of a cover picture in its URL."""
     until = (world.now + DAY) // SECOND
     return signed_urls.sign(secrets.key(art.PURPOSE), [1, "Rags", "Scott Joplin", until]) + art.SUFFIX
 
 
 def conversation(world: World, who: str) -> int:
-    """A conversation in which the owner takes part alone."""
+    """A conversation with the owner as the only participant."""
     made = int(Conversation.create(created_at=world.now, last_at=world.now).id)
     Participant.create(conversation=made, user=world.owner(who))
     return made
@@ -139,7 +139,7 @@ def collection(world: World, who: str) -> int:
 
 
 def playlist(**more: Any) -> Callable[[World, str], int]:
-    """Return a maker of playlists of the owner; a former collaborator's was switched off and on again."""
+    """Return a function that creates a playlist; it was not collaborative for a time, which ends earlier rights."""
 
     def make(world: World, who: str) -> int:
         values = {"name": f"Of {who}", "owner": world.owner(who), "created_at": world.now}

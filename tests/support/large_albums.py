@@ -1,6 +1,6 @@
-"""Albums with so much in them that a page of them is large, written straight into the store.
+"""Albums with many long texts that a page of them is large, written directly into the store.
 
-artist 1, managed by the account 1, with albums 1 … n, each with so many tracks, each described at length
+artist 1, managed by account 1, with albums 1 … n, each with the given number of tracks, each with a long text
 """
 
 from __future__ import annotations

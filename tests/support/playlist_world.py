@@ -1,4 +1,4 @@
-"""People who make playlists together, and tracks to put into them."""
+"""Accounts that edit playlists together, and tracks for them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class CheckedClient(Client):
-    """Takes no answer that the OpenAPI document does not promise."""
+    """Fails for any response that the OpenAPI document does not describe."""
 
     async def __call__(self, method: str, path: str, body: Any = None, **more: Any) -> Answer:
         answer = await super().__call__(method, path, body, **more)
@@ -23,18 +23,18 @@ class CheckedClient(Client):
 
 
 class Person(NamedTuple):
-    """An account with API access, and a client that holds its token."""
+    """An account with API access, and a client with its token."""
 
     id: int
     ask: Client
 
     async def playlist(self, **body: Any) -> int:
-        """The id of a new playlist."""
+        """Create a playlist and return its id."""
         made = await self.ask.post("playlists", {"name": "Rags"} | body)
         return int(made.json["playlist"]["id"])
 
     async def tracks(self, playlist: int) -> list[int]:
-        """The ids of the playlist's tracks, in order."""
+        """Return the ids of the playlist's tracks, in order."""
         path, page, ids = f"playlists/{playlist}/tracks?perPage=100&page=", 1, list[int]()
         while rows := (await self.ask.get(f"{path}{page}")).json["pagination"]["data"]:
             ids += [row["id"] for row in rows]
@@ -42,11 +42,11 @@ class Person(NamedTuple):
         return ids
 
     async def listed(self) -> list[int]:
-        """The ids of the first page of the person's playlists."""
+        """Return the ids of the first page of the account's playlists."""
         return [row["id"] for row in (await self.ask.get("playlists")).json["pagination"]["data"]]
 
     async def shares(self, playlist: int, other: Person) -> None:
-        """Invite the other, who accepts."""
+        """Invite the other account, which accepts."""
         await self.ask.post(f"playlists/{playlist}/invite", {"user_id": other.id})
         assert (await other.ask.post(f"playlists/{playlist}/accept-invite")).status == 200
 
@@ -60,7 +60,7 @@ class People(NamedTuple):
 
 
 def join(client: Client, store: Store, clock: Clock, name: str) -> Person:
-    """A new account that speaks to the same server."""
+    """Create an account with a client of the same server."""
     user_id, token = person(store, clock, f"{name}@label.test")
     return Person(user_id, CheckedClient(client._session, client.root, token))
 
@@ -71,7 +71,7 @@ def people(client: Client, store: Store, clock: Clock) -> People:
 
 
 def make_tracks(store: Store, count: int) -> list[int]:
-    """The ids of so many new tracks."""
+    """Create tracks and return their ids."""
 
     def make() -> list[int]:
         return [Track.create(name=f"Rag {number}", duration=60_000, created_at=0).id for number in range(count)]

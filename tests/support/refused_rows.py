@@ -1,4 +1,4 @@
-"""The refused rows of an import as tests compare them."""
+"""The refused rows of an import in a form to compare."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ if TYPE_CHECKING:
 
 
 def reasons(summary: ImportSummary) -> list[tuple[int, str]]:
-    """The line and the whole reason of each refused row."""
+    """Return the line and the full reason of each refused row."""
     return [(refusal.line, refusal.reason) for refusal in summary.refused]

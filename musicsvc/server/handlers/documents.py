@@ -52,5 +52,5 @@ def _send(name: str, kind: str) -> Download:
 
 @lru_cache(maxsize=len(FILES) + 1)
 def _file(name: str, content_type: str) -> Representation:
-    """A file of the package and its gzip form, read and packed once for all who are sent it."""
+    """Return a file of the package with its gzip form, cached."""
     return represent((PAGES / name).read_bytes(), content_type)

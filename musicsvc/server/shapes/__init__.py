@@ -1,1 +1,1 @@
-"""What clients get: one function per resource and tier, literal dicts in documented order."""
+"""Response bodies: one function per resource and tier, which returns a dict in documented order."""

@@ -136,7 +136,6 @@ def genre(genre_id: int, name: str, display_name: str) -> JSON:
 
 
 def genre_row(row: GenreRow) -> JSON:
-    """A genre of a list."""
     return genre(*row)
 
 

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 
 def full(row: CollectionRow, tracks: Sequence[JSON] | Members, site: Site) -> JSON:
-    """A collection with its tracks, in order."""
     return {
         "id": row.id,
         "name": row.name,
@@ -28,7 +27,6 @@ def full(row: CollectionRow, tracks: Sequence[JSON] | Members, site: Site) -> JS
 
 
 def listed(row: CollectionRow, site: Site) -> JSON:
-    """A collection in a list, without its tracks."""
     shape = full(row, (), site)
     del shape["tracks"]
     return shape

@@ -49,12 +49,10 @@ class Members:
 
 
 def ok(**parts: Any) -> JSON:
-    """Build a successful response with these keys."""
     return {"status": "success", **parts}
 
 
 def success(data: Any) -> JSON:
-    """Build a successful response of the insights endpoints."""
     return {"success": True, "data": data}
 
 

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 
 def message(row: MessageRow, site: Site) -> JSON:
-    """A message with its author."""
     return {
         "id": row.id,
         "conversation_id": row.conversation_id,

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 
 def playlist(row: PlaylistRow, site: Site) -> JSON:
-    """A playlist without its tracks."""
     return {
         "id": row.id,
         "name": row.name,

@@ -42,7 +42,6 @@ def _counts() -> tuple[Any, Any]:
 
 
 def get(artist_id: int) -> ArtistRow:
-    """Return the artist. Raises NotFound."""
     for values in Artist.select(*COLUMNS, *_counts()).where(Artist.id == artist_id).tuples().iterator():
         return ArtistRow(*values)
     raise NotFound("There is no such artist.")
@@ -75,7 +74,6 @@ def create(name: str, description: str | None, image_small: str | None, *, now: 
 
 
 def assign(artist_id: int, user: User) -> ArtistRow:
-    """Make the account the manager of the artist."""
     Artist.update(manager=user.id).where(Artist.id == artist_id).execute()
     return get(artist_id)
 

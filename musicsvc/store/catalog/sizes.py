@@ -85,7 +85,6 @@ class AlbumSize(NamedTuple):
 
     @property
     def total(self) -> int:
-        """The bytes of the album."""
         return self.own + self.imageless * self.image
 
     @property

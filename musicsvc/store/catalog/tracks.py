@@ -102,7 +102,6 @@ def of_albums(album_ids: Iterable[int]) -> dict[int, list[TrackRow]]:
 
 
 def with_artists(rows: Sequence[TrackRow]) -> Sequence[TrackRow]:
-    """Add the artists to the rows."""
     condition = TrackArtist.track.in_([row.id for row in rows])
     credit = artists.credits_of(TrackArtist, TrackArtist.track, condition) if rows else {}
     for row in rows:
@@ -111,7 +110,6 @@ def with_artists(rows: Sequence[TrackRow]) -> Sequence[TrackRow]:
 
 
 def with_labels(rows: Sequence[TrackRow]) -> Sequence[TrackRow]:
-    """Add the genres and tags to the rows."""
     if not rows:
         return rows
     ids = [row.id for row in rows]

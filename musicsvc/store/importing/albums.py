@@ -70,7 +70,6 @@ def _by_name(keys: Sequence[Key]) -> Iterable[Any]:
 
 
 def _credits(album_ids: Sequence[int]) -> dict[int, dict[int, None]]:
-    """Return the artists of each album, in order."""
     found: dict[int, dict[int, None]] = {}
     for some in dialect.batches(album_ids):
         query = AlbumArtist.select(AlbumArtist.album, AlbumArtist.artist).where(AlbumArtist.album.in_(some))

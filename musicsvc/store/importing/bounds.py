@@ -55,7 +55,6 @@ class AlbumBounds:
             self._artists |= {each: sizes.new_artist(name) for name, each in names.items() if each in made}
 
     def artists(self, ids: Iterable[int]) -> int:
-        """Return the bytes of these artists."""
         return sum(self._artists[artist_id] for artist_id in ids)
 
     def measure_track(self, values: Mapping[str, Any]) -> Placement:

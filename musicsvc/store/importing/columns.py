@@ -47,7 +47,6 @@ class Columns:
         return column if column in self._fields and column not in self._mapped.values() else None
 
     def unused(self, names: list[str]) -> list[str]:
-        """Return the columns that fill no field."""
         return [name for name in names if self.field(name) is None]
 
     def apply(self, values: Mapping[str, Any]) -> dict[str, list[Any]]:

@@ -77,7 +77,6 @@ class MissingCreator:
         return next(self._ids[table])
 
     def write(self) -> None:
-        """Write the created items, unless this is a dry run."""
         if self._scope.ids is not None:
             return
         manager, now = self._scope.manager, self._scope.now

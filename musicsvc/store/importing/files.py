@@ -39,11 +39,9 @@ class Lines:
 
     @property
     def position(self) -> int:
-        """The number of bytes read."""
         return self._file.tell()
 
     def close(self) -> None:
-        """Close the file."""
         self._bytes.close()
         self._file.close()
 

@@ -46,8 +46,6 @@ class FollowOptions:
 
 
 class FollowRow(NamedTuple):
-    """A validated row."""
-
     line: int
     follower: str
     followed: str
@@ -62,8 +60,6 @@ class DryRunState:
 
 
 class FollowOutcome(NamedTuple):
-    """The result of a batch."""
-
     people: ResolvedAccounts
     refused: list[Refusal]
     new: set[tuple[int, int]]
@@ -173,7 +169,6 @@ def _join(faults: Sequence[tuple[str, str, str]]) -> str:
 
 
 def _insert(pairs: list[tuple[int, int]], now: int) -> set[tuple[int, int]]:
-    """Insert the missing follows and return them."""
     ids = bulk.ids(Follow, len(pairs))
     rows = [(follow_id, *pair, now) for follow_id, pair in zip(ids, pairs, strict=True)]
     return _as_pairs(dialect.insert_returning(INSERT, ("bigint", *PAIR, "bigint"), rows))

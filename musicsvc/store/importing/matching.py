@@ -27,8 +27,6 @@ AMBIGUOUS = 0  # never the id of a track
 
 
 class Artist(NamedTuple):
-    """An artist of the catalog."""
-
     id: int
     name: str
     manager: int | None
@@ -64,7 +62,6 @@ class CatalogIndex:
     external: dict[str, int] = field(default_factory=dict)
 
     def add(self, artists: Iterable[Artist]) -> None:
-        """Add artists."""
         for artist in artists:
             self.artists[fold_case(artist.name)].append(artist)
 

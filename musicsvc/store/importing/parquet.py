@@ -47,11 +47,9 @@ class ParquetReader(Reader):
 
     @property
     def position(self) -> int:
-        """The number of rows read."""
         return self._read
 
     def __iter__(self) -> Iterator[Record]:
-        """Yield the rows."""
         names = self.columns or []
         while rows := self._fetch():
             for row in rows:
@@ -65,5 +63,4 @@ class ParquetReader(Reader):
             raise Failure(f"{self._path} is damaged: it cannot be read after row {self._read}.") from None
 
     def close(self) -> None:
-        """Close the file."""
         self._connection.close()

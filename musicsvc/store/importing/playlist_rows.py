@@ -65,7 +65,6 @@ class PlaylistIndex:
         return min(self._by_name.get(name, ()), key=lambda each: each.external_id is not None, default=None)
 
     def add(self, each: PlaylistRef) -> PlaylistRef:
-        """Add a created playlist."""
         self._put(each)
         self.created.append(each)
         return each

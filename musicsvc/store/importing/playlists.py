@@ -40,8 +40,6 @@ class PlaylistOptions:
 
 
 class EntryRow(NamedTuple):
-    """A validated row."""
-
     line: int
     external_id: str | None  # of the playlist
     name: str
@@ -49,8 +47,6 @@ class EntryRow(NamedTuple):
 
 
 class PlaylistOutcome(NamedTuple):
-    """The result of a batch."""
-
     refused: list[Refusal]
     pairs: list[Entry]  # one for each valid row
     created: list[PlaylistRef]

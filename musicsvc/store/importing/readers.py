@@ -101,11 +101,9 @@ class TextReader(Reader):
 
     @property
     def position(self) -> int:
-        """The number of bytes read."""
         return self._lines.position
 
     def close(self) -> None:
-        """Close the file."""
         self._lines.close()
 
 

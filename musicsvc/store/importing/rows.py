@@ -89,7 +89,6 @@ class Cells:
             return None
 
     def text(self, field: str, longest: int = NAME_LENGTH) -> str | None:
-        """Return the trimmed text of the field."""
         found: str | None = self.one(field, lambda value: values.text(value, longest))
         return found
 

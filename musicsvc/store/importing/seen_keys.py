@@ -22,14 +22,12 @@ class SeenKeys:
         self._database: sqlite3.Connection | None = None
 
     def has(self, parts: Sequence[object]) -> bool:
-        """Whether the key is in the set."""
         key = _digest(parts)
         if self._database is None:
             return key in self._in_memory
         return self._database.execute(HAS, (key,)).fetchone() is not None
 
     def add(self, parts: Sequence[object]) -> None:
-        """Add the key."""
         if self._database is not None:
             self._database.execute(ADD, (_digest(parts),))
             return

@@ -26,7 +26,7 @@ NOTES = {
 
 @dataclass(slots=True)
 class Counts:
-    """How often rows named a new item, changed one, repeated one, or were refused."""
+    """The numbers of rows that created, changed or repeated an item, or were refused."""
 
     new: int = 0
     changed: int = 0
@@ -34,7 +34,6 @@ class Counts:
     refused: int = 0
 
     def add(self, other: Counts) -> None:
-        """Add the other counts."""
         self.new += other.new
         self.changed += other.changed
         self.repeated += other.repeated
@@ -54,7 +53,6 @@ class Refusal(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """The full reason."""
         found = f"{self.kind}: {', '.join(self.names)}" if self.names else self.kind
         return found if self.member is None else f"{self.member}: {found}"
 

@@ -21,5 +21,4 @@ def register(token: str, platform: str, device_name: str | None, *, now: int, ac
 
 
 def delete(token: str, *, actor: Identity) -> None:
-    """Delete the token if it is the actor's."""
     Device.delete().where(Device.token == token, Device.user == actor.user_id).execute()

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class MessageRow:
-    """A message with its author."""
-
     id: int
     conversation_id: int
     message_text: str

@@ -52,7 +52,6 @@ class SyntheticSummary:
     tracks: int = 0
 
     def add(self, other: SyntheticSummary) -> None:
-        """Add the other numbers."""
         self.artists += other.artists
         self.albums += other.albums
         self.tracks += other.tracks
@@ -142,7 +141,6 @@ class _Writer:
         self.rows: dict[Any, list[dict[str, Any]]] = {table: [] for table in TABLES}
 
     def run(self) -> None:
-        """Build the rows, then write them."""
         block = self.block
         albums = zip(bulk.ids(Album, len(block.tracks)), count(block.first_album), block.tracks, strict=False)
         tracks = zip(bulk.ids(Track, sum(block.tracks)), count(block.first_track), strict=False)

@@ -22,7 +22,7 @@ def track(album: int | None, **more: Any) -> dict[str, Any]:
 
 
 async def total(client: Client) -> int:
-    """How many tracks there are."""
+    """Return the number of tracks."""
     return int((await client.get("artists/1")).json["artist"]["tracks_count"])
 
 

@@ -1,4 +1,4 @@
-"""Cover-art previews and avatars: real pictures at addresses that nobody can make up."""
+"""Cover-art previews and avatars: pictures at URLs that cannot be guessed."""
 
 import io
 

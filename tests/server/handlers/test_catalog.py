@@ -1,4 +1,4 @@
-"""Artists, albums and tracks, in both tiers."""
+"""Artists, albums and tracks, with and without a token."""
 
 from tests.support.serving import Client
 

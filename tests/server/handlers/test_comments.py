@@ -1,4 +1,4 @@
-"""Comments: what may be sent, how a thread reads, what becomes of deleted ones."""
+"""Comments: validation, thread order, deletion."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ async def _say(who: Person, track: int, content: str, **more: Any) -> int:
 
 
 async def _thread(who: Person, track: int) -> list[str]:
-    """The comments as they are read, a mark before each for its depth."""
+    """Return the comments in order, indented by depth."""
     answer = await who.ask.get(f"tracks/{track}/comments?perPage=100")
     rows = answer.json["pagination"]["data"]
     assert answer.json["pagination"]["total"] == len(rows)

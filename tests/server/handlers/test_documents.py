@@ -1,4 +1,4 @@
-"""The page that shows the API's description, from files of the package."""
+"""The page that shows the OpenAPI document."""
 
 from __future__ import annotations
 

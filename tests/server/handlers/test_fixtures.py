@@ -1,4 +1,4 @@
-"""The small world as the demo account sees it: every list has rows, and what is others' own stays theirs."""
+"""The fixtures for the demo account: every list has rows, and private data of others stay private."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def test_every_list_shows_something_to_the_demo_account(demo: Client) -> N
 
 
 def longest(value: Any) -> int:
-    """The length of the first list on the way in: the rows of an answer."""
+    """Return the number of rows of a response: the length of its first list."""
     if isinstance(value, list):
         return len(value)
     return max(map(longest, value.values()), default=0) if isinstance(value, dict) else 0

@@ -1,4 +1,4 @@
-"""Whether the service lives and can work."""
+"""Health checks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ UNAVAILABLE = "The database is not available."
 
 
 async def ready(client: Client) -> Answer:
-    """What /readyz answers; /healthz answers 200 whatever happens."""
+    """Return the response of /readyz; /healthz always answers 200."""
     alive = await client.get("/healthz")
     assert (alive.status, alive.json) == (200, {"status": "ok"})
     return await client.get("/readyz")

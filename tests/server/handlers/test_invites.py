@@ -1,4 +1,4 @@
-"""Invitations: from invited to collaborator, and every way in which that does not happen."""
+"""Invitations: accepted, declined, expired and refused."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -20,7 +20,7 @@ def people(anonymous: Client, store: Store, clock: MovableClock) -> People:
 
 
 async def invite(people: People, playlist: int, user_id: Any = None) -> Answer:
-    """Ann invites Ben, or another."""
+    """Let Ann invite Ben or another account."""
     sent = {"user_id": people.ben.id if user_id is None else user_id}
     return await people.ann.ask.post(f"playlists/{playlist}/invite", sent)
 

@@ -1,4 +1,4 @@
-"""Likes and reposts: given once, taken back, and counted right."""
+"""Likes and reposts: added once, removed, and counted."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Conversations, collections, devices and notification choices."""
+"""Conversations, collections, devices and notification settings."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Playlists: what may be sent, what comes back, who may see and change them."""
+"""Playlists: requests, responses, rights."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ def people(anonymous: Client, store: Store, clock: MovableClock) -> People:
 
 @pytest.fixture
 def bodies(store: Store, people: People) -> dict[str, Any]:
-    """A sound body for each path below a playlist."""
+    """A valid body for each path below a playlist."""
     ids = {"ids": make_tracks(store, 1)}
     return {"": {"name": "Mine now"}, "/tracks/add": ids, "/tracks/remove": ids, "/invite": {"user_id": people.cleo.id}}
 

@@ -1,4 +1,4 @@
-"""Many clients at one playlist at once: nothing is lost, nothing is made twice, nobody is told 500."""
+"""Many concurrent clients of one playlist: no change is lost or made twice, and no response is 500."""
 
 import asyncio
 from collections import Counter
@@ -19,7 +19,7 @@ PENDING = 10**16
 
 @pytest.fixture
 async def crowd(store: Store, clock: MovableClock) -> AsyncIterator[list[Person]]:
-    """So many accounts, each with a connection of its own."""
+    """Create accounts, each with its own connection."""
     async with (
         running(store, clock) as anonymous,
         aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session,

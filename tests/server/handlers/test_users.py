@@ -1,4 +1,4 @@
-"""Accounts as others see them: search, follows, oneself."""
+"""Public accounts: search, follows, the caller's own account."""
 
 import asyncio
 

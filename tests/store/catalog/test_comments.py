@@ -1,4 +1,4 @@
-"""Threads: the order in which comments are read, whatever was written and deleted before."""
+"""The order of comments in threads, whatever was written and deleted before."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ MANY = 10_000
 
 
 class UndoError(Failure):
-    """Ends a unit of which nothing is to stay."""
+    """Rolls a transaction back."""
 
 
 @dataclass
 class Node:
-    """A comment of the model; `id` is that of the comment that it stands for."""
+    """A comment of the model; `id` is the id of the real comment."""
 
     id: int
     depth: int = -1
@@ -44,14 +44,14 @@ class Node:
     replies: list[Node] = field(default_factory=list)
 
     def read(self) -> Iterator[Node]:
-        """Everything below, in the order in which it is read."""
+        """All replies, in thread order."""
         order = self.replies if self.parent else sorted(self.replies, key=lambda node: node.position)
         for node in order:
             yield node
             yield from node.read()
 
     def delete(self) -> None:
-        """Mark it while it has replies, else take it away, and what was kept for it alone."""
+        """Mark it as deleted if it has replies, else remove it and deleted parents without other replies."""
         self.deleted = True
         node = self
         while node.parent and node.deleted and not node.replies:
@@ -64,7 +64,7 @@ def _identity(user_id: int) -> Identity:
 
 
 def _world(clock: Clock) -> tuple[int, Identity]:
-    """A track and somebody to comment on it."""
+    """A track and an account that comments on it."""
     track = int(Track.create(name="Air", duration=1, created_at=0).id)
     return track, _identity(users.create("ann@label.test", now=clock.now()).id)
 
@@ -104,7 +104,7 @@ def test_a_thread_is_read_as_a_tree_whatever_was_written_and_deleted(
 
 
 def _play(steps: list[tuple[str, int]], clock: Clock) -> None:
-    """Do the same to the store and to the model, and hold the two together."""
+    """Apply the same operations to the store and to the model, and compare them."""
     track, ann = _world(clock)
     top = Node(0)
     for step, number in steps:
@@ -130,12 +130,12 @@ def _play(steps: list[tuple[str, int]], clock: Clock) -> None:
 
 
 def _create(track: int, ann: Identity, parent: int | None = None, **more: Any) -> Callable[[], int]:
-    """A unit that writes a comment and gives its id."""
+    """Return a transaction that creates a comment and returns its id."""
     return lambda: comments.create(track, **{"content": "x", "parent_id": parent, "now": 0, "actor": ann} | more).id
 
 
 def _delete(comment_id: int) -> Callable[[], None]:
-    """A unit that deletes the comment, where it is still there."""
+    """Return a transaction that deletes the comment if it still exists."""
 
     def unit() -> None:
         if (comment := Comment.get_or_none(Comment.id == comment_id)) is not None:
@@ -182,7 +182,7 @@ def test_a_reply_to_what_is_deleted_meanwhile_is_refused_or_keeps_its_parent(
 
 
 def _fill(track: int, ann: Identity, shape: str) -> None:
-    """A root with a chain of replies below it, or with as many side by side, and a root behind them."""
+    """Create a root with a chain of replies, or with the same number side by side, and a second root."""
     rows, first = [], int(comments.create(track, "first", position=10, now=0, actor=ann).id)
     for number in range(1, MANY - 1):
         parent = first if shape == "wide" else first + number - 1
@@ -231,7 +231,7 @@ def test_a_thread_of_ten_thousand_is_written_read_and_emptied_in_time(
 
 
 def _delete_at_once(first: int, bottom: int, shape: str) -> None:
-    """What deleting each reply between the two would do: a chain keeps its places, the others go."""
+    """Mark the replies of a chain as deleted, or remove replies side by side, between the two roots."""
     between = (Comment.content == "x") & Comment.id.not_in([first, bottom])
     change = Comment.update(deleted=True, content="") if shape == "deep" else Comment.delete()
     change.where(between).execute()

@@ -1,4 +1,4 @@
-"""Fingerprints move along their path and nowhere else."""
+"""The fingerprint status follows the allowed transitions only."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Genres are the same by their slug; tags by their spelling."""
+"""Genres are identified by their slug, tags by their spelling."""
 
 import pytest
 from hypothesis import given

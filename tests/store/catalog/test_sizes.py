@@ -1,4 +1,4 @@
-"""What albums and tracks take as JSON is known from SQL before they are loaded."""
+"""SQL measures the size of albums and tracks as JSON before they are loaded."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ PEOPLE = [("Amy Beach", None), (NASTY[:255], LINK), ("古琴", f"{LINK}?{'x' * 9
 
 
 def widened(value: Any) -> Any:
-    """The JSON value with every number as long as it is measured."""
+    """Return the JSON value with every number at its measured length."""
     if isinstance(value, list):
         return [widened(each) for each in value]
     return {key: WIDEST.get(key, widened(each)) for key, each in value.items()} if isinstance(value, dict) else value

@@ -1,4 +1,4 @@
-"""No import brings an album beyond 1,000 tracks or 768 KiB: the rows that would are refused, the others go in."""
+"""Rows that would bring an album beyond 1,000 tracks or 768 KiB are refused, the others are imported."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LARGE = "an album with its tracks takes at most 768 KiB as JSON: Album 1"
 
 @pytest.fixture
 def imported(store: Store, tmp_path: Path) -> Import:
-    """Imports these rows, after a dry run that says the same."""
+    """Import the rows after a dry run, and compare the two results."""
     store.write(lambda: users.create("ann@label.test", api_access=True, now=1)).result()
     file = tmp_path / "rows.jsonl"
 
@@ -63,7 +63,7 @@ def of_satie(name: str, **more: object) -> dict[str, object]:
 
 
 def in_album(store: Store, name: str) -> int:
-    """How many tracks the albums of this name have."""
+    """Return the number of tracks of the albums with this name."""
     query = Track.select().join(Album).where(Album.name == name)
     return store.read(query.count).result()
 
@@ -109,7 +109,7 @@ def test_rows_that_would_make_an_album_too_large_are_refused(store: Store, impor
 def test_an_album_is_kept_from_growing_by_its_own_fields_too(
     store: Store, imported: Import, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An image of the album is shown by each of its tracks that has none."""
+    """Tracks without an image show that of their album."""
     large_albums.fill(store, albums=1, tracks=900, description="x" * 650)
     rows = [of_satie(f"Track {number}") for number in range(1, 31)]
     assert reasons(imported(rows)) == {}
@@ -158,7 +158,7 @@ def test_whatever_is_imported_albums_stay_within_their_bounds(
 
 
 def some_row(chance: random.Random) -> dict[str, object]:
-    """A row of few tracks, albums and artists, so that rows meet each other."""
+    """Draw a row from few tracks, albums and artists, so that rows concern the same ones."""
     row: dict[str, object] = {
         "track": f"Track {chance.randrange(20)}",
         "artist": ";".join(f"Artist {number}" for number in chance.sample(range(6), chance.choice((1, 1, 2, 3)))),

@@ -1,4 +1,4 @@
-"""`import catalog` in the store: what becomes of rows, the first time and the second."""
+"""`import catalog` in the store: the result of rows, in a first and a second run."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -33,7 +33,7 @@ Import = Callable[..., ImportSummary]
 
 
 def quiet(_summary: ImportSummary) -> None:
-    """Nobody listens."""
+    """Ignore the progress."""
 
 
 def import_rows(store: Store, file: Path, rows: Rows, **options: Any) -> ImportSummary:

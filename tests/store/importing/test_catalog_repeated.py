@@ -1,4 +1,4 @@
-"""`import catalog` repeated: whatever the rows, their batches and their order, a second run changes nothing."""
+"""A second run of `import catalog` changes nothing, for any rows, batches and order."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def clear(store: Store) -> None:
 
 
 def namesakes(store: Store) -> bool:
-    """Whether two albums or two tracks go by one name, as far as rows without an external id can tell.
+    """Whether two albums or two tracks have the same name for rows without an external id.
 
     An external id can give an album the name of another one. Which of the two a row without an id means is whatever
     the import finds at that moment.
@@ -97,7 +97,7 @@ fields = some.sets(some.sampled_from(["bpm", "release_date", "image"]))
 
 
 def agreed(number: int, given: set[str], genres: list[str], tags: list[str]) -> dict[str, Any]:
-    """A row about one of the tracks; an album has the date and the picture of its tracks."""
+    """Draw a row about one of the tracks; an album has the date and the image of its tracks."""
     values = {"bpm": 60 + number, "release_date": f"200{number // 2}", "image": f"http://a/{number // 2}"}
     return AGREED[number] | {name: values[name] for name in given} | {"genre": genres, "tags": tags}
 

@@ -1,4 +1,4 @@
-"""A week of 25 stations that others wrote down and counted: our figures are theirs, and those of a plain recount."""
+"""A published week of 25 radio stations: our figures equal the published ones, and those of a plain recount."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def table(file: Path) -> list[dict[str, str]]:
 
 
 def songs(store: Store) -> dict[Song, int]:
-    """The track of each song and artist."""
+    """Return the track of each song and artist."""
 
     def read() -> dict[Song, int]:
         query = Track.select(Track.name, Artist.name, Track.id).join(TrackArtist).join(Artist)
@@ -79,7 +79,7 @@ def test_plays_and_listeners_are_those_that_were_published(store: Store, shared_
 
 
 def _artists_are_unions(store: Store, rows: list[dict[str, str]]) -> None:
-    """The ten most played artists, over the week as a window: plays of the days, listeners as a union."""
+    """Return the ten most played artists of the week, with plays added and listeners united over the days."""
     most = Counter(row["artist"].strip() for row in rows).most_common(10)
     now = max(int(row["time"]) for row in rows) * SECOND
     window = periods.window("7-days", now)

@@ -1,4 +1,4 @@
-"""`import follows` in the store: who follows whom, whose accounts are made, what is refused."""
+"""`import follows` in the store: follows, created accounts and refused rows."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -41,7 +41,7 @@ def counts(summary: ImportSummary, kind: str = "follows") -> tuple[int, int, int
 
 
 def pairs(store: Store) -> list[tuple[str, str]]:
-    """The follows by display name, the oldest first."""
+    """Return the follows by display name, the oldest first."""
 
     def read() -> list[tuple[str, str]]:
         names = dict(User.select(User.id, User.display_name).tuples().iterator())

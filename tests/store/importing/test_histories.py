@@ -1,4 +1,4 @@
-"""Listening histories of other services: told by their content, read into our fields, each faulty entry by itself."""
+"""Listening histories of other services: detection of the format, conversion to our fields, faulty entries."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Listed = list[tuple[Any, ...]]
 
 
 def read(path: Path, form: str | None = None) -> Listed:
-    """Of each row: its line, with artists, track, album, time and seconds heard; or its note or fault."""
+    """Return the line of each row with artists, track, album, time and seconds played, or its note or fault."""
     found: Listed = []
     with histories.open_file(path, form) as reader:
         for record in reader:
@@ -61,7 +61,7 @@ def write(path: Path, content: str | bytes | object) -> Path:
 
 
 def stream(**more: object) -> dict[str, object]:
-    """A stream as Spotify tells it, of fields that we look at and some that we must not."""
+    """Return a stream of Spotify, with fields that are read and some that must not be."""
     return {
         "ts": "2024-05-01T10:03:20Z",
         "username": "somebody",

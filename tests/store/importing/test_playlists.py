@@ -1,4 +1,4 @@
-"""`import playlists` in the store: which playlist and which track a row means, their order, what is refused."""
+"""`import playlists` in the store: matching of playlists and tracks, order, refused rows."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -43,7 +43,7 @@ def imported(store: Store, tmp_path: Path, people: dict[str, int]) -> Import:
 
 
 def track(store: Store, name: str, *artists: str, manager: int | None = None, **values: Any) -> int:
-    """A new track of new artists; its external id is its name in small letters."""
+    """Create a track of new artists; its external id is its name in lower case."""
 
     def make() -> int:
         album = values.pop("album", None)
@@ -68,7 +68,7 @@ def counts(summary: ImportSummary, kind: str = "entries") -> tuple[int, int, int
 
 
 def kept(store: Store) -> list[tuple[str, str | None, list[int]]]:
-    """Name, external id and tracks of every playlist, the oldest first."""
+    """Return the name, external id and tracks of every playlist, the oldest first."""
 
     def read() -> list[tuple[str, str | None, list[int]]]:
         entries = list(PlaylistTrack.select().order_by(PlaylistTrack.id))

@@ -1,4 +1,4 @@
-"""`import plays` in the store: whose plays they are, what is a repeat, what is made, what is refused."""
+"""`import plays` in the store: matching of tracks, repeated plays, created tracks, refused rows."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ BLOCK = 2000
 
 
 def quiet(_summary: ImportSummary) -> None:
-    """Nobody listens."""
+    """Ignore the progress."""
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def tally(summary: ImportSummary) -> tuple[int, int, int]:
 
 
 def kept(store: Store) -> list[tuple[int, int, str]]:
-    """(track, played at, listener) of every play, in the order of the time."""
+    """Return (track, played at, listener) of every play, by time."""
 
     def read() -> list[tuple[int, int, str]]:
         query = Play.select(Play.track, Play.played_at, Listener.key).join(Listener, on=(Play.listener == Listener.id))
@@ -87,7 +87,7 @@ def kept(store: Store) -> list[tuple[int, int, str]]:
 
 
 def played(summary_of: Import, store: Store, **names: object) -> list[int]:
-    """The tracks that a row with these names is counted for."""
+    """Return the tracks that a row with these names is counted for."""
     summary_of([{"played_at": NOW // SECOND - 60} | names])
     return [track for track, _, _ in kept(store)]
 

@@ -1,4 +1,4 @@
-"""Files as records: formats, damage, line numbers."""
+"""Readers of files: formats, damage, line numbers."""
 
 import csv
 import gzip

@@ -1,4 +1,4 @@
-"""What a cell may hold: dates, keys, scales, numbers, texts, addresses."""
+"""Parsing of cells: dates, keys, scales, numbers, texts, URLs."""
 
 import calendar
 from datetime import date, datetime

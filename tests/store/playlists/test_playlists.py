@@ -1,4 +1,4 @@
-"""What imports ask of playlists, and rights by rows that no request makes."""
+"""Playlists of imports, and rights from rows that no request can create."""
 
 from musicsvc.clock import MovableClock
 from musicsvc.errors import NotFound

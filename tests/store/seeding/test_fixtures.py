@@ -1,4 +1,4 @@
-"""The small world of `fixtures/`."""
+"""The fixtures: accounts, catalog and comments."""
 
 import itertools
 import subprocess

@@ -1,4 +1,4 @@
-"""The small world's year of plays."""
+"""The plays of the fixtures."""
 
 from musicsvc.clock import DAY, MovableClock
 from musicsvc.store.engine.store import Store

@@ -1,4 +1,4 @@
-"""What people do in the small world of `fixtures/`."""
+"""The fixtures: playlists, follows, likes and conversations."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`seed --scale`: a made catalog of any size."""
+"""`seed --scale`: a synthetic catalog of any size."""
 
 from collections.abc import Callable
 from typing import Any

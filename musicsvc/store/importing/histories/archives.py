@@ -22,7 +22,6 @@ BROKEN = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError)  # 
 
 
 def is_zip(path: Path) -> bool:
-    """Whether the file is a zip file."""
     try:
         with path.open("rb") as file:
             return file.read(4) in {b"PK\x03\x04", b"PK\x05\x06"}  # with and without members
@@ -49,7 +48,6 @@ class Archive(Reader):
 
     @property
     def position(self) -> int:
-        """The number of unpacked bytes read."""
         return self._read
 
     def __iter__(self) -> Iterator[Record]:
@@ -69,7 +67,6 @@ class Archive(Reader):
             raise Failure(f"{self._path} holds no listening history in a known format.")
 
     def _unpack(self, member: zipfile.ZipInfo, folder: Path) -> Path:
-        """Unpack the member into the folder and return its path."""
         if member.file_size > LARGEST:
             raise Failure(f"{self._path}: {member.filename} is larger than {LARGEST:,} bytes.")
         target = folder / Path(member.filename).name
@@ -81,5 +78,4 @@ class Archive(Reader):
         return target
 
     def close(self) -> None:
-        """Close the file."""
         self._zip.close()

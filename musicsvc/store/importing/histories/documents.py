@@ -61,17 +61,14 @@ class Document(Reader):
 
     @property
     def position(self) -> int:
-        """The number of entries read."""
         return self._read
 
     def __iter__(self) -> Iterator[Record]:
-        """Yield a record for each entry."""
         for number, entry in enumerate(self._entries, 1):
             self._read = number
             yield record(number, entry, self.values)
 
     def close(self) -> None:
-        """Release the entries."""
         self._entries = []
 
     def unlike(self, what: str) -> Failure:

@@ -22,7 +22,6 @@ class LastfmPages(Document):
     """`recenttracks-….json`: an array of pages of scrobbles."""
 
     def entries(self, value: Any) -> list[Any]:
-        """Return the scrobbles of all pages."""
         pages = value if isinstance(value, list) else [value]
         found: list[Any] = []
         for page in pages:
@@ -58,7 +57,6 @@ class LastfmCsv(CsvReader):
         self.columns = None
 
     def __iter__(self) -> Iterator[Record]:
-        """Yield the scrobbles."""
         for row in super().__iter__():
             yield row if row.fault is not None else record(row.line, row.values, _scrobble)
 
@@ -78,7 +76,6 @@ class LastfmToCsv(TextReader):
     columns = None
 
     def __iter__(self) -> Iterator[Record]:
-        """Yield the scrobbles."""
         rows = csv.reader(iter(self._lines))
         while True:
             begins = self._lines.number + 1

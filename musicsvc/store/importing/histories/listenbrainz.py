@@ -17,12 +17,9 @@ SPOTIFY = "https://open.spotify.com/track/"
 
 
 class ListenBrainz(Reader):
-    """The listens of one file."""
-
     columns = None
 
     def __init__(self, path: Path) -> None:
-        """Open the file. Raises Failure."""
         self._lines: JsonLinesReader | None = None
         self._listens: list[Any] = []
         self._read = 0
@@ -35,11 +32,9 @@ class ListenBrainz(Reader):
 
     @property
     def position(self) -> int:
-        """The part of `size` that has been read."""
         return self._read if self._lines is None else self._lines.position
 
     def __iter__(self) -> Iterator[Record]:
-        """Yield the listens."""
         if self._lines is not None:
             for line in self._lines:
                 yield line if line.fault is not None else record(line.line, line.values, values)
@@ -49,7 +44,6 @@ class ListenBrainz(Reader):
             yield record(number, listen, values)
 
     def close(self) -> None:
-        """Close the file."""
         if self._lines is not None:
             self._lines.close()
 
@@ -71,7 +65,6 @@ def _listens(value: Any, path: Path) -> list[Any]:
 
 
 def values(listen: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the fields of a listen."""
     track = listen["track_metadata"]
     more = track.get("additional_info") or {}
     recording = more.get("recording_mbid") or (track.get("mbid_mapping") or {}).get("recording_mbid")

@@ -24,7 +24,6 @@ class Rockbox(TextReader):
     columns = None
 
     def __iter__(self) -> Iterator[Record]:
-        """Yield a record for each track."""
         for line in self._lines:
             if line.startswith("#") or line.isspace():
                 continue
@@ -104,7 +103,6 @@ class PanoScrobbler(JsonLinesReader):
     """Pano Scrobbler's log: one JSON object per line."""
 
     def __iter__(self) -> Iterator[Record]:
-        """Yield the scrobbles."""
         for line in super().__iter__():
             yield line if line.fault is not None else record(line.line, line.values, _scrobble)
 

@@ -14,7 +14,6 @@ class Maloja(Document):
     """`maloja_export_….json`: an object with a list of scrobbles."""
 
     def entries(self, value: Any) -> list[Any]:
-        """Return the scrobbles."""
         found = value.get("scrobbles") if isinstance(value, dict) else None
         if not isinstance(found, list):
             raise self.unlike("an export of Maloja")

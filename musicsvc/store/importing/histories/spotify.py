@@ -22,7 +22,6 @@ class SpotifyExtended(Document):
     """`endsong_N.json` and `Streaming_History_Audio_….json`: an array of streams."""
 
     def entries(self, value: Any) -> list[Any]:
-        """Return the streams."""
         if not isinstance(value, list):
             raise self.unlike("a Spotify streaming history, which is a JSON array")
         return value
@@ -50,7 +49,6 @@ class SpotifyAccount(Document):
     """`StreamingHistory….json` of the account data: an array of streams without ids."""
 
     def entries(self, value: Any) -> list[Any]:
-        """Return the streams."""
         if not isinstance(value, list):
             raise self.unlike("a Spotify streaming history, which is a JSON array")
         return value
