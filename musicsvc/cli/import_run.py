@@ -12,15 +12,14 @@ from musicsvc.cli import output, progress
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure, Invalid
-from musicsvc.wording import escape_controls
+from musicsvc.wording import escape_controls, quantity
 
 if TYPE_CHECKING:
     from musicsvc.cli.refusals import RefusedFile
-    from musicsvc.store.engine.store import Store
     from musicsvc.store.importing.records import Reader
     from musicsvc.store.importing.summary import ImportSummary
 
-    Work = Callable[[Store, Reader, Callable[[ImportSummary], None]], ImportSummary]
+    Work = Callable[..., ImportSummary]
 
 
 class RunOptions(NamedTuple):
@@ -94,14 +93,16 @@ class _Run:
                     self._file.add(summary.refused)
                 show_progress(reader.position, reader.size)
 
-            return work(store, reader, on_progress)
+            return work(store, reader, on_progress=on_progress)
 
     def interrupted(self) -> None:
         again = "Run the same command again to continue; imported rows are not added twice."
         if self._summary is not None and self._summary.dry_run:
             self._session.echo("Interrupted. Nothing was written (--dry-run).")
         elif self._through:
-            self._session.echo(f"Interrupted. At least the first {self._through:,} rows were imported. {again}")
+            self._session.echo(
+                f"Interrupted. At least the first {quantity(self._through, 'row')} were imported. {again}"
+            )
         else:
             self._session.echo(f"Interrupted before the first rows were imported. {again}")
 
@@ -126,13 +127,13 @@ def _print(session: Session, summary: "ImportSummary") -> None:
     output.print_table(session, found, ("kind", *columns), json=False)
     from musicsvc.store.importing.summary import NOTES
 
-    for note, sentence in NOTES.items():
+    for note, title in NOTES.items():
         if count := summary.notes[note]:
-            session.echo(f"{count:,} {sentence}.")
+            session.echo(f"{title}: {count:,}.")
     if summary.unused:
         session.echo(f"Unused columns: {', '.join(map(escape_controls, summary.unused))}.")
     refused = "all" if _all_refused(summary) else f"{len(summary.refused):,}"
-    read = f"{summary.rows:,} rows read, {refused} of them refused."
+    read = f"{quantity(summary.rows, 'row')} read, {refused} of them refused."
     session.echo(f"{read} Nothing was written (--dry-run)." if summary.dry_run else read)
 
 

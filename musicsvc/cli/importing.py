@@ -1,7 +1,8 @@
 """`musicsvc import`: import of files."""
 
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import typer
 
@@ -12,7 +13,8 @@ from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
 
 app = group(
-    "Import files: CSV (plain or gzip), JSON Lines, Parquet.",
+    "Import files: CSV (plain or gzip), JSON Lines, Parquet. Refused rows are listed, the others imported."
+    " Repeating an import changes nothing.",
     "import catalog songs.csv --map Title=track --map Artist=artist",
     "import plays history.json --listener ada --dry-run",
     "import playlists lists.csv --user ada@example.test",
@@ -40,30 +42,25 @@ Public = Annotated[bool, typer.Option("--public", help="Make new playlists publi
 CreateMissing = Annotated[bool, typer.Option("--create-missing", help="Create missing accounts.")]
 MakeTracks = Annotated[bool, typer.Option("--create-missing", help="Create missing artists and tracks.")]
 Listener = Annotated[str | None, option("NAME", "The listener, where the file names none.")]
+HistoryFormat = Literal[
+    "csv",
+    "jsonl",
+    "parquet",
+    "listenbrainz",
+    "maloja",
+    "spotify",
+    "spotify-account",
+    "lastfm",
+    "lastfm-csv",
+    "lastfm-to-csv",
+    "librefm",
+    "rockbox",
+    "panoscrobbler",
+    "spinitron",
+]
+FORMATS = ", ".join(get_args(HistoryFormat))
 History = Annotated[
-    Literal[
-        "csv",
-        "jsonl",
-        "parquet",
-        "listenbrainz",
-        "maloja",
-        "spotify",
-        "spotify-account",
-        "lastfm",
-        "lastfm-csv",
-        "lastfm-to-csv",
-        "librefm",
-        "rockbox",
-        "panoscrobbler",
-        "spinitron",
-    ]
-    | None,
-    option(
-        "FORMAT",
-        "The format, where it is not detected: csv, jsonl, parquet, listenbrainz, maloja, spotify,"
-        " spotify-account, lastfm, lastfm-csv, lastfm-to-csv, librefm, rockbox, panoscrobbler or spinitron.",
-        "--format",
-    ),
+    HistoryFormat | None, option("FORMAT", f"The format, where it is not detected: {FORMATS}.", "--format")
 ]
 
 
@@ -80,22 +77,14 @@ def catalog(  # noqa: PLR0917 - a parameter for each option
     refused: Refused = None,
     json: AsJson = False,
 ) -> None:
-    """Import artists, albums and tracks.
-
-    Refused rows are listed, the others imported. Repeating an import changes nothing.
-    """
+    """Import artists, albums and tracks."""
     from musicsvc.store.importing import catalog as importing
     from musicsvc.store.importing import readers
 
-    session = Session.from_context(context)
-    now = session.clock.now()
+    session, now = Session.begin(context)
     options = importing.CatalogOptions((*(map_ or ()), *(more or ())), tuple(blank or ()), manager, dry_run)
-    import_run.run(
-        session,
-        import_run.RunOptions(file, json, refused),
-        lambda: readers.open_file(file, form),
-        lambda store, reader, on_progress: importing.run(store, reader, options, now=now, on_progress=on_progress),
-    )
+    work = partial(importing.run, options=options, now=now)
+    import_run.run(session, import_run.RunOptions(file, json, refused), lambda: readers.open_file(file, form), work)
 
 
 @app.command()
@@ -111,22 +100,14 @@ def follows(  # noqa: PLR0917 - a parameter for each option
     refused: Refused = None,
     json: AsJson = False,
 ) -> None:
-    """Import follows between accounts.
-
-    Refused rows are listed, the others imported. Repeating an import changes nothing.
-    """
+    """Import follows between accounts."""
     from musicsvc.store.importing import follows as importing
     from musicsvc.store.importing import readers
 
-    session = Session.from_context(context)
-    now = session.clock.now()
+    session, now = Session.begin(context)
     options = importing.FollowOptions((*(map_ or ()), *(more or ())), tuple(blank or ()), create_missing, dry_run)
-    import_run.run(
-        session,
-        import_run.RunOptions(file, json, refused),
-        lambda: readers.open_file(file, form),
-        lambda store, reader, on_progress: importing.run(store, reader, options, now=now, on_progress=on_progress),
-    )
+    work = partial(importing.run, options=options, now=now)
+    import_run.run(session, import_run.RunOptions(file, json, refused), lambda: readers.open_file(file, form), work)
 
 
 @app.command()
@@ -143,24 +124,16 @@ def playlists(  # noqa: PLR0917 - a parameter for each option
     refused: Refused = None,
     json: AsJson = False,
 ) -> None:
-    """Import playlists from rows with one track each.
-
-    Refused rows are listed, the others imported. Repeating an import changes nothing.
-    """
+    """Import playlists from rows with one track each."""
     from musicsvc.store.importing import playlists as importing
     from musicsvc.store.importing import readers
 
     if owner is None:
         raise typer.BadParameter("Playlists need an owner. Add --user EMAIL.")
-    session = Session.from_context(context)
-    now = session.clock.now()
+    session, now = Session.begin(context)
     options = importing.PlaylistOptions(owner, (*(map_ or ()), *(more or ())), tuple(blank or ()), public, dry_run)
-    import_run.run(
-        session,
-        import_run.RunOptions(file, json, refused),
-        lambda: readers.open_file(file, form),
-        lambda store, reader, on_progress: importing.run(store, reader, options, now=now, on_progress=on_progress),
-    )
+    work = partial(importing.run, options=options, now=now)
+    import_run.run(session, import_run.RunOptions(file, json, refused), lambda: readers.open_file(file, form), work)
 
 
 @app.command()
@@ -178,22 +151,19 @@ def plays(  # noqa: PLR0917 - a parameter for each option
     refused: Refused = None,
     json: AsJson = False,
 ) -> None:
-    """Import plays from tables or from exports of other services.
-
-    Refused rows are listed, the others imported. Repeating an import changes nothing.
-    """
+    """Import plays from tables or from exports of other services."""
     from musicsvc.store.importing import histories
     from musicsvc.store.importing import plays as importing
 
-    session = Session.from_context(context)
-    now = session.clock.now()
+    session, now = Session.begin(context)
     pairs = (*(map_ or ()), *(more or ()))
     options = importing.PlayOptions(pairs, tuple(blank or ()), listener, manager, create_missing, dry_run)
     if listener is None and histories.is_history(file, form, mapped=bool(pairs)):
         raise Failure(importing.NO_LISTENER)
+    work = partial(importing.run, options=options, now=now)
     import_run.run(
         session,
         import_run.RunOptions(file, json, refused),
         lambda: histories.open_file(file, form, mapped=bool(pairs)),
-        lambda store, reader, on_progress: importing.run(store, reader, options, now=now, on_progress=on_progress),
+        work,
     )

@@ -53,9 +53,9 @@ def test_what_was_taken_otherwise_than_written_is_said(run: Run, tmp_path: Path)
     file = tmp_path / "songs.csv"
     file.write_text("track,artist,album,bpm,release_date\nT,A,X,10,2001\nU,B,Y,90,2001-05\n")
     assert run("import", "catalog", str(file)).stderr.splitlines() == [
-        "1 release dates had only a year; January 1 was used.",
-        "1 release dates had no day; the first of the month was used.",
-        "1 tempos outside 20 to 400 were left out.",
+        "Release dates with only a year, taken as January 1: 1.",
+        "Release dates without a day, taken as the first of the month: 1.",
+        "Tempos outside 20 to 400, left out: 1.",
         "2 rows read, 0 of them refused.",
     ]
 

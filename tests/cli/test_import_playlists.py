@@ -23,7 +23,7 @@ def test_a_file_goes_through_both_commands(run: Run, tmp_path: Path, store: Stor
     file.write_text(SONGS)
     store.write(lambda: users.create(OWNER, now=1).id).result()
     told = run("import", "catalog", str(file)).stderr
-    assert "4 playlist entries were left out; import them with `musicsvc import playlists`." in told
+    assert "Playlist entries, left out (run: musicsvc import playlists): 4." in told
     done = run("import", "playlists", str(file), "--manager", OWNER.upper(), "--public")
     assert [line.split() for line in done.stdout.splitlines()] == [
         ["kind", "new", "changed", "repeated", "refused"],

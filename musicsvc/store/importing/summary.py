@@ -9,18 +9,18 @@ from typing import NamedTuple
 
 KINDS = ("artists", "albums", "tracks", "genres")
 NOTES = {
-    "month_padded": "release dates had only a year; January 1 was used",
-    "day_padded": "release dates had no day; the first of the month was used",
-    "bpm_dropped": "tempos outside 20 to 400 were left out",
-    "differing": "rows disagree with an earlier row about their track or album; the earlier row was kept",
-    "tags_dropped": "tags were left out, because a track has at most 20",
-    "playlists_ignored": "playlist entries were left out; import them with `musicsvc import playlists`",
-    "short": "streams under 30 seconds that did not reach the end of the track were left out",
-    "private": "streams of private sessions were left out",
-    "no_track": "streams of podcasts, audiobooks or deleted tracks were left out",
-    "skipped": "skipped tracks were left out",
-    "playing_now": "tracks still playing at the time of the export were left out",
-    "no_scrobble": "entries other than scrobbles were left out",
+    "month_padded": "Release dates with only a year, taken as January 1",
+    "day_padded": "Release dates without a day, taken as the first of the month",
+    "bpm_dropped": "Tempos outside 20 to 400, left out",
+    "differing": "Rows that contradict an earlier row about their track or album, which was kept",
+    "tags_dropped": "Tags beyond the 20 that a track can have, left out",
+    "playlists_ignored": "Playlist entries, left out (run: musicsvc import playlists)",
+    "short": "Streams under 30 seconds before the end of the track, left out",
+    "private": "Streams of private sessions, left out",
+    "no_track": "Streams of podcasts, audiobooks or deleted tracks, left out",
+    "skipped": "Skipped tracks, left out",
+    "playing_now": "Tracks still playing at the time of the export, left out",
+    "no_scrobble": "Entries other than scrobbles, left out",
 }
 
 
