@@ -136,7 +136,7 @@ def _print(phase: str, rounds: list[list[float]], seconds: list[float]) -> None:
 def _restore(path: Path, settings: config.Settings) -> None:
     backup = backup_folder.entries(settings.backup_folder)[0].file
     began = time.perf_counter()
-    verify.prove(backup)
+    verify.check(backup)
     proved = time.perf_counter()
     restore.restore(backup, path, now=Clock().now(), keep=False)
     print(f"verifying a backup takes {proved - began:.1f} s, restoring it {time.perf_counter() - proved:.1f} s")

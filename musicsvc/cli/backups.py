@@ -18,7 +18,7 @@ from musicsvc.wording import quantity
 if TYPE_CHECKING:
     from musicsvc.config import Settings
     from musicsvc.store.backups.create import Backup
-    from musicsvc.store.backups.restore import Restored
+    from musicsvc.store.backups.restore import RestoreResult
 
 Place = Annotated[
     str | None,  # a Path would lose a slash at the end
@@ -50,7 +50,7 @@ def backup(context: typer.Context, place: Place = None, json: AsJson = False) ->
     use = file_locks.use(path)
     try:
         with progress.bar(session, "backup") as on_progress:
-            made = create.make(path, target(settings, given, session.clock.now()), on_progress)
+            made = create.create(path, target(settings, given, session.clock.now()), on_progress)
     finally:
         use.release()
     seconds = session.clock.monotonic() - began
@@ -98,7 +98,7 @@ def upgrade(session: Session, *, backup: bool = True) -> tuple[list[str], str | 
             session.echo("No backup was made: back up a PostgreSQL database with pg_dump.")
         elif backup:
             try:
-                made = create.make(path, target(settings, None, session.clock.now(), f"before-{first}"))
+                made = create.create(path, target(settings, None, session.clock.now(), f"before-{first}"))
             except Failure as failure:
                 remedy = "Nothing was migrated. To upgrade without a backup, run: musicsvc db upgrade --no-backup"
                 raise Failure(f"{failure.message} {remedy}") from None
@@ -132,7 +132,7 @@ def restore(
         raise Failure(f"There is no file {file}. Name a backup file.")
     _ask(path, file, yes=yes)
     with progress.bar(session, "restore") as on_progress:
-        done = restore_backup.restore(file, path, now=session.clock.now(), keep=keep, told=on_progress)
+        done = restore_backup.restore(file, path, now=session.clock.now(), keep=keep, on_progress=on_progress)
     _report(session, path, file, done)
     if json:
         output.print_json(
@@ -143,7 +143,7 @@ def restore(
                 "schema": done.facts.migrations[-1],
                 "current": not done.facts.older,
                 "kept": None if done.kept is None else str(done.kept),
-                "valid_again": None if done.revived is None else asdict(done.revived),
+                "valid_again": None if done.regained is None else asdict(done.regained),
             }
         )
 
@@ -158,16 +158,16 @@ def _ask(path: Path, file: Path, *, yes: bool) -> None:
     )
 
 
-def _report(session: Session, path: Path, file: Path, done: Restored) -> None:
+def _report(session: Session, path: Path, file: Path, done: RestoreResult) -> None:
     session.echo(f"Restored {quantity(done.facts.rows, 'row')} from {file} to {path}.")
     if done.kept is not None:
         session.echo(f"The replaced database is kept as {done.kept}")
     if done.facts.older:
         session.echo(f"Its schema is older ({done.facts.migrations[-1]}). Run: musicsvc db upgrade")
-    if done.revived is None:
+    if done.regained is None:
         session.echo("Tokens and rights are those of the backup. Repeat the revocations made since then.")
-    elif done.revived.tokens or done.revived.accounts:
-        tokens = ", ".join(map(str, done.revived.tokens)) or "none"
-        accounts = ", ".join(done.revived.accounts) or "none"
+    elif done.regained.tokens or done.regained.accounts:
+        tokens = ", ".join(map(str, done.regained.tokens)) or "none"
+        accounts = ", ".join(done.regained.accounts) or "none"
         session.echo(f"Valid again, although revoked after the backup: tokens {tokens}; rights of {accounts}.")
         session.echo("Repeat the revocations with: musicsvc token revoke, access revoke, user suspend.")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from musicsvc.config import Settings
-    from musicsvc.store.doctor.database import Finding
+    from musicsvc.store.doctor.finding import Finding
 
 app = typer.Typer()
 
@@ -34,9 +34,9 @@ def doctor(context: typer.Context, json: AsJson = False) -> None:
     found = list(_findings(session))
     problems = sum(finding.level == "problem" for finding in found)
     if json:
-        output.print_json({"ok": not problems, "findings": [asdict(finding) for finding in found]})
+        output.print_json({"ok": not problems, "findings": [_json(finding) for finding in found]})
     else:
-        rows = [asdict(finding) | {"hint": finding.way_out} for finding in found]
+        rows = [asdict(finding) for finding in found]
         output.print_table(session, rows, ("level", "check", "finding", "hint"), json=False)
     warnings = sum(finding.level == "warning" for finding in found)
     session.echo(f"Found {quantity(problems, 'problem')} and {quantity(warnings, 'warning')}.")
@@ -44,24 +44,30 @@ def doctor(context: typer.Context, json: AsJson = False) -> None:
         raise typer.Exit(1)
 
 
+def _json(finding: Finding) -> dict[str, str]:
+    row = asdict(finding)
+    return row | {"way_out": row.pop("hint")}
+
+
 def _findings(session: Session) -> Iterator[Finding]:
     from musicsvc.server import doctor as network
     from musicsvc.store.doctor import database, files
+    from musicsvc.store.doctor.finding import failed
     from musicsvc.store.engine.url import path_of
 
     try:
         settings = session.settings()
     except Failure as failure:
-        yield database.failed("settings", failure, "Correct it; musicsvc config show lists all settings.")
+        yield failed("settings", failure, "Correct it; musicsvc config show lists all settings.")
         return
     now = session.clock.now()
     path = path_of(settings.store_url)
-    yield database.of_clock(now)
-    found = database.of_database(settings.store_url, now=now)
+    yield database.check_clock(now)
+    found = database.check_database(settings.store_url, now=now)
     yield from found
     if path is not None or not any(finding.check == "database" for finding in found):
         yield from _of_log(settings, path)
-    yield from _attempt("permissions", lambda: files.of_permissions(*_private_files(session, settings, path)))
+    yield from _attempt("permissions", lambda: files.check_permissions(*_private_files(session, settings, path)))
     if path is not None:
         yield from _of_files(settings, path, now)
     yield from _attempt("TLS", lambda: network.check_tls(settings.server, now=now))
@@ -71,14 +77,14 @@ def _findings(session: Session) -> Iterator[Finding]:
 
 def _attempt(check: str, run_check: Callable[[], Iterable[Finding]]) -> list[Finding]:
     """Run a check; a failure of the check itself becomes a finding."""
-    from musicsvc.store.doctor import database
+    from musicsvc.store.doctor.finding import failed
 
     try:
         return list(run_check())
     except Failure as failure:
-        return [database.failed(check, failure)]
+        return [failed(check, failure)]
     except OSError as error:
-        return [database.failed(check, Failure(f"{error.filename}: {error.strerror}."))]
+        return [failed(check, Failure(f"{error.filename}: {error.strerror}."))]
 
 
 def _private_files(session: Session, settings: Settings, path: Path | None) -> tuple[list[Path], list[Path]]:
@@ -108,11 +114,11 @@ def _of_files(settings: Settings, path: Path, now: int) -> Iterator[Finding]:
 
     folder = settings.backup_folder
     every = settings.backups.every_hours
-    yield from files.of_owner(path)
-    yield from _attempt("disk", lambda: files.of_disks(path, folder, (_log(settings, path).parent,)))
-    yield from _attempt("ballast", lambda: files.of_ballast(path))
-    yield from _attempt("backups", lambda: files.of_backups(path, folder, every, now=now))
-    yield from _attempt("leftovers", lambda: files.of_leftovers(path, folder))
+    yield from files.check_writable(path)
+    yield from _attempt("disk", lambda: files.check_disks(path, folder, (_log(settings, path).parent,)))
+    yield from _attempt("ballast", lambda: files.check_reserved_space(path))
+    yield from _attempt("backups", lambda: files.check_backups(path, folder, every, now=now))
+    yield from _attempt("leftovers", lambda: files.check_leftovers(path, folder))
 
 
 def _of_log(settings: Settings, path: Path | None) -> Iterator[Finding]:
@@ -120,23 +126,24 @@ def _of_log(settings: Settings, path: Path | None) -> Iterator[Finding]:
     from musicsvc.errors import Damaged
     from musicsvc.store.activity import log as activity_log
     from musicsvc.store.activity import log_store
-    from musicsvc.store.doctor import database, files
+    from musicsvc.store.doctor import files
+    from musicsvc.store.doctor.finding import failed, ok, warning
 
-    barred = files.of_log(_log(settings, path)) if path is not None else []
-    if barred:
-        yield from barred
+    unwritable = files.check_log_file(_log(settings, path)) if path is not None else []
+    if unwritable:
+        yield from unwritable
         return
     hint = "The server keeps it under another name and creates a new one."
     try:
         wrong = activity_log.problems(settings.store_url, settings.activity.file)
     except (Damaged, log_store.Outdated) as failure:
-        found = database.failed("activity log", failure, hint)
-        yield database.warning(found.check, found.finding, found.way_out)
+        found = failed("activity log", failure, hint)
+        yield warning(found.check, found.finding, found.hint)
         return
     except Failure as failure:
-        yield database.failed("activity log", failure, files.LOG_ELSEWHERE)
+        yield failed("activity log", failure, files.LOG_HINT)
         return
     for line in wrong:
-        yield database.warning("activity log", line, hint)
+        yield warning("activity log", line, hint)
     if not wrong:
-        yield database.ok("activity log", "The activity log has no problems, or does not exist yet.")
+        yield ok("activity log", "The activity log has no problems, or does not exist yet.")

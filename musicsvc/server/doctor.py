@@ -9,13 +9,13 @@ from musicsvc.clock import DAY, SECOND, to_date
 from musicsvc.errors import Failure
 from musicsvc.server.network import tls
 from musicsvc.server.process import open_files
-from musicsvc.store.doctor.database import failed, ok, problem, warning
+from musicsvc.store.doctor.finding import failed, ok, problem, warning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from musicsvc.config import Server, Settings
-    from musicsvc.store.doctor.database import Finding
+    from musicsvc.store.doctor.finding import Finding
 
 SOON, URGENT = 14 * DAY, 3 * DAY
 HOUR = 3_600 * SECOND

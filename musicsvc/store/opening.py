@@ -1,4 +1,4 @@
-"""Open the store at an address: SQLite or PostgreSQL, with its schema checked."""
+"""Open the store at an address, SQLite or PostgreSQL."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 
 def connect(url: str) -> Store:
-    """Open the store at this address.
+    """Open the store at this address and check its schema.
 
-    Raises Failure with the way out where the database is missing, foreign, damaged, or of another schema.
+    Raises Failure with a remedy if the database is missing, foreign, damaged, or of another schema.
     """
-    from musicsvc.store.schema import schema  # noqa: PLC0415 - the drivers are loaded when a store is opened
+    from musicsvc.store.schema import schema  # noqa: PLC0415 - loads the drivers when a store is opened
 
     store = open_unchecked(url)
     try:
@@ -28,13 +28,13 @@ def connect(url: str) -> Store:
 
 
 def open_unchecked(url: str) -> Store:
-    """Open the store without asking for its schema; for `init`, `db upgrade` and `db check`."""
+    """Open the store without checking its schema; for `init`, `db upgrade` and `db check`."""
     if url.startswith("sqlite:///"):
-        from musicsvc.store.engine.sqlite.store import SqliteStore  # noqa: PLC0415
+        from musicsvc.store.engine.sqlite.store import SqliteStore  # noqa: PLC0415 - the same
 
         return SqliteStore(url)
     if url.startswith(("postgresql://", "postgres://")):
         with extras.required("postgres"):
-            from musicsvc.store.engine.postgres import PostgresStore  # noqa: PLC0415
+            from musicsvc.store.engine.postgres import PostgresStore  # noqa: PLC0415 - the same
         return PostgresStore(url)
     raise Failure("The database address must start with sqlite:/// or postgresql:// (setting database_url).")

@@ -57,8 +57,8 @@ def test_a_backup_is_written_to_the_backup_folder(ask: Json, file: Path) -> None
     place = Path(made["file"])
     assert place.parent == file.parent / "backups"
     assert re.fullmatch(r"musicsvc-[0-9]{8}T[0-9]{6}Z\.db", place.name)
-    assert (made["bytes"], made["schema"]) == (place.stat().st_size, schema.known()[-1])
-    assert made["rows"] == verify.prove(place).rows
+    assert (made["bytes"], made["schema"]) == (place.stat().st_size, schema.available()[-1])
+    assert made["rows"] == verify.check(place).rows
     assert [stat.S_IMODE(path.stat().st_mode) for path in (place, place.parent)] == [0o600, 0o700]
 
 
@@ -69,7 +69,7 @@ def test_a_backup_is_written_to_the_given_place(run: Run, tmp_path: Path, monkey
     monkeypatch.setenv("MUSICSVC_BACKUPS__FOLDER", str(tmp_path / "elsewhere"))
     assert run("-q", "db", "backup").stderr == ""
     assert len(backup_folder.entries(tmp_path / "elsewhere")) == 1
-    assert "one.db is there already" in run("db", "backup", str(tmp_path / "one.db"), expect=1).stderr
+    assert "one.db exists" in run("db", "backup", str(tmp_path / "one.db"), expect=1).stderr
 
 
 @sqlite
@@ -93,7 +93,7 @@ def test_a_backup_can_be_restored(run: Run, ask: Json, file: Path, tmp_path: Pat
     assert f"replaces the database {file}. There is no terminal to confirm it: add --yes" in refused
     assert len(_emails(file)) == 2
     done = ask("db", "restore", str(tmp_path / "one.db"), "--yes")
-    assert (done["database"], done["current"], done["schema"]) == (str(file), True, schema.known()[-1])
+    assert (done["database"], done["current"], done["schema"]) == (str(file), True, schema.available()[-1])
     assert _emails(file) == [EMAIL]
     assert done["valid_again"] == {"tokens": [], "accounts": []}
     said = run("db", "restore", done["kept"], "--yes", "--no-keep").stderr
@@ -179,7 +179,7 @@ def test_an_upgrade_makes_a_backup_first(bare: Run, outdated: Path, command: tup
     (entry,) = backup_folder.entries(outdated.parent / "backups")
     assert json.loads(done.stdout)["backup"] == str(entry.file)
     assert str(entry.file) in done.stderr
-    assert entry.kind == f"before-{schema.known()[1]}"
+    assert entry.kind == f"before-{schema.available()[1]}"
     assert old_databases.rows(entry.file, columns) == before
     if command == ("init",):
         return

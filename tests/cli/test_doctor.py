@@ -31,7 +31,7 @@ from musicsvc.store.activity import log as activity_log
 from musicsvc.store.backups import create
 from musicsvc.store.backups import folder as backup_folder
 from musicsvc.store.doctor import database, files
-from musicsvc.store.doctor.database import Finding
+from musicsvc.store.doctor.finding import Finding, problem
 from musicsvc.store.engine.sqlite import files as sqlite_files
 from musicsvc.store.engine.sqlite import reserved_space
 from tests.cli.conftest import Run
@@ -78,10 +78,10 @@ def test_an_installation_without_faults_has_no_problems_also_while_a_server_runs
 ) -> None:
     folder = file.parent / "backups"
     folder.mkdir(mode=0o700)
-    create.make(file, backup_folder.new_name(folder, Clock().now()))
+    create.create(file, backup_folder.new_name(folder, Clock().now()))
     with Program(tmp_path, "serve", "--port", "0") as program:
         assert program.root
-        until(lambda: files.of_ballast(file)[0].level == "ok")
+        until(lambda: files.check_reserved_space(file)[0].level == "ok")
         code, found = doctor()
     assert (code, levels(found, but={"disk", "descriptors"})) == (0, {"ok"})
     assert list(found) == [
@@ -103,7 +103,7 @@ def test_postgres_is_checked_by_its_readable_settings(doctor: Doctor, monkeypatc
 
 @pytest.mark.only_on("postgres")
 def test_a_clock_that_is_not_that_of_postgres_is_told(store_url: str) -> None:
-    found = list(database.of_database(store_url, now=Clock().now() + DAY))
+    found = list(database.check_database(store_url, now=Clock().now() + DAY))
     (clock,) = [finding for finding in found if finding.check == "clock" and finding.level == "warning"]
     assert clock.finding.startswith("PostgreSQL's clock is 86,")
 
@@ -116,7 +116,7 @@ def _middle(file: Path) -> None:
 
 @sqlite
 @pytest.mark.parametrize(
-    ("spoil", "says", "way_out"),
+    ("spoil", "says", "hint"),
     [
         (lambda file: file.unlink(), "There is no database at ", "musicsvc init"),
         (lambda file: file.write_bytes(b""), "is empty (0 bytes).", "musicsvc db restore FILE"),
@@ -125,13 +125,13 @@ def _middle(file: Path) -> None:
     ids=["missing", "empty", "damaged"],
 )
 def test_an_unusable_database_is_reported_with_a_hint(
-    file: Path, spoil: Callable[[Path], object], says: str, way_out: str
+    file: Path, spoil: Callable[[Path], object], says: str, hint: str
 ) -> None:
     spoil(file)
-    found = by_check(database.of_database(f"sqlite:///{file}", now=NOW))
+    found = by_check(database.check_database(f"sqlite:///{file}", now=NOW))
     assert found["database"].level == "problem"
     assert says in found["database"].finding
-    assert way_out in found["database"].way_out
+    assert hint in found["database"].hint
 
 
 @sqlite
@@ -149,7 +149,7 @@ def test_findings_are_printed_as_a_table(run: Run, file: Path) -> None:
     said = run("doctor")
     assert said.stderr == "Found 0 problems and 3 warnings.\n"
     assert f"chmod 600 {file}" in said.stdout
-    assert "Run: musicsvc db backup (a server makes one every 24 hours)" in said.stdout
+    assert "Run: musicsvc db backup (a server creates one every 24 hours)" in said.stdout
 
 
 def by_check(found: list[Finding]) -> dict[str, Finding]:
@@ -160,8 +160,8 @@ def by_check(found: list[Finding]) -> dict[str, Finding]:
 def test_another_schema_is_a_problem(tmp_path: Path) -> None:
     path = tmp_path / "data" / "musicsvc.db"
     old_databases.make(path, 1)
-    found = by_check(database.of_database(f"sqlite:///{path}", now=NOW))
-    assert found["schema"] == database.problem(
+    found = by_check(database.check_database(f"sqlite:///{path}", now=NOW))
+    assert found["schema"] == problem(
         "schema", "The database is of an older schema (0001_catalog).", "Run: musicsvc db upgrade"
     )
 
@@ -172,26 +172,26 @@ def test_damage_that_a_start_does_not_detect_is_found(file: Path, monkeypatch: p
     whole = file.read_bytes()
     for page in range(3, len(whole) // 4096, 7):
         file.write_bytes(whole[: page * 4096] + b"\xa5" * 4096 + whole[(page + 1) * 4096 :])
-        found = by_check(database.of_database(f"sqlite:///{file}", now=NOW))
+        found = by_check(database.check_database(f"sqlite:///{file}", now=NOW))
         assert {finding.level for finding in found.values()} == {"problem"}, page
     file.write_bytes(whole)
     _dangling(file)
-    found = by_check(database.of_database(f"sqlite:///{file}", now=NOW))
-    assert "points at nothing" in found["integrity"].finding
+    found = by_check(database.check_database(f"sqlite:///{file}", now=NOW))
+    assert "refers to a missing row" in found["integrity"].finding
 
 
 def test_a_clock_before_the_newest_row_is_a_problem(store_url: str) -> None:
     now = Clock().now()
-    assert "clock" not in by_check(database.of_database(store_url, now=now))
+    assert "clock" not in by_check(database.check_database(store_url, now=now))
     with opening.connect(store_url) as store:
         store.write(lambda: users.create("ann@label.test", now=now + DAY)).result()
-    found = by_check(database.of_database(store_url, now=now))
+    found = by_check(database.check_database(store_url, now=now))
     assert found["clock"].level == "problem"
     assert isoformat(now + DAY) in found["clock"].finding
 
 
 def test_a_clock_decades_off_is_a_problem() -> None:
-    assert [database.of_clock(parse(f"{year}-01-01")).level for year in (1970, 2027, 2106)] == [
+    assert [database.check_clock(parse(f"{year}-01-01")).level for year in (1970, 2027, 2106)] == [
         *("problem", "ok", "problem")
     ]
 
@@ -199,21 +199,21 @@ def test_a_clock_decades_off_is_a_problem() -> None:
 @sqlite
 def test_a_sqlite_version_with_a_corruption_bug_is_a_warning(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(apsw, "sqlite_lib_version", lambda: "3.51.2")
-    assert by_check(database.of_database(store_url, now=NOW))["SQLite"].level == "warning"
+    assert by_check(database.check_database(store_url, now=NOW))["SQLite"].level == "warning"
 
 
 @sqlite
 def test_files_that_others_may_open_are_reported(file: Path) -> None:
     folder = file.parent
-    assert [finding.level for finding in files.of_permissions([file], [folder])] == ["ok"]
+    assert [finding.level for finding in files.check_permissions([file], [folder])] == ["ok"]
     for mode, level in ((0o604, "problem"), (0o640, "warning")):
         file.chmod(mode)
-        (finding,) = files.of_permissions([file], [folder])
-        assert (finding.level, finding.way_out) == (level, f"Run: chmod 600 {file}")
+        (finding,) = files.check_permissions([file], [folder])
+        assert (finding.level, finding.hint) == (level, f"Run: chmod 600 {file}")
     file.chmod(0o600)
     folder.chmod(0o755)
-    (finding,) = files.of_permissions([file], [folder])
-    assert (finding.level, finding.way_out) == ("warning", f"Run: chmod 700 {folder}")
+    (finding,) = files.check_permissions([file], [folder])
+    assert (finding.level, finding.hint) == ("warning", f"Run: chmod 700 {folder}")
 
 
 @sqlite
@@ -222,12 +222,12 @@ def test_low_disk_space_is_reported(file: Path, tmp_path: Path, monkeypatch: pyt
 
     def levels_at(free: int) -> list[str]:
         monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=free))
-        return [finding.level for finding in files.of_disks(file, tmp_path / "none", (tmp_path,))]
+        return [finding.level for finding in files.check_disks(file, tmp_path / "none", (tmp_path,))]
 
     size = file.stat().st_size
-    assert levels_at(files.LEAST_ROOM - 1) == ["problem"]
-    assert levels_at(files.LEAST_ROOM) == levels_at(files.LEAST_ROOM + size - 1) == ["warning"]
-    assert levels_at(files.LEAST_ROOM + 2 * size) == ["ok"]
+    assert levels_at(files.MIN_FREE - 1) == ["problem"]
+    assert levels_at(files.MIN_FREE) == levels_at(files.MIN_FREE + size - 1) == ["warning"]
+    assert levels_at(files.MIN_FREE + 2 * size) == ["ok"]
 
 
 @sqlite
@@ -235,7 +235,7 @@ def test_released_reserved_space_is_reported(file: Path) -> None:
     place = file.with_name(reserved_space.NAME)
     for size, level in ((0, "warning"), (reserved_space.SIZE // 2, "warning"), (reserved_space.SIZE, "ok")):
         place.write_bytes(bytes(size))
-        assert [finding.level for finding in files.of_ballast(file)] == [level]
+        assert [finding.level for finding in files.check_reserved_space(file)] == [level]
 
 
 def _dangling(file: Path) -> None:
@@ -249,7 +249,7 @@ SPOILT: list[tuple[Callable[[Path], object], str]] = [
     (lambda file: file.write_bytes(file.read_bytes()[:-1]), "is cut short"),
     (lambda file: file.write_bytes(b"a note " * 1000), "is not a SQLite database"),
     (_middle, "is damaged"),
-    (_dangling, "is damaged: a row points at nothing"),
+    (_dangling, "is damaged: a row refers to a missing one"),
 ]
 
 
@@ -258,12 +258,12 @@ def test_the_age_of_the_last_good_backup_is_checked(file: Path) -> None:
     folder = file.parent / "backups"
 
     def look(now: int, every: int = 24) -> list[str]:
-        return [finding.level for finding in files.of_backups(file, folder, every, now=now)]
+        return [finding.level for finding in files.check_backups(file, folder, every, now=now)]
 
     now = Clock().now()
     assert look(now) == ["warning"]
     folder.mkdir()
-    made = create.make(file, backup_folder.new_name(folder, now)).file
+    made = create.create(file, backup_folder.new_name(folder, now)).file
     assert (look(now), look(now, every=0)) == (["ok"], ["warning", "ok"])
     assert look(now + 30 * DAY) == ["ok"]  # for nothing has changed since
     connection = apsw.Connection(str(file))
@@ -276,7 +276,7 @@ def test_the_age_of_the_last_good_backup_is_checked(file: Path) -> None:
     for spoil, says in SPOILT:
         shutil.copy(kept, newer)
         spoil(newer)
-        damaged, last = files.of_backups(file, folder, 24, now=now)
+        damaged, last = files.check_backups(file, folder, 24, now=now)
         assert (damaged.level, last.level) == ("warning", "ok")
         assert f"{newer} {says}" in damaged.finding
         assert str(kept) in last.finding
@@ -288,18 +288,18 @@ def test_only_damaged_backups_are_a_problem(doctor: Doctor, file: Path) -> None:
     folder = file.parent / "backups"
     folder.mkdir(mode=0o700)
     assert doctor()[0] == 0
-    made = create.make(file, backup_folder.new_name(folder, Clock().now())).file
+    made = create.create(file, backup_folder.new_name(folder, Clock().now())).file
     _middle(made)  # the part that only opening it shows
     code, found = doctor()
     assert (code, [finding["level"] for finding in found["backups"]]) == (1, ["warning", "problem"])
-    assert found["backups"][1]["finding"] == f"There is no good backup in {folder}."
+    assert found["backups"][1]["finding"] == f"There is no undamaged backup in {folder}."
 
 
 @sqlite
 def test_leftovers_of_interrupted_work_are_reported(file: Path) -> None:
     folder = file.parent / "backups"
     folder.mkdir()
-    assert [finding.level for finding in files.of_leftovers(file, folder)] == ["ok"]
+    assert [finding.level for finding in files.check_leftovers(file, folder)] == ["ok"]
     left = [
         folder / ".musicsvc-20260101T000000Z.db.partial",
         file.with_name(".musicsvc.db.restoring"),
@@ -310,13 +310,13 @@ def test_leftovers_of_interrupted_work_are_reported(file: Path) -> None:
         path.touch()
     with backup_folder.draft(folder / "musicsvc-20260102T000000Z.db"):
         left[0].touch()  # which the draft has swept
-        told = files.of_leftovers(file, folder)
+        told = files.check_leftovers(file, folder)
     assert [str(path) for path in left] == [finding.finding.split()[0] for finding in told]
 
 
 @sqlite
 @pytest.mark.parametrize(
-    ("place", "level", "says", "way_out"),
+    ("place", "level", "says", "hint"),
     [
         ("made.db", "ok", "has no problems", ""),
         ("new/folder/made.db", "ok", "does not exist yet", ""),
@@ -327,15 +327,15 @@ def test_leftovers_of_interrupted_work_are_reported(file: Path) -> None:
             "is not an activity log and was left unchanged.",
             "Set activity.file to another path.",
         ),
-        ("backups", "problem", "Is a directory", "Let the user of the server read and write it"),
-        ("musicsvc.db/a.db", "problem", "musicsvc.db is no folder.", "point activity.file elsewhere"),
-        ("closed.db", "problem", "closed.db cannot be written by this user.", "Let the user of the server"),
-        ("closed/a.db", "problem", "closed cannot be written by this user.", "Let the user of the server"),
+        ("backups", "problem", "Is a directory", "Let the server's user read and write it"),
+        ("musicsvc.db/a.db", "problem", "musicsvc.db is not a folder.", "set activity.file to another path"),
+        ("closed.db", "problem", "closed.db cannot be written by this user.", "Let the server's user"),
+        ("closed/a.db", "problem", "closed cannot be written by this user.", "Let the server's user"),
         ("full.db", "problem", "unable to open", "Its disk must have free space"),
     ],
 )
 def test_an_activity_log_that_cannot_be_written_is_a_problem(
-    file: Path, monkeypatch: pytest.MonkeyPatch, place: str, level: str, says: str, way_out: str
+    file: Path, monkeypatch: pytest.MonkeyPatch, place: str, level: str, says: str, hint: str
 ) -> None:
     log = file.parent / place
     (file.parent / "backups").mkdir()
@@ -352,7 +352,7 @@ def test_an_activity_log_that_cannot_be_written_is_a_problem(
     (finding,) = doctor_command._of_log(settings, file)
     assert (finding.check, finding.level) == ("activity log", level)
     assert says in finding.finding
-    assert way_out in finding.way_out
+    assert hint in finding.hint
 
 
 def _pem(folder: Path, *, begins: timedelta, ends: timedelta) -> Server:

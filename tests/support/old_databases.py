@@ -48,7 +48,7 @@ def make(file: Path, migrations: int) -> None:
     """A SQLite database that has had so many migrations, with rows."""
     files.create(file)
     with schema.migrating(f"sqlite:///{file}") as database, bound(database):
-        Runner(database, str(schema.MIGRATIONS), table_name=schema.HISTORY).up(schema.known()[migrations - 1])
+        Runner(database, str(schema.MIGRATIONS), table_name=schema.HISTORY).up(schema.available()[migrations - 1])
     connection = apsw.Connection(str(file))
     connection.execute(ROWS)
     if migrations > 1:

@@ -102,14 +102,14 @@ class BackupScheduler:
         newest = self._newest(now, folder.SCHEDULED)
         return 0 if newest is None else (newest.at + self._settings.backups.every_hours * HOUR - now) / SECOND
 
-    def _newest(self, now: int, kind: str | None) -> folder.Entry | None:
+    def _newest(self, now: int, kind: str | None) -> folder.BackupFile | None:
         """Return the newest backup that passes verification."""
         while (entry := folder.newest(self._folder, now, kind, self._damaged)) is not None:
-            mark = folder.mark(entry.file)
+            mark = folder.file_id(entry.file)
             if mark in self._verified:
                 break
             try:
-                verify.prove(entry.file, self._on_progress)
+                verify.check(entry.file, self._on_progress)
             except Failure as failure:
                 log.warning("a backup does not count: %s", failure.message)
                 self._damaged.add(mark)
@@ -129,10 +129,12 @@ class BackupScheduler:
     def _make(self) -> None:
         now = self._clock.now()
         target = folder.new_name(self._folder, now, folder.SCHEDULED)
-        made = create.make(self._path, target, self._on_progress)
-        self._verified.add(folder.mark(made.file))
+        made = create.create(self._path, target, self._on_progress)
+        self._verified.add(folder.file_id(made.file))
         log.info("backed up %s rows to %s", made.facts.rows, made.file)
-        for gone in folder.prune(self._folder, self._settings.backups.keep, target, now=now, told=self._on_progress):
+        for gone in folder.prune(
+            self._folder, self._settings.backups.keep, target, now=now, on_progress=self._on_progress
+        ):
             log.info("deleted the old backup %s", gone)
 
     def _on_progress(self, _done: float, _total: float) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from musicsvc.clock import SECOND
 from musicsvc.server.network.protocol import HttpConnection
-from musicsvc.store.backups.folder import found_damaged, newest
+from musicsvc.store.backups.folder import known_damaged, newest
 from musicsvc.store.engine.sqlite.files import database_bytes, wal_bytes
 from musicsvc.store.engine.url import path_of
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from musicsvc.server.network.acceptor import Acceptor
     from musicsvc.server.network.http_server import HttpServer
     from musicsvc.server.responses.memory_budget import AnswerMemory
-    from musicsvc.store.backups.folder import Entry
+    from musicsvc.store.backups.folder import BackupFile
     from musicsvc.store.engine.store import Store
 
 
@@ -69,9 +69,9 @@ def add_backups(metrics: Metrics, settings: Settings, clock: Clock) -> None:
     if path_of(settings.store_url) is None:
         return
 
-    def last() -> Entry | None:
+    def last() -> BackupFile | None:
         folder = settings.backup_folder
-        return newest(folder, clock.now(), damaged=found_damaged(folder))
+        return newest(folder, clock.now(), damaged=known_damaged(folder))
 
     def age() -> float | None:
         found = last()

@@ -1,4 +1,4 @@
-"""The folder of backups: their names, how a file gets one, and which of them are kept."""
+"""The folder of backups: names, drafts, and deletion of old backups."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
     from pathlib import Path
 
-    from musicsvc.store.backups.verify import Told
+    from musicsvc.store.backups.verify import OnProgress
 
 log = logging.getLogger("musicsvc")
 SCHEDULED = "scheduled"
 PARTIAL = ".partial"
-LOCK = ".schedule.lock"  # of the process that makes backups by the clock; what it has found damaged stands in it
+LOCK = ".schedule.lock"  # locked by the process that creates scheduled backups; lists the damaged ones it found
 NAME = re.compile(r"musicsvc-(?:(?P<kind>.+)-)?(?P<stamp>[0-9]{8}T[0-9]{6}Z)(?:-[0-9]+)?\.db", re.ASCII)
 LEFTOVER = re.compile(rf"\.{NAME.pattern}\.partial", re.ASCII)
-AHEAD = 5 * MINUTE  # a backup that is dated later than this was made under a clock that went wrong
+AHEAD = 5 * MINUTE  # a backup dated later than this from now was created with a wrong clock
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """A file that bears a backup's name; `kind` is empty for one that was asked for."""
+class BackupFile:
+    """A file with the name of a backup; `kind` is empty for one created by command."""
 
     file: Path
     kind: str
@@ -40,15 +40,15 @@ class Entry:
 
 
 def new_name(folder: Path, now: int, kind: str = "") -> Path:
-    """A name that is free: `musicsvc-20260131T120000Z.db`, with what it is for before the time."""
+    """Return an unused name, `musicsvc-20260131T120000Z.db` or with its kind before the time."""
     stem = f"musicsvc-{kind}-" if kind else "musicsvc-"
     stem += to_datetime(now).strftime("%Y%m%dT%H%M%SZ")
     names = (folder / f"{stem}{ending}.db" for ending in ("", *(f"-{number}" for number in range(2, 10_000))))
     return next(name for name in names if not os.path.lexists(name))
 
 
-def entries(folder: Path) -> list[Entry]:
-    """What bears a backup's name, newest first; nothing where there is no such folder."""
+def entries(folder: Path) -> list[BackupFile]:
+    """Return the files with names of backups, newest first; none if the folder does not exist."""
     try:
         files = list(folder.iterdir())
     except FileNotFoundError:
@@ -58,80 +58,80 @@ def entries(folder: Path) -> list[Entry]:
     found = []
     for file in files:
         named = NAME.fullmatch(file.name)
-        with suppress(ValueError):  # a stamp that is no moment
+        with suppress(ValueError):  # the digits of the stamp are not a valid time
             if named and file.is_file():
-                found.append(Entry(file, named["kind"] or "", parse(named["stamp"])))
+                found.append(BackupFile(file, named["kind"] or "", parse(named["stamp"])))
     return sorted(found, key=lambda entry: (entry.at, entry.file.name), reverse=True)
 
 
-def newest(folder: Path, now: int, kind: str | None = None, damaged: Collection[str] = ()) -> Entry | None:
-    """The last backup, of this kind alone where one is given, that is whole at a glance and not of the future.
+def newest(folder: Path, now: int, kind: str | None = None, damaged: Collection[str] = ()) -> BackupFile | None:
+    """Return the newest backup, of this kind if one is given, with a valid header and not dated in the future.
 
-    `damaged`: the marks of those that were opened, and are not whole.
+    `damaged` holds the ids of the files that are known to be damaged.
     """
     for entry in entries(folder):
         if entry.at <= now + AHEAD and kind in {None, entry.kind}:
             with suppress(Failure, FileNotFoundError):
-                verify.glance(entry.file)
-                if mark(entry.file) not in damaged:
+                verify.check_header(entry.file)
+                if file_id(entry.file) not in damaged:
                     return entry
     return None
 
 
-def mark(file: Path) -> str:
-    """What tells the file from every other one, and from itself once it was written to."""
+def file_id(file: Path) -> str:
+    """Return a text that identifies the file and its current content."""
     status = file.stat()
     return f"{file.name} {status.st_ino} {status.st_size} {status.st_mtime_ns}"
 
 
-def found_damaged(folder: Path) -> list[str]:
-    """The marks of those that the process which makes backups has opened, and found damaged."""
+def known_damaged(folder: Path) -> list[str]:
+    """Return the ids of the files that the process which creates scheduled backups found damaged."""
     try:
         return (folder / LOCK).read_text("utf-8").splitlines()
     except (OSError, ValueError):
         return []
 
 
-def prune(folder: Path, keep: int, fresh: Path, *, now: int, told: Told | None = None) -> list[Path]:
-    """Delete scheduled backups but for the newest `keep` that are sound; the files that went.
+def prune(folder: Path, keep: int, fresh: Path, *, now: int, on_progress: OnProgress | None = None) -> list[Path]:
+    """Delete scheduled backups except for the newest `keep` undamaged ones. Return the deleted files.
 
-    `fresh` was proved just now. What is damaged does not count, what is dated in the future is left alone.
+    `fresh` was just verified. Damaged backups do not count; those dated in the future are ignored.
     """
     scheduled = [entry for entry in entries(folder) if entry.kind == SCHEDULED and entry.file != fresh]
     old = [entry for entry in scheduled if entry.at <= now + AHEAD]
-    sound = 1
+    undamaged = 1
     if len(old) < keep:
         return []
-    gone = []
+    deleted = []
     for entry in old:
-        if sound < keep and _is_sound(entry.file, told):
-            sound += 1
-        elif sound >= keep:
+        if undamaged < keep and _is_undamaged(entry.file, on_progress):
+            undamaged += 1
+        elif undamaged >= keep:
             entry.file.unlink(missing_ok=True)
-            gone.append(entry.file)
-    return gone
+            deleted.append(entry.file)
+    return deleted
 
 
-def _is_sound(file: Path, told: Told | None) -> bool:
+def _is_undamaged(file: Path, on_progress: OnProgress | None) -> bool:
     try:
-        verify.prove(file, told)
+        verify.check(file, on_progress)
     except FileNotFoundError:
         return False
     except Failure as failure:
-        log.warning("a backup does not count: %s", failure.message)
+        log.warning("Backups: a damaged backup is not counted: %s Delete it.", failure.message)
         return False
     return True
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A file that does not bear its name yet."""
+    """A file that does not have its final name yet."""
 
     path: Path
     target: Path
 
     def place(self) -> None:
-        """Give the file its name; it is on the disk afterwards. Raises Failure where the name is taken."""
+        """Rename the file durably. Raises Failure if the name is taken."""
         try:
             sqlite_files.rename_durably(self.path, self.target)
         except FileExistsError:
@@ -140,17 +140,17 @@ class Draft:
 
 @contextmanager
 def draft(target: Path) -> Iterator[Draft]:
-    """An empty file that is to be `target`; gone afterwards where it was not placed."""
+    """Yield an empty file to become `target`; it is deleted at the end unless it was placed."""
     if os.path.lexists(target):
         raise _taken(target)
     path = target.with_name(f".{target.name}{PARTIAL}")
     try:
-        sweep(target.parent, path.name)
-        descriptor = _locked(path)
+        _remove_leftovers(target.parent, path.name)
+        descriptor = _create_locked(path)
     except FileNotFoundError:
-        raise Failure(f"There is no folder {target.parent}. Make it, or name another one.") from None
+        raise Failure(f"There is no folder {target.parent}. Create it, or name another one.") from None
     except FileExistsError:
-        raise Failure(f"Another backup to {target} is under way.") from None
+        raise Failure(f"Another backup to {target} is in progress.") from None
     except OSError as error:
         raise Failure(f"The folder {target.parent} cannot be written: {error.strerror}.") from None
     try:
@@ -160,24 +160,24 @@ def draft(target: Path) -> Iterator[Draft]:
         os.close(descriptor)
 
 
-def sweep(folder: Path, *names: str) -> None:
-    """Remove what backups that were killed left half done; those under way are left alone."""
+def _remove_leftovers(folder: Path, *names: str) -> None:
+    """Remove the drafts of killed backups, not of those in progress."""
     for file in folder.iterdir():
         if LEFTOVER.fullmatch(file.name) or file.name in names:
-            _unless_written(file, _remove)
+            _if_unlocked(file, _remove)
 
 
-def abandoned(folder: Path) -> list[Path]:
-    """What a sweep would remove."""
+def leftovers(folder: Path) -> list[Path]:
+    """Return the drafts of killed backups."""
     found: list[Path] = []
     for file in folder.iterdir() if folder.is_dir() else ():
         if LEFTOVER.fullmatch(file.name):
-            _unless_written(file, found.append)
+            _if_unlocked(file, found.append)
     return found
 
 
-def _unless_written(file: Path, act: Callable[[Path], object]) -> None:
-    """Do it with the file unless a backup that is under way writes it."""
+def _if_unlocked(file: Path, act: Callable[[Path], object]) -> None:
+    """Call `act` with the file unless a backup in progress has locked it."""
     try:
         descriptor = os.open(file, os.O_RDWR)
     except FileNotFoundError:
@@ -192,15 +192,15 @@ def _unless_written(file: Path, act: Callable[[Path], object]) -> None:
         os.close(descriptor)
 
 
-def _locked(path: Path) -> int:
-    """A new file, which a sweep takes for one under way. Raises FileExistsError where another backup writes it."""
+def _create_locked(path: Path) -> int:
+    """Create and lock a file. Raises FileExistsError if another backup writes it."""
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-        with suppress(OSError):  # a network's disk without locks: nothing is swept there
+        with suppress(OSError):  # a file system without locks, where leftovers are not removed
             file_locks.acquire(descriptor)
         if sqlite_files.identity(path) is not None:
             return descriptor
-        os.close(descriptor)  # swept between its making and its lock
+        os.close(descriptor)  # removed by another process before it was locked
 
 
 def _remove(path: Path) -> None:
@@ -209,4 +209,4 @@ def _remove(path: Path) -> None:
 
 
 def _taken(target: Path) -> Failure:
-    return Failure(f"{target} is there already, and is not replaced. Name another file.")
+    return Failure(f"{target} exists and is not replaced. Name another file.")

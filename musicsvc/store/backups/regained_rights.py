@@ -1,4 +1,4 @@
-"""What a restore brought back to life: tokens and rights that had been taken since the backup was made."""
+"""Rights that a restore returned: they had been revoked after the backup was created."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from musicsvc.store.backups.verify import address, opened
+from musicsvc.store.backups.verify import address, open_immutable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,24 +26,24 @@ ORDER BY account.id
 
 
 @dataclass(frozen=True, slots=True)
-class Revived:
-    """Ids of tokens that are valid again, addresses of accounts that have more rights again."""
+class RegainedRights:
+    """The ids of tokens that are valid again, and the addresses of accounts with more rights."""
 
     tokens: list[int]
     accounts: list[str]
 
 
-def since(database: Path, before: Path) -> Revived | None:
-    """What the database grants and the one that it replaced did not; None where that one cannot be read.
+def find(database: Path, before: Path) -> RegainedRights | None:
+    """Return the rights in the database that the replaced one did not grant; None if that cannot be read.
 
-    Nobody may use either of them meanwhile.
+    Both files must not be in use.
     """
     try:
-        connection = opened(database)
+        connection = open_immutable(database)
         try:
             connection.execute("ATTACH ? AS was", (address(before),))
             tokens = [int(row[0]) for row in connection.execute(TOKENS)]
-            return Revived(tokens, [str(row[0]) for row in connection.execute(ACCOUNTS)])
+            return RegainedRights(tokens, [str(row[0]) for row in connection.execute(ACCOUNTS)])
         finally:
             connection.close()
     except apsw.Error:

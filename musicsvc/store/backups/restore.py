@@ -1,7 +1,7 @@
-"""A backup takes the place of the database: whole at every moment, and what was there before is kept.
+"""Restore a backup: replace the database atomically, and keep the replaced one.
 
-The backup is copied beside the database and proved there; the old database is closed for good, which empties its WAL;
-then one rename replaces it. Killed at any point there is the old database or the new one, never half of either.
+The backup is copied beside the database and verified there; the old database leaves WAL mode, which checkpoints it;
+then one rename replaces it. A process killed at any point leaves the old database or the new one, never a mixture.
 """
 
 from __future__ import annotations
@@ -23,79 +23,81 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from musicsvc.store.backups.regained_rights import Revived
-    from musicsvc.store.backups.verify import Facts, Told
+    from musicsvc.store.backups.regained_rights import RegainedRights
+    from musicsvc.store.backups.verify import Facts, OnProgress
 
-SIDES = ("-wal", "-shm", "-journal")
+SUFFIXES = ("-wal", "-shm", "-journal")
 OLD = "-old"
 BEFORE = "before-restore"
-PIECE = 1_048_576
+CHUNK = 1_048_576
 BUSY_MILLISECONDS = 1000
 UNCHANGED = "Nothing was changed."
-WAY_OUT = "Nothing was changed; name another backup."
+HINT = "Nothing was changed; name another backup."
 
 
 @dataclass(frozen=True, slots=True)
-class Restored:
-    """What was done.
+class RestoreResult:
+    """The result of a restore.
 
-    `kept`: where the replaced database is now, None where there was none or it was not to be kept; `revived`: what is
-    valid again, None where that is not known.
+    `kept` is the file of the replaced database, None if there was none or it was not to be kept; `regained` is None if
+    the replaced database could not be read.
     """
 
     facts: Facts
     kept: Path | None
-    revived: Revived | None
+    regained: RegainedRights | None
 
 
-def restore(file: Path, path: Path, *, now: int, keep: bool = True, told: Told | None = None) -> Restored:
-    """Replace the database at `path` by the backup, which stays as it is.
+def restore(
+    file: Path, path: Path, *, now: int, keep: bool = True, on_progress: OnProgress | None = None
+) -> RestoreResult:
+    """Replace the database at `path` by the backup, which is not changed.
 
-    Raises Failure, and changes nothing, where the backup is no sound one or anybody uses the database.
+    Raises Failure, and changes nothing, if the backup is damaged or the database is in use.
     """
     path = path.resolve()
     if file.resolve() == path:
-        raise Failure(f"{file} is the database itself. {WAY_OUT}")
+        raise Failure(f"{file} is the database itself. {HINT}")
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
         with file_locks.one_at_a_time(path), file_locks.exclusive(path):
-            return _restore(file, path, now=now, keep=keep, told=told)
+            return _restore(file, path, now=now, keep=keep, on_progress=on_progress)
     except OSError as error:
-        raise Failure(f"{path} cannot be replaced: {error.strerror}. The old database stands.") from None
+        raise Failure(f"{path} cannot be replaced: {error.strerror}. The old database was kept.") from None
 
 
-def _restore(file: Path, path: Path, *, now: int, keep: bool, told: Told | None) -> Restored:
-    tidy(path, now)
-    with _staged(file, path, told) as (staged, facts):
-        if not _closed(path) or keep:
+def _restore(file: Path, path: Path, *, now: int, keep: bool, on_progress: OnProgress | None) -> RestoreResult:
+    clean_up(path, now)
+    with _staged(file, path, on_progress) as (staged, facts):
+        if not _close(path) or keep:
             _link(path)
-        _move(path, _replaced(path), SIDES)  # of a damaged one alone: a WAL of the old database would spoil the new
-        # Names reach the disk in any order: the old one's WAL must be gone, its second name be there, before that.
+        _move(path, _replaced(path), SUFFIXES)  # only a damaged database has them: its WAL would corrupt the new one
+        # Renames may reach the disk in any order: the old WAL must be gone, and the second name exist, before the last.
         files.sync_folder(path.parent)
         staged.replace(path)
-    kept = tidy(path, now)
-    return Restored(facts, kept, regained_rights.since(path, kept) if kept else None)
+    kept = clean_up(path, now)
+    return RestoreResult(facts, kept, regained_rights.find(path, kept) if kept else None)
 
 
-def tidy(path: Path, now: int) -> Path | None:
-    """Clear what a restore left beside the database, also one that was killed; where a replaced database is now."""
-    for side in ("", *SIDES, OLD):
-        _beside(_staging(path), side).unlink(missing_ok=True)
+def clean_up(path: Path, now: int) -> Path | None:
+    """Remove the temporary files of a restore, also of a killed one. Return the file of the replaced database."""
+    for suffix in ("", *SUFFIXES, OLD):
+        _with(_staging(path), suffix).unlink(missing_ok=True)
     replaced = _replaced(path)
     if replaced.exists() and files.identity(replaced) == files.identity(path):
-        # It was not replaced after all: it gets back what was taken from it.
-        _move(replaced, path, SIDES)
+        # The database was not replaced: its WAL is moved back.
+        _move(replaced, path, SUFFIXES)
         replaced.unlink()
         return None
-    found = any(_beside(replaced, side).exists() for side in ("", *SIDES))
+    found = any(_with(replaced, suffix).exists() for suffix in ("", *SUFFIXES))
     kept = folder.new_name(path.parent, now, BEFORE)
-    _move(replaced, kept, ("", *SIDES))
+    _move(replaced, kept, ("", *SUFFIXES))
     files.sync_folder(path.parent)
     return kept if found else None
 
 
-def left(path: Path) -> list[Path]:
-    """What a restore that was killed left beside the database."""
+def leftovers(path: Path) -> list[Path]:
+    """Return the temporary files of a killed restore."""
     path = path.resolve()
     return [file for file in (_staging(path), _replaced(path)) if os.path.lexists(file)]
 
@@ -108,82 +110,82 @@ def _replaced(path: Path) -> Path:
     return path.with_name(f".{path.name}.replaced")
 
 
-def _beside(path: Path, side: str) -> Path:
-    return path.with_name(path.name + side)
+def _with(path: Path, suffix: str) -> Path:
+    return path.with_name(path.name + suffix)
 
 
-def _move(path: Path, target: Path, sides: Iterable[str]) -> None:
-    for side in sides:
+def _move(path: Path, target: Path, suffixes: Iterable[str]) -> None:
+    for suffix in suffixes:
         with suppress(FileNotFoundError):
-            _beside(path, side).rename(_beside(target, side))
+            _with(path, suffix).rename(_with(target, suffix))
 
 
 @contextmanager
-def _staged(file: Path, path: Path, told: Told | None) -> Iterator[tuple[Path, Facts]]:
-    """The backup as a database beside its place, proved and on the disk, with what it holds."""
+def _staged(file: Path, path: Path, on_progress: OnProgress | None) -> Iterator[tuple[Path, Facts]]:
+    """Yield a verified and synced copy of the backup beside the database, with its facts."""
     staged = _staging(path)
     try:
-        _copy_whole(file, path, told)
+        _copy_whole(file, path, on_progress)
         try:
-            _settle(staged, "delete")
-            facts = verify.prove(staged, told)
-            _settle(staged, "wal")
+            _set_journal_mode(staged, "delete")
+            facts = verify.check(staged, on_progress)
+            _set_journal_mode(staged, "wal")
         except Failure as failure:
-            raise Failure(f"{failure.message.replace(str(staged), str(file))} {WAY_OUT}") from None
+            raise Failure(f"{failure.message.replace(str(staged), str(file))} {HINT}") from None
         except (apsw.CorruptError, apsw.NotADBError):
-            raise Failure(f"{file} is damaged. {WAY_OUT}") from None
+            raise Failure(f"{file} is damaged. {HINT}") from None
         except apsw.Error as error:
             raise Failure(f"A copy of {file} cannot be opened in {path.parent}: {error}. {UNCHANGED}") from None
         if facts.newer:
-            raise Failure(f"{file} was made by a newer musicsvc. Install that version, or name an older backup.")
+            raise Failure(f"{file} was written by a newer musicsvc. Install that version, or name an older backup.")
         if not facts.migrations:
-            raise Failure(f"{file} has no tables of ours. {WAY_OUT}")
+            raise Failure(f"{file} has no tables of musicsvc. {HINT}")
         _sync(staged)
         yield staged, facts
     finally:
-        for side in ("", *SIDES):
-            _beside(staged, side).unlink(missing_ok=True)
+        for suffix in ("", *SUFFIXES):
+            _with(staged, suffix).unlink(missing_ok=True)
 
 
-def _copy_whole(file: Path, path: Path, told: Told | None) -> None:
-    """Copy the backup, with what SQLite may have left beside it where it was copied by hand."""
+def _copy_whole(file: Path, path: Path, on_progress: OnProgress | None) -> None:
+    """Copy the backup, with a WAL or journal if a copy made by hand has one."""
     if not file.is_file():
-        raise Failure(f"There is no file {file}. {WAY_OUT}")
+        raise Failure(f"There is no file {file}. {HINT}")
     size, free = file.stat().st_size, shutil.disk_usage(path.parent).free
     if free < size:
         raise Failure(
             f"There is no room in {path.parent}: the backup needs {size / MEGABYTE:,.1f} MB, and"
             f" {free / MEGABYTE:,.1f} MB are free. {UNCHANGED}"
         )
-    _copy(file, _staging(path), told)
-    for side in ("-wal", "-journal"):
-        if (beside := _beside(file, side)).is_file():
-            _copy(beside, _beside(_staging(path), side), told)
+    _copy(file, _staging(path), on_progress)
+    for suffix in ("-wal", "-journal"):
+        if (journal := _with(file, suffix)).is_file():
+            _copy(journal, _with(_staging(path), suffix), on_progress)
 
 
-def _copy(source: Path, target: Path, told: Told | None) -> None:
+def _copy(source: Path, target: Path, on_progress: OnProgress | None) -> None:
     size, done = source.stat().st_size, 0
     with (
         source.open("rb") as read,
         open(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as written,  # noqa: PTH123
     ):
-        while piece := read.read(PIECE):
-            written.write(piece)
-            done += len(piece)
-            if told is not None:
-                told(done, size)
+        while chunk := read.read(CHUNK):
+            written.write(chunk)
+            done += len(chunk)
+            if on_progress is not None:
+                on_progress(done, size)
 
 
-def _closed(path: Path) -> bool:
-    """Empty the WAL of the old database and take leave of it; False where it is damaged or not there.
+def _close(path: Path) -> bool:
+    """Checkpoint the WAL of the old database. Return False if the database is damaged or missing.
 
-    Raises Failure where it belongs to another program or cannot be opened, or where somebody has it open.
+    Raises Failure if it belongs to another program, cannot be opened, or is in use.
     """
     if not path.exists():
         return False
     try:
         files.examine(path)
-        _leave(path)
+        _leave_wal_mode(path)
     except (Damaged, apsw.CorruptError, apsw.NotADBError):
         return False
     except apsw.BusyError:
@@ -193,8 +195,8 @@ def _closed(path: Path) -> bool:
     return True
 
 
-def _leave(path: Path) -> None:
-    """To leave the WAL mode a connection must be the only one, also of programs that know no lock of ours."""
+def _leave_wal_mode(path: Path) -> None:
+    """Leave WAL mode, which fails while any other program has the database open."""
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
         connection.set_busy_timeout(BUSY_MILLISECONDS)
@@ -205,22 +207,22 @@ def _leave(path: Path) -> None:
 
 
 def _link(path: Path) -> None:
-    """Have the old database, where there is one, under a second name."""
+    """Give the old database, if there is one, a second name."""
     with suppress(FileNotFoundError):
         try:
             _replaced(path).hardlink_to(path)
         except FileNotFoundError:
             raise
         except OSError:  # a file system without hard links
-            copy = _beside(_staging(path), OLD)
+            copy = _with(_staging(path), OLD)
             _copy(path, copy, None)
             _sync(copy)
             copy.rename(_replaced(path))
 
 
-def _settle(file: Path, journal: str) -> None:
-    """Take over what a WAL or journal beside the file holds, and close it in this journal mode."""
-    verify.glance(file)
+def _set_journal_mode(file: Path, journal: str) -> None:
+    """Apply the WAL or journal of the file and close it in this journal mode."""
+    verify.check_header(file)
     connection = apsw.Connection(str(file), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
         connection.pragma("journal_mode", journal)

@@ -1,4 +1,4 @@
-"""What proves a backup: opened as a database it is whole, and holds the rows of the snapshot that it was made from."""
+"""Verify a backup: check it as a database, and read its facts to compare them with those of the original."""
 
 from __future__ import annotations
 
@@ -11,65 +11,65 @@ import apsw
 
 from musicsvc.errors import Damaged, Failure
 from musicsvc.store.engine.sqlite.files import APPLICATION_ID, HEADER, HEADER_BYTES, Foreign
-from musicsvc.store.schema.schema import HISTORY, known
+from musicsvc.store.schema.schema import HISTORY, available
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-STEPS = 100_000  # of SQLite's machine, between two looks at whether to go on
-Told = Callable[[float, float], None]  # is given how much of how much is done, again and again; may raise to end it
+STEPS = 100_000  # of SQLite's virtual machine, between two calls of on_progress
+OnProgress = Callable[[float, float], None]  # takes the amount done and the total; may raise to stop the work
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a database holds: rows by table, and the migrations that it has had."""
+    """The number of rows of each table, and the applied migrations."""
 
     counts: dict[str, int]
     migrations: tuple[str, ...]
 
     @property
     def rows(self) -> int:
-        """Rows of all tables."""
+        """The number of rows of all tables."""
         return sum(self.counts.values())
 
     @property
     def newer(self) -> bool:
-        """Whether a newer program made it."""
-        return bool(set(self.migrations) - set(known()))
+        """Whether a newer version of the service wrote it."""
+        return bool(set(self.migrations) - set(available()))
 
     @property
     def older(self) -> bool:
         """Whether migrations are missing."""
-        return bool(set(known()) - set(self.migrations))
+        return bool(set(available()) - set(self.migrations))
 
 
-class Dangling(Damaged):
-    """A database whose pages are whole, and whose rows are not: no disk did that on the way."""
+class DanglingRows(Damaged):
+    """A database with rows that refer to missing ones, which a faulty disk cannot cause."""
 
 
-def facts(connection: apsw.Connection) -> Facts:
-    """Count what the connection sees."""
+def read_facts(connection: apsw.Connection) -> Facts:
+    """Read the facts that the connection sees."""
     kinds = {str(row[1]): row[2] for row in connection.execute("PRAGMA main.table_list")}
-    # A virtual table is counted by the tables behind it.
+    # A virtual table is counted by its shadow tables.
     names = sorted(name for name, kind in kinds.items() if kind in {"table", "shadow"} and name != "sqlite_schema")
-    counts = {name: int(connection.execute(f'SELECT count(*) FROM "{name}"').get) for name in names}  # noqa: S608
-    rows = connection.execute(f"SELECT name FROM {HISTORY} ORDER BY name").fetchall() if HISTORY in kinds else []  # noqa: S608
+    counts = {name: int(connection.execute(f'SELECT count(*) FROM "{name}"').get) for name in names}  # noqa: S608 - names from the schema
+    rows = connection.execute(f"SELECT name FROM {HISTORY} ORDER BY name").fetchall() if HISTORY in kinds else []  # noqa: S608 - a constant
     return Facts(counts, tuple(str(name) for (name,) in rows))
 
 
-def prove(file: Path, told: Told | None = None) -> Facts:
-    """What the database in the file holds. The file is opened as one that nobody changes, and is left as it is.
+def check(file: Path, on_progress: OnProgress | None = None) -> Facts:
+    """Check a database file that is not in use, without changing it, and return its facts.
 
     Raises Damaged or Foreign that names the file.
     """
-    if told is not None:
-        told(1, 1)
-    glance(file)
+    if on_progress is not None:
+        on_progress(1, 1)
+    check_header(file)
     try:
-        connection = opened(file)
+        connection = open_immutable(file)
         try:
-            listen(connection, told)
-            return _sound(connection, file)
+            call_regularly(connection, on_progress)
+            return _check(connection, file)
         finally:
             connection.close()
     except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError):
@@ -78,18 +78,18 @@ def prove(file: Path, told: Told | None = None) -> Facts:
         raise Failure(f"{file} cannot be read: {error}.") from None
 
 
-def opened(file: Path) -> apsw.Connection:
-    """A connection to a file that nobody changes, which leaves no trace beside it."""
+def open_immutable(file: Path) -> apsw.Connection:
+    """Open a file that is not in use, without creating a WAL or lock files."""
     return apsw.Connection(address(file), flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
 
 
 def address(file: Path) -> str:
-    """The file as SQLite is told that nobody changes it."""
+    """Return the URI by which SQLite opens the file as immutable."""
     return f"file:{quote(str(file))}?immutable=1"
 
 
-def glance(file: Path) -> None:
-    """Look at the first bytes and the length alone. Raises Damaged or Foreign where it is no whole database of ours."""
+def check_header(file: Path) -> None:
+    """Check only the first bytes and the length of the file. Raises Damaged or Foreign."""
     try:
         with file.open("rb") as opened:
             header = opened.read(HEADER_BYTES)
@@ -103,26 +103,26 @@ def glance(file: Path) -> None:
     if len(header) == HEADER_BYTES and int.from_bytes(header[68:72], "big") != APPLICATION_ID:
         raise Foreign(f"{file} belongs to another program.")
     page = int.from_bytes(header[16:18], "big")
-    whole = int.from_bytes(header[28:32], "big") * (65_536 if page == 1 else page)
-    if size < max(whole, HEADER_BYTES):
-        raise Damaged(f"{file} is cut short: {size} of {whole} bytes.")
+    expected = int.from_bytes(header[28:32], "big") * (65_536 if page == 1 else page)
+    if size < max(expected, HEADER_BYTES):
+        raise Damaged(f"{file} is cut short: {size} of {expected} bytes.")
 
 
-def listen(connection: apsw.Connection, told: Told | None) -> None:
-    """Let what the connection does be ended by `told`."""
-    if told is not None:
+def call_regularly(connection: apsw.Connection, on_progress: OnProgress | None) -> None:
+    """Call `on_progress` regularly while the connection works, so that it can stop the work."""
+    if on_progress is not None:
 
         def go_on() -> bool:
-            told(1, 1)
+            on_progress(1, 1)
             return False
 
         connection.set_progress_handler(go_on, STEPS)
 
 
-def _sound(connection: apsw.Connection, file: Path) -> Facts:
+def _check(connection: apsw.Connection, file: Path) -> Facts:
     problem = str(connection.execute("PRAGMA integrity_check(1)").get)
     if problem != "ok":
         raise Damaged(f"{file} is damaged: {problem.splitlines()[-1]}.")
     if connection.execute("PRAGMA foreign_key_check").fetchone() is not None:
-        raise Dangling(f"{file} is damaged: a row points at nothing.")
-    return facts(connection)
+        raise DanglingRows(f"{file} is damaged: a row refers to a missing one.")
+    return read_facts(connection)

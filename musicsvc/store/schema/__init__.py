@@ -1,1 +1,1 @@
-"""The schema of a database and its migrations."""
+"""The schema of the database and its migrations."""

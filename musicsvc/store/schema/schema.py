@@ -1,4 +1,4 @@
-"""The schema of a store: what it is, whether it is ours, how it is brought to the newest state."""
+"""The schema of a database: compare it with the migrations and the models, and upgrade it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from musicsvc.store import models
 from musicsvc.store.engine.binding import bound, current
 from musicsvc.store.engine.dialect import is_sqlite
 from musicsvc.store.engine.sqlite import file_locks
-from musicsvc.store.engine.url import describe
+from musicsvc.store.engine.url import describe, path_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -30,13 +30,13 @@ HISTORY = "schema_migration"
 ADVISORY_LOCK = 0x4D535643
 
 
-def known() -> list[str]:
-    """The names of the migrations that this program has, oldest first."""
+def available() -> list[str]:
+    """Return the names of the migrations of this version, oldest first."""
     return sorted(path.stem for path in MIGRATIONS.glob("[0-9]*.py"))
 
 
 def applied() -> list[str]:
-    """The names of the migrations that the database has had, oldest first; inside a unit."""
+    """Return the names of the migrations applied to the database, oldest first; in a unit."""
     if HISTORY not in current().get_tables():
         return []
     rows = current().execute_sql(f"SELECT name FROM {HISTORY}").fetchall()  # noqa: S608 - a constant
@@ -44,40 +44,40 @@ def applied() -> list[str]:
 
 
 def require_current(store: Store) -> None:
-    """Raises Failure that names the database and the way out, where it is of another schema."""
+    """Raise Failure with the database and a remedy if its schema is not that of this version."""
     if problem := store.read(lambda: fault(describe(store.url))).result():
         raise Failure(problem)
 
 
-def fault(named: str = "The database") -> str | None:
-    """What keeps this program from working on the database, None where nothing does; inside a unit.
+def fault(name: str = "The database") -> str | None:
+    """Return why this version cannot use the database, None if it can; in a unit.
 
-    `named`: what it is called, which a caller from elsewhere is not told.
+    `name` is how the text refers to the database; remote callers must not see its address.
     """
-    have, want = applied(), known()
+    have, want = applied(), available()
     if have == want:
         return None
     if set(have) - set(want):
-        return f"{named} was made by a newer musicsvc. Install that version, or restore an older backup."
+        return f"{name} was written by a newer musicsvc. Install that version, or restore an older backup."
     if not have:
-        return f"{named} has no tables yet. Run: musicsvc init"
-    return f"{named} is of an older schema ({have[-1]}). Run: musicsvc db upgrade"
+        return f"{name} has no tables yet. Run: musicsvc init"
+    return f"{name} is of an older schema ({have[-1]}). Run: musicsvc db upgrade"
 
 
 def upgrade(url: str, save: Callable[[str], None] | None = None) -> list[str]:
-    """Apply the migrations that are missing, one transaction each; two at once wait for each other.
+    """Apply the missing migrations, each in its own transaction, and return their names. Upgrades run one at a time.
 
-    `save` is told the first of them before anything is changed, where there is anything to lose: it makes a backup.
-    Returns the names applied. Raises Failure where the database is newer than the program, or, on SQLite, in use.
+    Before a database with data is changed, `save` is called with the first migration, to create a backup. Raises
+    Failure if the database is newer than this version or, on SQLite, in use.
     """
     with migrating(url) as database, bound(database):
         have = applied()
-        if set(have) - set(known()):
+        if set(have) - set(available()):
             raise Failure(str(fault(describe(url))))
-        missing = [name for name in known() if name not in have]
+        missing = [name for name in available() if name not in have]
         if not missing:
             return []
-        with _alone(url):
+        with _exclusive(url):
             if have and save is not None:
                 save(missing[0])
             names: list[str] = Runner(database, str(MIGRATIONS), table_name=HISTORY).up()
@@ -85,44 +85,42 @@ def upgrade(url: str, save: Callable[[str], None] | None = None) -> list[str]:
 
 
 def problems() -> list[str]:
-    """What is wrong with the database, a line each: integrity, foreign keys, schema against models; inside a unit."""
+    """Return the problems of the database as lines: integrity, foreign keys, differences from the models; in a unit."""
     return damage() + differences()
 
 
 def damage() -> list[str]:
-    """What is broken in the database's file, a line each; a server of PostgreSQL looks after its own."""
+    """Return the damage of a SQLite file as lines; PostgreSQL checks its own files."""
     if not is_sqlite():
         return []
     found = [f"integrity: {row[0]}" for row in current().execute_sql("PRAGMA integrity_check") if row[0] != "ok"]
     return found + [
-        f"foreign keys: row {row[1]} of {row[0]} points at nothing in {row[2]}"
+        f"foreign keys: row {row[1]} of {row[0]} refers to a missing row of {row[2]}"
         for row in current().execute_sql("PRAGMA foreign_key_check")
     ]
 
 
 def differences() -> list[str]:
-    """Where the tables are not those of the models, a line each."""
+    """Return the differences between the tables and the models as lines."""
     found = diff_models(current(), models.tables())
     return [f"schema: {line}" for line in str(found).splitlines()] if found else []
 
 
 def migrating(url: str) -> AbstractContextManager[Database]:
-    """A connection of its own with the lock that lets one migration run at a time; raises Failure for its faults."""
-    if url.startswith("sqlite:///"):
-        return _migrating_sqlite(Path(url.removeprefix("sqlite:///")))
-    return _migrating_postgres(url)
+    """Open a separate connection that holds the lock for migrations. Errors of the database become Failure."""
+    path = path_of(url)
+    return _migrating_sqlite(path) if path else _migrating_postgres(url)
 
 
-def _alone(url: str) -> AbstractContextManager[None]:
-    """Nobody else has the SQLite database open; a server of PostgreSQL locks each table as it needs."""
-    if not url.startswith("sqlite:///"):
-        return nullcontext()
-    return file_locks.exclusive(Path(url.removeprefix("sqlite:///")))
+def _exclusive(url: str) -> AbstractContextManager[None]:
+    """Hold a SQLite database exclusively; PostgreSQL locks its tables itself."""
+    path = path_of(url)
+    return file_locks.exclusive(path) if path else nullcontext()
 
 
 @contextmanager
 def _migrating_sqlite(path: Path) -> Iterator[Database]:
-    from musicsvc.store.engine.sqlite import database, files  # noqa: PLC0415 - each store loads its own driver
+    from musicsvc.store.engine.sqlite import database, files  # noqa: PLC0415 - loads the driver only if used
 
     files.examine(path)
     with file_locks.one_at_a_time(path):
@@ -130,7 +128,7 @@ def _migrating_sqlite(path: Path) -> Iterator[Database]:
         try:
             yield opened
         except files.ERRORS as error:
-            raise _told(error, files.translate(error, path)) from error
+            raise _failure(error, files.translate(error, path)) from error
         finally:
             opened.close_all()
 
@@ -138,23 +136,23 @@ def _migrating_sqlite(path: Path) -> Iterator[Database]:
 @contextmanager
 def _migrating_postgres(url: str) -> Iterator[Database]:
     with extras.required("postgres"):
-        from musicsvc.store.engine import postgres  # noqa: PLC0415 - see above
+        from musicsvc.store.engine import postgres  # noqa: PLC0415 - the same
 
     database = postgres.PostgresDatabase(url)
     try:
-        # One migration waits for the other however long it takes; for a table in use as long as a unit would.
+        # Migrations wait for each other without limit, and for a table in use as long as a unit does.
         database.execute_sql("SET lock_timeout = 0")
         database.execute_sql(f"SELECT pg_advisory_lock({ADVISORY_LOCK})")
         database.execute_sql("RESET lock_timeout")
         yield database
     except postgres.ERRORS as error:
-        raise _told(error, postgres.translate(error)) from error
+        raise _failure(error, postgres.translate(error)) from error
     finally:
         database.close_all()
 
 
-def _told(error: Exception, translated: BaseException) -> Failure:
-    """What a user is told of an error of the database in a migration."""
+def _failure(error: Exception, translated: BaseException) -> Failure:
+    """Return the Failure for an error of the database during a migration."""
     if isinstance(translated, Failure):
         return translated
-    return Failure(f"The database could not be brought to the newest schema: {error}.")
+    return Failure(f"The database could not be upgraded: {error}.")

@@ -73,7 +73,7 @@ async def test_a_backup_is_made_when_the_last_one_is_too_old(
     await check(scheduler)
     (first,) = made(settings)
     assert first.name == "musicsvc-scheduled-20260301T120000Z.db"
-    assert verify.prove(first).rows
+    assert verify.check(first).rows
     clock.advance(23 * HOUR)
     await check(scheduler)
     assert made(settings) == [first]
@@ -101,7 +101,7 @@ async def test_a_backup_that_is_cut_short_or_of_the_future_is_none(
     settings.backup_folder.mkdir()
     for days in (0, 3):
         name = backup_folder.new_name(settings.backup_folder, clock.now() + days * DAY, "scheduled")
-        create.make(Path(settings.store_url.removeprefix("sqlite:///")), name)
+        create.create(Path(settings.store_url.removeprefix("sqlite:///")), name)
     cut = made(settings)[1]
     cut.write_bytes(cut.read_bytes()[:-1])
     scheduler = BackupScheduler(settings, clock)
@@ -135,7 +135,7 @@ async def test_a_backup_that_is_spoiled_within_is_none_for_the_schedule_and_the_
         raise Failure("There is no room.")
 
     with monkeypatch.context() as full:
-        full.setattr(create, "make", no_room)
+        full.setattr(create, "create", no_room)
         with pytest.raises(Failure, match="no room"):
             await check(second)
     assert figures["musicsvc_backup_age_seconds"]() == 27 * 3_600
@@ -227,4 +227,4 @@ def test_a_server_of_several_processes_makes_one_backup(
         assert program.end(signal.SIGTERM) == 0
     (entry,) = backup_folder.entries(folder)
     assert entry.kind == "scheduled"
-    assert verify.prove(entry.file).rows
+    assert verify.check(entry.file).rows

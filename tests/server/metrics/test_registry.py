@@ -213,7 +213,7 @@ def test_the_age_of_the_last_good_backup_is_shown(store: Store, clock: MovableCl
     metrics = Counting()
     collectors.add_backups(metrics, settings, clock)
     assert not series(read(metrics.text().decode()), "musicsvc_backup_age_seconds")
-    made = create.make(Path(store.url.removeprefix("sqlite:///")), folder.new_name(tmp_path, clock.now()))
+    made = create.create(Path(store.url.removeprefix("sqlite:///")), folder.new_name(tmp_path, clock.now()))
     (tmp_path / "musicsvc-20260301T115900Z.db").write_bytes(b"cut short")
     clock.advance(180 * MINUTE)
     found = read(metrics.text().decode())

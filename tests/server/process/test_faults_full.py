@@ -167,11 +167,11 @@ def test_a_disk_too_small_for_the_ballast_is_told_with_what_it_lacks(place: Plac
     with place.serve() as program:
         assert program.root
         until(lambda: re.search(says, program.err))
-        (finding,) = files.of_ballast(place.disk.folder / "musicsvc.db")
+        (finding,) = files.check_reserved_space(place.disk.folder / "musicsvc.db")
         time.sleep(2.5)
         assert len(re.findall(f"keeping room for revocations: {says}", program.err)) == 1
         wanting = re.fullmatch(
-            r"Revocations may fail on a full disk\. Free another ([0-9.]+) MB on this disk\.", finding.way_out
+            r"Revocations may fail on a full disk\. Free another ([0-9.]+) MB on this disk\.", finding.hint
         )
         assert wanting is not None
         assert 1 < float(wanting[1]) < 10

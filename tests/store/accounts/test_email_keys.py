@@ -10,6 +10,7 @@ from musicsvc.errors import Conflict, Invalid
 from musicsvc.store import opening
 from musicsvc.store.accounts import api_access, mailboxes, users
 from musicsvc.store.doctor import database
+from musicsvc.store.doctor.finding import warning
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import accounts
 from musicsvc.store.schema import schema
@@ -96,8 +97,8 @@ def test_accounts_that_share_a_mailbox_are_listed_until_one_of_them_is_suspended
         assert pairs[0].hint.endswith(
             ": musicsvc user suspend 'ａｎｎ@label.test', or: musicsvc user suspend Ann@Label.test"
         )
-        findings = database.of_database(old_url, now=NOW)
-        warnings = [database.warning("accounts", pair.finding, pair.hint) for pair in pairs]
+        findings = database.check_database(old_url, now=NOW)
+        warnings = [warning("accounts", pair.finding, pair.hint) for pair in pairs]
         assert [finding for finding in findings if finding.check == "accounts"] == warnings
 
         def suspend() -> None:
@@ -150,7 +151,7 @@ def test_an_upgrade_killed_after_any_statement_is_finished_by_the_next(
         killed = process.returncode == -signal.SIGKILL
         with opening.open_unchecked(url) as store:
             applied = store.read(schema.applied).result()
-        assert applied == schema.known()[: len(applied)]
+        assert applied == schema.available()[: len(applied)]
         assert BEFORE in applied
 
         schema.upgrade(url)

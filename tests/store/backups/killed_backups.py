@@ -22,13 +22,13 @@ def main(database: str, folder: str, every: str) -> None:
         place.mkdir()
 
         def back_up(count: Callable[[], None], place: Path = place) -> None:
-            create.make(path, backup_folder.new_name(place, 0), lambda _done, _total: count())
+            create.create(path, backup_folder.new_name(place, 0), lambda _done, _total: count())
 
         if not killing.killed_before(step, back_up):
             break
         for entry in backup_folder.entries(place):
-            assert verify.prove(entry.file).rows
-        made = create.make(path, backup_folder.new_name(place, 0))
+            assert verify.check(entry.file).rows
+        made = create.create(path, backup_folder.new_name(place, 0))
         assert {file.name for file in place.iterdir()} >= {made.file.name}
         assert not [file for file in place.iterdir() if file.name.startswith(".")]
         killed += 1

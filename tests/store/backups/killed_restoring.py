@@ -84,7 +84,7 @@ class Scene:
             kept = [file for file in self._data.iterdir() if "-before-restore-" in file.name]
             assert {"old", "late"} in [names(file) for file in kept]
             for file in kept:
-                assert verify.prove(file).rows
+                assert verify.check(file).rows
 
 
 def main(folder: str, kind: str, every: str) -> None:

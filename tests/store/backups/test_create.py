@@ -68,12 +68,12 @@ def names(path: Path) -> tuple[set[str], set[str]]:
 
 
 def test_a_backup_is_a_whole_database_for_its_owner_alone(store: Store, path: Path, folder: Path) -> None:
-    made = create.make(path, folder / "one.db")
+    made = create.create(path, folder / "one.db")
     genres, tags = store.read(
         lambda: ({row.name for row in Genre.select()}, {row.name for row in Tag.select()})
     ).result()
     assert names(made.file) == (genres, tags)
-    assert made.facts == verify.prove(made.file)
+    assert made.facts == verify.check(made.file)
     assert (made.size, made.facts.counts["genre"]) == (made.file.stat().st_size, 4000)
     assert [(file.name, stat.S_IMODE(file.stat().st_mode)) for file in folder.iterdir()] == [("one.db", 0o600)]
 
@@ -88,7 +88,7 @@ def test_writers_go_on_through_every_slice_and_the_backup_holds_the_moment_it_be
         store.write(lambda: unit(f"meanwhile-{len(waits)}")).result()
         waits.append(time.monotonic() - began)
 
-    made = create.make(path, folder / "one.db", told)
+    made = create.create(path, folder / "one.db", told)
 
     assert len(waits) > 3
     assert max(waits) < LONGEST_WAIT
@@ -107,7 +107,7 @@ def test_a_backup_under_concurrent_writers_holds_whole_units(store: Store, path:
     threads = [threading.Thread(target=write, args=(thread,)) for thread in range(4)]
     for thread in threads:
         thread.start()
-    made = [create.make(path, folder / f"{number}.db") for number in range(5)]
+    made = [create.create(path, folder / f"{number}.db") for number in range(5)]
     ended.set()
     for thread in threads:
         thread.join()
@@ -129,7 +129,7 @@ def test_until_it_is_proved_a_backup_has_no_name_of_one(path: Path, folder: Path
         seen.update(file.name for file in folder.iterdir())
         assert backup_folder.entries(folder) == []
 
-    create.make(path, target, told)
+    create.create(path, target, told)
     assert seen == {f".{target.name}.partial"}
     assert [entry.file for entry in backup_folder.entries(folder)] == [target]
 
@@ -141,7 +141,7 @@ def test_a_backup_that_is_ended_leaves_nothing(path: Path, folder: Path, moment:
             raise Stop
 
     with pytest.raises(Stop):
-        create.make(path, folder / "one.db", told)
+        create.create(path, folder / "one.db", told)
     assert list(folder.iterdir()) == []
 
 
@@ -151,26 +151,26 @@ def test_a_backup_that_was_killed_is_swept_by_the_next_and_one_under_way_is_not(
     other = folder / ".another-program.partial"
     other.touch()
     with backup_folder.draft(folder / "musicsvc-20260101T000001Z.db") as under_way:
-        made = create.make(path, folder / "one.db")
+        made = create.create(path, folder / "one.db")
         assert {file.name for file in folder.iterdir()} == {under_way.path.name, made.file.name, other.name}
 
 
 def test_what_was_abandoned_is_found_as_often_as_it_is_looked_for(folder: Path) -> None:
     draft = folder / f".{backup_folder.new_name(folder, 0).name}.partial"
     draft.touch()
-    assert [backup_folder.abandoned(folder) for _ in range(2)] == [[draft], [draft]]
+    assert [backup_folder.leftovers(folder) for _ in range(2)] == [[draft], [draft]]
 
 
 def test_nothing_is_ever_overwritten(path: Path, folder: Path) -> None:
     (folder / "one.db").write_text("dear to somebody")
-    with pytest.raises(Failure, match=r"one\.db is there already"):
-        create.make(path, folder / "one.db")
+    with pytest.raises(Failure, match=r"one\.db exists"):
+        create.create(path, folder / "one.db")
 
     def told(_done: float, _total: float) -> None:
         (folder / "two.db").write_text("came meanwhile")
 
-    with pytest.raises(Failure, match=r"two\.db is there already"):
-        create.make(path, folder / "two.db", told)
+    with pytest.raises(Failure, match=r"two\.db exists"):
+        create.create(path, folder / "two.db", told)
     assert {file.name: file.read_text() for file in folder.iterdir()} == {
         "one.db": "dear to somebody",
         "two.db": "came meanwhile",
@@ -189,8 +189,8 @@ def test_two_backups_of_one_second_have_two_names(folder: Path) -> None:
 
 
 def test_a_folder_that_is_not_there_is_told(path: Path, tmp_path: Path) -> None:
-    with pytest.raises(Failure, match=r"There is no folder .*none\. Make it"):
-        create.make(path, tmp_path / "none" / "one.db")
+    with pytest.raises(Failure, match=r"There is no folder .*none\. Create it"):
+        create.create(path, tmp_path / "none" / "one.db")
 
 
 def test_a_disk_without_room_is_told_before_anything_is_copied(
@@ -199,7 +199,7 @@ def test_a_disk_without_room_is_told_before_anything_is_copied(
     usage = shutil.disk_usage(folder)
     monkeypatch.setattr(shutil, "disk_usage", lambda _folder: usage._replace(free=1_500_000))
     with pytest.raises(Failure, match=r"no room for a backup in .*: it needs [0-9.]+ MB, and 1\.5 MB are free"):
-        create.make(path, folder / "one.db")
+        create.create(path, folder / "one.db")
     assert list(folder.iterdir()) == []
 
 
@@ -219,12 +219,12 @@ def test_a_disk_that_fails_on_the_way_is_told_and_nothing_is_left(
             raise disk.error(code)
 
     with disk.mounted(folder, fault), pytest.raises(Failure, match=says) as refusal:
-        create.make(path, folder / "one.db")
+        create.create(path, folder / "one.db")
     assert str(folder / "one.db") in refusal.value.message
     assert "\n" not in refusal.value.message
     assert list(folder.iterdir()) == []
     store.write(lambda: unit("after")).result()
-    assert "after" in names(create.make(path, folder / "one.db").file)[0]
+    assert "after" in names(create.create(path, folder / "one.db").file)[0]
 
 
 def test_a_disk_that_runs_full_meanwhile_gives_no_backup(path: Path, tmp_path: Path) -> None:
@@ -236,16 +236,16 @@ def test_a_disk_that_runs_full_meanwhile_gives_no_backup(path: Path, tmp_path: P
 
         target = small.folder / "one.db"
         with pytest.raises(Failure, match=rf"The (disk of|backup) {target} (is full|cannot be written)"):
-            create.make(path, target, told)
+            create.create(path, target, told)
         small.empty()
         assert list(small.folder.iterdir()) == []
-        create.make(path, target)
+        create.create(path, target)
 
 
 def test_two_backups_to_one_name_are_not_made_at_once(path: Path, folder: Path) -> None:
-    with backup_folder.draft(folder / "one.db"), pytest.raises(Failure, match="is under way"):
-        create.make(path, folder / "one.db")
-    create.make(path, folder / "one.db")
+    with backup_folder.draft(folder / "one.db"), pytest.raises(Failure, match="is in progress"):
+        create.create(path, folder / "one.db")
+    create.create(path, folder / "one.db")
 
 
 def test_a_copy_that_the_disk_spoils_is_not_kept(path: Path, folder: Path) -> None:
@@ -257,7 +257,7 @@ def test_a_copy_that_the_disk_spoils_is_not_kept(path: Path, folder: Path) -> No
                 file.write(b"\xa5" * 8192)
 
     with pytest.raises(Failure, match=rf"^The backup {folder}/one\.db was not kept: the copy is damaged.* db check$"):
-        create.make(path, folder / "one.db", told)
+        create.create(path, folder / "one.db", told)
     assert list(folder.iterdir()) == []
 
 
@@ -269,8 +269,8 @@ def test_a_copy_that_lacks_a_row_is_not_kept(path: Path, folder: Path) -> None:
             connection.execute("DELETE FROM tag WHERE id = 1")
             connection.close()
 
-    with pytest.raises(Failure, match=rf"^The backup {folder}/one\.db does not hold what was copied"):
-        create.make(path, folder / "one.db", lose)
+    with pytest.raises(Failure, match=rf"^The backup {folder}/one\.db differs from the database"):
+        create.create(path, folder / "one.db", lose)
     assert list(folder.iterdir()) == []
 
 
@@ -279,9 +279,9 @@ def test_a_database_with_a_row_that_points_at_nothing_is_named_as_what_is_at_fau
     connection.execute("INSERT INTO track_genre (track_id, genre_id) VALUES (7, 9999)")
     connection.close()
     with pytest.raises(
-        Failure, match=rf"^The database {path} is damaged, .*points at nothing\. Run: musicsvc db check$"
+        Failure, match=rf"^The database {path} is damaged, .*refers to a missing one\. Run: musicsvc db check$"
     ):
-        create.make(path, folder / "one.db")
+        create.create(path, folder / "one.db")
     assert list(folder.iterdir()) == []
 
 
@@ -293,7 +293,7 @@ def test_a_damaged_database_gives_no_backup(store_url: str, folder: Path) -> Non
     at = len(content) // 2 // 4096 * 4096
     path.write_bytes(content[:at] + b"\xa5" * 4096 + content[at + 4096 :])
     with pytest.raises(Failure, match="damaged"):
-        create.make(path, folder / "one.db")
+        create.create(path, folder / "one.db")
     assert list(folder.iterdir()) == []
 
 

@@ -19,7 +19,7 @@ NOW = parse("2026-03-01T12:00:00Z")
 
 @pytest.fixture
 def sound(store_url: str, tmp_path: Path) -> Path:
-    return create.make(Path(store_url.removeprefix("sqlite:///")), tmp_path / "sound.db").file
+    return create.create(Path(store_url.removeprefix("sqlite:///")), tmp_path / "sound.db").file
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def spoilt(sound: Path, tmp_path: Path) -> Path:
     at = len(content) // 2 // 4096 * 4096
     spoilt = tmp_path / "spoilt.db"
     spoilt.write_bytes(content[:at] + b"\xa5" * 4096 + content[at + 4096 :])
-    verify.glance(spoilt)
+    verify.check_header(spoilt)
     return spoilt
 
 

@@ -70,20 +70,20 @@ def settled(record: Record) -> State:
 @pytest.mark.usefixtures("links")
 def test_what_bears_a_backups_name_is_whole_and_stays(path: Path, folder: Path) -> None:
     with recorded(path.parent, whole) as record:
-        made = create.make(path, backup_folder.new_name(folder, NOW))
+        made = create.create(path, backup_folder.new_name(folder, NOW))
         assert list(settled(record)) == [f"backups/{made.file.name}"]
     assert record.steps > 5
 
 
 def test_an_older_backup_goes_only_once_the_new_one_is_on_the_disk(path: Path, folder: Path) -> None:
-    create.make(path, backup_folder.new_name(folder, NOW, SCHEDULED))
+    create.create(path, backup_folder.new_name(folder, NOW, SCHEDULED))
 
     def check(state: State) -> None:
         whole(state)
         assert named(state)
 
     with recorded(path.parent, check) as record:
-        fresh = create.make(path, backup_folder.new_name(folder, NOW + SECOND, SCHEDULED)).file
+        fresh = create.create(path, backup_folder.new_name(folder, NOW + SECOND, SCHEDULED)).file
         (gone,) = backup_folder.prune(folder, 1, fresh, now=NOW + SECOND)
         assert f"backups/{gone.name}" not in record.now
 
@@ -108,7 +108,7 @@ def test_a_restore_leaves_the_old_database_or_the_new_one_and_nothing_of_the_oth
 ) -> None:
     other = new_database()
     add(other, "new")
-    backup = create.make(Path(other.removeprefix("sqlite:///")), tmp_path / "new.db").file
+    backup = create.create(Path(other.removeprefix("sqlite:///")), tmp_path / "new.db").file
     place = prepare(path, tmp_path / "restored", kind)
     kept = kind == "damaged" or (keep and kind != "missing")
 

@@ -38,7 +38,7 @@ def backup(new_database: Callable[..., str], tmp_path: Path) -> Path:
     """A backup of another database."""
     url = new_database()
     add(url, "new")
-    return create.make(Path(url.removeprefix("sqlite:///")), tmp_path / "new.db").file
+    return create.create(Path(url.removeprefix("sqlite:///")), tmp_path / "new.db").file
 
 
 def add(url: str, name: str) -> None:
@@ -56,7 +56,7 @@ def killed_beside_its_wal(path: Path, folder: Path) -> None:
     connection.close()
 
 
-def restore(backup: Path, path: Path) -> restore_backup.Restored:
+def restore(backup: Path, path: Path) -> restore_backup.RestoreResult:
     return restore_backup.restore(backup, path, now=NOW)
 
 
@@ -65,7 +65,7 @@ def test_the_backup_stands_in_its_place_and_the_old_database_beside_it(path: Pat
     done = restore(backup, path)
     assert done.kept == path.with_name("musicsvc-before-restore-20260301T120000Z.db")
     assert (names(path), names(done.kept)) == ({"new"}, {"old"})
-    assert done.facts == verify.prove(done.kept.with_name(path.name))
+    assert done.facts == verify.check(done.kept.with_name(path.name))
     assert backup.read_bytes() == before
     modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
     assert set(modes.values()) == {0o600}
@@ -162,9 +162,9 @@ def _middle(file: Path) -> None:
         (lambda file: file.write_bytes(file.read_bytes()[:-4096]), "is cut short"),
         (lambda file: file.write_bytes(b"a note\n" * 1000), "is not a SQLite database"),
         (_middle, "is damaged"),
-        (_dangling, "is damaged: a row points at nothing"),
+        (_dangling, "is damaged: a row refers to a missing one"),
         (_foreign, "belongs to another program"),
-        (_newer, "was made by a newer musicsvc. Install that version"),
+        (_newer, "was written by a newer musicsvc. Install that version"),
         (lambda file: file.unlink(), "There is no file"),
     ],
     ids=["empty", "short", "text", "middle", "dangling", "foreign", "newer", "missing"],
@@ -219,7 +219,7 @@ def test_a_store_that_is_opened_during_a_restore_waits_for_it_or_is_refused(
         time.sleep(2 * file_locks.POLL_SECONDS)
         assert not found
 
-    restore_backup.restore(backup, path, now=NOW, told=told)
+    restore_backup.restore(backup, path, now=NOW, on_progress=told)
     for thread in waiting:
         thread.join()
     assert found == [{"new"}] * len(waiting)
@@ -246,7 +246,7 @@ def test_another_programs_database_is_not_replaced(path: Path, backup: Path) -> 
 
 def test_an_older_backup_is_restored_and_then_upgraded(path: Path, backup: Path) -> None:
     connection = apsw.Connection(str(backup))
-    connection.execute("DELETE FROM schema_migration WHERE name = ?", (schema.known()[-1],))
+    connection.execute("DELETE FROM schema_migration WHERE name = ?", (schema.available()[-1],))
     connection.close()
     assert restore(backup, path).facts.older
     with pytest.raises(Failure, match=r"Run: musicsvc db upgrade"):
@@ -254,7 +254,7 @@ def test_an_older_backup_is_restored_and_then_upgraded(path: Path, backup: Path)
 
 
 def test_a_database_that_was_left_for_good_opens_as_before(path: Path) -> None:
-    restore_backup._leave(path)
+    restore_backup._leave_wal_mode(path)
     with opening.connect(f"sqlite:///{path}") as store:
         assert store.read(lambda: [tag.name for tag in Tag.select()]).result() == ["old"]
         store.write(lambda: Tag.create(name="next")).result()
@@ -265,7 +265,7 @@ def test_a_database_that_was_left_for_good_opens_as_before(path: Path) -> None:
 
 def test_progress_reaches_the_whole_and_never_exceeds_it(path: Path, backup: Path) -> None:
     steps: list[tuple[float, float]] = []
-    restore_backup.restore(backup, path, now=NOW, told=lambda done, total: steps.append((done, total)))
+    restore_backup.restore(backup, path, now=NOW, on_progress=lambda done, total: steps.append((done, total)))
     size = backup.stat().st_size
     assert (size, size) in steps
     assert all(0 <= done <= total for done, total in steps)
@@ -286,7 +286,7 @@ def test_a_full_disk_is_told_and_the_old_database_stands(
         if moment == 0:
             small.fill()
         with pytest.raises(Failure, match=r"There is no room in|No space left|cannot be (opened|closed)"):
-            restore_backup.restore(backup, place, now=NOW, told=told)
+            restore_backup.restore(backup, place, now=NOW, on_progress=told)
         small.empty()
         assert names(place) == {"old"}
         assert not list(small.folder.glob(".*"))

@@ -181,7 +181,7 @@ def test_the_schema_of_the_address_is_the_one_that_is_used(new_database: Callabl
         connection.execute("CREATE SCHEMA app")
     inside = f"{url}&options={quote('-c search_path=app')}"
 
-    assert schema.upgrade(inside) == schema.known()
+    assert schema.upgrade(inside) == schema.available()
 
     with opening.connect(inside) as store:
         assert store.read(schema.problems).result() == []
@@ -200,12 +200,12 @@ def test_a_migration_waits_for_another_longer_than_for_any_lock(new_database: Ca
         assert thread.is_alive()
     thread.join(10)
 
-    assert done == [schema.known()]
+    assert done == [schema.available()]
 
 
 def test_a_migration_waits_for_a_table_no_longer_than_a_unit_does(new_database: Callable[..., str]) -> None:
     url = new_database(migrated=False)
-    upgrades.migrate_to(url, schema.known()[0])
+    upgrades.migrate_to(url, schema.available()[0])
     with psycopg.connect(url) as other, ThreadPoolExecutor() as thread:
         other.execute("LOCK TABLE account")
         upgrade = thread.submit(schema.upgrade, url)

@@ -138,7 +138,7 @@ def test_a_database_of_a_newer_program_is_refused(store_url: str) -> None:
 
     for message in _refusals(store_url):
         fault, _, way_out = message.partition("musicsvc. ")
-        assert fault == f"{describe(store_url)} was made by a newer "
+        assert fault == f"{describe(store_url)} was written by a newer "
         assert way_out == "Install that version, or restore an older backup."
         assert "\n" not in message
 
@@ -151,7 +151,7 @@ def test_a_database_is_named_by_its_file_or_its_address_without_the_password() -
 def test_a_database_of_an_older_program_is_refused_with_the_command_to_run(
     store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in schema.known():
+    for name in schema.available():
         (tmp_path / f"{name}.py").touch()
     (tmp_path / "9998_next.py").touch()
     monkeypatch.setattr(schema, "MIGRATIONS", tmp_path)

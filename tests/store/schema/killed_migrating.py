@@ -27,7 +27,7 @@ class Scene:
         self._data = folder / "data"
         self._path = self._data / "musicsvc.db"
         self._url = f"sqlite:///{self._path}"
-        self._had = schema.known()[:migrations]
+        self._had = schema.available()[:migrations]
 
     def killed_before(self, step: int) -> bool:
         """Whether the upgrade was killed; what it left is whole, and the next one finishes."""
@@ -45,13 +45,13 @@ class Scene:
         schema.upgrade(self._url, self._save)
 
     def _save(self, first: str) -> None:
-        create.make(self._path, backup_folder.new_name(self._data, 0, f"before-{first}"))
+        create.create(self._path, backup_folder.new_name(self._data, 0, f"before-{first}"))
 
     def _check(self, step: int) -> None:
         """So many migrations whole, of the next one nothing; no row has changed."""
         with opening.open_unchecked(self._url) as store:
             have = store.read(schema.applied).result()
-        assert have == schema.known()[: len(have)], step
+        assert have == schema.available()[: len(have)], step
         assert have[: len(self._had)] == self._had, step
         assert old_databases.rows(self._path, self._columns) == self._rows, step
 
@@ -63,7 +63,7 @@ class Scene:
         made = backup_folder.entries(self._data)
         assert made, step
         for entry in made:
-            assert verify.prove(entry.file).older, step
+            assert verify.check(entry.file).older, step
         assert old_databases.rows(made[-1].file, self._columns) == self._rows, step
 
 

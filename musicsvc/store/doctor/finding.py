@@ -1,0 +1,39 @@
+"""The results of the checks of `musicsvc doctor`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from musicsvc.errors import Failure
+
+Level = Literal["ok", "warning", "problem"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The result of one check: a sentence and, unless it is ok, a hint for a remedy."""
+
+    check: str
+    level: Level
+    finding: str
+    hint: str = ""
+
+
+def ok(check: str, finding: str) -> Finding:
+    return Finding(check, "ok", finding)
+
+
+def warning(check: str, finding: str, hint: str) -> Finding:
+    return Finding(check, "warning", finding, hint)
+
+
+def problem(check: str, finding: str, hint: str) -> Finding:
+    return Finding(check, "problem", finding, hint)
+
+
+def failed(check: str, failure: Failure, default_hint: str = "Check its permissions and your user.") -> Finding:
+    """Return a problem from a failure: its first sentence, and the rest of it or the default as the hint."""
+    fault, _, hint = failure.here.partition(". ")
+    return problem(check, fault.rstrip(".") + ".", hint or default_hint)
