@@ -42,7 +42,6 @@ def cycle(root: Path) -> list[str]:
     return []
 
 
-@pytest.mark.xfail(reason="some cycles of the server and the store remain")
 def test_no_module_imports_itself_through_others() -> None:
     assert len(modules(ROOT)) > 200
     assert cycle(ROOT) == []
