@@ -1,19 +1,23 @@
 """Fixtures and options of all tests: a store of the chosen kind, a clock, the shared data."""
 
 import os
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import hypothesis
 import pytest
+from aiohttp.test_utils import TestClient
+from aiohttp.web import BaseRequest
+from pytest_aiohttp import AiohttpClient
 
-from musicsvc.clock import MovableClock, parse
+from musicsvc.clock import Clock, MovableClock, parse
+from musicsvc.config import Settings
 from musicsvc.store import opening
 from musicsvc.store.engine.store import Store
 from musicsvc.store.seeding import fixtures
 from tests.support import databases, postgres
-from tests.support.serving import Client, person, running
+from tests.support.serving import Client, ServiceServer, StartServer, connector, person
 
 NOW = parse("2026-03-01T12:00:00Z")
 SERVER = pytest.StashKey[postgres.Server]()
@@ -166,11 +170,25 @@ def shared_data() -> Callable[[str], Path]:
 
 
 @pytest.fixture
-async def anonymous(template: databases.Template, store: Store, clock: MovableClock) -> AsyncIterator[Client]:
-    """Run a server for the test; yield its client without a token."""
+def start_server(aiohttp_client: AiohttpClient, store: Store, clock: MovableClock) -> StartServer:
+    """Starts servers, by default over the store and the clock of the test, that end with the test."""
+    opened, stopped = store, clock
+
+    async def start(
+        settings: Settings | None = None, *, store: Store | None = None, clock: Clock | None = None
+    ) -> Client:
+        server = ServiceServer(store or opened, clock or stopped, settings)
+        client: TestClient[BaseRequest, None] = await aiohttp_client(server, connector=connector())
+        return Client(client.session, str(server.make_url("")))
+
+    return start
+
+
+@pytest.fixture
+async def anonymous(template: databases.Template, store: Store, start_server: StartServer) -> Client:
+    """A client without a token, of a server of its own."""
     template.make_log(store.url)
-    async with running(store, clock) as client:
-        yield client
+    return await start_server()
 
 
 @pytest.fixture

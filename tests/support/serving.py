@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import aiohttp
+from aiohttp.test_utils import BaseTestServer, TestClient
+from yarl import URL
 
 from musicsvc.config import Settings
 from musicsvc.server import serving
@@ -16,7 +18,10 @@ from musicsvc.server.network import tls
 from musicsvc.store.accounts import tokens, users
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import AsyncIterator, Mapping
+
+    from aiohttp.web import BaseRequest, BaseRunner
 
     from musicsvc.clock import Clock
     from musicsvc.store.engine.store import Store
@@ -71,23 +76,59 @@ class Client:
         return await self("DELETE", path, body, **more)
 
 
+class ServiceServer(BaseTestServer):
+    """The service in the process of the test, on a free port, with TLS if the settings name a certificate."""
+
+    def __init__(self, store: Store, clock: Clock, settings: Settings | None = None) -> None:
+        super().__init__()
+        self._store = store
+        self._clock = clock
+        self._settings = settings or Settings()
+        self.service: App | None = None
+
+    async def start_server(self, loop: asyncio.AbstractEventLoop | None = None, **_options: Any) -> None:
+        self._loop = loop
+        context = tls.create_context(self._settings.server)
+        listener = serving.listen(self.host, 0)
+        self.port = listener.getsockname()[1]
+        self._root = URL.build(scheme="http" if context is None else "https", host=self.host, port=self.port)
+        root = serving.root_of(self._settings, listener, tls=context is not None)
+        self.service = App(self._settings, self._store, self._clock, root)
+        await self.service.start(listener, context)
+
+    async def _make_runner(self, **_options: Any) -> BaseRunner:
+        raise NotImplementedError("the service accepts its connections itself")
+
+    @property
+    def started(self) -> bool:
+        return self.service is not None
+
+    async def close(self) -> None:
+        if self.service is not None and not self.closed:
+            self._closed = True
+            await self.service.stop()
+
+
+def connector() -> aiohttp.TCPConnector:
+    """Connections with a resolver that closes at once; that of aiohttp's own choice takes ten milliseconds."""
+    return aiohttp.TCPConnector(resolver=aiohttp.ThreadedResolver())
+
+
+class StartServer(Protocol):
+    """Starts a server for the rest of the test and returns a client without a token."""
+
+    async def __call__(
+        self, settings: Settings | None = None, *, store: Store | None = None, clock: Clock | None = None
+    ) -> Client: ...
+
+
 @asynccontextmanager
 async def running(store: Store, clock: Clock, settings: Settings | None = None) -> AsyncIterator[Client]:
-    """A server on a port of its own, with TLS where the settings say so, and a client without a token."""
-    settings = settings or Settings()
-    context = tls.create_context(settings.server)
-    listener = serving.listen("127.0.0.1", 0)
-    root = serving.root_of(settings, listener, tls=context is not None)
-    app = App(settings, store, clock, root)
-    await app.start(listener, context)
-    local = f"{'http' if context is None else 'https'}://127.0.0.1:{listener.getsockname()[1]}"
-    try:
-        # The resolver of aiohttp's own choice takes ten milliseconds to close.
-        connector = aiohttp.TCPConnector(resolver=aiohttp.ThreadedResolver())
-        async with aiohttp.ClientSession(connector=connector) as session:
-            yield Client(session, local)
-    finally:
-        await app.stop()
+    """Run a server for the block only, and yield a client without a token."""
+    server = ServiceServer(store, clock, settings)
+    client: TestClient[BaseRequest, None] = TestClient(server, connector=connector())
+    async with client:
+        yield Client(client.session, str(server.make_url("")))
 
 
 def person(store: Store, clock: Clock, email: str, *, access: bool = True) -> tuple[int, str]:

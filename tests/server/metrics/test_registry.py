@@ -24,7 +24,7 @@ from tests.support.serving import person, running
 if TYPE_CHECKING:
     from musicsvc.clock import MovableClock
     from musicsvc.store.engine.store import Store
-    from tests.support.serving import Client
+    from tests.support.serving import Client, StartServer
 
 REQUESTS = "musicsvc_requests_total"
 SECONDS = "musicsvc_request_seconds"
@@ -87,19 +87,19 @@ async def test_a_request_that_came_through_a_proxy_sees_nothing(anonymous: Clien
     assert set(answer.headers) == set(nothing.headers)
 
 
-async def test_metrics_allow_lets_others_in(store: Store, clock: MovableClock) -> None:
+async def test_metrics_allow_lets_others_in(start_server: StartServer) -> None:
     settings = Settings(metrics=Metrics(allow=("192.0.2.0/24", "2001:db8::7")))
-    async with running(store, clock, settings) as client:
-        for address, status in {
-            "192.0.2.7": 200,
-            "2001:db8::7": 200,
-            "192.0.3.7": 404,
-            "2001:db8::8": 404,
-            "127.0.0.1": 404,
-            "nonsense": 404,
-        }.items():
-            answer = await client.get("/metrics", headers={"X-Forwarded-For": address, **HTTPS})
-            assert answer.status == status, address
+    client = await start_server(settings)
+    for address, status in {
+        "192.0.2.7": 200,
+        "2001:db8::7": 200,
+        "192.0.3.7": 404,
+        "2001:db8::8": 404,
+        "127.0.0.1": 404,
+        "nonsense": 404,
+    }.items():
+        answer = await client.get("/metrics", headers={"X-Forwarded-For": address, **HTTPS})
+        assert answer.status == status, address
 
 
 async def test_the_rule_of_https_holds(store: Store, clock: MovableClock) -> None:
@@ -144,11 +144,11 @@ async def test_the_sizes_of_the_database_are_told(client: Client) -> None:
     assert total(figures, "musicsvc_wal_bytes") > 0
 
 
-async def test_each_server_of_a_process_counts_by_itself(client: Client, store: Store, clock: MovableClock) -> None:
-    async with running(store, clock) as other:
-        await client.get("genres")
-        assert total(await scraped(other), REQUESTS) == 0
-        assert total(await scraped(client), REQUESTS) == 1
+async def test_each_server_of_a_process_counts_by_itself(client: Client, start_server: StartServer) -> None:
+    other = await start_server()
+    await client.get("genres")
+    assert total(await scraped(other), REQUESTS) == 0
+    assert total(await scraped(client), REQUESTS) == 1
 
 
 async def test_head_is_get_without_its_body(client: Client) -> None:

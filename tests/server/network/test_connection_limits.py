@@ -20,7 +20,7 @@ from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON, SOUND, check
 from tests.support.program import Program, until
 from tests.support.prometheus import scraped, total
 from tests.support.raw_connection import Wire, connected, request
-from tests.support.serving import person, running
+from tests.support.serving import person
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from musicsvc.clock import Clock
     from musicsvc.store.engine.store import Store
     from tests.server.conftest import Start
+    from tests.support.serving import StartServer
 
 GET = request("GET", ALBUMS)
 
@@ -134,11 +135,14 @@ async def ask(wire: Wire) -> int:
     return (await wire.answer()).status
 
 
-async def test_kept_connections_make_room_and_busy_ones_do_not(store: Store, clock: Clock) -> None:
+async def test_kept_connections_make_room_and_busy_ones_do_not(
+    store: Store, clock: Clock, start_server: StartServer
+) -> None:
     settings = Settings(server={"max_connections": 3})
     _, token = person(store, clock, "ann@label.test")
     post = request("POST", ARTISTS, f"Authorization: Bearer {token}", JSON, body=SOUND)
-    async with running(store, clock, settings) as client, AsyncExitStack() as opened:
+    client = await start_server(settings)
+    async with AsyncExitStack() as opened:
 
         async def enter() -> Wire:
             return await opened.enter_async_context(connected(client.root))

@@ -15,13 +15,14 @@ from musicsvc.server.request import bodies
 from tests.support import malformed_requests
 from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON, SOUND, check_sound
 from tests.support.raw_connection import chunked, connected, request
-from tests.support.serving import Client, person, running
+from tests.support.serving import Client, person
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from musicsvc.clock import Clock
     from musicsvc.store.engine.store import Store
+    from tests.support.serving import StartServer
 
 
 @pytest.fixture(autouse=True)
@@ -123,17 +124,17 @@ async def test_a_client_that_breaks_off_costs_nothing(client: Client, ending: st
     assert (await client.get("artists")).json["artists"]["total"] == 0
 
 
-async def test_a_body_that_does_not_come_is_given_up(store: Store, clock: Clock) -> None:
+async def test_a_body_that_does_not_come_is_given_up(store: Store, clock: Clock, start_server: StartServer) -> None:
     settings = Settings(server={"body_timeout": 0.2})
-    async with running(store, clock, settings) as client:
-        _, token = person(store, clock, "ann@label.test")
-        async with connected(client.root) as wire:
-            head = request("POST", ARTISTS, f"Authorization: Bearer {token}", JSON, "Content-Length: 12")
-            await wire.send(head + SOUND[:5])
-            answer = await wire.answer()
-            check_sound(answer)
-            assert answer.status == 408
-            assert await wire.rest() == b""
+    client = await start_server(settings)
+    _, token = person(store, clock, "ann@label.test")
+    async with connected(client.root) as wire:
+        head = request("POST", ARTISTS, f"Authorization: Bearer {token}", JSON, "Content-Length: 12")
+        await wire.send(head + SOUND[:5])
+        answer = await wire.answer()
+        check_sound(answer)
+        assert answer.status == 408
+        assert await wire.rest() == b""
 
 
 TOKENS = st.sampled_from(

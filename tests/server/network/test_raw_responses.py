@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from musicsvc.clock import Clock
     from musicsvc.store.engine.store import Store
+    from tests.support.serving import StartServer
 
 STRICT = "Strict-Transport-Security"
 SHORT = 0.2
@@ -52,17 +53,17 @@ ANSWERED = (
     ("public_url", "strict"), [("https://music.test", True), ("http://music.test", False), (None, False)]
 )
 async def test_a_refused_request_is_answered_as_http_1_1(
-    store: Store, clock: Clock, public_url: str | None, *, strict: bool
+    public_url: str | None, *, strict: bool, start_server: StartServer
 ) -> None:
     settings = Settings(server=Server(public_url=public_url, local_http=True, head_timeout=SHORT))
-    async with running(store, clock, settings) as client:
-        for name, (raw, status) in REFUSED.items():
-            async with connected(client.root) as wire:
-                await wire.send(raw)
-                head = (await wire.rest()).partition(b"\r\n\r\n")[0].decode()
-            assert head.startswith(f"HTTP/1.1 {status} "), (name, head)
-            assert "\r\nConnection: close" in head, name
-            assert (STRICT in head) == strict, name
+    client = await start_server(settings)
+    for name, (raw, status) in REFUSED.items():
+        async with connected(client.root) as wire:
+            await wire.send(raw)
+            head = (await wire.rest()).partition(b"\r\n\r\n")[0].decode()
+        assert head.startswith(f"HTTP/1.1 {status} "), (name, head)
+        assert "\r\nConnection: close" in head, name
+        assert (STRICT in head) == strict, name
 
 
 async def test_a_connection_without_a_slot_is_refused_as_http_1_1(store: Store, clock: Clock) -> None:
@@ -88,10 +89,11 @@ async def test_a_connection_without_a_slot_is_refused_as_http_1_1(store: Store, 
     ],
 )
 async def test_answers_over_https_are_strict(
-    store: Store, clock: Clock, public_url: str | None, headers: tuple[str, ...], *, strict: bool
+    public_url: str | None, headers: tuple[str, ...], *, strict: bool, start_server: StartServer
 ) -> None:
     settings = Settings(server=Server(public_url=public_url, local_http=True))
-    async with running(store, clock, settings) as client, connected(client.root) as wire:
+    client = await start_server(settings)
+    async with connected(client.root) as wire:
         for method, target, status in ANSWERED:
             await wire.send(request(method, target, *headers))
             answer = await wire.answer(head=method == "HEAD")
@@ -106,13 +108,14 @@ async def test_plain_http_to_a_hosted_service_is_refused_strictly(store: Store, 
 
 
 async def test_answers_over_our_own_tls_are_strict(
-    store: Store, clock: Clock, certified: tuple[str, str], authority: trustme.CA
+    certified: tuple[str, str], authority: trustme.CA, start_server: StartServer
 ) -> None:
     cert, key = certified
     trusting = ssl.create_default_context()
     authority.configure_trust(trusting)
     settings = Settings(server=Server.model_validate({"tls_cert": cert, "tls_key": key}))
-    async with running(store, clock, settings) as client, connected(client.root, trusting) as wire:
+    client = await start_server(settings)
+    async with connected(client.root, trusting) as wire:
         for method, target, status in ANSWERED:
             await wire.send(request(method, target))
             answer = await wire.answer(head=method == "HEAD")

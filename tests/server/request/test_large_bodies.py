@@ -14,7 +14,7 @@ from musicsvc.server.request.bodies import MAX_CHUNKS
 from musicsvc.server.schemas.json_size import MAX_VALUES
 from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON, check_sound
 from tests.support.raw_connection import chunked, connected, request
-from tests.support.serving import Client, person, running
+from tests.support.serving import Client, person
 from tests.support.threaded_server import LOOP_SECONDS, TRIES, Connection, server_beside
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from musicsvc.clock import MovableClock
     from musicsvc.store.engine.store import Store
+    from tests.support.serving import StartServer
 
 GET = request("GET", ALBUMS)
 TOO_MANY = f"Must have at most {MAX_VALUES:,} values in total."
@@ -102,13 +103,14 @@ async def test_unknown_channels_are_named_but_not_all_of_them_and_not_at_length(
 
 
 async def test_bodies_on_their_way_share_a_bound_and_give_it_back(
-    store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
+    store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch, start_server: StartServer
 ) -> None:
     monkeypatch.setattr(bodies, "MAX_HELD", 100_000)
     token = person(store, clock, "ann@label.test")[1]
     body = json.dumps({"junk": "x" * 80_000, "name": "Strozzi"}).encode()
     raw = request("POST", ARTISTS, JSON, f"Authorization: Bearer {token}", body=body)
-    async with running(store, clock) as server, connected(server.root) as slow, connected(server.root) as quick:
+    server = await start_server()
+    async with connected(server.root) as slow, connected(server.root) as quick:
         await slow.send(raw[:-1])
         await asyncio.sleep(0.2)
         await quick.send(raw)

@@ -22,13 +22,13 @@ from musicsvc.server.network import tls
 from musicsvc.server.peer import Peer, PeerResolver
 from tests.support.malformed_requests import ALBUMS
 from tests.support.raw_connection import connected, request
-from tests.support.serving import running
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from musicsvc.clock import Clock
     from musicsvc.store.engine.store import Store
+    from tests.support.serving import StartServer
 
 ADDRESSES = st.ip_addresses().map(str)
 ELSEWHERE = ["192.0.2.7", "2001:db8::7", "::ffff:192.0.2.7", "10.0.0.1", "fe80::1%eth0", ""]
@@ -170,26 +170,27 @@ def test_no_header_breaks_the_judgement(remote: str, headers: list[tuple[str, st
     assert peer.secure == peer.local  # by default only this machine is trusted
 
 
-async def test_plain_http_is_refused_before_anything_else_and_never_redirected(store: Store, clock: Clock) -> None:
-    async with running(store, clock, Settings(server=HOSTED)) as client:
-        for method, path in (("GET", ALBUMS), ("GET", "/nothing"), ("DELETE", ALBUMS), ("POST", "/api/v1/artists")):
-            answer = await client(method, path)
-            assert (answer.status, answer.json) == (403, PLAIN_ERROR)
-            assert "Location" not in answer.headers
-        for path in ("/healthz", "/readyz"):
-            assert (await client.get(path)).status == 200
-        assert (await client.get("albums", headers=HTTPS)).status == 200
+async def test_plain_http_is_refused_before_anything_else_and_never_redirected(start_server: StartServer) -> None:
+    client = await start_server(Settings(server=HOSTED))
+    for method, path in (("GET", ALBUMS), ("GET", "/nothing"), ("DELETE", ALBUMS), ("POST", "/api/v1/artists")):
+        answer = await client(method, path)
+        assert (answer.status, answer.json) == (403, PLAIN_ERROR)
+        assert "Location" not in answer.headers
+    for path in ("/healthz", "/readyz"):
+        assert (await client.get(path)).status == 200
+    assert (await client.get("albums", headers=HTTPS)).status == 200
 
 
-async def test_plain_http_to_insights_is_refused_in_their_own_body(store: Store, clock: Clock) -> None:
-    async with running(store, clock, Settings(server=HOSTED)) as client:
-        answer = await client.get("producer-intelligence/insights/tracks/1")
-        assert answer.status == 403
-        assert answer.json == {"success": False, "message": "HTTPS is required.", "error": "forbidden"}
+async def test_plain_http_to_insights_is_refused_in_their_own_body(start_server: StartServer) -> None:
+    client = await start_server(Settings(server=HOSTED))
+    answer = await client.get("producer-intelligence/insights/tracks/1")
+    assert answer.status == 403
+    assert answer.json == {"success": False, "message": "HTTPS is required.", "error": "forbidden"}
 
 
-async def test_bytes_that_are_no_http_come_before_the_question_of_https(store: Store, clock: Clock) -> None:
-    async with running(store, clock, Settings(server=HOSTED)) as client, connected(client.root) as wire:
+async def test_bytes_that_are_no_http_come_before_the_question_of_https(start_server: StartServer) -> None:
+    client = await start_server(Settings(server=HOSTED))
+    async with connected(client.root) as wire:
         await wire.send(b"GET /nothing HTTP/9.9\r\n\r\n")
         assert (await wire.answer()).status == 400
 
@@ -210,7 +211,7 @@ def test_this_machine_needs_no_tls(host: str) -> None:
 @pytest.mark.parametrize("proxy", ["nonsense", "10.0.0.0/33", ""])
 def test_a_faulty_proxy_address_is_named(monkeypatch: pytest.MonkeyPatch, proxy: str) -> None:
     monkeypatch.setenv("MUSICSVC_SERVER__TRUSTED_PROXIES", json.dumps(["127.0.0.1", proxy]))
-    with pytest.raises(Failure, match=r"server\.trusted_proxies\.1.*no address"):
+    with pytest.raises(Failure, match=r"server\.trusted_proxies\.1.*is not a valid address"):
         load()
 
 

@@ -22,11 +22,12 @@ from tests.paging import world as worlds
 from tests.support import large_albums
 from tests.support.query_count import queries
 from tests.support.raw_connection import not_reading, request
-from tests.support.serving import Client, person, running
+from tests.support.serving import Client, person
 
 if TYPE_CHECKING:
     from musicsvc.clock import MovableClock
     from musicsvc.store.engine.store import Store
+    from tests.support.serving import StartServer
 
 MEBIBYTE = 1 << 20
 ALBUM = 80 * 60_080  # bytes of an album with 80 tracks
@@ -172,10 +173,13 @@ async def holding(client: Client, count: int) -> None:
         await asyncio.sleep(0.02)
 
 
-async def test_answers_that_nobody_reads_share_a_budget(store: Store, clock: MovableClock) -> None:
+async def test_answers_that_nobody_reads_share_a_budget(
+    store: Store, clock: MovableClock, start_server: StartServer
+) -> None:
     """30 MiB, 7.5 for a token, and albums of 4.6 MiB, of which the systems between hold less than half back."""
     settings = Settings(server={"answer_memory": "30MiB"})
-    async with running(store, clock, settings) as client, AsyncExitStack() as stack:
+    client = await start_server(settings)
+    async with AsyncExitStack() as stack:
         tokens = [person(store, clock, f"p{number}@label.test")[1] for number in range(6)]
         large_albums.fill(store, albums=3, tracks=80)  # 4.6 MiB each
         ann, ben = client.holding(tokens[0]), client.holding(tokens[1])
