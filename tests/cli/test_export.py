@@ -41,7 +41,7 @@ def made(store: Store) -> Catalog:
         catalog(now)
         made = catalog(now)
         for day in range(5):
-            made.hear((track, now - day * DAY, str(track + day)) for track in made.tracks[:4])
+            made.add_plays((track, now - day * DAY, str(track + day)) for track in made.tracks[:4])
         Track.update(name="=1+1 Ω").where(Track.id == made.tracks[0]).execute()
         return made
 

@@ -32,7 +32,7 @@ def made(store: Store, now: int) -> Catalog:
 
     def fill() -> Catalog:
         made = catalog(now)
-        made.hear([(made.tracks[track], now - day * DAY, name) for track, day, name in heard])
+        made.add_plays([(made.tracks[track], now - day * DAY, name) for track, day, name in heard])
         made.give([(made.tracks[0], now - DAY), (made.tracks[1], now)], [(made.tracks[0], now - 39 * DAY)])
         return made
 
@@ -95,7 +95,7 @@ def test_explain_shows_every_step(run: Run, made: Catalog) -> None:
     assert "30 with plays, 0 without" in page
     assert "150 plays; 150 listeners, counted on each day they listened" in page
     assert "(150 - 50) * 100 / 50 = 200.0 %" in page
-    assert "1 and 0 given in the window that still stand" in page
+    assert "1 and 0 given in the window and not withdrawn" in page
     assert page.endswith("The API returns the same figures.\n")
     assert not re.search(r'^[\[{"]', page, re.MULTILINE)  # nothing is JSON without --json
 

@@ -1,4 +1,4 @@
-"""What the packaged fonts can draw, read from the fonts themselves; run it to write the table anew."""
+"""The characters that the packaged fonts can draw, read from the fonts. Run it to update fonts/coverage.txt."""
 
 import unicodedata
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from musicsvc.reports.typesetting import FAMILIES, FOLDER
 
 
 def drawn_by(path: Path) -> set[int]:
-    """The code points for which the font has a glyph with an outline."""
+    """Return the code points for which the font has a glyph with an outline."""
     font = TTCollection(path).fonts[0] if path.suffix == ".ttc" else TTFont(path)
     outlines = font["loca"]
     place = font.getReverseGlyphMap()
@@ -23,7 +23,7 @@ def drawn_by(path: Path) -> set[int]:
 
 
 def ranges(codes: Iterable[int]) -> str:
-    """The code points as `0021-007E 00A1-00AC …`."""
+    """Return the code points as `0021-007E 00A1-00AC …`."""
     ordered = sorted(codes)
     gaps = [(before, after) for before, after in pairwise(ordered) if after != before + 1]
     starts = [ordered[0], *(after for _, after in gaps)]
@@ -32,7 +32,7 @@ def ranges(codes: Iterable[int]) -> str:
 
 
 def table() -> str:
-    """One line for each family in the order of fall-back: what all of its weights can draw."""
+    """Return a line for each family in the order of fallback, with the code points that all its weights can draw."""
     lines = []
     for family in FAMILIES:
         stem = "wqy" if family.startswith("WenQuanYi") else family.replace(" ", "") + "-"

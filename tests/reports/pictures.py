@@ -1,4 +1,4 @@
-"""What tests ask of a PNG: its pixels, where two differ, the contrast of two colours."""
+"""Checks of PNG files: pixels, differences, contrast of colours."""
 
 import io
 
@@ -8,25 +8,25 @@ Box = tuple[int, int, int, int]
 
 
 def opened(png: bytes) -> Image.Image:
-    """The picture in RGB; a broken one raises."""
+    """Return the picture in RGB; raise if it is broken."""
     with Image.open(io.BytesIO(png)) as image:
         assert image.format == "PNG"
         return image.convert("RGB")
 
 
 def difference(one: bytes, other: bytes) -> Box | None:
-    """The box that holds all differences, left, top, right, bottom; None where there is none."""
+    """Return the box of all differences (left, top, right, bottom), None without any."""
     return ImageChops.difference(opened(one), opened(other)).getbbox()
 
 
 def contrast(one: str, other: str) -> float:
-    """The ratio of two colours `#rrggbb` by WCAG 2, from 1 to 21."""
+    """Return the contrast ratio of two colours `#rrggbb` by WCAG 2, from 1 to 21."""
     dark, light = sorted((_luminance(one), _luminance(other)))
     return (light + 0.05) / (dark + 0.05)
 
 
 def hexadecimal(pixel: object) -> str:
-    """The colour of an RGB pixel as `#rrggbb`."""
+    """Return the colour of an RGB pixel as `#rrggbb`."""
     assert isinstance(pixel, tuple)
     red, green, blue = pixel
     return f"#{red:02x}{green:02x}{blue:02x}"

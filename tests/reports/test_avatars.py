@@ -1,4 +1,4 @@
-"""Avatars: initials of any name on a colour of the account's own."""
+"""Avatars: initials of any name on a colour that depends on the account."""
 
 import pytest
 from hypothesis import given, settings

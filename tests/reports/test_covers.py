@@ -1,4 +1,4 @@
-"""Cover art: every template draws every script, fitted, and always alike."""
+"""Cover art: every template draws every script within its margins, always the same."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -11,7 +11,7 @@ from musicsvc.reports.chance import Chance
 from tests.reports.pictures import contrast, difference, hexadecimal, opened
 
 SCALE = 0.2
-MARGIN = 30  # of a page of 1000: no text comes nearer to its edge
+MARGIN = 30  # of a page of 1000, free of text
 READABLE = 4.5
 
 TEXTS = {
@@ -54,7 +54,7 @@ def page(template: covers.Template, title: str, artist: str) -> dict[str, object
 
 
 def text_box(template: covers.Template, title: str, artist: str) -> tuple[float, ...]:
-    """Where the text has changed the picture, in points of the page."""
+    """Return the box in which the text changes the picture, in points of the page."""
     whole = page(template, title, artist)
     drawn, bare = (typesetting.png("cover.typ", data, SCALE) for data in (whole, {**whole, "areas": []}))
     box = difference(drawn, bare)

@@ -1,4 +1,4 @@
-"""The packaged fonts are the only ones that are used, and the table of what they draw is theirs."""
+"""Only packaged fonts are used, and the table of their characters is right."""
 
 import tomllib
 

@@ -1,4 +1,4 @@
-"""The printed report: every script, no plays, long names, and nothing that a name says is taken for anything else."""
+"""The PDF report: every script, no plays, long names, and names that look like code."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def content(days: int = 30, *, plays: int = 9, name: str | None = "Northern Ligh
 
 
 def pages(document: bytes) -> list[str]:
-    """The text of each page, blanks and line ends as one blank."""
+    """Return the text of each page, with single blanks."""
     return [" ".join(page.extract_text().split()) for page in pypdf.PdfReader(io.BytesIO(document)).pages]
 
 
@@ -84,7 +84,7 @@ def test_a_report_has_its_title_its_figures_and_numbered_pages() -> None:
 
 
 @pytest.mark.parametrize("days", [7, 30, 90, 365])
-def test_days_without_plays_are_a_fine_report_on_one_page(days: int) -> None:
+def test_a_report_without_plays_has_one_page(days: int) -> None:
     (text,) = pages(pdf.render(content(days, plays=0)))
     assert f"No plays were counted in these {days} days." in text
     assert "Most played" not in text
@@ -117,7 +117,7 @@ def test_the_same_figures_give_the_same_bytes() -> None:
     assert pdf.render(content()) == pdf.render(content())
 
 
-def test_everything_there_is_bears_a_name_too() -> None:
+def test_a_report_on_everything_has_a_title_too() -> None:
     assert pdf.EVERYTHING in pages(pdf.render(content(name=None)))[0]
 
 

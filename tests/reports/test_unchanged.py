@@ -1,4 +1,4 @@
-"""Covers and reports stay as they are: addresses of previews are kept by clients, and a report is printed again.
+"""Covers and reports stay the same, as clients keep addresses of previews, and reports are printed again.
 
 A digest that differs means another picture. Where that is wanted, look at it, then put the new digest here.
 """

@@ -1,4 +1,4 @@
-"""A small catalog with everything that figures must get right, and plays, likes and reposts of it.
+"""A small catalog with all cases that matter to figures, and its plays, likes and reposts.
 
 track 0   album 0             artist 0
 track 1   album 0             artists 0 and 1
@@ -37,7 +37,7 @@ SLOT = 30_000_000
 
 
 def edges(now: int) -> list[int]:
-    """The first instant of each window and of the one before it, and the last instant before each."""
+    """Return the first instant of each window and of the one before it, and the last instant before each."""
     today = now // DAY * DAY
     firsts = [today + DAY - windows * days * DAY for days in (7, 30, 90, 365) for windows in (1, 2)]
     return sorted({at for first in firsts for at in (first - 1, first)})
@@ -45,7 +45,7 @@ def edges(now: int) -> list[int]:
 
 @dataclass
 class Catalog:
-    """The ids, by the numbers above; who manages all of it; and its past, for counting anew."""
+    """The ids by the numbers above, the manager of everything, and the past for a recount."""
 
     manager: Identity
     token: str
@@ -55,8 +55,8 @@ class Catalog:
     past: Past = field(default_factory=Past)
     _taken: set[tuple[int, int, str]] = field(default_factory=set)
 
-    def hear(self, heard: Iterable[tuple[int, int, str]]) -> None:
-        """Take plays, as (track's id, time, listener's name), that may be repeats; in a writing unit."""
+    def add_plays(self, heard: Iterable[tuple[int, int, str]]) -> None:
+        """Record plays, as (track's id, time, listener's name), repeats included; in a writing unit."""
         batch = list(heard)
         ids = listeners.ensure({listeners.opaque_key(name) for _, _, name in batch})
         ingest.record(
@@ -76,20 +76,20 @@ class Catalog:
                 self._taken.add((track, at // SLOT, name))
                 self.past.plays.append(PlayOf(track, at, name))
 
-    def live_on_edges(self, now: int) -> None:
-        """Take plays, likes and reposts at the edges of windows, each another number; in a unit that writes."""
+    def add_at_edges(self, now: int) -> None:
+        """Record plays, likes and reposts at the edges of windows, in different numbers; in a writing unit."""
         first, second, *_ = self.tracks
         at_edges = edges(now)
         # Likes and reposts also in the last instant of today and in the first of tomorrow.
         given = [*at_edges, (now // DAY + 1) * DAY - 1, (now // DAY + 1) * DAY]
-        self.hear((first, at, f"edge {at} {each}") for number, at in enumerate(at_edges) for each in range(number))
+        self.add_plays((first, at, f"edge {at} {each}") for number, at in enumerate(at_edges) for each in range(number))
         self.give(
             [(each, at) for number, at in enumerate(given) for each in [first] * (number % 3 + 1)],
             [(each, at) for number, at in enumerate(given) for each in [second] * (number % 4 + 1)],
         )
 
     def give(self, likes: Iterable[tuple[int, int]], reposts: Iterable[tuple[int, int]]) -> None:
-        """Let new accounts like and repost, as (track's id, time); in a writing unit."""
+        """Record likes and reposts by new accounts, as (track's id, time); in a writing unit."""
         for table, given, kept in (
             (TrackLike, likes, self.past.likes),
             (TrackRepost, reposts, self.past.reposts),
@@ -103,7 +103,7 @@ class Catalog:
 
 
 def catalog(now: int) -> Catalog:
-    """A new catalog and its manager; in a writing unit."""
+    """Create a catalog and its manager; in a writing unit."""
     number = Artist.select().count()
     user = users.create(f"manager{number}@label.test", api_access=True, now=now)
     token = tokens.create(user, "test", now=now)[1]

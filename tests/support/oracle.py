@@ -1,4 +1,4 @@
-"""Figures counted anew from single plays, likes and reposts, with nothing but sets: what the endpoints must answer.
+"""Expected figures, counted from single plays, likes and reposts with plain sets.
 
 It shares no code with the program but the names of the periods, which it writes down again.
 """
@@ -17,7 +17,7 @@ MICROSECONDS = 1_000_000
 
 
 class PlayOf(NamedTuple):
-    """A play that was taken; `at` in microseconds."""
+    """An accepted play; `at` is in microseconds."""
 
     track: int
     at: int
@@ -25,7 +25,7 @@ class PlayOf(NamedTuple):
 
 
 class GivenTo(NamedTuple):
-    """A like or repost that stands."""
+    """A like or repost that was not withdrawn."""
 
     track: int
     at: int
@@ -33,7 +33,7 @@ class GivenTo(NamedTuple):
 
 @dataclass
 class Past:
-    """Everything that happened: albums by their tracks' ids, artists likewise."""
+    """All plays, likes and reposts, and the tracks of albums and artists."""
 
     names: dict[int, str] = field(default_factory=dict)
     album_names: dict[int, str] = field(default_factory=dict)
@@ -45,13 +45,13 @@ class Past:
     reposts: list[GivenTo] = field(default_factory=list)
 
     def tracks(self, noun: str, number: int) -> list[int]:
-        """The tracks of a subject."""
+        """Return the tracks of a subject."""
         return {"track": [number], "album": self.on_album.get(number, []), "artist": self.by_artist.get(number, [])}[
             noun
         ]
 
     def figures(self, noun: str, number: int, period: str, now: int) -> JSON:
-        """The four blocks and the period."""
+        """Return the four blocks of figures and the period."""
         tracks = self.tracks(noun, number)
         last = day(now)
         first = last - timedelta(days=LENGTHS[period] - 1)
@@ -74,12 +74,12 @@ class Past:
         }
 
     def album(self, number: int, period: str, now: int) -> JSON:
-        """An album's figures with its tracks' rows."""
+        """Return an album's figures with the rows of its tracks."""
         rows = self._rows("track", self.on_album.get(number, []), self.names, period, now)
         return self.figures("album", number, period, now) | {"tracks": rows}
 
     def artist(self, number: int, period: str, now: int, followers: int) -> JSON:
-        """An artist's figures with the rows of what was played most."""
+        """Return an artist's figures with its most played tracks and albums."""
         tracks, albums = self.by_artist.get(number, []), self.albums_by_artist.get(number, [])
         return self.figures("artist", number, period, now) | {
             "followers": followers,
@@ -98,7 +98,7 @@ class Past:
         return sorted(rows, key=lambda row: (-row["plays"]["period"], -row["plays"]["total"], -row["id"]))
 
     def chart(self, noun: str, number: int, timeframe: str, now: int) -> JSON:
-        """A point a day, and the whole."""
+        """Return a point per day, and the totals."""
         last = day(now)
         days = [last - timedelta(days=back) for back in reversed(range(TIMEFRAMES[timeframe]))]
         points = [{"date": each.isoformat()} | self._point(noun, number, each, each) for each in days]
@@ -115,7 +115,7 @@ class Past:
         return {"plays": len(plays), "listeners": people(plays), "likes": likes, "reposts": reposts}
 
     def realtime(self, track: int, now: int) -> JSON:
-        """A track at this instant; hashes are left as the listeners' names."""
+        """Return the current listeners and latest plays of a track, with names of listeners in place of hashes."""
         mine = sorted((play for play in self.plays if play.track == track), key=lambda play: -play.at)
         hour = [play for play in mine if now - play.at < 3600 * MICROSECONDS]
         return {
@@ -126,7 +126,7 @@ class Past:
         }
 
     def collaborations(self, artist: int) -> tuple[int, list[tuple[int, int, int]], list[int]]:
-        """How many tracks are shared; (artist, tracks, plays) of each other one; the tracks, most played first."""
+        """Return the number of shared tracks, (artist, tracks, plays) of each other artist, and the tracks."""
         mine = self.by_artist.get(artist, [])
         plays = Counter(play.track for play in self.plays)
         others = {
@@ -143,15 +143,15 @@ class Past:
 
 
 def day(instant: int) -> date:
-    """The day of an instant in UTC."""
+    """Return the UTC day of an instant."""
     return datetime.fromtimestamp(instant // MICROSECONDS, UTC).date()
 
 
 def people(plays: list[PlayOf]) -> int:
-    """How many different listeners there are."""
+    """Return the number of distinct listeners."""
     return len({play.listener for play in plays})
 
 
 def growth(now: int, before: int) -> float | None:
-    """Percent, one decimal."""
+    """Return the growth in percent with one decimal."""
     return None if before == 0 else round(100 * (now - before) / before, 1)

@@ -60,11 +60,11 @@ class PlayIn(BaseModel):
     track_id: Id
     played_at: Moment
     listener: Annotated[str, Text(1, 64)] | None = Field(
-        None, description="Who listened, where not the caller: any text of yours.", examples=[None]
+        None, description="The listener if not the caller: any text of yours.", examples=[None]
     )
     duration_ms: Annotated[int, Field(strict=True, ge=0, le=LONGEST)] | None = Field(None, examples=[184_250])
     client_id: Annotated[str, Text(1, 128)] | None = Field(
-        None, description="Your own id of the play; sent again it is counted once.", examples=["b1946ac92492d234"]
+        None, description="Your own id of the play, which makes a repeat harmless.", examples=["b1946ac92492d234"]
     )
 
 

@@ -1,4 +1,4 @@
-"""A subject's plays, listeners, likes and reposts day by day, and those of the whole window."""
+"""Charts: plays, listeners, likes and reposts of a subject by day, and of the whole window."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Point(NamedTuple):
-    """The plays, distinct listeners, and standing likes and reposts of a day or of a whole window."""
+    """The plays, distinct listeners, and current likes and reposts of a day or of a window."""
 
     plays: int
     listeners: int

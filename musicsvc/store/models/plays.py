@@ -1,7 +1,8 @@
-"""Plays as they came, and what is kept up from them: per day, per block of days, and how often each track was played.
+"""Plays, and their rollups by day, week and month.
 
-Keys begin with the time, so that what is written together lies together. Sets of listeners are packed (listeners.py).
-There are no foreign keys here: nothing that plays name is ever deleted, and checking costs as much as the play itself.
+Keys of plays and days begin with the time, so that rows written together are stored together. Sets of listeners are
+packed (plays/rollups/listeners.py). There are no foreign keys: nothing that plays refer to is ever deleted, and a check
+would cost as much as the play itself.
 """
 
 from __future__ import annotations
@@ -12,16 +13,16 @@ from musicsvc.store.models.table import Table
 
 
 class Listener(Table):
-    """Who listens; `key` is an account's (`account:7`) or an opaque one's (`opaque:…`). The id fits 32 bits."""
+    """A listener; `key` is that of an account (`account:7`) or an opaque name (`opaque:…`). The id fits 32 bits."""
 
     id = BigAutoField()
     key = TextField(unique=True)
 
 
 class Play(Table):
-    """A play; `slot` is its half minute (Unix seconds // 30), `client_key` a hash of the client's id, or empty.
+    """A play; `slot` is its time in half minutes (Unix seconds // 30), `client_key` a hash of the client's id or empty.
 
-    The primary key is the rule for repeats: without a client's id one play per track, listener and slot.
+    The primary key rejects repeats: without a client's id there is one play per track, listener and slot.
     """
 
     slot = BigIntegerField()
@@ -36,12 +37,12 @@ class Play(Table):
         primary_key = CompositeKey("slot", "track", "listener", "client_key")
 
 
-# Partial, hence not in Meta: a client's id is taken once, and plays without one are many.
+# Partial, hence not in Meta: a client's id is unique, and many plays have none.
 Play.add_index(Play.client_key, unique=True, name="play_client_key", where=fn.LENGTH(Play.client_key) > 0)
 
 
 class PlayDay(Table):
-    """The plays of a track, album or artist on a day, and its listeners."""
+    """A daily rollup: plays and listeners of a track, album or artist on a day."""
 
     day = IntegerField()
     kind = IntegerField()
@@ -54,7 +55,7 @@ class PlayDay(Table):
 
 
 class PlayBlock(Table):
-    """The same of a block of days that are over (blocks.py)."""
+    """A monthly rollup, of 32 days that are over; `block` is the number of the month."""
 
     kind = IntegerField()
     subject = BigIntegerField()
@@ -67,7 +68,7 @@ class PlayBlock(Table):
 
 
 class PlayStretch(Table):
-    """The same of eight days of late, for what is played much (stretches.py)."""
+    """A weekly rollup, of eight recent days of a much played subject; `stretch` is the number of the week."""
 
     kind = IntegerField()
     subject = BigIntegerField()
@@ -80,9 +81,9 @@ class PlayStretch(Table):
 
 
 class PlayMark(Table):
-    """How far the blocks are made: those of smaller (block, kind, subject); and the first day whose plays are kept.
+    """The watermarks of rollups, and `kept_from`, the first day whose single plays are kept.
 
-    Stretches are made before the one that is named.
+    Monthly rollups are made of each smaller (block, kind, subject), weekly ones of each smaller `stretch`.
     """
 
     id = IntegerField(primary_key=True)
@@ -94,7 +95,7 @@ class PlayMark(Table):
 
 
 class TrackPlays(Table):
-    """The plays of a track of all time."""
+    """The number of plays of a track of all time."""
 
     track = BigIntegerField(primary_key=True, column_name="track_id")
     plays = BigIntegerField()

@@ -125,7 +125,7 @@ def _row(play: ReportedPlay, listener: int, actor: Identity) -> PlayRow:
 
 
 def client_key(source: str, client_id: str) -> bytes:
-    """Return the 16 bytes that stand for a client's id within its source; a repeat has the same ones."""
+    """Return the 16 bytes that represent a client's id within its source; a repeat has the same ones."""
     return hashlib.blake2b(f"{source}\x00{client_id}".encode(), digest_size=16).digest()
 
 

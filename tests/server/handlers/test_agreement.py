@@ -1,4 +1,4 @@
-"""The same figure asked seven ways is the same: endpoint, chart totals, JSON, CSV, report, PDF, command line."""
+"""A figure is the same from the endpoint, chart totals, JSON, CSV, report, PDF and command line."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ NOUNS = ("track", "album", "artist")
 
 
 class Figures(NamedTuple):
-    """Every figure that there is of a track, album or artist."""
+    """All figures of a track, album or artist."""
 
     plays_total: int
     plays_period: int
@@ -64,7 +64,7 @@ class Figures(NamedTuple):
 
 @pytest.fixture
 def made(store: Store, clock: MovableClock) -> Catalog:
-    """The catalog of listening_world with two years of plays, some of them in rollups, beside another account's."""
+    """The catalog of listening_world with two years of plays, partly rolled up, beside another account's."""
     chance = random.Random(11)
     now = clock.now()
 
@@ -81,15 +81,15 @@ def made(store: Store, clock: MovableClock) -> Catalog:
 
     def fill() -> Catalog:
         other, made = catalog(now), catalog(now)
-        made.hear(some(made))
-        other.hear(some(other))
+        made.add_plays(some(made))
+        other.add_plays(some(other))
         while monthly.roll_up(100):
             pass
-        made.hear(some(made))
+        made.add_plays(some(made))
         made.give(
             *([(made.tracks[chance.randrange(4)], now - chance.randrange(300) * DAY) for _ in range(30)] for _ in "lr")
         )
-        made.live_on_edges(now)
+        made.add_at_edges(now)
         return made
 
     return store.write(fill).result()
@@ -114,7 +114,7 @@ async def body(client: Client, name: str, **sent: Any) -> bytes:
 
 
 @pytest.mark.parametrize("period", TIMEFRAMES)
-async def test_every_figure_of_tracks_albums_and_artists_is_the_same_however_it_is_asked(
+async def test_every_figure_is_the_same_from_every_source(
     ask: Client, made: Catalog, clock: MovableClock, period: str
 ) -> None:
     numbers = dict(zip(NOUNS, (made.tracks, made.albums, made.artists), strict=True))
@@ -152,12 +152,12 @@ async def test_daily_rows_are_the_days_of_the_charts(ask: Client, made: Catalog,
 
 
 @pytest.mark.parametrize("period", TIMEFRAMES)
-async def test_the_report_and_its_pdf_tell_the_same_figures(
+async def test_the_report_and_its_pdf_have_the_same_figures(
     ask: Client, made: Catalog, clock: MovableClock, period: str
 ) -> None:
     report = json.loads(await body(ask, "report", period=period, include_charts=True))["data"]
     past, now = made.past, clock.now()
-    past.by_artist[0] = made.tracks  # nobody's id: everything as one
+    past.by_artist[0] = made.tracks  # no artist's id: everything together
     everything = past.figures("artist", 0, period, now)
     assert report["period"] == everything.pop("period")
     assert {name: report["summary"][name] for name in everything} == everything
@@ -186,7 +186,7 @@ async def test_the_report_and_its_pdf_tell_the_same_figures(
 
 
 def printed(document: bytes) -> str:
-    """The text of a PDF document, blanks and line ends as one blank."""
+    """Return the text of a PDF document, with single blanks."""
     return " ".join(" ".join(page.extract_text() for page in pypdf.PdfReader(io.BytesIO(document)).pages).split())
 
 
@@ -199,10 +199,10 @@ def in_print(figure: float | None) -> str:
     return f"{sign}{abs(figure):,.1f} %"
 
 
-async def test_a_manager_of_one_artist_is_told_the_artists_figures(
+async def test_a_manager_of_one_artist_gets_the_artists_figures(
     ask: Client, made: Catalog, store: Store, clock: MovableClock
 ) -> None:
-    """The command line's `--artist` covers just that."""
+    """The option `--artist` has that scope."""
     for period, timeframe in TIMEFRAMES.items():
         for artist in made.artists:
             days = window(period, clock.now())

@@ -1,4 +1,4 @@
-"""Exports: their shapes, what they cover, cells that a spreadsheet takes for what they are, and slow clients."""
+"""Exports: their form, their scope, cells without formulas, and slow clients."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def made(store: Store, clock: MovableClock) -> Catalog:
             )
             for number in range(300)
         ]
-        made.hear(heard)
+        made.add_plays(heard)
         made.give([(made.tracks[0], now)], [(made.tracks[3], now - DAY)])
         return made
 
@@ -59,7 +59,7 @@ def made(store: Store, clock: MovableClock) -> Catalog:
 
 @pytest.fixture
 async def ask(store: Store, clock: MovableClock, made: Catalog) -> AsyncIterator[Client]:
-    """A client of the manager's, whose every answer is held to the document."""
+    """A client with the manager's token that checks every answer against the OpenAPI document."""
     async with running(store, clock) as client:
         yield CheckedClient(client._session, client.root, made.token)
 
@@ -71,7 +71,7 @@ async def export(client: Client, name: str, body: Any = None) -> Answer:
 
 
 async def rows(client: Client, **body: str) -> list[list[str]]:
-    """The lines of a CSV export."""
+    """Return the lines of a CSV export."""
     return list(csv.reader(io.StringIO((await export(client, "csv", body)).body.decode(), newline="")))
 
 
@@ -135,7 +135,7 @@ async def test_json_holds_the_rows_of_the_csv_file_under_its_columns(
     assert [["" if part is None else str(part) for part in row.values()] for row in data["rows"]] == lines
 
 
-async def test_tracks_of_thirty_days_are_meant_where_nothing_is_said(ask: Client) -> None:
+async def test_the_default_is_tracks_of_thirty_days(ask: Client) -> None:
     for name in ("csv", "json"):
         said = await export(ask, name, {"type": "tracks", "period": "30-days"})
         assert (await export(ask, name)).body == said.body == (await export(ask, name, {})).body
@@ -170,7 +170,7 @@ async def test_a_pdf_is_a_document_to_be_saved(ask: Client) -> None:
     assert (await export(ask, "pdf", {"period": "1-year"})).body == answer.body
 
 
-async def test_who_manages_nothing_is_given_empty_files(ask: Client, store: Store, clock: MovableClock) -> None:
+async def test_an_account_that_manages_nothing_gets_empty_files(ask: Client, store: Store, clock: MovableClock) -> None:
     nobody = ask.holding(person(store, clock, "nobody@label.test")[1])
 
     for type_, header in HEADERS.items():
@@ -200,7 +200,7 @@ async def test_a_name_is_no_formula(ask: Client, store: Store, made: Catalog, na
 
 async def test_a_fall_is_a_number_and_stays_one(ask: Client, store: Store, clock: MovableClock, made: Catalog) -> None:
     before = [(made.tracks[4], clock.now() - 40 * DAY - each * SLOT, str(each)) for each in range(3)]
-    store.write(partial(made.hear, [*before, (made.tracks[4], clock.now(), "0")])).result()
+    store.write(partial(made.add_plays, [*before, (made.tracks[4], clock.now(), "0")])).result()
 
     assert (await rows(ask))[5][-2:] == ["-66.7", "-66.7"]
 
@@ -222,7 +222,7 @@ async def test_exports_need_a_token(ask: Client) -> None:
 
 
 def fill(manager: int, tracks: int) -> None:
-    """So many tracks of one artist, none of them ever played."""
+    """Create this many tracks of one artist, without plays."""
     artist = Artist.create(name="Prolific", manager=manager, created_at=0).id
     ids = bulk.ids(Track, tracks)
     named = [(each, "n" * 200, 1, 0) for each in ids]

@@ -43,12 +43,12 @@ def made(store: Store, clock: MovableClock) -> Catalog:
 
     def fill() -> Catalog:
         made = catalog(now)
-        made.hear([(made.tracks[track], at, name) for track, at, name in heard[:1000]])
+        made.add_plays([(made.tracks[track], at, name) for track, at, name in heard[:1000]])
         while monthly.roll_up(100):
             pass
-        made.hear([(made.tracks[track], at, name) for track, at, name in heard[1000:]])
+        made.add_plays([(made.tracks[track], at, name) for track, at, name in heard[1000:]])
         made.give(*([(made.tracks[track], at) for track, at in some] for some in given))
-        made.live_on_edges(now)
+        made.add_at_edges(now)
         return made
 
     return store.write(fill).result()
@@ -102,7 +102,7 @@ async def test_thirty_days_are_meant_where_nothing_is_said(ask: Client, made: Ca
 async def test_a_figure_is_of_the_moment(ask: Client, made: Catalog, store: Store, clock: MovableClock) -> None:
     path = f"artists/{made.artists[0]}?period=7-days"
     before = await data(ask, path)
-    store.write(partial(made.hear, [(made.tracks[0], clock.now(), "somebody new")])).result()
+    store.write(partial(made.add_plays, [(made.tracks[0], clock.now(), "somebody new")])).result()
     store.write(partial(made.give, [(made.tracks[0], clock.now())], [])).result()
     fan = person(store, clock, "fan@label.test")[0]
     store.write(lambda: Follow.create(follower=fan, followed=made.manager.user_id, created_at=clock.now())).result()
@@ -121,7 +121,9 @@ async def test_a_figure_is_of_the_moment(ask: Client, made: Catalog, store: Stor
     assert later["plays"]["period"] == 0
 
 
-async def test_what_is_taken_back_counts_no_more(ask: Client, made: Catalog, store: Store, clock: MovableClock) -> None:
+async def test_withdrawn_likes_and_reposts_do_not_count(
+    ask: Client, made: Catalog, store: Store, clock: MovableClock
+) -> None:
     track = made.tracks[0]
     store.write(partial(made.give, [(track, clock.now())], [])).result()
     before = await data(ask, f"tracks/{track}")
@@ -133,7 +135,7 @@ async def test_what_is_taken_back_counts_no_more(ask: Client, made: Catalog, sto
     assert sum(point["likes"] for point in (await data(ask, f"tracks/{track}/charts"))["points"]) == 0
 
 
-async def test_a_subject_that_nothing_happened_to_has_noughts_and_no_growth(ask: Client, made: Catalog) -> None:
+async def test_a_subject_without_plays_has_zeros_and_no_growth(ask: Client, made: Catalog) -> None:
     found = await data(ask, f"tracks/{made.tracks[4]}?period=1-year")
 
     assert found["plays"] == {"total": 0, "period": 0}
@@ -158,7 +160,7 @@ async def test_realtime_shows_the_last_minutes(ask: Client, made: Catalog, store
     now, track = clock.now(), made.tracks[4]
     heard = [(back * MINUTE, str(back % 7)) for back in range(3, 200, 2)]
     heard += [(0, "a"), (4 * MINUTE + 59 * SECOND, "b"), (5 * MINUTE, "c"), (-4 * MINUTE, "ahead"), (60 * MINUTE, "d")]
-    store.write(partial(made.hear, [(track, now - back, name) for back, name in heard])).result()
+    store.write(partial(made.add_plays, [(track, now - back, name) for back, name in heard])).result()
 
     found = await data(ask, f"tracks/{track}/realtime")
 
@@ -175,7 +177,7 @@ async def test_realtime_shows_the_last_minutes(ask: Client, made: Catalog, store
 
 async def test_recent_plays_may_be_long_ago(ask: Client, made: Catalog, store: Store, clock: MovableClock) -> None:
     now, track = clock.now(), made.tracks[4]
-    store.write(partial(made.hear, [(track, now - 9 * DAY, "x"), (track, now - 399 * DAY, "y")])).result()
+    store.write(partial(made.add_plays, [(track, now - 9 * DAY, "x"), (track, now - 399 * DAY, "y")])).result()
 
     found = await data(ask, f"tracks/{track}/realtime")
 
@@ -187,7 +189,7 @@ async def test_a_listener_is_known_by_the_installations_secret_alone(
     ask: Client, made: Catalog, store: Store, clock: MovableClock
 ) -> None:
     track = made.tracks[4]
-    store.write(partial(made.hear, [(track, clock.now(), "x"), (made.tracks[0], clock.now(), "x")])).result()
+    store.write(partial(made.add_plays, [(track, clock.now(), "x"), (made.tracks[0], clock.now(), "x")])).result()
 
     async def hashed(number: int) -> str:
         found: str = (await data(ask, f"tracks/{number}/realtime"))["recent_plays"][0]["listener_hash"]
@@ -207,7 +209,7 @@ async def test_another_process_shows_a_play_as_soon_as_it_is_acknowledged(
         async with running(other, clock) as client:
             elsewhere = client.holding(made.token)
             for number in range(1, 6):
-                store.write(partial(made.hear, [(track, clock.now(), str(number))])).result()
+                store.write(partial(made.add_plays, [(track, clock.now(), str(number))])).result()
                 for each in (ask, elsewhere):
                     assert (await data(each, f"tracks/{track}/realtime"))["active_listeners"] == number
                     assert (await data(each, f"tracks/{track}"))["plays"]["total"] == number
@@ -252,7 +254,7 @@ async def test_refusals_have_the_insights_body(ask: Client, made: Catalog, store
         ("tracks/{}/charts?timeframe=1Y", "timeframe"),
     ],
 )
-async def test_a_period_that_is_none_is_named(ask: Client, made: Catalog, path: str, field: str) -> None:
+async def test_an_invalid_period_is_named(ask: Client, made: Catalog, path: str, field: str) -> None:
     answer = await ask.get(f"{INSIGHTS}/{path.format(made.tracks[0])}")
 
     assert answer.status == 422
@@ -263,7 +265,7 @@ MANY = 103  # tracks that an artist shares, each with another artist
 
 
 def share(made: Catalog, now: int) -> None:
-    """Let the first artist share many tracks, some on albums of their own; ties in every figure that ranks them."""
+    """Let the first artist share many tracks, some on own albums, with ties in every figure of the rankings."""
     artist, past = made.artists[0], made.past
     for number in range(MANY):
         partner = int(Artist.create(name=f"Partner {number}", manager=made.manager.user_id, created_at=1).id)
@@ -279,8 +281,8 @@ def share(made: Catalog, now: int) -> None:
         for position, each in enumerate((artist, partner)):
             TrackArtist.create(track=track, artist=each, position=position)
             past.by_artist.setdefault(each, []).append(track)
-        made.hear((track, now, str(each)) for each in range(number // 8 % 4 + 20))
-        made.hear((track, now - 40 * DAY, str(each)) for each in range(number % 3))
+        made.add_plays((track, now, str(each)) for each in range(number // 8 % 4 + 20))
+        made.add_plays((track, now - 40 * DAY, str(each)) for each in range(number % 3))
     # More tracks with one of them than with others, and fewer plays.
     quiet = int(Track.create(name="Quiet", duration=1, created_at=1).id)
     past.names[quiet] = "Quiet"
@@ -307,7 +309,7 @@ async def test_lists_of_figures_are_cut_at_their_bounds_in_the_middle_of_ties(
     assert (rows, len(rows)) == (partners[:100], 100)
     assert [row["id"] for row in found["collaboration_tracks"]] == tracks[:100] != tracks
 
-    past.by_artist[0] = [*past.names]  # nobody's id: everything as one
+    past.by_artist[0] = [*past.names]  # no artist's id: everything together
     past.albums_by_artist[0] = [*past.album_names]
     everything = past.artist(0, "30-days", now, followers=0)
     report = await ask.post(f"{INSIGHTS}/export/report", {})

@@ -1,4 +1,4 @@
-"""The example of docs/insights.md, played and asked as it stands."""
+"""The example of docs/insights.md, played and requested."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ASKED = re.compile(r"^`GET ([^`]+)`\n\n```json\n(.+?)^```$", re.MULTILINE | re.D
 
 
 def played(text: str, now: int) -> str:
-    """Put the table's plays into an empty store; the token of who manages the artist."""
+    """Store the plays of the example; return the token of the artist's manager."""
     user = users.create("ann@label.test", api_access=True, now=now)
     Artist.create(name="Scott", manager=user, created_at=now)
     Album.create(name="Rags", created_at=now)
@@ -43,7 +43,7 @@ def played(text: str, now: int) -> str:
     return tokens.create(user, "test", now=now)[1]
 
 
-async def test_the_example_is_answered_as_it_stands(anonymous: Client, store: Store, clock: MovableClock) -> None:
+async def test_the_example_has_the_documented_answers(anonymous: Client, store: Store, clock: MovableClock) -> None:
     text = DOCS.read_text("utf-8")
     token = store.write(lambda: played(text, clock.now())).result()
     client = CheckedClient(anonymous._session, anonymous.root, token)

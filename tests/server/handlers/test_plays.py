@@ -1,4 +1,4 @@
-"""POST /plays: schema faults are of the whole batch, refusals of each play."""
+"""POST /plays: invalid fields refuse the whole batch, other reasons a single play."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def kept(store: Store) -> list[Any]:
     return store.read(lambda: list(Play.select().order_by(Play.played_at))).result()
 
 
-async def test_plays_are_taken_once_and_shown_in_the_catalog(client: Client, store: Store) -> None:
+async def test_plays_are_accepted_once_and_shown_in_the_catalog(client: Client, store: Store) -> None:
     batch = {"plays": [play(), play(played_at=isoformat(NOW - DAY), duration_ms=1000), play()]}
     first = await client.post("plays", batch)
     assert (first.status, first.json) == (201, {"status": "success", "accepted": 2, "repeated": 1, "refused": []})

@@ -1,4 +1,4 @@
-"""A play is seen on every process of the server as soon as it is acknowledged."""
+"""A play counts in every process of the server as soon as it is acknowledged."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WORKERS = 3
 
 @pytest.fixture
 def made(store_url: str) -> Catalog:
-    """Its catalog and its manager's token live in the time of this machine, as the server does."""
+    """A catalog and a token in the time of this machine's clock, which the server uses."""
     with opening.connect(store_url) as store:
         return store.write(lambda: catalog(Clock().now())).result()
 
@@ -33,7 +33,7 @@ def made(store_url: str) -> Catalog:
 async def everywhere(
     store_url: str, made: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Client]:
-    """A client of a server with several processes; each of its requests may come to another of them."""
+    """A client of a server with several processes, any of which may answer a request."""
     monkeypatch.setenv("MUSICSVC_DATABASE_URL", store_url)
     monkeypatch.setenv("MUSICSVC_DATA_DIR", str(tmp_path / "folder"))
     with Program(tmp_path, "serve", "--port", "0", "--workers", str(WORKERS)) as program:
@@ -41,7 +41,7 @@ async def everywhere(
             yield Client(session, program.root, made.token)
 
 
-async def test_every_process_counts_what_any_process_took(everywhere: Client, made: Catalog) -> None:
+async def test_every_process_counts_plays_reported_to_any(everywhere: Client, made: Catalog) -> None:
     track, now = made.tracks[0], time.time_ns() // 1000 // SECOND
     for number in range(1, 6):
         # A half minute each, so that none is a repeat of the one before.

@@ -1,4 +1,4 @@
-"""Rows of exports are the figures of insights.py, for whatever is covered."""
+"""Rows of exports equal the figures of the endpoints, in every scope."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PERIODS = ["7-days", "30-days", "90-days", "1-year"]
 
 @pytest.fixture
 def made(store: Store, clock: MovableClock) -> Catalog:
-    """The catalog of listening_world with two years of plays, some of them in rollups, beside another account's."""
+    """The catalog of listening_world with two years of plays, partly rolled up, beside another account's."""
     chance = random.Random(3)
     now = clock.now()
 
@@ -35,7 +35,7 @@ def made(store: Store, clock: MovableClock) -> Catalog:
         other, made = catalog(now), catalog(now)
         for _ in range(2):
             for each in (made, other):
-                each.hear(_heard(each, chance, now))
+                each.add_plays(_heard(each, chance, now))
             while monthly.roll_up(100):
                 pass
         given = [[(made.tracks[chance.randrange(4)], now - chance.randrange(90) * DAY) for _ in range(9)] for _ in "lr"]
@@ -66,7 +66,7 @@ def test_every_row_holds_the_figures_of_its_endpoint(
             assert row.figures == found
 
 
-def test_figures_are_the_same_whether_ids_lie_close_or_far_apart(
+def test_figures_do_not_depend_on_the_distance_of_ids(
     store: Store, clock: MovableClock, made: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     days = window("90-days", clock.now())
@@ -104,7 +104,9 @@ def test_daily_rows_are_the_points_of_the_charts(store: Store, clock: MovableClo
     assert rows == sorted(expected)
 
 
-def test_daily_rows_leave_out_tracks_whose_ids_lie_between(store: Store, clock: MovableClock, made: Catalog) -> None:
+def test_daily_rows_leave_out_tracks_of_others_between_the_ids(
+    store: Store, clock: MovableClock, made: Catalog
+) -> None:
     days = window("1-year", clock.now())
     rows = store.read(lambda: list(export_rows.daily(Scope(artist=made.artists[0]), days))).result()
     assert {track for _, track, *_ in rows} == {made.tracks[each] for each in (0, 1, 3)}
@@ -124,7 +126,7 @@ def test_a_scope_may_be_an_artist_or_everything(store: Store, clock: MovableCloc
         ids(Scope(artist=999))
 
 
-def test_the_artists_of_a_row_stand_in_their_order(store: Store, clock: MovableClock, made: Catalog) -> None:
+def test_the_artists_of_a_row_are_in_their_order(store: Store, clock: MovableClock, made: Catalog) -> None:
     scope, days = Scope(made.manager.user_id), window("7-days", clock.now())
     rows = store.read(partial(_rows, 1, scope, days)).result()
     assert rows[3].artists == ("Artist 2", "Artist 0", "Artist 1")
@@ -142,4 +144,4 @@ def test_the_number_of_queries_does_not_grow_with_the_rows(store: Store, clock: 
             store.read(partial(read, scope)).result()
         return len(statements)
 
-    assert asked(Scope(artist=made.artists[0])) - 1 == asked(Scope())  # one looks the artist up
+    assert asked(Scope(artist=made.artists[0])) - 1 == asked(Scope())  # one query looks the artist up

@@ -1,4 +1,4 @@
-"""Figures equal those counted anew from the single plays, whatever the plays, their order and their batches."""
+"""Figures equal a recount of single plays for any plays, order and batches."""
 
 from __future__ import annotations
 
@@ -43,23 +43,23 @@ LIGHT = settings(max_examples=40, suppress_health_check=[HealthCheck.function_sc
 
 
 def filled(store: Store, heard: list[list[tuple[int, int, str]]], folded: int = 0) -> Catalog:
-    """A new catalog that these plays came to, a batch a unit; blocks are made after so many of the batches."""
+    """Create a catalog with these plays, one unit per batch, and roll up after each of the first batches."""
     made = store.write(partial(catalog, NOW)).result()
     for number, batch in enumerate(heard):
-        store.write(partial(made.hear, [(made.tracks[track], at, name) for track, at, name in batch])).result()
+        store.write(partial(made.add_plays, [(made.tracks[track], at, name) for track, at, name in batch])).result()
         if number < folded:
-            fold(store)
+            roll_up(store)
     return made
 
 
-def fold(store: Store) -> None:
-    """Make all blocks that are due."""
+def roll_up(store: Store) -> None:
+    """Roll up everything that is due."""
     while store.write(partial(monthly.roll_up, 1000)).result():
         pass
 
 
 def data(store: Store, handler: Any, subject: Subject, **query: Any) -> Any:
-    """What the endpoint answers under `data`."""
+    """Return `data` of the endpoint's answer."""
     sources: dict[str, Any] = {"now": NOW}
     if "period" in query:
         sources["query"] = PeriodQuery(period=query["period"])
@@ -70,7 +70,7 @@ def data(store: Store, handler: Any, subject: Subject, **query: Any) -> Any:
 
 @LIGHT
 @given(heard=batches, likes=given_to, reposts=given_to, folded=some.integers(0, 3))
-def test_every_figure_equals_the_one_counted_anew_from_single_plays(
+def test_every_figure_equals_a_recount_of_single_plays(
     store: Store, heard: list[Any], likes: list[Any], reposts: list[Any], folded: int
 ) -> None:
     made = filled(store, heard, folded)
@@ -100,7 +100,7 @@ def test_every_figure_equals_the_one_counted_anew_from_single_plays(
 
 @LIGHT
 @given(heard=batches, folded=some.integers(0, 3))
-def test_an_audience_is_no_less_than_its_largest_part_and_no_more_than_all_parts(
+def test_listeners_are_at_least_those_of_the_largest_part_and_at_most_the_sum(
     store: Store, heard: list[Any], folded: int
 ) -> None:
     made = filled(store, heard, folded)
@@ -126,7 +126,7 @@ def test_an_audience_is_no_less_than_its_largest_part_and_no_more_than_all_parts
 
 @LIGHT
 @given(heard=batches, shift=some.integers(0, 3 * DAY))
-def test_what_a_window_leaves_at_midnight_is_in_the_window_before(store: Store, heard: list[Any], shift: int) -> None:
+def test_days_leave_a_window_at_midnight_for_the_one_before(store: Store, heard: list[Any], shift: int) -> None:
     made = filled(store, heard)
     later = NOW + shift
 
@@ -160,13 +160,11 @@ def test_collaborations_are_those_counted_by_hand(store: Store, heard: list[Any]
     ("now", "before", "percent"),
     [(3, 2, 50.0), (1, 3, -66.7), (0, 5, -100.0), (5, 0, None), (0, 0, None), (2, 2, 0.0), (1999, 2000, -0.1)],
 )
-def test_growth_is_in_percent_with_one_decimal_and_null_from_nothing(
-    now: int, before: int, percent: float | None
-) -> None:
+def test_growth_is_in_percent_with_one_decimal_and_null_from_zero(now: int, before: int, percent: float | None) -> None:
     assert insight_figures.change(now, before) == percent
 
 
-def test_no_growth_is_never_minus_nought() -> None:
+def test_no_growth_is_never_minus_zero() -> None:
     assert str(insight_figures.change(99_999, 100_000)) == "0.0"
 
 
@@ -176,7 +174,7 @@ def test_the_names_of_periods_are_the_same_everywhere() -> None:
     assert PeriodQuery().period == periods.DEFAULT == periods.TIMEFRAMES[TimeframeQuery().timeframe]
 
 
-def test_who_does_not_manage_it_is_refused_and_what_is_not_there_is_not_found(store: Store) -> None:
+def test_figures_of_others_are_forbidden_and_unknown_subjects_not_found(store: Store) -> None:
     mine, theirs = (store.write(partial(catalog, NOW)).result() for _ in range(2))
     nobodys = store.write(lambda: int(Artist.create(name="Nobody's", created_at=NOW).id)).result()
     uncredited = store.write(lambda: int(Track.create(name="Uncredited", duration=1, created_at=NOW).id)).result()

@@ -1,4 +1,4 @@
-"""The overview of everything that is covered: how many tracks, albums and artists it names, and in which order."""
+"""The overview of a scope: the numbers of tracks, albums and artists, and their order."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_the_ten_tracks_and_the_five_albums_and_artists_that_were_played_most(
     def fill() -> list[int]:
         made = [catalog(now) for _ in range(3)]
         tracks = [track for each in made for track in each.tracks]
-        made[0].hear((track, now - DAY, str(who)) for plays, track in enumerate(tracks, 1) for who in range(plays))
+        made[0].add_plays((track, now - DAY, str(who)) for plays, track in enumerate(tracks, 1) for who in range(plays))
         return tracks
 
     tracks = store.write(fill).result()

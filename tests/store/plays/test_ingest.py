@@ -1,4 +1,4 @@
-"""Plays in: what is taken, what is a repeat, what is refused, and that figures are the same whatever the order."""
+"""Ingestion of plays: accepted, repeated and refused ones; figures do not depend on their order."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def report(store: Store, heard: Sequence[ReportedPlay], actor: Identity, now: in
 
 
 def read_figures() -> dict[Any, tuple[int, list[int]]]:
-    """Of every subject, by day, over a long window and of all time: plays and listeners; inside a unit."""
+    """Return plays and listeners of every subject by day, over a long window and of all time; within a unit."""
     found = {}
     for kind, subject, _ in SUBJECTS:
         for first, end in SPANS:
@@ -116,7 +116,7 @@ def test_plays_count_for_the_track_its_album_and_each_of_its_artists(store: Stor
     assert totals == {1: 1, 2: 2, 3: 2}
 
 
-def test_each_refusal_has_its_reason_and_the_rest_goes_in(store: Store, reporter: Identity) -> None:
+def test_each_refusal_has_its_reason_and_the_rest_is_accepted(store: Store, reporter: Identity) -> None:
     alone = store.write(lambda: account(reports_plays=False, email="bob@label.test")).result()
     heard = [
         ReportedPlay(9, NOW),
@@ -137,7 +137,7 @@ def test_each_refusal_has_its_reason_and_the_rest_goes_in(store: Store, reporter
     assert report(store, heard[1:2], reporter).accepted == 1
 
 
-def test_an_accounts_own_key_cannot_be_spelled(store: Store, reporter: Identity) -> None:
+def test_no_opaque_name_can_be_an_accounts_own_key(store: Store, reporter: Identity) -> None:
     own = [
         ReportedPlay(1, NOW),
         ReportedPlay(1, NOW, f"account:{reporter.user_id}"),
@@ -195,13 +195,13 @@ REPORTED = some.lists(
 
 
 def alike(heard: Sequence[ReportedPlay]) -> list[ReportedPlay]:
-    """The same plays, of which two with one client's id are the same in all: which is first must not matter."""
+    """Plays in which those with one client's id are equal, so that their order cannot matter."""
     first: dict[str, ReportedPlay] = {}
     return [play if play.client_id is None else first.setdefault(play.client_id, play) for play in heard]
 
 
 def after(store: Store, batches: Sequence[Sequence[ReportedPlay]], actor: Identity, folds: Sequence[int] = ()) -> Any:
-    """The figures after these batches, and how many were accepted; the store is left as it was."""
+    """Return the figures after these batches and the number of accepted plays; the store is left unchanged."""
     found: Any = None
 
     class UndoError(Exception):
@@ -222,7 +222,7 @@ def after(store: Store, batches: Sequence[Sequence[ReportedPlay]], actor: Identi
 
 
 def recounted(heard: Sequence[ReportedPlay]) -> tuple[dict[Any, tuple[int, set[str | None]]], int]:
-    """The same figures by plain counting."""
+    """Count the same figures in plain Python."""
     taken = {
         (play.track_id, play.listener, play.client_id or ("slot", play.played_at // (30 * SECOND))): play
         for play in heard
@@ -256,7 +256,7 @@ def counted(found: Any) -> dict[Any, tuple[int, int]]:
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(heard=REPORTED)
-def test_listeners_of_many_are_at_least_the_most_and_at_most_the_sum(
+def test_listeners_of_several_tracks_are_at_least_the_largest_number_and_at_most_the_sum(
     store: Store, reporter: Identity, heard: list[ReportedPlay]
 ) -> None:
     found, _ = after(store, [heard], reporter, [9])
@@ -271,7 +271,7 @@ def test_listeners_of_many_are_at_least_the_most_and_at_most_the_sum(
         assert set(found[kind, subject, *SPANS[-1]][1]) == set().union(*by_day)
 
 
-def test_blocks_change_nothing_and_late_plays_reach_them(store: Store, reporter: Identity) -> None:
+def test_monthly_rollups_change_no_figure_and_late_plays_are_added_to_them(store: Store, reporter: Identity) -> None:
     old = [ReportedPlay(track, NOW - back * DAY, f"l{back % 7}") for track in (1, 2, 3) for back in range(80)]
     report(store, old[:100], reporter)
     before = figures(store)
@@ -296,7 +296,7 @@ def test_many_plays_of_one_day_stay_exact_and_small(store: Store, reporter: Iden
     assert size < 150 * 4
 
 
-def test_reports_blocks_and_repeats_at_once_count_each_play_once(store: Store, reporter: Identity) -> None:
+def test_concurrent_reports_rollups_and_repeats_count_each_play_once(store: Store, reporter: Identity) -> None:
     heard = [ReportedPlay(1 + at % 3, NOW - at * 7 * DAY // 60, f"l{at % 11}") for at in range(600)]
 
     def unit(start: int) -> int:

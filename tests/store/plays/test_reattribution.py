@@ -1,4 +1,4 @@
-"""A track that moves to another album or other artists takes its plays along."""
+"""Plays move with their track to another album or other artists."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def imported(store: Store, tmp_path: Path) -> Callable[[list[dict[str, str]]], N
 
 
 def listen() -> None:
-    """Listener n of three hears track n and the one before it on each of the days."""
+    """Let listener n of three play track n and the one before it on each day."""
     people = list(listeners.ensure(["opaque:x", "opaque:y", "opaque:z"]).values())
     tracks = [row.id for row in Track.select().order_by(Track.external_id)]
     ingest.record(
@@ -51,7 +51,7 @@ def listen() -> None:
 
 
 def figures(store: Store) -> dict[str, list[tuple[int, int]]]:
-    """By name: plays and listeners of all time, of the last 60 days, and of each day."""
+    """Return by name the plays and listeners of all time, of the last 60 days, and of each day."""
 
     def read() -> dict[str, list[tuple[int, int]]]:
         found: dict[str, list[tuple[int, int]]] = {}
@@ -71,7 +71,7 @@ def figures(store: Store) -> dict[str, list[tuple[int, int]]]:
 
 
 def every_day(**found: tuple[int, int]) -> dict[str, list[tuple[int, int]]]:
-    """The figures where each day has these plays and listeners, the same people each day."""
+    """Return the figures if each day has these plays, by the same listeners."""
     return {
         name: [(count * 4, people), (count * 3, people), *[(count, people)] * 4]
         for name, (count, people) in found.items()
@@ -79,14 +79,14 @@ def every_day(**found: tuple[int, int]) -> dict[str, list[tuple[int, int]]]:
 
 
 @pytest.mark.parametrize("slices", [0, 2, 4, 99])
-def test_plays_follow_their_track_wherever_blocks_are_made(
+def test_plays_follow_their_track_however_far_months_are_rolled_up(
     store: Store, imported: Callable[..., None], slices: int
 ) -> None:
     imported(ROWS)
     store.write(listen).result()
     for _ in range(slices):
         store.write(lambda: monthly.roll_up(1)).result()
-    # Track a is heard by x and y, b by y and z, c by z.
+    # Listeners of track a are x and y, of b y and z, of c z.
     assert figures(store) == every_day(One=(4, 3), Two=(1, 1), Ann=(4, 3), Bea=(3, 2))
     imported([ROWS[1] | {"album": "Two", "artist": "Bea;Cleo"}])
     assert figures(store) == every_day(One=(2, 2), Two=(3, 2), Ann=(2, 2), Bea=(3, 2), Cleo=(2, 2))

@@ -1,4 +1,4 @@
-"""Figures counted anew from single plays: equal after whatever came in, found and put right where they are not."""
+"""Verification of rollups: equal to their plays after any ingestion, repaired where they are not."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DAYS = 40
 
 
 def nothing(_done: float, _total: float) -> None:
-    """Nobody listens."""
+    """Ignore progress."""
 
 
 def run(store: Store, *, check: bool = False) -> verify.VerifyReport:
@@ -34,7 +34,7 @@ def run(store: Store, *, check: bool = False) -> verify.VerifyReport:
 
 @pytest.fixture
 def played(store: Store) -> Store:
-    """Plays of forty days, track 1 the hot one, with blocks and stretches made, and late ones after that."""
+    """Plays of forty days, most of them of track 1, rolled up by week and month, then late plays."""
     chance = random.Random(7)
 
     def some(count: int) -> None:
@@ -54,7 +54,7 @@ def played(store: Store) -> Store:
     return store
 
 
-def test_what_came_in_bit_by_bit_is_what_a_recount_finds(played: Store) -> None:
+def test_rollups_of_many_batches_equal_a_recount(played: Store) -> None:
     report = run(played, check=True)
     assert (report.differing, report.differences, report.days) == (0, [], DAYS + 1)
     count = played.read(lambda: Play.select().count()).result()
@@ -69,9 +69,9 @@ DAMAGES: dict[str, Callable[[], Any]] = {
     "a day's listeners": lambda: PlayDay.update(listeners=listeners.pack([1, 2])).where(PlayDay.kind == 3).execute(),
     "a day is gone": lambda: PlayDay.delete().where(PlayDay.day == TODAY - 3).execute(),
     "a day too much": lambda: PlayDay.create(day=TODAY - 3, kind=1, subject=9, plays=1, listeners=b"\1\0\0\0"),
-    "a block's plays": lambda: PlayBlock.update(plays=PlayBlock.plays + 1).execute(),
-    "a block is gone": lambda: PlayBlock.delete().where(PlayBlock.kind == 1).execute(),
-    "a stretch": lambda: PlayStretch.update(plays=0).execute(),
+    "a month's plays": lambda: PlayBlock.update(plays=PlayBlock.plays + 1).execute(),
+    "a month is gone": lambda: PlayBlock.delete().where(PlayBlock.kind == 1).execute(),
+    "a week": lambda: PlayStretch.update(plays=0).execute(),
     "a total": lambda: TrackPlays.update(plays=7).where(TrackPlays.track == 1).execute(),
     "a total is gone": lambda: TrackPlays.delete().where(TrackPlays.track == 2).execute(),
     "a total too much": lambda: TrackPlays.create(track=9, plays=1),
@@ -80,7 +80,7 @@ DAMAGES: dict[str, Callable[[], Any]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_what_is_wrong_is_named_and_put_right(played: Store, damage: str) -> None:
+def test_a_wrong_row_is_named_and_repaired(played: Store, damage: str) -> None:
     before = figures(played)
     played.write(DAMAGES[damage]).result()
     found = run(played, check=True)
@@ -92,7 +92,7 @@ def test_what_is_wrong_is_named_and_put_right(played: Store, damage: str) -> Non
     assert totals == {track: before[1, track, 0, 1 << 40][0] for track in (1, 2, 3)}
 
 
-def test_a_difference_says_what_is_stored_and_what_was_counted(played: Store) -> None:
+def test_a_difference_has_the_stored_and_the_counted_numbers(played: Store) -> None:
     def damage() -> tuple[int, int]:
         row = PlayDay.get((PlayDay.day == TODAY) & (PlayDay.kind == 1) & (PlayDay.subject == 1))
         was = row.plays, listeners.count(row.listeners)
@@ -110,7 +110,7 @@ def test_without_plays_there_is_nothing_to_count(store: Store) -> None:
     assert run(store) == verify.VerifyReport()
 
 
-def test_old_plays_go_and_figures_stay(played: Store) -> None:
+def test_pruning_keeps_all_figures(played: Store) -> None:
     before = figures(played)
     count = played.read(lambda: Play.select().where(Play.slot < (TODAY - 30) * 2880).count()).result()
     assert retention.prune(played, 30, now=NOW, on_progress=nothing) == (count, TODAY - 30)
@@ -128,7 +128,7 @@ def test_a_reported_play_of_a_deleted_day_is_refused_and_changes_no_figure(playe
     assert oldest.played_at < kept - DAY
     retention.prune(played, 30, now=NOW, on_progress=nothing)
     before = figures(played)
-    # A repeat of a deleted play, new ones up to the last instant before what is kept, and the first one after it.
+    # A repeat of a deleted play, new plays up to the last instant before those kept, and the first instant after it.
     deleted = [oldest.played_at, kept - DAY, kept - 1]
     again = played.read(lambda: Listener.get_by_id(oldest.listener).key.removeprefix("opaque:")).result()
     heard = [ReportedPlay(oldest.track, at, f"late {at}" if number else again) for number, at in enumerate(deleted)]

@@ -1,4 +1,4 @@
-"""Figures are the same whether they are read from days, stretches or blocks, and whatever came in late."""
+"""Figures are the same from daily, weekly and monthly rollups, late plays included."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LONG = 150  # days with plays
 
 
 def plays(made: Catalog, chance: random.Random, count: int, days: range) -> list[tuple[int, int, str]]:
-    """Plays on these days before today, most of them of tracks 0 and 1."""
+    """Return random plays on these days before today, most of them of tracks 0 and 1."""
     return [
         (
             made.tracks[chance.choice((0, 0, 0, 1, 1, 2, 3))],
@@ -41,20 +41,20 @@ def plays(made: Catalog, chance: random.Random, count: int, days: range) -> list
     ]
 
 
-def fold(store: Store) -> None:
+def roll_up(store: Store) -> None:
     while store.write(partial(monthly.roll_up, 100)).result():
         pass
 
 
 @pytest.fixture
 def made(store: Store) -> Catalog:
-    """Days full of plays, with all blocks and stretches made; then some that came in late."""
+    """Days with many plays, all rolled up; then late plays."""
     chance = random.Random(3)
     made = store.write(partial(catalog, NOW)).result()
     for count in (9000, 1000):
-        store.write(partial(made.hear, plays(made, chance, count, range(1, LONG)))).result()
-        fold(store)
-    store.write(partial(made.hear, plays(made, chance, 600, range(1, LONG)))).result()
+        store.write(partial(made.add_plays, plays(made, chance, count, range(1, LONG)))).result()
+        roll_up(store)
+    store.write(partial(made.add_plays, plays(made, chance, 600, range(1, LONG)))).result()
     return made
 
 
@@ -66,21 +66,21 @@ def subjects(made: Catalog) -> list[tuple[str, Subject]]:
     ]
 
 
-def heard_by(played: list[PlayOf], first: int, end: int) -> tuple[int, int]:
-    """Plays and different listeners of these days."""
+def counts_of(played: list[PlayOf], first: int, end: int) -> tuple[int, int]:
+    """Return the numbers of plays and distinct listeners of these days."""
     some = [play for play in played if first <= play.at // DAY < end]
     return len(some), len({play.listener for play in some})
 
 
 def agrees(store: Store, made: Catalog, first: int, length: int) -> None:
-    """Asserts that every way of reading gives what the single plays say of two windows and of all time."""
+    """Check that every way of reading returns the counts of the single plays in two windows and of all time."""
     later = Window("", first + length, first + 2 * length)
     names = subjects(made)
     past = {name: [play for play in made.past.plays if play.track in made.past.tracks(*name)] for name in _named(names)}
     for noun, subject in names:
         played = past[noun, subject.id]
-        expected = [heard_by(played, each.first, each.end) for each in (later, later.before)]
-        expected.append(heard_by(played, 0, TODAY + 2))
+        expected = [counts_of(played, each.first, each.end) for each in (later, later.before)]
+        expected.append(counts_of(played, 0, TODAY + 2))
         found = store.read(partial(play_counts.in_windows, subject, later, later.before)).result()
         assert [(each.plays, len(each.listeners)) for each in found] == expected
         whole = store.read(partial(play_counts.over, *subject, later.first, later.end)).result()
@@ -98,7 +98,7 @@ def agrees(store: Store, made: Catalog, first: int, length: int) -> None:
             assert many == alone
         some = store.read(partial(_plays, kind, ids, later)).result()
         assert {each: some.get(each, 0) for each in ids} == {
-            each: heard_by(past[noun, each], later.first, later.end)[0] for each in ids
+            each: counts_of(past[noun, each], later.first, later.end)[0] for each in ids
         }
 
 
@@ -118,43 +118,43 @@ def _named(names: list[tuple[str, Subject]]) -> list[tuple[str, int]]:
     return [(noun, subject.id) for noun, subject in names]
 
 
-def made_of(store: Store, subject: Subject) -> list[int]:
-    """The stretches that a subject has."""
+def weeks_of(store: Store, subject: Subject) -> list[int]:
+    """Return the weeks of which a subject has rollups."""
     mine = (PlayStretch.kind == subject.kind) & (PlayStretch.subject == subject.id)
     query = PlayStretch.select(PlayStretch.stretch).where(mine).order_by(PlayStretch.stretch).tuples()
     return store.read(lambda: [number for (number,) in query.iterator()]).result()
 
 
-def test_any_window_says_what_the_single_plays_say(store: Store, made: Catalog) -> None:
+def test_every_window_equals_the_count_of_single_plays(store: Store, made: Catalog) -> None:
     last = (TODAY - 1) // weekly.DAYS
-    assert made_of(store, Subject(TRACK, made.tracks[0])) == [*range(last - weekly.KEPT, last)]
-    assert made_of(store, Subject(TRACK, made.tracks[4])) == []
+    assert weeks_of(store, Subject(TRACK, made.tracks[0])) == [*range(last - weekly.KEPT, last)]
+    assert weeks_of(store, Subject(TRACK, made.tracks[4])) == []
     chance = random.Random(5)
 
     for length in (1, 7, 8, 16, 30, 30, 30, 31, 64, 75):
         agrees(store, made, TODAY + 1 - 2 * length - chance.randrange(9), length)
 
 
-def test_what_comes_in_late_is_in_the_stretches_too(store: Store, made: Catalog) -> None:
+def test_late_plays_are_added_to_weekly_rollups(store: Store, made: Catalog) -> None:
     subject = Subject(ARTIST, made.artists[0])
-    before = store.read(lambda: stretch_plays(subject)).result()
+    before = store.read(lambda: plays_by_week(subject)).result()
 
     at = (TODAY - 20) * DAY
-    store.write(partial(made.hear, [(made.tracks[0], at, f"late {number}") for number in range(50)])).result()
+    store.write(partial(made.add_plays, [(made.tracks[0], at, f"late {number}") for number in range(50)])).result()
 
-    after = store.read(lambda: stretch_plays(subject)).result()
+    after = store.read(lambda: plays_by_week(subject)).result()
     assert {number: after[number] - before[number] for number in after if after[number] != before[number]} == {
         (TODAY - 20) // weekly.DAYS: 50
     }
     agrees(store, made, TODAY + 1 - 60, 30)
 
 
-def stretch_plays(subject: Subject) -> dict[int, int]:
+def plays_by_week(subject: Subject) -> dict[int, int]:
     mine = (PlayStretch.kind == subject.kind) & (PlayStretch.subject == subject.id)
     return dict(PlayStretch.select(PlayStretch.stretch, PlayStretch.plays).where(mine).tuples().iterator())
 
 
-def test_a_track_that_moves_takes_its_plays_out_of_the_stretches(store: Store, made: Catalog) -> None:
+def test_a_track_that_moves_takes_its_plays_out_of_weekly_rollups(store: Store, made: Catalog) -> None:
     track, old, new = made.tracks[0], made.albums[0], made.albums[1]
 
     def move() -> None:
@@ -168,13 +168,13 @@ def test_a_track_that_moves_takes_its_plays_out_of_the_stretches(store: Store, m
     agrees(store, made, TODAY + 1 - 60, 30)
 
 
-def test_stretches_of_long_ago_are_let_go(store: Store, made: Catalog) -> None:
+def test_old_weekly_rollups_are_deleted(store: Store, made: Catalog) -> None:
     chance = random.Random(9)
-    store.write(partial(made.hear, plays(made, chance, 2500, range(-40, 1)))).result()
-    fold(store)
+    store.write(partial(made.add_plays, plays(made, chance, 2500, range(-40, 1)))).result()
+    roll_up(store)
 
     last = (TODAY + 40) // weekly.DAYS
-    kept = made_of(store, Subject(TRACK, made.tracks[0]))
+    kept = weeks_of(store, Subject(TRACK, made.tracks[0]))
 
     assert kept
     assert min(kept) == last - weekly.KEPT
@@ -184,10 +184,10 @@ def test_stretches_of_long_ago_are_let_go(store: Store, made: Catalog) -> None:
     ("days", "whole"),
     [(set(), []), ({*range(8)}, [0]), ({*range(1, 16)}, [1]), ({*range(24)} - {9}, [0, 2]), ({*range(7)}, [])],
 )
-def test_a_stretch_lies_in_days_or_does_not(days: set[int], whole: list[int]) -> None:
+def test_weeks_are_found_whose_days_are_all_given(days: set[int], whole: list[int]) -> None:
     assert weekly.within(days) == whole
 
 
-def test_nothing_is_made_where_nothing_was_played(store: Store) -> None:
+def test_nothing_is_rolled_up_without_plays(store: Store) -> None:
     make: Callable[[], bool] = weekly.roll_up
     assert store.write(make).result() is False
