@@ -44,7 +44,7 @@ BATCH = 15
 
 
 class Account(NamedTuple):
-    """Who calls."""
+    """The account of a caller."""
 
     id: int
     token: str
@@ -99,7 +99,7 @@ class Connection:
 
 @dataclass
 class Effect:
-    """What a request does: so many rows, or none where it was not acknowledged."""
+    """The effect of a request: its number of rows, or none if it was not acknowledged."""
 
     told: str
     count: Callable[[], int]
@@ -107,7 +107,7 @@ class Effect:
     acknowledged: bool = False
 
     def fault(self) -> str | None:
-        """What is wrong with it, in a unit."""
+        """Return a description of a wrong effect; call it in a unit."""
         found = self.count()
         if found == self.rows or (found == 0 and not self.acknowledged):
             return None
@@ -240,7 +240,7 @@ STEPS = (
 
 
 def faults(store: Store, callers: list[Caller]) -> list[str]:
-    """What is not as it must be, a line each; none where nothing is lost and nothing half done."""
+    """Return a line for each lost or half-done effect."""
     found = [line for caller in callers for line in caller.odd]
     found += store.read(
         lambda: [fault for caller in callers for each in caller.effects if (fault := each.fault())]

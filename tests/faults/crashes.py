@@ -1,4 +1,4 @@
-"""What a folder can hold after a power cut: every state is derived from a record of what was done to its files.
+"""Possible states of a folder after a power cut, derived from a record of the operations on its files.
 
 A file is whole once it was synced after its last write. A name is created, moved or removed for good once its folder
 was synced; until then any of these changes may be on the disk or not, in whichever combination.
@@ -48,7 +48,7 @@ class Record:
     steps: int = 0
 
     def states(self) -> Iterator[State]:
-        """What can be on the disk at this moment."""
+        """Yield the possible states of the disk at this moment."""
         subsets = (combinations(self.pending, count) for count in range(len(self.pending) + 1))
         for changes in chain.from_iterable(subsets):
             state = dict(self.durable)
@@ -115,7 +115,7 @@ class Record:
     def _name(self, path: str | Path) -> str:
         return os.path.relpath(path, self.root)
 
-    # What SQLite does, as a disk.Journal is told.
+    # Operations of SQLite, as a disk.Journal receives them.
 
     def opened(self, path: str) -> None:
         if self._name(path) not in self.now:
@@ -165,7 +165,7 @@ def _calls(record: Record) -> Mapping[str, Callable[..., None]]:
 
 
 def _told(call: Any, told: Callable[..., None], root: Path) -> Any:
-    """The call, which is told once it has succeeded where it is about a file below the folder."""
+    """Wrap the call: a success is recorded if it concerns a file below the folder."""
 
     def perform(first: Any, *more: Any, dir_fd: int | None = None, **options: Any) -> Any:
         result = call(first, *more, **({} if dir_fd is None else {"dir_fd": dir_fd}), **options)

@@ -24,7 +24,7 @@ class Fault(Protocol):
 
 
 class Journal(Protocol):
-    """Is told what was done, in order, one operation at a time."""
+    """Receiver of operations, in order, one at a time."""
 
     def opened(self, path: str) -> None:
         """The file is open, and was made where there was none."""
@@ -36,7 +36,7 @@ class Journal(Protocol):
         """The file has this size now."""
 
     def synced(self, path: str) -> None:
-        """What was told of the file so far is on the disk."""
+        """Note that all operations on the file so far are on the disk."""
 
     def deleted(self, path: str, *, synced: bool) -> None:
         """The file is gone, and with `synced` for good."""
@@ -47,7 +47,7 @@ def no_fault(operation: str, file: str) -> None:
 
 
 class Disk(apsw.VFS):
-    """What lies between SQLite and the files of a folder; those elsewhere are left alone."""
+    """Virtual file system between SQLite and the files of a folder; files elsewhere are not affected."""
 
     def __init__(self, folder: Path, fault: Fault = no_fault, journal: Journal | None = None) -> None:
         self.folder = str(folder) + "/"
@@ -122,6 +122,6 @@ def mounted(folder: Path, fault: Fault = no_fault, journal: Journal | None = Non
 
 
 def error(code: int) -> Exception:
-    """What a disk answers: SQLITE_FULL, SQLITE_IOERR_WRITE, SQLITE_READONLY …"""
+    """Return the exception for a result code: SQLITE_FULL, SQLITE_IOERR_WRITE, SQLITE_READONLY …"""
     made: Exception = apsw.exception_for(code)
     return made

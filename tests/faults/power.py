@@ -1,4 +1,4 @@
-"""What is left on a disk when its power is cut: all that was synced, and of the rest whatever chance decides."""
+"""The contents of a disk after a power cut: all synced data, and a random part of the rest."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Power:
         if path not in self.leaves:
             self.leaves[path] = Leaf()
         leaf = self.leaves[path]
-        if leaf.doomed:  # made anew before its deletion was on the disk: what was in it may come back in part
+        if leaf.doomed:  # created again before its deletion was on the disk: old contents may reappear in part
             leaf.doomed = False
             leaf.pending.append((0, None))
 

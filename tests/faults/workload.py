@@ -1,7 +1,7 @@
 """Units that write, each whole or not at all, and what must be found of them afterwards.
 
-A lane is a caller that waits for one answer before it asks again. What its n-th unit does is told by the name alone,
-`run/lane/n`, so that a list of names is all that has to outlive the writer.
+A lane is a caller that waits for one answer before its next request. The name of its n-th unit, `run/lane/n`, alone
+determines the effect of the unit, so that only a list of names has to outlive the writer.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ REFUSALS = (Unavailable, Damaged)  # SQLite calls it damage when the disk cannot
 
 
 def prepare() -> None:
-    """What the units refer to; in a writing unit, on an empty database."""
+    """Create the rows that units refer to; call it in a writing unit, on an empty database."""
     for number in range(TRACKS):
         Track.create(name=f"Track {number}", duration=1, created_at=NOW)
 
@@ -43,7 +43,7 @@ def unit(name: str) -> None:
 
 
 def kind(name: str) -> str:
-    """What the unit does."""
+    """Return the kind of the unit."""
     return {3: "remove", 4: "report"}.get(_number(name) % 5, "add")
 
 
@@ -52,12 +52,12 @@ def _number(name: str) -> int:
 
 
 def next_name(name: str) -> str:
-    """What the lane asks for once it has the answer to this."""
+    """Return the name of the next unit of the lane."""
     return f"{name.rpartition('/')[0]}/{_number(name) + 1}"
 
 
 def _removed(name: str) -> str:
-    """What a removing unit takes away."""
+    """Return the name of the unit whose effect a removing unit removes."""
     return f"{name.rpartition('/')[0]}/{_number(name) - 2}"
 
 
@@ -98,7 +98,7 @@ def _report(name: str) -> None:
 
 @dataclass
 class Ledger:
-    """What the callers know: units that were asked for, that were acknowledged, and that were refused for certain.
+    """The knowledge of the callers: requested, acknowledged and certainly refused units.
 
     `certain` tells whether a refusal of this moment says that nothing was changed; not when the power is gone.
     """
@@ -128,7 +128,7 @@ class Ledger:
 
 
 def faults(store: Store, ledger: Ledger) -> list[str]:
-    """What is not as it must be, a line each; none where nothing is lost and nothing half done."""
+    """Return a line for each lost or half-done effect."""
     found = store.read(partial(_look, ledger)).result()
     report = verify.run(store, check=True, on_progress=lambda *_: None)
     found += [f"figures differ: {difference}" for difference in report.differences]
@@ -146,7 +146,7 @@ def _look(ledger: Ledger) -> list[str]:
 
 
 def _lost(name: str, ledger: Ledger, genres: set[str], reported: set[bytes]) -> Iterator[str]:
-    """What is wrong with the effect of one unit."""
+    """Yield the faults in the effect of one unit."""
     if kind(name) == "remove":
         if name in ledger.acknowledged and _removed(name) in genres:
             yield f"{name} was acknowledged, and {_removed(name)} is there again"
@@ -159,7 +159,7 @@ def _lost(name: str, ledger: Ledger, genres: set[str], reported: set[bytes]) -> 
     else:
         there = name in genres
         if f"{name.rpartition('/')[0]}/{_number(name) + 2}" in ledger.asked and _number(name) % 5 == 1:
-            return  # it may have been taken away; whether it had to be is told there
+            return  # it may have been removed; the removing unit is checked for that
     if name in ledger.acknowledged and not there:
         yield f"{name} was acknowledged, and is lost"
     if name in ledger.refused and there:

@@ -60,7 +60,7 @@ class Asked:
 
     @property
     def raw(self) -> bytes:
-        """What is sent."""
+        """Return the bytes of the request."""
         lines = [f"{self.method} {self.target} HTTP/1.1", *self.headers]
         if not any(line.lower().startswith("host:") for line in self.headers):
             lines.insert(1, "Host: music.test")

@@ -121,7 +121,7 @@ class Mangling:
         return self._chance.choice(self._ways)()
 
     def ambiguous(self) -> bytes:
-        """A request whose end is told in a way that must be refused, and another one behind it."""
+        """Return a request with a refused way to mark its end, followed by another request."""
         framing = self._chance.choice(AMBIGUOUS)
         before, after = self._chance.choice(((b"", b"\r\nX: y"), (b"X: y\r\n", b"")))
         head = b"POST /api/v1/artists HTTP/1.1\r\nHost: a\r\n" + before + framing + after + b"\r\n\r\n"

@@ -74,7 +74,7 @@ def anything(chance: Random) -> Any:
 
 
 def number(chance: Random, length: int) -> str:
-    """So many digits."""
+    """Return this number of random digits."""
     return "".join(chance.choices("0123456789", k=length))
 
 

@@ -21,4 +21,4 @@ def test_typst_sees_our_families_and_no_others() -> None:
 
 def test_the_table_of_what_fonts_draw_is_that_of_the_fonts() -> None:
     table = (typesetting.FOLDER / "coverage.txt").read_text(encoding="ascii")
-    assert table == font_coverage.table(), "write it anew: python -m tests.reports.font_coverage"
+    assert table == font_coverage.table(), "write it again: python -m tests.reports.font_coverage"

@@ -1,4 +1,4 @@
-"""What every field of every body takes and refuses, at its bounds: stated here alone (docs/api.md).
+"""Accepted and refused values of every field of every body, at its bounds, stated only here (docs/api.md).
 
 A new field needs a row in FIELDS.
 """
@@ -27,7 +27,7 @@ class Rule:
 
 
 def text(least: int, most: int, *, required: bool = False) -> Rule:
-    """A trimmed string of so many code points."""
+    """Rule for a trimmed string with a bound on its code points."""
     taken = ["x" * max(least, 1), CLEF * most, f" \n{'x' * most}\t", *(["", "  "] if not least else [])]
     short = ["", " \n"] if least == 1 else ["", "x" * (least - 1), f" {'x' * (least - 1)} "] if least else []
     return Rule(taken, ["x" * (most + 1), *short, "a\0b", 5, True, ["x"], {"x": 1}], required)

@@ -121,7 +121,7 @@ def _places() -> Iterator[Path]:
 
 
 def _unprivileged(folder: Path) -> list[str]:
-    """What to put before a command, so that PostgreSQL does not see root; gives the folder to its new owner."""
+    """Return a command prefix that drops root for PostgreSQL; give the folder to the new owner."""
     if os.geteuid() != 0:
         return []
     mapped = ["unshare", "-U", "--map-user=1000", "--map-group=1000"]

@@ -80,7 +80,7 @@ def is_running(pid: int) -> bool:
 
 
 def until(holds: Callable[[], object], seconds: float = PATIENCE) -> None:
-    """Wait until it holds; fails after so many seconds."""
+    """Wait until the condition holds; fail after some seconds."""
     deadline = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < deadline, "waited in vain"

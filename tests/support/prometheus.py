@@ -1,4 +1,4 @@
-"""What /metrics says, as Prometheus would read it."""
+"""Parser of /metrics, as Prometheus reads it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often reading units ask the database."""
+"""Counts of the queries of reading units."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def queries(store: Store, told: Callable[[Any], object] | None = None) -> Iterator[list[Any]]:
-    """What reading units ask while the block runs, an entry a statement; `told` is given each on its thread."""
+    """Record the statements of reading units during the block; `told` gets each of them on its thread."""
     database = store.read(current).result()
     asked: list[Any] = []
 
@@ -35,7 +35,7 @@ def queries(store: Store, told: Callable[[Any], object] | None = None) -> Iterat
 
 
 def questions(asked: Iterable[Any]) -> int:
-    """How many of these statements are questions for the answer itself.
+    """Return the number of statements that belong to the answer itself.
 
     BEGIN is none, nor is what a batch writes beside the request, after which the token is asked for once more.
     """

@@ -52,7 +52,7 @@ class Wire:
             return Answer(status, headers, await self._reader.readexactly(length))
 
     async def rest(self) -> bytes:
-        """What comes until the server closes."""
+        """Read until the server closes."""
         async with asyncio.timeout(PATIENCE):
             try:
                 return await self._reader.read()

@@ -1,4 +1,4 @@
-"""What a schema cannot say, told to schemathesis: texts are trimmed before they are measured."""
+"""Rules for schemathesis that a schema cannot express: texts are trimmed before they are measured."""
 
 from typing import Any
 

@@ -40,7 +40,7 @@ Step = dict[str, Any]
 
 
 class Limit(Protocol):
-    """A limit: None where a request at this moment (seconds) is taken, else the Retry-After that it is told."""
+    """Rate limit: returns None for an allowed request at this time (seconds), otherwise its Retry-After."""
 
     def ask(self, at: float) -> int | None: ...
 
@@ -61,7 +61,7 @@ class SlidingWindow:
 
 @dataclass
 class FixedWindow:
-    """So many in each window; whoever is refused is told to wait for the next one."""
+    """Fixed windows; Retry-After is the time until the next window."""
 
     amount: int = 300
     seconds: float = 60
@@ -80,7 +80,7 @@ class FixedWindow:
 
 @dataclass
 class Bucket:
-    """A bucket that fills steadily; whoever is refused is told to wait until so many requests fit in again."""
+    """Token bucket; Retry-After is the time until the given number of requests fits again."""
 
     amount: int = 300
     seconds: float = 60
@@ -98,9 +98,9 @@ class Bucket:
 
 @dataclass
 class Client:
-    """What asks: `workers`, each of which goes through the steps, `rounds` times with `rest` seconds between.
+    """A client with `workers`, each of which repeats the steps `rounds` times with `rest` seconds between.
 
-    `on_429`: which part of the pause that it is told a worker waits before it asks the same again; 1 is obedient, 0
+    `on_429`: the part of Retry-After that a worker waits before it repeats the request; 1 is obedient, 0
     goes on as if nothing had been said. `gives_up`: it lets that request be and asks for the next. `pace`: seconds from
     an answer to the next request, give or take its part `jitter`.
 
@@ -233,7 +233,7 @@ def _entry(number: int, asked: Asked, retry_after: int | None) -> Entry:
 
 
 def _noun(route: str) -> str | None:
-    """What the path's parameter is an id of."""
+    """Return the kind of the id in the path."""
     parts = route.split("/")
     places = [at for at, part in enumerate(parts) if part.startswith("{")]
     return parts[places[0] - 1] if places else None

@@ -15,7 +15,7 @@ def up(migrator, db):
         db.execute_sql('CREATE TABLE account_search (key BIGINT PRIMARY KEY, name TEXT COLLATE "C" NOT NULL)')
         for signs in (3, 4, 5):  # the mark of two, and one to three characters
             db.execute_sql(f"CREATE INDEX account_search_{signs} ON account_search (left(name, {signs}), key)")
-    # What the index holds is derived: should its rules change, a later migration makes it anew.
+    # The index is derived data: if its rules change, a later migration rebuilds it.
     user_search.rebuild()
     if not isinstance(db, SqliteDatabase):
         _index_trigrams(db)

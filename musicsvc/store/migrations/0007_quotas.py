@@ -1,4 +1,4 @@
-"""How many requests each token and address has had, for all nodes; on SQLite that stands in a file of its own."""
+"""Request counts of tokens and addresses, shared by all nodes; on SQLite they are in a separate file."""
 
 from peewee import *
 

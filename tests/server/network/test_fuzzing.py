@@ -58,7 +58,7 @@ class Fuzzer:
         self.faults: list[str] = []
 
     async def send(self, count: int) -> None:
-        """Send so many, and note what is answered otherwise than it must be."""
+        """Send requests, and record wrong answers."""
         for number in range(count):
             (kind,) = self._chance.choices(("asked", "mangled", "ambiguous"), (10, 9, 1))
             asked, raw = None, b""
@@ -70,7 +70,7 @@ class Fuzzer:
                 found = await (self._alone(raw) if asked is None else self._exchange(asked))
                 if kind == "ambiguous":
                     assert [answer.status for answer in found] == [400]
-            except Exception as fault:  # noqa: BLE001 - whatever it is, it is told with what was sent
+            except Exception as fault:  # noqa: BLE001 - any fault is reported with the request
                 self.faults.append(f"request {number}: {fault!r:.500} after {asked or raw!r:.2000}")
                 self._close()
                 found = []

@@ -32,7 +32,7 @@ TRACKS = 20_000
 
 @pytest.fixture
 def token(store_url: str, clock: MovableClock) -> str:
-    """The token of a manager with so many tracks that their export takes its time."""
+    """Return the token of a manager whose export takes long because of its many tracks."""
     clock.advance(time.time_ns() // 1000 - clock.now())
 
     def fill(manager: int) -> None:
@@ -48,7 +48,7 @@ def token(store_url: str, clock: MovableClock) -> str:
 
 
 def raw(kind: str, token: str) -> bytes:
-    """What the client sends: half a body, or the request for a long answer."""
+    """Return the bytes of the client: half a body, or the request for a long answer."""
     if kind == "body":
         return request("POST", ARTISTS, f"Authorization: Bearer {token}", JSON, body=SOUND)[:-3]
     return request("POST", f"{INSIGHTS}/export/csv", f"Authorization: Bearer {token}")
@@ -73,7 +73,7 @@ async def under_way(program: Program, token: str) -> AsyncIterator[dict[str, soc
 
 
 async def rest(client: socket.socket) -> bytes:
-    """What comes until the end."""
+    """Read until the end."""
     found = bytearray()
     while piece := await asyncio.get_running_loop().sock_recv(client, 1 << 16):
         found += piece

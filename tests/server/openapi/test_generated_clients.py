@@ -34,7 +34,7 @@ async def save_document(client: Client, folder: Path) -> None:
 
 
 async def expected(client: Client, name: str) -> dict[str, Any]:
-    """What the walk of a client prints, asked for without it."""
+    """Return the expected output of a generated client."""
     albums = (await client.get("albums?perPage=100")).json["albums"]["data"]
     tracks = [track["id"] for album in albums for track in album["tracks"]]
     assert len(albums) > 4

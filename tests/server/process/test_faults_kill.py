@@ -37,7 +37,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def acknowledged(those: Sequence[Caller]) -> int:
-    """How many of their writes were."""
+    """Return the number of acknowledged writes."""
     return sum(effect.acknowledged for caller in those for effect in tuple(caller.effects))
 
 
@@ -76,7 +76,7 @@ class Life:
         return those
 
     def faults(self, those: list[Caller]) -> list[str]:
-        """What is wrong with what these have written."""
+        """Return the faults in the writes of these callers."""
         with opening.connect(self._url) as store:
             return callers.faults(store, those)
 

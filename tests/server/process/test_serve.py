@@ -90,7 +90,7 @@ def test_a_host_that_is_none_is_told_so_and_not_to_be_reachable(host: str) -> No
 
 
 def sockets(pid: int) -> int:
-    """How many sockets the process has."""
+    """Return the number of sockets of the process."""
     found = 0
     for entry in proc(pid, "fd").iterdir():
         with suppress(FileNotFoundError):  # closed meanwhile
@@ -99,7 +99,7 @@ def sockets(pid: int) -> int:
 
 
 def token_command(*arguments: str) -> str:
-    """What `musicsvc token` prints, in a process of its own."""
+    """Run `musicsvc token` in another process; return its output."""
     line = [sys.executable, "-m", "musicsvc", "token", *arguments]
     return subprocess.run(line, capture_output=True, encoding="utf-8", check=True).stdout.strip()
 

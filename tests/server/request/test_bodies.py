@@ -1,4 +1,4 @@
-"""How a body must be sent."""
+"""Rules for request bodies."""
 
 import gzip
 import json

@@ -38,7 +38,7 @@ REFUSED = "musicsvc_requests_refused_total"
 
 
 def capacity(kind: Work) -> int:
-    """How much work of the kind is accepted at once, of token holders and of others each."""
+    """Return how much work of the kind is accepted at once, for token holders and for others each."""
     _, threads, waiting = kind.value
     return threads + waiting
 
@@ -62,7 +62,7 @@ def slow_pictures(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
 
 
 async def in_flight(client: Client, count: int) -> None:
-    """Wait until so many requests are under way, beside the one that asks."""
+    """Wait until this number of requests is in flight, besides the one that asks."""
     async with asyncio.timeout(PATIENCE):
         while total(await scraped(client), "musicsvc_requests_in_flight") != count + 1:  # noqa: ASYNC110 - as asked
             await asyncio.sleep(0.01)

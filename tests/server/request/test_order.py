@@ -121,7 +121,7 @@ CLIMBERS = ("without access", "stranger")  # who else goes down the ladder
 @each()
 @on_shared_loop
 async def test_each_fault_is_told_before_the_next(shared_hosted: Shared, route: Route) -> None:
-    """From a request that is wrong in every way, each fault is mended in turn; what is told is always the next one."""
+    """Correct the faults of a request in turn; each answer names the next fault."""
     for name, raw, status in ladder(shared_hosted.world(CLIMBERS), route):
         async with connected(shared_hosted.client.root) as wire:
             await wire.send(raw)
@@ -233,7 +233,7 @@ def ladder(world: World, route: Route) -> Iterator[tuple[str, bytes, int]]:
 
 
 def below_the_body(world: World, question: Question, worst: str, sound: list[str]) -> Iterator[tuple[str, bytes, int]]:
-    """What is told once the body can be read."""
+    """Yield the remaining requests, whose bodies can be read."""
     route = question.route
     faulty = json.dumps(all_faulty(route)).encode() if route.body is not None else b""
     kind = [JSON] if route.body is not None else []

@@ -113,7 +113,7 @@ async def test_an_answer_of_many_rows_takes_as_many_queries_as_one_of_one_row(
 
 
 async def count(store: Store, client: Client, asked: str, body: Any = None) -> int:
-    """How many queries an answer takes."""
+    """Return the number of queries of an answer."""
     with queries(store) as made:
         method, path = asked.split()
         answer = await client(method, path, body)
@@ -122,7 +122,7 @@ async def count(store: Store, client: Client, asked: str, body: Any = None) -> i
 
 
 def add_owner(world: World, rows: int) -> dict[str, Any]:
-    """An account with so many of everything, each played and shared with another artist; in a unit of work."""
+    """Create an account with `rows` of everything, each played and shared with another artist; call it in a unit."""
     accounts = [worlds.add_account(world, f"fan {rows} {each}") for each in range(rows)]
     token, owner = accounts[0]
     others = [artists.create(f"Artist {each}", None, None, now=world.now, actor=owner).id for each in range(rows)]

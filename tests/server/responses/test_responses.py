@@ -1,4 +1,4 @@
-"""What every answer has: its headers, its tag, its coding, its id."""
+"""Headers, entity tag, compression and request id of every answer."""
 
 import re
 import zlib

@@ -27,13 +27,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 class Writer:
-    """What starts writing processes."""
+    """Starter of writing processes."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
 
     def live(self, url: str, run: str, seconds: float) -> list[str]:
-        """Have a process write, kill it after so many seconds; the names that it acknowledged."""
+        """Let a process write and kill it after some seconds; return the names that it acknowledged."""
         assert self._process.stdin
         assert self._process.stdout
         self._process.stdin.write(f"{url} {run}\n")

@@ -38,7 +38,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 class Failing:
-    """From the n-th operation on so many fail, of all kinds or of one."""
+    """Let a number of operations fail from the n-th on, of all kinds or of one."""
 
     def __init__(self, chance: Random) -> None:
         self.error = chance.choice(ERRORS)

@@ -51,7 +51,7 @@ def file(store_url: str) -> Path:
 
 @pytest.fixture
 def statements(store: Store) -> list[str]:
-    """What the writer sends to the database from now on."""
+    """Record the statements of the writer from now on."""
     assert isinstance(store, SqliteStore)
     sent: list[str] = []
     store._writer._database.query_hooks.append(lambda event: sent.append(event.sql))
@@ -79,7 +79,7 @@ def test_a_unit_that_fails_does_not_undo_its_neighbours(store: Store) -> None:
 
 
 def _limit(pages: int) -> None:
-    """Let the database grow by so many pages, as if the disk were full then."""
+    """Let the database grow by this number of pages, as if the disk were full then."""
     (now,) = current().execute_sql("PRAGMA page_count").fetchone()
     current().execute_sql(f"PRAGMA max_page_count = {now + pages}").fetchone()
 

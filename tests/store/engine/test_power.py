@@ -41,7 +41,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @contextmanager
 def _snapshot(store: Store) -> Iterator[None]:
-    """Somebody reads for a long time, which keeps the WAL from being begun anew."""
+    """Read for a long time, which prevents a restart of the WAL."""
     release = threading.Event()
 
     def read() -> None:
@@ -147,7 +147,7 @@ class Round:
                 connection.close()
 
     def faults(self, folder: Path) -> list[str]:
-        """What is wrong with what the next start finds."""
+        """Return the faults that the next start finds."""
         folder.mkdir()
         self.power.restore(folder)
         try:

@@ -1,4 +1,4 @@
-"""What holds for units on either store."""
+"""Rules for units of work on both databases."""
 
 import threading
 import time

@@ -57,7 +57,7 @@ def opened(path: Path, timeout: float = 0.05) -> Iterator[SqliteHitCounter]:
 
 
 def left(counter: SqliteHitCounter) -> int:
-    """How many remain after one more."""
+    """Return the number of remaining requests after one more."""
     (status,) = counter.count([HIT])
     return status.remaining
 

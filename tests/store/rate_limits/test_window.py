@@ -95,14 +95,14 @@ cases = rates().flatmap(lambda rate: st.tuples(st.just(rate), steps(rate[1])))
 
 
 class Model:
-    """The rule as it is told, from the times of all that were let in."""
+    """The documented rule, computed from the times of all allowed requests."""
 
     def __init__(self, amount: int, window: int) -> None:
         self.amount, self.window = amount, window
         self.windows: list[tuple[int, list[int]]] = []
 
     def remaining(self, now: int) -> int:
-        """How many would be let in."""
+        """Return the number of requests that would be allowed."""
         while self.windows and now >= self.windows[-1][0] + self.window:
             self.windows.append((self.windows[-1][0] + self.window, []))
         if not self.windows:
@@ -114,7 +114,7 @@ class Model:
 
     def count(self, now: int) -> None:
         if not self.windows or not any(taken for _, taken in self.windows[-2:]):
-            self.windows = [(now, [])]  # nobody asked for so long that the next request begins anew
+            self.windows = [(now, [])]  # after a long pause the next request begins a new window
         self.windows[-1][1].append(now)
 
 

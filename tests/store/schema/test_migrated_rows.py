@@ -1,4 +1,4 @@
-"""What migrations do to the rows of an old database."""
+"""Effects of migrations on the rows of an old database."""
 
 from __future__ import annotations
 

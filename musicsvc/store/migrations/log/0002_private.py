@@ -1,4 +1,4 @@
-"""Which calls concern something that can be private, and an index of those that succeeded."""
+"""A mark on calls to resources that can be private, and an index of the successful ones."""
 
 from peewee import *
 

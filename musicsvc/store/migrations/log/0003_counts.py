@@ -1,4 +1,4 @@
-"""How many calls a row stands for: more than one where requests without a token are only counted."""
+"""The number of calls per row: more than one if requests without a token are only counted."""
 
 
 def up(migrator, db):
