@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def index(query: Pages, caller: Identity | None, answer: AnswerBuilder) -> JSON:
     """List all albums, newest first."""
-    found = albums.list_all(query.at())
+    found = albums.list_all(query.to_page())
     if caller is None:
         return ok(albums=paginator(found, [shapes.album_public(row) for row in found.rows]))
     return ok(albums=paginator(found, answer.page(found.rows, albums.measure, _full)))

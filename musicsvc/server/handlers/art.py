@@ -102,4 +102,4 @@ def _cached_or_pending(picture: Picture, pictures: PictureCache) -> Picture | Do
 
 
 def _png(picture: Representation, max_age: int) -> Download:
-    return Download.of(picture, {"Cache-Control": f"public, max-age={max_age}"})
+    return Download.from_representation(picture, {"Cache-Control": f"public, max-age={max_age}"})

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def index(query: Pages, caller: Identity | None) -> JSON:
     """List all artists, newest first."""
-    found = artists.list_all(query.at())
+    found = artists.list_all(query.to_page())
     shape = shapes.artist_full if caller else shapes.artist_public
     return ok(artists=paginator(found, [shape(row) for row in found.rows]))
 
@@ -40,7 +40,7 @@ def create(body: ArtistIn, caller: Identity, now: int) -> JSON:
 
 def list_albums(subject: ArtistRow, query: Pages, caller: Identity | None, answer: AnswerBuilder) -> JSON:
     """List an artist's albums, newest release first."""
-    found = albums.list_by_artist(subject.id, query.at())
+    found = albums.list_by_artist(subject.id, query.to_page())
     if caller is None:
         return ok(pagination=paginator(found, [shapes.album_public(row) for row in found.rows]))
     return ok(pagination=paginator(found, answer.page(found.rows, albums.measure, _albums)))
@@ -48,7 +48,7 @@ def list_albums(subject: ArtistRow, query: Pages, caller: Identity | None, answe
 
 def list_tracks(subject: ArtistRow, query: Pages, caller: Identity | None, answer: AnswerBuilder) -> JSON:
     """List an artist's tracks, most played first."""
-    found = tracks.list_by_artist(subject.id, query.at())
+    found = tracks.list_by_artist(subject.id, query.to_page())
     if caller is None:
         return ok(pagination=paginator(found, [shapes.track_public(row) for row in found.rows]))
     return ok(pagination=paginator(found, answer.page(found.rows, tracks.measure, _tracks)))

@@ -28,7 +28,7 @@ def create(body: CollectionIn, caller: Identity, site: Site, now: int, answer: A
 
 def index(query: Pages, caller: Identity, site: Site) -> JSON:
     """List the caller's collections, newest first, without their tracks."""
-    found = collections.list_own(query.at(), actor=caller)
+    found = collections.list_own(query.to_page(), actor=caller)
     return ok(pagination=paginator(found, [shapes.listed(row, site) for row in found.rows]))
 
 

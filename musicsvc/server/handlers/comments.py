@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def index(subject: int, query: Pages, site: Site) -> JSON:
     """List a track's comments in thread order."""
-    found = comments.list_by_track(subject, query.at())
+    found = comments.list_by_track(subject, query.to_page())
     return ok(pagination=paginator(found, [shapes.comment(row, site) for row in found.rows]))
 
 

@@ -30,7 +30,7 @@ POLICY = (
 
 def openapi(openapi_document: Callable[[], Representation]) -> Download:
     """Read this description of the API (OpenAPI 3.1)."""
-    return Download.of(openapi_document(), {"Cache-Control": "public, no-cache"})
+    return Download.from_representation(openapi_document(), {"Cache-Control": "public, no-cache"})
 
 
 def page() -> Download:
@@ -47,7 +47,7 @@ def file(name: str) -> Download:
 
 def _send(name: str, kind: str) -> Download:
     headers = {"Content-Security-Policy": POLICY, "Referrer-Policy": "no-referrer", "Cache-Control": "no-cache"}
-    return Download.of(_file(name, f"{kind}; charset=utf-8"), headers)
+    return Download.from_representation(_file(name, f"{kind}; charset=utf-8"), headers)
 
 
 @lru_cache(maxsize=len(FILES) + 1)

@@ -14,5 +14,5 @@ if TYPE_CHECKING:
 
 def index(query: Pages) -> JSON:
     """List all genres by name."""
-    found = genres.list_all(query.at())
+    found = genres.list_all(query.to_page())
     return ok(pagination=paginator(found, [shapes.genre_row(row) for row in found.rows]))

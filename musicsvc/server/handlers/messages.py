@@ -28,11 +28,11 @@ def begin(body: ConversationIn, caller: Identity, site: Site, now: int) -> JSON:
 
 def index(query: Pages, caller: Identity, site: Site) -> JSON:
     """List the caller's conversations, the one with the newest message first."""
-    found = messages.list_own(query.at(), actor=caller)
+    found = messages.list_own(query.to_page(), actor=caller)
     return ok(pagination=paginator(found, [shapes.conversation(row, site) for row in found.rows]))
 
 
 def list_messages(subject: ConversationRow, query: Pages, site: Site) -> JSON:
     """List the messages of a conversation, newest first."""
-    found = messages.list_messages(subject.id, query.at())
+    found = messages.list_messages(subject.id, query.to_page())
     return ok(pagination=paginator(found, [shapes.message(row, site) for row in found.rows]))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def index(query: Pages, caller: Identity, site: Site) -> JSON:
     """List the caller's playlists and those shared with the caller, newest first."""
-    found = playlists.list_editable(query.at(), actor=caller)
+    found = playlists.list_editable(query.to_page(), actor=caller)
     return ok(pagination=paginator(found, [shapes.playlist(row, site) for row in found.rows]))
 
 
@@ -61,7 +61,7 @@ def delete(subject: PlaylistRow) -> JSON:
 
 def list_tracks(subject: PlaylistRow, query: Pages, answer: AnswerBuilder) -> JSON:
     """List the tracks of a playlist in order."""
-    found = playlists.list_tracks(subject.id, query.at())
+    found = playlists.list_tracks(subject.id, query.to_page())
     return ok(pagination=paginator(found, answer.page(found.rows, tracks.measure, _tracks)))
 
 

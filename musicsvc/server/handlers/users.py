@@ -30,12 +30,12 @@ def search(query: SearchQuery, site: Site) -> JSON:
 
 def list_followed(query: Pages, caller: Identity, site: Site) -> JSON:
     """List the accounts that the caller follows, newest follow first."""
-    return _accounts(follows.followed_by(caller.user_id, query.at()), site)
+    return _accounts(follows.followed_by(caller.user_id, query.to_page()), site)
 
 
 def list_followers(query: Pages, caller: Identity, site: Site) -> JSON:
     """List the accounts that follow the caller, newest follow first."""
-    return _accounts(follows.followers_of(caller.user_id, query.at()), site)
+    return _accounts(follows.followers_of(caller.user_id, query.to_page()), site)
 
 
 def follow(subject: User, caller: Identity, now: int) -> JSON:

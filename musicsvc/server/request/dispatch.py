@@ -217,7 +217,7 @@ def _unit(
             subject = route.subject.load(*values.values(), caller=sources["caller"])
         found = (parsed.errors if parsed is not None else {}) | query_errors
         if route.body is not None and parsed is not None and isinstance(parsed.sent, dict):
-            found |= route.body.look_up(parsed.sent, found, subject)
+            found |= route.body.check_against_store(parsed.sent, found, subject)
         if found:
             raise Invalid(found)
         result = route.call_handler({**sources, **values, "subject": subject})

@@ -19,7 +19,7 @@ from musicsvc.server.schemas.fields import (
     ReleaseDate,
     TagName,
     Url,
-    unrepeated,
+    require_unique,
 )
 from musicsvc.store.catalog import albums, artists, genres
 
@@ -114,7 +114,7 @@ class TrackIn(Body):
     artists: Annotated[
         list[Id],
         Field(min_length=1, max_length=50, json_schema_extra={"uniqueItems": True}),
-        AfterValidator(unrepeated),
+        AfterValidator(require_unique),
     ]
     description: Description | None = Field(None, examples=["Long thought to be by another hand."])
     genre: GenreName | None = None

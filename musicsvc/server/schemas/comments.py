@@ -23,7 +23,7 @@ class CommentIn(Body):
     )
 
     @classmethod
-    def look_up(cls, sent: dict[str, Any], faults: dict[str, str], subject: Any = None) -> dict[str, str]:
+    def check_against_store(cls, sent: dict[str, Any], faults: dict[str, str], subject: Any = None) -> dict[str, str]:
         """Report a parent that accepts no reply together with the other errors."""
         parent_id = sent.get("parent_id")
         if parent_id is None or "parent_id" in faults:

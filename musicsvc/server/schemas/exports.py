@@ -8,7 +8,7 @@ from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
 from musicsvc.server.schemas.answers import Answer, Timestamp
-from musicsvc.server.schemas.fields import TRIMMED, Body, null_is
+from musicsvc.server.schemas.fields import TRIMMED, Body, replace_null
 from musicsvc.server.schemas.insights import (
     PERIOD,
     Chart,
@@ -28,13 +28,13 @@ Growing = Annotated[float | None, Field(description="Percent against the period 
 class PeriodIn(Body):
     """Days of the export."""
 
-    period: Annotated[PeriodName, TRIMMED, null_is("30-days", PeriodName)] = Field("30-days", description=PERIOD)
+    period: Annotated[PeriodName, TRIMMED, replace_null("30-days", PeriodName)] = Field("30-days", description=PERIOD)
 
 
 class ExportIn(PeriodIn):
     """Content and days of the export."""
 
-    type: Annotated[TypeName, TRIMMED, null_is("tracks", TypeName)] = Field(
+    type: Annotated[TypeName, TRIMMED, replace_null("tracks", TypeName)] = Field(
         "tracks", description="`plays`: a row for each day and track with plays."
     )
 
@@ -43,7 +43,7 @@ class ReportIn(PeriodIn):
     """Days of the report, with or without figures of each day."""
 
     include_charts: Annotated[
-        bool, Field(strict=True, description="Add the figures of each day."), null_is(value=False, kind=bool)
+        bool, Field(strict=True, description="Add the figures of each day."), replace_null(value=False, kind=bool)
     ] = False
 
 

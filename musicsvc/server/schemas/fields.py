@@ -66,7 +66,7 @@ def _trimmed(value: Any) -> Any:
     return value.strip() if isinstance(value, str) else value
 
 
-def unrepeated(values: list[int]) -> list[int]:
+def require_unique(values: list[int]) -> list[int]:
     """Return the ids. Raises ValueError if one occurs twice."""
     if len(set(values)) < len(values):
         raise ValueError("Must not contain an id twice.")
@@ -85,7 +85,7 @@ class Text(StringConstraints):
         yield AfterValidator(_no_nul)
 
 
-def null_is(value: Any, kind: Any) -> BeforeValidator:
+def replace_null(value: Any, kind: Any) -> BeforeValidator:
     """Return a validator that replaces null by this value, the default of the field."""
     return BeforeValidator(lambda sent: value if sent is None else sent, json_schema_input_type=kind | None)
 
@@ -132,7 +132,7 @@ class Body(BaseModel):
     subjects: ClassVar[Mapping[str, str]] = {}
 
     @classmethod
-    def resource_of(cls, sent: Any, faults: Mapping[str, str]) -> str | None:
+    def get_resource(cls, sent: Any, faults: Mapping[str, str]) -> str | None:
         """Return the object that the request concerns, such as `conversations/7`, or None."""
         sent = sent if isinstance(sent, dict) else {}
         found = [(noun, _ids_sent(name, sent.get(name), faults).values()) for name, noun in cls.subjects.items()]
@@ -140,7 +140,7 @@ class Body(BaseModel):
         return " ".join(named)[:LONGEST_RESOURCE] or None
 
     @classmethod
-    def look_up(cls, sent: dict[str, Any], faults: dict[str, str], subject: Any = None) -> dict[str, str]:  # noqa: ARG003
+    def check_against_store(cls, sent: dict[str, Any], faults: dict[str, str], subject: Any = None) -> dict[str, str]:  # noqa: ARG003
         """Return the errors found in the database for fields valid so far; inside a transaction.
 
         `subject` is the object that the path names.
@@ -187,7 +187,7 @@ class Pages(Query):
         20, description="Number of rows per page."
     )
 
-    def at(self) -> Page:
+    def to_page(self) -> Page:
         """The requested page."""
         return Page(self.page, self.perPage)
 

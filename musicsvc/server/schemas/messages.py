@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 from pydantic import AfterValidator, Field, ValidationInfo
 
 from musicsvc.server.schemas.answers import Answer, Success, Timestamp, UserSummary
-from musicsvc.server.schemas.fields import Body, Id, Text, unrepeated
+from musicsvc.server.schemas.fields import Body, Id, Text, require_unique
 from musicsvc.store.accounts import users
 
 MAX_OTHERS = 9
@@ -36,7 +36,7 @@ class ConversationIn(Body):
     user_ids: Annotated[
         list[Id],
         Field(min_length=1, max_length=MAX_OTHERS, examples=[[3]]),
-        AfterValidator(unrepeated),
+        AfterValidator(require_unique),
         AfterValidator(_others),
     ]
 

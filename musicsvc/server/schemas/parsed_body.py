@@ -38,7 +38,7 @@ def parse_body(schema: type[Body], raw: bytes | bytearray, context: Mapping[str,
         return ParsedBody(None, None, _errors_of_oversized(schema, text, context), None)
     sent = parse_json(text) if raw else _empty(schema)
     model, errors = check(schema, sent, context)
-    return ParsedBody(sent, model, errors, schema.resource_of(sent, errors))
+    return ParsedBody(sent, model, errors, schema.get_resource(sent, errors))
 
 
 def _empty(schema: type[Body]) -> dict[str, Any]:

@@ -32,7 +32,7 @@ class Download:
     kept: Representation | None = None
 
     @classmethod
-    def of(cls, kept: Representation, headers: Mapping[str, str]) -> Self:
+    def from_representation(cls, kept: Representation, headers: Mapping[str, str]) -> Self:
         """Build the response that sends a representation."""
         return cls(kept.content, kept.content_type, headers, kept)
 

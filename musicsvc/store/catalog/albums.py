@@ -67,14 +67,14 @@ def with_contents(rows: Sequence[AlbumRow]) -> Sequence[AlbumRow]:
     if not rows:
         return rows
     ids = [row.id for row in rows]
-    credit = artists.credits_of(AlbumArtist, AlbumArtist.album, AlbumArtist.album.in_(ids))
-    contents = tracks.of_albums(ids)
+    credit = artists.load_credits(AlbumArtist, AlbumArtist.album, AlbumArtist.album.in_(ids))
+    contents = tracks.load_by_album(ids)
     return [replace(row, artists=credit.get(row.id, ()), tracks=contents.get(row.id, ())) for row in rows]
 
 
 def measure(rows: Sequence[AlbumRow]) -> list[int]:
     """Return upper bounds of the bytes of each album with its artists and tracks as JSON."""
-    found = sizes.of_albums([row.id for row in rows])
+    found = sizes.measure_albums([row.id for row in rows])
     return [found[row.id].total for row in rows]
 
 

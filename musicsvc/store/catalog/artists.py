@@ -84,7 +84,7 @@ def verify(artist_id: int, *, verified: bool = True) -> ArtistRow:
     return get(artist_id)
 
 
-def credits_of(link: type[AlbumArtist | TrackArtist], owner: Any, condition: Any) -> dict[int, Iterable[ArtistRow]]:
+def load_credits(link: type[AlbumArtist | TrackArtist], owner: Any, condition: Any) -> dict[int, Iterable[ArtistRow]]:
     """Return the artists, in order, by the id of each album or track that meets the condition."""
     query = link.select(owner, *COLUMNS).join(Artist, on=(link.artist == Artist.id)).where(condition)
     known: dict[int, ArtistRow] = {}

@@ -34,7 +34,7 @@ GENRE = len('{"id":1234567890,"name":,"display_name":,"model_type":"genre"},')
 TAG = len('{"id":1234567890,"name":},')
 FULL_TRACK = 1024  # more than the additional fields of a full track, without genres and tags
 
-OF_ALBUMS = """
+ALBUM_SIZES = """
     SELECT a.id, 0, 0, {album} + {a_fields} + {a_image}, {a_image} FROM album a WHERE a.id {among}
     UNION ALL
     SELECT t.album_id, COUNT(*), SUM(CASE WHEN t.image IS NULL THEN 1 ELSE 0 END),
@@ -47,13 +47,13 @@ OF_ALBUMS = """
     SELECT l.album_id, 0, 0, SUM({artist}), 0 FROM album_artist l
     JOIN artist a ON a.id = l.artist_id WHERE l.album_id {among} GROUP BY l.album_id
 """
-OF_TRACKS = """
+TRACK_SIZES = """
     SELECT t.id, {track} + {t_fields} + {image} FROM track t LEFT JOIN album a ON a.id = t.album_id WHERE t.id {among}
     UNION ALL
     SELECT l.track_id, SUM({artist}) FROM track_artist l
     JOIN artist a ON a.id = l.artist_id WHERE l.track_id {among} GROUP BY l.track_id
 """
-OF_WORDS = """
+LABEL_SIZES = """
     UNION ALL
     SELECT l.track_id, SUM({genre}) FROM track_genre l
     JOIN genre g ON g.id = l.genre_id WHERE l.track_id {among} GROUP BY l.track_id
@@ -119,14 +119,14 @@ def lock_album(album_id: int) -> None:
 
 def require_within_limits(album_id: int, field: str) -> None:
     """Raise Invalid for the field if the album exceeds a limit."""
-    if excess := of_albums([album_id])[album_id].excess:
+    if excess := measure_albums([album_id])[album_id].excess:
         raise Invalid({field: excess})
 
 
-def of_albums(album_ids: Collection[int]) -> dict[int, AlbumSize]:
+def measure_albums(album_ids: Collection[int]) -> dict[int, AlbumSize]:
     """Return the sizes of the albums."""
     among, values = dialect.in_list(album_ids)
-    statement = OF_ALBUMS.format(
+    statement = ALBUM_SIZES.format(
         among=among,
         album=ALBUM,
         a_fields=_fields("a.name", "a.release_date", "a.description"),
@@ -142,16 +142,16 @@ def of_albums(album_ids: Collection[int]) -> dict[int, AlbumSize]:
     return found
 
 
-def of_artists(artist_ids: Collection[int]) -> dict[int, int]:
+def measure_artists(artist_ids: Collection[int]) -> dict[int, int]:
     """Return the sizes of the artists as parts of another resource."""
     among, values = dialect.in_list(artist_ids)
     return dict(fetch(f"SELECT a.id, {_artist()} FROM artist a WHERE a.id {among}", values))  # noqa: S608
 
 
-def of_tracks(track_ids: Collection[int], *, full: bool = False) -> dict[int, int]:
+def measure_tracks(track_ids: Collection[int], *, full: bool = False) -> dict[int, int]:
     """Return the sizes of the tracks as parts of another resource or, if `full`, on their own."""
     among, values = dialect.in_list(track_ids)
-    statement = (OF_TRACKS + OF_WORDS * full).format(
+    statement = (TRACK_SIZES + LABEL_SIZES * full).format(
         among=among,
         track=TRACK + FULL_TRACK * full,
         t_fields=_fields("t.name", "t.release_date", "t.description"),

@@ -89,11 +89,11 @@ def list_by_artist(artist_id: int, page: Page) -> Listing[TrackRow]:
     return paginate(keys.where(TrackArtist.artist == artist_id), select(), order, page, TrackRow, total)
 
 
-def of_albums(album_ids: Iterable[int]) -> dict[int, list[TrackRow]]:
+def load_by_album(album_ids: Iterable[int]) -> dict[int, list[TrackRow]]:
     """Return the tracks of each album with their artists, oldest first."""
     condition = Track.album.in_(list(album_ids))
     rows = [TrackRow(*values) for values in select().where(condition).order_by(Track.id).tuples().iterator()]
-    credit = artists.credits_of(TrackArtist, TrackArtist.track, TrackArtist.track.in_(_ids(condition)))
+    credit = artists.load_credits(TrackArtist, TrackArtist.track, TrackArtist.track.in_(_ids(condition)))
     found: dict[int, list[TrackRow]] = {}
     for row in rows:
         row.artists = credit.get(row.id, ())
@@ -103,7 +103,7 @@ def of_albums(album_ids: Iterable[int]) -> dict[int, list[TrackRow]]:
 
 def with_artists(rows: Sequence[TrackRow]) -> Sequence[TrackRow]:
     condition = TrackArtist.track.in_([row.id for row in rows])
-    credit = artists.credits_of(TrackArtist, TrackArtist.track, condition) if rows else {}
+    credit = artists.load_credits(TrackArtist, TrackArtist.track, condition) if rows else {}
     for row in rows:
         row.artists = credit.get(row.id, ())
     return rows
@@ -130,13 +130,13 @@ def complete(rows: Sequence[TrackRow]) -> list[TrackRow]:
 
 def measure(rows: Sequence[TrackRow]) -> list[int]:
     """Return upper bounds of the bytes of each track with artists, genres and tags as JSON."""
-    found = sizes.of_tracks({row.id for row in rows}, full=True)
+    found = sizes.measure_tracks({row.id for row in rows}, full=True)
     return [found[row.id] for row in rows]
 
 
 def measure_nested(ids: Sequence[int]) -> list[int]:
     """Return upper bounds of the bytes of each track as a part of another resource."""
-    found = sizes.of_tracks(set(ids))
+    found = sizes.measure_tracks(set(ids))
     return [found[track_id] for track_id in ids]
 
 

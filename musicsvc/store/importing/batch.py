@@ -144,7 +144,7 @@ class Batch:
         """Return the sizes of these albums before the batch."""
         known = {each: self.memory.sizes[each] for each in album_ids if each in self.memory.sizes}
         stored = set(album_ids) - known.keys()
-        return known | (sizes.of_albums(stored) if stored else {})
+        return known | (sizes.measure_albums(stored) if stored else {})
 
     def next_dry_run_id(self) -> int:
         """Return a negative id for an item that a dry run does not write."""

@@ -50,7 +50,7 @@ class AlbumBounds:
         missing = set(ids) - self._artists.keys()
         stored = {artist_id for artist_id in missing if artist_id > 0}
         if stored:
-            self._artists |= sizes.of_artists(stored)
+            self._artists |= sizes.measure_artists(stored)
         if made := missing - stored:
             self._artists |= {each: sizes.new_artist(name) for name, each in names.items() if each in made}
 

@@ -25,7 +25,7 @@ from musicsvc.server.schemas.playlists import PlaylistIn, PlaylistPut
     ],
 )
 def test_a_body_says_what_the_call_is_about(body: type[Body], sent: object, resource: str | None) -> None:
-    assert body.resource_of(sent, {}) == resource
+    assert body.get_resource(sent, {}) == resource
 
 
 def nouns(route: Route) -> set[str]:

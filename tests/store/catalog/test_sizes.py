@@ -62,7 +62,7 @@ def test_an_album_is_as_large_as_it_was_measured(store: Store) -> None:
     for shape, size in zip(shapes, measured, strict=True):
         assert 0 <= size - len(orjson.dumps(widened(shape))) <= COMMAS
     assert [len(shape["tracks"]) for shape in shapes] == [0, 1, 3]
-    parts = store.read(lambda: sizes.of_albums([1])).result()[1]
+    parts = store.read(lambda: sizes.measure_albums([1])).result()[1]
     assert (parts.tracks, parts.imageless, parts.image) == (3, 2, len(orjson.dumps(LINK)))
 
 
