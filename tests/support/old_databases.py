@@ -45,7 +45,7 @@ Rows = dict[str, list[tuple[Any, ...]]]
 
 
 def make(file: Path, migrations: int) -> None:
-    """A SQLite database that has had so many migrations, with rows."""
+    """Create a SQLite database after a number of migrations, with rows."""
     files.create(file)
     with schema.migrating(f"sqlite:///{file}") as database, bound(database):
         Runner(database, str(schema.MIGRATIONS), table_name=schema.HISTORY).up(schema.available()[migrations - 1])
@@ -70,7 +70,7 @@ def columns(file: Path) -> dict[str, list[str]]:
 
 
 def rows(file: Path, of: dict[str, list[str]]) -> Rows:
-    """What stands in these columns."""
+    """Return the values of these columns."""
     connection = apsw.Connection(str(file))
     found: Rows = {
         table: connection.execute(f"SELECT {', '.join(names)} FROM {table} ORDER BY 1, 2").fetchall()

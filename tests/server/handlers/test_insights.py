@@ -1,4 +1,4 @@
-"""The insights endpoints: figures as counted anew, the insights body throughout, realtime on every process."""
+"""The insights endpoints: figures equal recomputed ones, the insights body everywhere, realtime in every process."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ async def ask(store: Store, clock: MovableClock, made: Catalog) -> AsyncIterator
 
 
 async def data(client: Client, path: str) -> Any:
-    """What a sound answer holds under `data`."""
+    """Return `data` of a successful answer."""
     answer = await client.get(f"{INSIGHTS}/{path}")
     assert answer.status == 200, answer.body
     assert answer.json["success"] is True

@@ -1,4 +1,4 @@
-"""How many may be connected: who makes room, who is sent away, and what a flood leaves behind."""
+"""Limits on connections: which one makes room, which one is refused, and the state after a flood."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def descriptors_of(program: Program) -> int:
 
 
 def sockets(program: Program) -> int:
-    """How many connections and listeners the process has; those to PostgreSQL, which are local, come as needed."""
+    """Return the number of connections and listeners of the process, without local ones to PostgreSQL."""
     local = {f"socket:[{line.split()[6]}]" for line in Path("/proc/net/unix").read_text("utf-8").splitlines()[1:]}
     links = []
     for entry in Path(f"/proc/{program.process.pid}/fd").iterdir():

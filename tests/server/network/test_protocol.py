@@ -1,4 +1,4 @@
-"""What no HTTP client sends: every answer is JSON, none is a fault of the server, nothing of a secret is echoed."""
+"""Malformed HTTP: every answer is JSON, none is a fault of the server, no secret is echoed."""
 
 from __future__ import annotations
 

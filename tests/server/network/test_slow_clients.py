@@ -135,7 +135,7 @@ async def test_a_body_that_drips_in_is_answered_with_408(store: Store, clock: Cl
 
 
 async def take(client: socket.socket, pause: float = 0.0) -> int:
-    """How many bytes come until the end, read with a pause after each piece."""
+    """Read until the end with a pause after each piece; return the number of bytes."""
     loop = asyncio.get_running_loop()
     size = 0
     with suppress(ConnectionError):

@@ -54,7 +54,7 @@ class Place:
         return Program(self._aside, "serve", "--port", "0", *options)
 
     def run(self, *arguments: str) -> str:
-        """What a command prints, which has to succeed."""
+        """Run a command that has to succeed; return its output."""
         line = [sys.executable, "-m", "musicsvc", *arguments]
         done = subprocess.run(line, capture_output=True, encoding="utf-8", timeout=60, check=False)
         assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""What large bodies may hold, and how they may be sent."""
+"""Bounds on the values and chunks of large bodies."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CHUNKED = "Transfer-Encoding: chunked"
 
 
 def with_values(count: int, **fields: Any) -> dict[str, Any]:
-    """Return a body of exactly so many values: its fields, an array, and the integers in it."""
+    """Return a body with exactly this number of values: its fields, an array, and the integers in it."""
     return {**fields, "junk": [0] * (count - len(fields) - 1)}
 
 

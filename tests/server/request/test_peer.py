@@ -52,7 +52,7 @@ HOSTED = Server(public_url="https://music.example.test")
 def judge(
     remote: str, headers: Mapping[str, str] | list[tuple[str, str]], server: Server | None = None, *, tls: bool = False
 ) -> Peer:
-    """What is made of a request with these settings of the server."""
+    """Return the peer of a request with these settings of the server."""
     resolver = PeerResolver(Settings(server=server or Server()))
     return resolver.resolve(remote, CIMultiDictProxy(CIMultiDict(headers)), tls=tls)
 

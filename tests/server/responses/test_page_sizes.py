@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 MEBIBYTE = 1 << 20
 ALBUM = 80 * 60_080  # bytes of an album with 80 tracks
 PATIENCE = 30.0
-ENOUGH = 20  # albums that are as large as an album may be: a page of so many fits into 16 MiB
+ENOUGH = 20  # albums that are as large as an album may be: a page of this many fits into 16 MiB
 NESTING = [
     "albums",
     "albums?perPage=50",
@@ -162,7 +162,7 @@ async def refused(client: Client, path: str) -> bool:
 
 
 async def holding(client: Client, count: int) -> None:
-    """Wait until so many albums are held for clients that do not read them."""
+    """Wait until this number of albums is in memory for clients that do not read."""
     deadline = time.monotonic() + PATIENCE
     while True:
         figures = (await client.get("/metrics")).body.decode()
@@ -246,7 +246,7 @@ def test_an_answer_is_refused_before_it_is_made_and_never_after_a_write() -> Non
 
 
 def answering(memory: AnswerMemory, address: str, token: int | None = None) -> Reservation:
-    """What the answer to a call of this address and token holds."""
+    """Return the reservation of an answer to this address and token."""
     return memory.reservation(address, token)
 
 

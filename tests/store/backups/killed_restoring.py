@@ -30,7 +30,7 @@ def names(path: Path) -> set[str]:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """What is in the folder."""
+    """Return the contents of the folder."""
     return {file.name: file.read_bytes() for file in folder.iterdir()}
 
 

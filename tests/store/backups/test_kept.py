@@ -1,4 +1,4 @@
-"""Which backups the schedule deletes: never one that was not its own, never the last good one."""
+"""Deletion of scheduled backups: never another backup, never the last valid one."""
 
 import shutil
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ def spoilt(sound: Path, tmp_path: Path) -> Path:
 
 @dataclass(frozen=True)
 class Made:
-    """A backup that is so many days old."""
+    """Create a backup of this age in days."""
 
     days: int
     kind: str

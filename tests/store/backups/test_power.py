@@ -56,7 +56,7 @@ def named(state: State) -> list[str]:
 
 
 def whole(state: State) -> None:
-    """What bears a backup's name is whole."""
+    """Check that every file with the name of a backup is complete."""
     assert [name for name in named(state) if state[name].dirty] == []
 
 

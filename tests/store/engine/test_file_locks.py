@@ -1,4 +1,4 @@
-"""Who has a SQLite database open keeps out those who would replace or migrate it, and the other way round."""
+"""An open SQLite database cannot be replaced or migrated, and the other way round."""
 
 import os
 import signal

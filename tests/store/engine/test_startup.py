@@ -38,7 +38,7 @@ def _content(file: Path) -> dict[str, bytes]:
 
 
 def _refusals(url: str) -> Iterator[str]:
-    """What `serve` and `db upgrade` say."""
+    """Yield the messages of `serve` and `db upgrade`."""
     for attempt in (opening.connect, schema.upgrade):
         with pytest.raises(Failure) as refusal:
             attempt(url)

@@ -48,7 +48,7 @@ class Scene:
         create.create(self._path, backup_folder.new_name(self._data, 0, f"before-{first}"))
 
     def _check(self, step: int) -> None:
-        """So many migrations whole, of the next one nothing; no row has changed."""
+        """Check that a number of migrations is complete, the next one has no effect, and no row has changed."""
         with opening.open_unchecked(self._url) as store:
             have = store.read(schema.applied).result()
         assert have == schema.available()[: len(have)], step
