@@ -1,4 +1,4 @@
-"""Settings: defaults < TOML file < MUSICSVC_* variables < options; read once, frozen, passed down."""
+"""Settings, from lowest to highest precedence: defaults, the TOML file, MUSICSVC_* variables, options."""
 
 import ipaddress
 import os
@@ -43,7 +43,7 @@ def _rate(value: str) -> str:
 
 def _address(value: str) -> str:
     file = value.removeprefix("sqlite:///")
-    # SQLite's memory is no file, and dies with the process.
+    # An in-memory database of SQLite has no file and is lost with the process.
     if value.startswith("sqlite:") and (file == value or not file.strip(" /.") or file.startswith((":memory:", "?"))):
         raise ValueError(f"{value!r} does not name a file; write sqlite:////path/to/file.db")
     return value
@@ -57,19 +57,19 @@ Seconds = Annotated[float, Field(gt=0)]
 
 
 def rate(text: str) -> tuple[int, int]:
-    """How many, and in how many seconds, of a rate such as `300/minute`."""
+    """Return the amount and the period in seconds of a rate such as `300/minute`."""
     amount, _, period = text.partition("/")
     return int(amount), PERIODS[period]
 
 
 class Section(BaseModel):
-    """A table of the TOML file; a key that is not known is an error."""
+    """A table of the TOML file; unknown keys are errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", serialize_by_alias=True)
 
 
 class Server(Section):
-    """Where the server listens and what it trusts."""
+    """Addresses, TLS, timeouts and limits of the server."""
 
     host: str = "127.0.0.1"
     port: Port = 8080
@@ -82,35 +82,35 @@ class Server(Section):
     handshake_timeout: Seconds = 5.0
     head_timeout: Seconds = 10.0
     body_timeout: Seconds = 15.0
-    write_timeout: Seconds = 30.0  # for 64 KiB of an answer to be taken
+    write_timeout: Seconds = 30.0  # for each 64 KiB of an answer
     keepalive_timeout: Seconds = 15.0
     shutdown_timeout: float = 10.0
-    answer_memory: Annotated[ByteSize, Field(ge=1 << 20)] = ByteSize(256 << 20)  # in each worker
-    max_connections: Positive = 10_000  # over all workers
-    max_connections_per_address: Count = 100  # in each worker; 0: no bound
+    answer_memory: Annotated[ByteSize, Field(ge=1 << 20)] = ByteSize(256 << 20)  # of each worker
+    max_connections: Positive = 10_000  # of all workers
+    max_connections_per_address: Count = 100  # of each worker; 0: unlimited
 
 
 class Registration(Section):
-    """Who may register, and what registering gives."""
+    """Registration of accounts."""
 
     open: bool = True
     grants_access: bool = False
 
 
 class Access(Section):
-    """How access is asked for."""
+    """Requests for API access."""
 
     contact_email: str | None = None
 
 
 class Plays(Section):
-    """How long single plays are kept; what was counted of them stays. 0 stands for ever."""
+    """Retention of single plays, 0 for no limit; their totals are always kept."""
 
     keep_days: Count = 0
 
 
 class Limits(Section):
-    """How many requests are taken, and in what time (docs/limits.md)."""
+    """Rate limits (docs/limits.md)."""
 
     enabled: bool = True
     local: bool = False
@@ -122,7 +122,7 @@ class Limits(Section):
 
 
 class Abuse(Section):
-    """When a token is revoked by itself (docs/abuse.md)."""
+    """Thresholds of abuse handling, which revokes tokens (docs/abuse.md)."""
 
     refusals: Positive = 100
     refusal_seconds: Positive = 300
@@ -133,20 +133,20 @@ class Abuse(Section):
 
 
 class Activity(Section):
-    """The log of calls: how long it is kept, and in which file where that is not the data folder's."""
+    """Retention and file of the activity log; by default it is in the data folder."""
 
     keep_days: Positive = 90
     file: Path | None = None
 
 
 class Metrics(Section):
-    """Who may read /metrics, beside this machine."""
+    """Networks that may read /metrics, besides this machine."""
 
     allow: tuple[Network, ...] = ()
 
 
 class Log(Section):
-    """What the server tells on stderr; `requests` adds a line for each call."""
+    """The server's log on stderr; `requests` adds a line for each request."""
 
     level: Literal["debug", "info", "warning", "error"] = "info"
     format: Literal["auto", "text", "json"] = "auto"
@@ -154,7 +154,7 @@ class Log(Section):
 
 
 class Backups(Section):
-    """Backups that the server makes by itself; `every_hours = 0` makes none."""
+    """Scheduled backups; `every_hours = 0` turns them off."""
 
     every_hours: Count = 24
     keep: Positive = 7
@@ -162,7 +162,7 @@ class Backups(Section):
 
 
 class Settings(BaseSettings):
-    """Everything that can be set; one frozen object, handed down."""
+    """All settings, read once at start."""
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX, env_nested_delimiter="__", frozen=True, extra="forbid", env_ignore_empty=True
@@ -184,11 +184,11 @@ class Settings(BaseSettings):
     @classmethod
     def settings_customise_sources(
         cls,
-        settings_cls: type[BaseSettings],  # noqa: ARG003 - the library's signature
+        settings_cls: type[BaseSettings],  # noqa: ARG003 - pydantic-settings defines the signature
         init_settings: PydanticBaseSettingsSource,
         env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - the same
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - the same
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         return env_settings, init_settings
 
@@ -199,7 +199,7 @@ class Settings(BaseSettings):
 
     @property
     def backup_folder(self) -> Path:
-        """Where backups go: `backups.folder`, or the folder `backups` beside the SQLite database."""
+        """The folder of backups: `backups.folder`, or `backups` beside the SQLite database."""
         file = self.store_url.removeprefix("sqlite:///")
         return self.backups.folder or (self.data_dir if "://" in file else Path(file).parent) / "backups"
 
@@ -210,9 +210,9 @@ class Settings(BaseSettings):
 
 
 def load(config: Path | None = None, options: Mapping[str, Any] | None = None) -> Settings:
-    """Read the settings; `options` maps dotted names to values and wins over all else.
+    """Read the settings; `options` maps dotted names to values, which take precedence.
 
-    Raises Failure naming the faulty setting and where it stands.
+    Raises Failure with the name and the source of an invalid setting.
     """
     file = file_of(config)
     try:
@@ -229,17 +229,17 @@ def load(config: Path | None = None, options: Mapping[str, Any] | None = None) -
 
 
 def unknown_variables() -> list[str]:
-    """The variables that look like settings and are none."""
+    """Return the variables with our prefix that match no setting."""
     return config_faults.unknown_variables(PREFIX, _variables(), flat(Settings.model_construct()))
 
 
 def file_of(config: Path | None = None) -> Path:
-    """Where the settings file is, or would be."""
+    """Return the path of the settings file, which may not exist."""
     return config or _default_file()
 
 
 def origins(settings: Settings, config: Path | None = None) -> dict[str, str]:
-    """Where each setting comes from, by dotted name: a variable, the settings file, or `default`."""
+    """Return the source of each setting by dotted name: a variable, the settings file, or `default`."""
     file = config or _default_file()
     written = _read_toml(file, required=config is not None)
     variables = _variables()
@@ -254,7 +254,7 @@ def origins(settings: Settings, config: Path | None = None) -> dict[str, str]:
 
 
 def flat(settings: Settings) -> dict[str, Any]:
-    """Every setting by dotted name, as JSON holds it."""
+    """Return all settings by dotted name, as JSON values."""
     tables = settings.model_dump(mode="json")
     return {
         f"{name}.{key}" if key else name: value
@@ -264,7 +264,7 @@ def flat(settings: Settings) -> dict[str, Any]:
 
 
 def _variables() -> dict[str, str]:
-    """The variables that are not empty; a setting's may be written in small letters too."""
+    """Return the non-empty variables; their names are not case-sensitive."""
     return {name.upper(): value for name, value in os.environ.items() if value}  # noqa: TID251 - as in `_default_file`
 
 

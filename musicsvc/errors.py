@@ -1,13 +1,13 @@
-"""The failures of the service, in the domain's own words; server and CLI map them once each."""
+"""The exceptions of the service, which the server maps to statuses and the CLI to exit codes."""
 
 from collections.abc import Mapping
 from typing import Literal
 
 
 class Failure(Exception):
-    """Something that a user can be told: `message` is one plain sentence.
+    """An error with a message for users.
 
-    `here` is the sentence for who runs the program: it may name files and faults, which clients are not told.
+    `here` is the message for the operator, which may name files and faults that API clients must not see.
     """
 
     def __init__(self, message: str) -> None:
@@ -16,7 +16,7 @@ class Failure(Exception):
 
 
 class Malformed(Failure):
-    """The request cannot be read at all."""
+    """The request is malformed."""
 
 
 class TooSlow(Failure):
@@ -24,15 +24,15 @@ class TooSlow(Failure):
 
 
 class TooLarge(Failure):
-    """What was sent is larger than what is taken."""
+    """The request exceeds a size limit."""
 
 
 class UnsupportedMedia(Failure):
-    """What was sent is not of a kind that is read here."""
+    """The media type of the request is not supported."""
 
 
 class Invalid(Failure):
-    """What was sent can be read, but breaks a rule; `errors` maps each faulty field to its message."""
+    """The request is well-formed but breaks a rule; `errors` maps each invalid field to its message."""
 
     def __init__(self, errors: Mapping[str, str], message: str = "The given data was invalid.") -> None:
         super().__init__(message)
@@ -40,7 +40,7 @@ class Invalid(Failure):
 
 
 class Unauthenticated(Failure):
-    """The token is missing, or it was sent and is not valid; `reason` says why, None for a missing one."""
+    """The token is missing (`reason` is None) or not valid."""
 
     def __init__(self, reason: Literal["unknown", "expired", "revoked"] | None = None) -> None:
         super().__init__("Unauthenticated.")
@@ -52,11 +52,11 @@ class Forbidden(Failure):
 
 
 class NotFound(Failure):
-    """There is no such thing, or the caller may not know that there is."""
+    """The resource does not exist, or the caller must not know that it does."""
 
 
 class MethodNotAllowed(Failure):
-    """The path exists, the method on it does not; `allowed` are those that do."""
+    """The path does not support the method; `allowed` are those that it supports."""
 
     def __init__(self, allowed: list[str]) -> None:
         super().__init__(f"This path answers {', '.join(allowed)}.")
@@ -64,11 +64,11 @@ class MethodNotAllowed(Failure):
 
 
 class Conflict(Failure):
-    """Sound by itself, but at odds with what is there already."""
+    """The request conflicts with the current state."""
 
 
 class TooMany(Failure):
-    """A limit is spent; try again after `retry_after` seconds."""
+    """A rate limit is exceeded; retry after `retry_after` seconds."""
 
     def __init__(self, message: str, retry_after: int) -> None:
         super().__init__(message)
@@ -76,11 +76,11 @@ class TooMany(Failure):
 
 
 class Damaged(Failure):
-    """The database's file is broken; waiting does not help."""
+    """A file is damaged; retrying does not help."""
 
 
 class Unavailable(Failure):
-    """The database, or something else that the work needs, cannot be used just now; nothing was changed."""
+    """The database or another resource cannot be used at the moment; nothing was changed."""
 
     def __init__(self, message: str | None = None, here: str | None = None) -> None:
         super().__init__(message or "The database is not available.")
@@ -88,7 +88,7 @@ class Unavailable(Failure):
 
 
 class Overloaded(Failure):
-    """Too much work of one kind is under way; nothing was changed. Try again after `retry_after` seconds."""
+    """There is no capacity for this work at the moment; nothing was changed. Retry after `retry_after` seconds."""
 
     def __init__(self, message: str, retry_after: int = 1) -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""Optional dependencies: what to install where one of them is missing."""
+"""Optional dependencies, and how to install a missing one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EXTRAS = {"postgres": "PostgreSQL", "parquet": "Parquet"}
 
 @contextmanager
 def required(extra: str) -> Iterator[None]:
-    """Import what belongs to an extra; raise Failure that says how to install it where it is missing."""
+    """Import modules of an extra. Raises Failure with the command that installs it if it is missing."""
     try:
         yield
     except ImportError:
@@ -41,7 +41,7 @@ def command(extra: str) -> str:
 
 
 def _origin() -> dict[str, Any]:
-    """Return where the package was installed from; nothing where that was a package index."""
+    """Return the source of the installed package (direct_url.json), empty for a package index."""
     try:
         text = metadata.distribution(PACKAGE).read_text("direct_url.json")
     except metadata.PackageNotFoundError:

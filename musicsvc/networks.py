@@ -1,13 +1,13 @@
-"""Addresses of clients, and what one client is given of them."""
+"""Networks of client addresses."""
 
 import ipaddress
 
 IPV6 = 6
-IPV6_PREFIX = 64  # bits; one client has as many addresses within them as it likes
+IPV6_PREFIX = 64  # bits; providers assign at least a /64 to each client
 
 
 def client_network(address: str) -> str:
-    """The address itself, or the /64 of an IPv6 address; text that is not a valid address stays as it is."""
+    """Return the /64 network of an IPv6 address, any other text unchanged."""
     try:
         found = ipaddress.ip_address(address)
     except ValueError:

@@ -5,7 +5,7 @@ from peewee import *
 
 def up(migrator, db):
     sqlite = isinstance(db, SqliteDatabase)
-    own_id = [SQL("AUTOINCREMENT")] if sqlite else []  # an id that was deleted is never given again
+    own_id = [SQL("AUTOINCREMENT")] if sqlite else []  # ids of deleted rows are not reused
 
     class Table(Model):
         class Meta:

@@ -1,4 +1,4 @@
-"""Accounts are found by their names, and keep the id that another service knew them by."""
+"""The index of the account search, and external ids of accounts."""
 
 from peewee import *
 
@@ -13,7 +13,7 @@ def up(migrator, db):
         db.execute_sql(f"CREATE VIRTUAL TABLE account_search USING fts5 (name, {options})")
     else:
         db.execute_sql('CREATE TABLE account_search (key BIGINT PRIMARY KEY, name TEXT COLLATE "C" NOT NULL)')
-        for signs in (3, 4, 5):  # the mark of two, and one to three characters
+        for signs in (3, 4, 5):  # a mark of two characters, and one to three of the name
             db.execute_sql(f"CREATE INDEX account_search_{signs} ON account_search (left(name, {signs}), key)")
     # The index is derived data: if its rules change, a later migration rebuilds it.
     user_search.rebuild()

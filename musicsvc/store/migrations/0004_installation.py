@@ -1,4 +1,4 @@
-"""The installation's secret, from which every other key is derived."""
+"""The secret of the installation, from which other keys are derived."""
 
 import secrets
 

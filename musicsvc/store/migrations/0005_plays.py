@@ -1,4 +1,4 @@
-"""Plays, listeners, and the plays per day, per block of days and of all time."""
+"""Plays, listeners, and rollups of plays by day, by month and in total."""
 
 from peewee import *
 

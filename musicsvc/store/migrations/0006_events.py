@@ -1,4 +1,4 @@
-"""Security events: who gave or took which rights, when and why."""
+"""Security events: grants and revocations of rights."""
 
 from peewee import *
 

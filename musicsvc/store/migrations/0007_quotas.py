@@ -6,7 +6,7 @@ from peewee import *
 def up(migrator, db):
     if isinstance(db, SqliteDatabase):
         return
-    # Unlogged: after a crash it is empty, and no disk is waited for. Half-filled pages take new versions of rows.
+    # Unlogged: no write waits for the disk, and a crash empties the table. Half-filled pages leave room for updates.
     db.execute_sql(
         "CREATE UNLOGGED TABLE quota ("
         " key TEXT PRIMARY KEY, began BIGINT NOT NULL, taken BIGINT NOT NULL, earlier BIGINT NOT NULL,"

@@ -1,4 +1,4 @@
-"""`email_key` holds the mailbox's normal form; where two rows share one, the oldest has it and the others have null."""
+"""Fill `email_key` with the normalized email; of rows with the same key, only the oldest gets it."""
 
 from peewee import *
 

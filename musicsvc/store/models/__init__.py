@@ -1,4 +1,4 @@
-"""The tables and their indexes, by subject."""
+"""Peewee models of the tables, by domain."""
 
 from musicsvc.store.models.accounts import AccessRequest, Token, User
 from musicsvc.store.models.activity import Activity, SecurityEvent
@@ -74,5 +74,5 @@ __all__ = [
 
 
 def tables() -> list[type[Table]]:
-    """Every table of the data, in the order in which they can be made; the log's is not among them."""
+    """Return all tables but that of the activity log, in an order in which they can be created."""
     return list(Table.__subclasses__())

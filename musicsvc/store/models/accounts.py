@@ -1,4 +1,4 @@
-"""Accounts, access, tokens."""
+"""Accounts, requests for API access, tokens."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from musicsvc.store.models.table import Table, link
 
 
 class User(Table):
-    """An account. `email_key` is the normal form of `email`, null where an older account of the mailbox holds it."""
+    """An account. `email_key` is the normalized email; null if an older account has the same mailbox."""
 
     id = BigAutoField()
     email = TextField()
@@ -29,7 +29,7 @@ class User(Table):
 
 
 class AccessRequest(Table):
-    """A request for API access and what became of it; `email_key` as in User."""
+    """A request for API access and its decision; `email_key` as in User."""
 
     id = BigAutoField()
     email = TextField()
@@ -43,7 +43,7 @@ class AccessRequest(Table):
     decided_at = BigIntegerField(null=True)
 
 
-# One pending request an address; the constraint settles the race.
+# At most one pending request for each address.
 AccessRequest.add_index(
     AccessRequest.index(
         AccessRequest.email_key, unique=True, name="access_request_pending", where=AccessRequest.state == "pending"
@@ -52,7 +52,7 @@ AccessRequest.add_index(
 
 
 class Token(Table):
-    """A personal access token; its value is nowhere, only the SHA-256 of it."""
+    """A personal access token; only the SHA-256 of its value is stored."""
 
     id = BigAutoField()
     user = link(User)

@@ -1,4 +1,4 @@
-"""The log of calls, which has a database of its own on SQLite, and the security events, which have not."""
+"""Security events, and the activity log, which on SQLite is a separate database."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from musicsvc.store.models.table import Table
 
 
 class SecurityEvent(Table):
-    """An act that gave or took rights; the ids are kept as they were, whatever becomes of the rows."""
+    """A grant or revocation of rights; the ids have no foreign keys, so they outlive their rows."""
 
     id = BigAutoField()
     at = BigIntegerField(index=True)
@@ -28,7 +28,7 @@ SecurityEvent.add_index(SecurityEvent.index(SecurityEvent.token_id, SecurityEven
 
 
 class Activity(Model):
-    """A call, as `store.activity.Entry` says; no `Table`, for it belongs to the log and not to the data."""
+    """A logged API call (`store.activity.calls.Entry`); not a `Table`, as it is not in the main database."""
 
     id = BigAutoField()
     at = BigIntegerField(index=True)
@@ -63,13 +63,13 @@ Activity.add_index(
     )
 )
 Activity.add_index(Activity.index(Activity.address, Activity.at, name="activity_address"))
-Activity.add_index(Activity.index(Activity.at, name="activity_refused", where=Activity.status >= 400))  # noqa: PLR2004
+Activity.add_index(Activity.index(Activity.at, name="activity_refused", where=Activity.status >= 400))  # noqa: PLR2004 - an HTTP status
 Activity.add_index(
     Activity.index(
         Activity.account_id,
         Activity.resource,
         Activity.at,
         name="activity_read",
-        where=Activity.private & (Activity.status < 400),  # noqa: PLR2004
+        where=Activity.private & (Activity.status < 400),  # noqa: PLR2004 - an HTTP status
     )
 )

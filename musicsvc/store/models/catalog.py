@@ -18,7 +18,7 @@ from musicsvc.store.models.table import Table, link
 
 
 class Artist(Table):
-    """An artist; `manager` is the account that may change it."""
+    """An artist; the account `manager` may change it."""
 
     id = BigAutoField()
     name = TextField()
@@ -33,7 +33,7 @@ class Artist(Table):
 
 
 class Album(Table):
-    """An album; `imported_for` is the account whose external ids these are, 0 for nobody's."""
+    """An album; `external_id` is unique for each account `imported_for`, 0 for none."""
 
     id = BigAutoField()
     name = TextField()
@@ -49,7 +49,7 @@ class Album(Table):
 
 
 class AlbumArtist(Table):
-    """Who an album is by, in order."""
+    """An artist of an album."""
 
     album = link(Album, index=False)
     artist = link(Artist, index=False)
@@ -61,7 +61,7 @@ class AlbumArtist(Table):
 
 
 class Track(Table):
-    """A track with its terms of sale and its counters."""
+    """A track with its sale terms and counters."""
 
     id = BigAutoField()
     name = TextField()
@@ -90,7 +90,7 @@ class Track(Table):
 
 
 class TrackArtist(Table):
-    """Who a track is by, in order."""
+    """An artist of a track."""
 
     track = link(Track, index=False)
     artist = link(Artist, index=False)
@@ -102,7 +102,7 @@ class TrackArtist(Table):
 
 
 class Genre(Table):
-    """A genre; the slug is what makes it the same."""
+    """A genre; `name` is its slug."""
 
     id = BigAutoField()
     name = TextField(unique=True)
@@ -110,7 +110,7 @@ class Genre(Table):
 
 
 class TrackGenre(Table):
-    """The genres of a track."""
+    """A genre of a track."""
 
     track = link(Track, index=False)
     genre = link(Genre)
@@ -120,14 +120,14 @@ class TrackGenre(Table):
 
 
 class Tag(Table):
-    """A free word put on tracks and albums."""
+    """A tag of tracks and albums."""
 
     id = BigAutoField()
     name = TextField(unique=True)
 
 
 class TrackTag(Table):
-    """The tags of a track."""
+    """A tag of a track."""
 
     track = link(Track, index=False)
     tag = link(Tag)
@@ -137,7 +137,7 @@ class TrackTag(Table):
 
 
 class AlbumTag(Table):
-    """The tags of an album itself."""
+    """A tag of an album."""
 
     album = link(Album, index=False)
     tag = link(Tag)
@@ -147,7 +147,7 @@ class AlbumTag(Table):
 
 
 class Comment(Table):
-    """A comment on a track; `place` orders a track's comments as a thread is read."""
+    """A comment on a track; `place` is its order in the threads of the track."""
 
     id = BigAutoField()
     track = link(Track, index=False)
@@ -164,7 +164,7 @@ class Comment(Table):
         indexes = ((("track", "place"), False),)
 
 
-# Where the root of a position goes is found without reading the replies.
+# Finds the neighbours of a new thread without reading replies.
 Comment.add_index(
     Comment.index(Comment.track, Comment.position, Comment.place, name="comment_root", where=Comment.parent.is_null())
 )

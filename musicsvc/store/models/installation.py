@@ -1,4 +1,4 @@
-"""What belongs to the installation as a whole."""
+"""Secrets of the installation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from musicsvc.store.models.table import Table
 
 
 class Secret(Table):
-    """A random key of the installation, the same for all its nodes."""
+    """A random key that all nodes of the installation share."""
 
     name = TextField(primary_key=True)
     value = BlobField()

@@ -1,4 +1,4 @@
-"""What reaches people: conversations, devices, notification choices."""
+"""Conversations, devices, notification choices."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from musicsvc.store.models.table import Table, link
 
 
 class Conversation(Table):
-    """Accounts that write to each other; `last_at` is the instant of the newest message, or of the beginning."""
+    """A conversation; `last_at` is the instant of its newest message, or of its creation."""
 
     id = BigAutoField()
     created_at = BigIntegerField()
@@ -17,7 +17,7 @@ class Conversation(Table):
 
 
 class Participant(Table):
-    """An account takes part in a conversation."""
+    """An account in a conversation."""
 
     conversation = link(Conversation, index=False)
     user = link(User)
@@ -27,7 +27,7 @@ class Participant(Table):
 
 
 class Message(Table):
-    """A message of a conversation."""
+    """A message in a conversation."""
 
     id = BigAutoField()
     conversation = link(Conversation, index=False)
@@ -40,7 +40,7 @@ class Message(Table):
 
 
 class Device(Table):
-    """A push token of a device, one row per value, held by who registered it last."""
+    """A push token of a device; it belongs to the account that registered it last."""
 
     id = BigAutoField()
     token = TextField(unique=True)
@@ -52,7 +52,7 @@ class Device(Table):
 
 
 class NotificationChoice(Table):
-    """By which channels an account wants to be told of something."""
+    """The channels by which an account receives a kind of notification."""
 
     user = link(User, index=False)
     notif_id = TextField()

@@ -1,4 +1,4 @@
-"""What people do: follow, like, repost, and keep playlists and collections."""
+"""Follows, likes, reposts, playlists and collections."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from musicsvc.store.models.table import Table, link
 
 
 class Follow(Table):
-    """One account follows another; the id tells which follow is newer."""
+    """A follow of one account by another; newer follows have larger ids."""
 
     id = BigAutoField()
     follower = link(User, index=False)
@@ -22,7 +22,7 @@ class Follow(Table):
 
 
 class TrackLike(Table):
-    """An account likes a track."""
+    """A like of a track."""
 
     track = link(Track, index=False)
     user = link(User)
@@ -34,7 +34,7 @@ class TrackLike(Table):
 
 
 class TrackRepost(Table):
-    """An account reposts a track."""
+    """A repost of a track."""
 
     track = link(Track, index=False)
     user = link(User)
@@ -46,7 +46,7 @@ class TrackRepost(Table):
 
 
 class Playlist(Table):
-    """A playlist; its collaborators may edit it while it is `collaborative`."""
+    """A playlist; collaborators may edit it while it is `collaborative`."""
 
     id = BigAutoField()
     owner = link(User, index=False)
@@ -63,7 +63,7 @@ class Playlist(Table):
 
 
 class PlaylistTrack(Table):
-    """A track in a playlist, in the order of the ids; a track can stand in it more than once."""
+    """A track in a playlist, ordered by id; a playlist can contain a track several times."""
 
     id = BigAutoField()
     playlist = link(Playlist, index=False)
@@ -76,7 +76,7 @@ class PlaylistTrack(Table):
 
 
 class PlaylistInvite(Table):
-    """An invitation to edit a playlist; who accepted is a collaborator. Pending ones expire at `expires_at`."""
+    """An invitation to edit a playlist. An accepted one makes a collaborator, a pending one expires."""
 
     id = BigAutoField()
     playlist = link(Playlist, index=False)
@@ -91,7 +91,7 @@ class PlaylistInvite(Table):
 
 
 class Collection(Table):
-    """A named set of tracks that an account made."""
+    """A named list of tracks of an account."""
 
     id = BigAutoField()
     user = link(User)
@@ -101,7 +101,7 @@ class Collection(Table):
 
 
 class CollectionTrack(Table):
-    """A track in a collection, at its place."""
+    """A track in a collection."""
 
     collection = link(Collection, index=False)
     position = IntegerField()

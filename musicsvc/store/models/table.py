@@ -1,6 +1,6 @@
-"""What all tables share. Instants are integers of microseconds, money is a double, ids are 64-bit.
+"""The base of all tables. Instants are integers (microseconds), money is a double, ids have 64 bits.
 
-Checks and column types stand in the migrations; `db check` holds the two against each other.
+The migrations define checks and column types; `db check` compares the tables with the models.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from musicsvc.store.engine.binding import CurrentDatabase
 
 
 class Table(Model):
-    """What all tables share: the database of the unit that runs."""
+    """A table in the database of the running unit."""
 
     class Meta:
         database = CurrentDatabase()
@@ -23,7 +23,7 @@ class Table(Model):
 def link(
     to: type[Model], *, null: bool = False, index: bool = True, on_delete: str = "CASCADE"
 ) -> ForeignKeyField[Any]:
-    """A foreign key that is never followed by itself: what is wanted is joined."""
+    """Return a foreign key that is never loaded lazily: queries join what they need."""
     options: dict[str, Any] = {"null": null, "index": index, "on_delete": on_delete}
     link: ForeignKeyField[Any] = ForeignKeyField(to, lazy_load=False, backref="+", **options)
     return link

@@ -1,4 +1,4 @@
-"""The log of calls: on SQLite in a file of its own, on PostgreSQL beside the other tables."""
+"""The activity log, on SQLite in a separate file."""
 
 from peewee import *
 
