@@ -66,16 +66,12 @@ def _window(window: "Window") -> JSON:
 
 def _growth(found: "Explanation") -> JSON:
     """Return each growth as a formula with its numbers, and the result."""
+    from musicsvc.store.insights.figures import change_formula
+
     return {
-        name: {"formula": _formula(getattr(found.within, name), getattr(found.before, name)), "percent": change}
+        name: {"formula": change_formula(getattr(found.within, name), getattr(found.before, name)), "percent": change}
         for name, change in (("plays", found.served.plays_change), ("listeners", found.served.listeners_change))
     }
-
-
-def _formula(now: int, before: int) -> str:
-    if before == 0:
-        return "none, as the window before is empty"
-    return f"({now} - {before}) * 100 / {before}"
 
 
 def _head(title: str, found: "Explanation") -> JSON:

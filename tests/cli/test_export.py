@@ -153,6 +153,7 @@ def test_a_failure_leaves_the_old_file_and_no_temporary_file(run: Run, export: E
         (FileNotFoundError, ("tracks", "-o", str(folder / "no" / "x.csv"))),
         (typer.BadParameter, ("tracks", "--artist", "0")),
         (typer.BadParameter, ("tracks", "--period", "week")),
+        (typer.BadParameter, ("tracks", "--format", "xlsx", "-o", str(file))),
     ):
         with pytest.raises(failure):
             export(*line)

@@ -13,8 +13,6 @@ from musicsvc.store.plays.periods import SLOTS_PER_DAY, to_date
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from musicsvc.store.insights.figures import Figures
     from musicsvc.store.plays.periods import Window
     from musicsvc.store.plays.subjects import Subject
@@ -42,7 +40,7 @@ class Counted(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """A figure whose served value is not the counted one."""
+    """A figure as served and as counted."""
 
     figure: str
     served: float | None
@@ -76,52 +74,29 @@ def build(subject: Subject, window: Window) -> Explanation:
     ever = Counted._make(fetch(EVER.format(tracks=OF_TRACKS[subject.kind].format(ids="= ?")), subject.id)[0])
     days = {day: Counted(*counted) for day, *counted in _count(BY_DAY, subject, window)}
     served = figures.figures(subject, window)
-    differences: list[Difference] = []
+    compared: list[Difference] = []
     if kept_from <= window.first:
-        differences += _of_window(served, within)
-        differences += _of_days(subject, window, days)
+        compared += _of_counts("in the window", Counted(served.plays, served.listeners), within)
+        for day, point in enumerate(charts.build(subject, window).points, window.first):
+            compared += _of_counts(f"on {to_date(day)}", Counted(*point[:2]), days.get(day, Counted(0, 0)))
     if kept_from <= window.before.first:
-        differences += _of_growth(served, within, before)
+        plays, listeners = (figures.change(*pair) for pair in zip(within, before, strict=True))
+        compared.append(Difference("growth of plays", served.plays_change, plays))
+        compared.append(Difference("growth of listeners", served.listeners_change, listeners))
     if kept_from == 0:
-        differences += _of_all_time(served, ever)
+        compared += _of_counts("of all time", Counted(served.plays_total, served.listeners_total), ever)
+    differences = [each for each in compared if each.served != each.counted]
     return Explanation(window, tracks, kept_from, days, within, before, ever, served, differences)
 
 
 def _count(statement: str, subject: Subject, window: Window) -> list[Any]:
+    query = statement.format(tracks=OF_TRACKS[subject.kind].format(ids="= ?"))
     slots = window.first * SLOTS_PER_DAY, window.end * SLOTS_PER_DAY
-    return fetch(
-        statement.format(tracks=OF_TRACKS[subject.kind].format(ids="= ?")),
-        subject.id,
-        *slots,
-        window.starts,
-        window.ends,
-    )
+    return fetch(query, subject.id, *slots, window.starts, window.ends)
 
 
-def _of_window(served: Figures, counted: Counted) -> Iterator[Difference]:
-    yield from _compare("plays in the window", served.plays, counted.plays)
-    yield from _compare("listeners in the window", served.listeners, counted.listeners)
-
-
-def _of_growth(served: Figures, within: Counted, before: Counted) -> Iterator[Difference]:
-    plays, listeners = (figures.change(*pair) for pair in zip(within, before, strict=True))
-    yield from _compare("growth of plays", served.plays_change, plays)
-    yield from _compare("growth of listeners", served.listeners_change, listeners)
-
-
-def _of_all_time(served: Figures, counted: Counted) -> Iterator[Difference]:
-    yield from _compare("plays of all time", served.plays_total, counted.plays)
-    yield from _compare("listeners of all time", served.listeners_total, counted.listeners)
-
-
-def _of_days(subject: Subject, window: Window, days: dict[int, Counted]) -> Iterator[Difference]:
-    """Compare the points of the chart with the counted days."""
-    for day, point in enumerate(charts.build(subject, window).points, window.first):
-        counted = days.get(day, Counted(0, 0))
-        yield from _compare(f"plays on {to_date(day)}", point.plays, counted.plays)
-        yield from _compare(f"listeners on {to_date(day)}", point.listeners, counted.listeners)
-
-
-def _compare(figure: str, served: float | None, counted: float | None) -> Iterator[Difference]:
-    if served != counted:
-        yield Difference(figure, served, counted)
+def _of_counts(days: str, served: Counted, counted: Counted) -> list[Difference]:
+    return [
+        Difference(f"plays {days}", served.plays, counted.plays),
+        Difference(f"listeners {days}", served.listeners, counted.listeners),
+    ]

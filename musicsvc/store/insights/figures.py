@@ -137,5 +137,10 @@ def change(now: int, before: int) -> float | None:
     return round((now - before) * 100 / before, 1) + 0.0 if before else None  # never -0.0
 
 
+def change_formula(now: int, before: int) -> str:
+    """Return the calculation of `change` as text."""
+    return f"({now} - {before}) * 100 / {before}" if before else "none, as the window before is empty"
+
+
 def artist_counts(artist_id: int) -> ArtistCounts:
     return ArtistCounts._make(fetch(ARTIST_COUNTS, artist_id)[0])

@@ -183,12 +183,14 @@ def days(kind: int, ids: Sequence[int], numbers: Sequence[int]) -> dict[int, Pla
     """Return by day the counts of all the subjects together, whose ids ascend; days without plays are left out."""
     condition, values = dialect.in_range_or_list(ids)
     statement = DAYS.format(subjects=condition, numbers=_numbers(numbers))
-    wanted_ids = set(ids)
-    sums: dict[int, _Sum] = defaultdict(_Sum)
-    for subject, day, _, plays, packed in sql.stream_rows(statement, kind, *values):
-        if subject in wanted_ids:
-            sums[day].add(plays, packed)
-    return {day: total.stats() for day, total in sums.items()}
+    wanted = set(ids)
+    plays: dict[int, int] = defaultdict(int)
+    sets: dict[int, list[bytes]] = defaultdict(list)
+    for subject, day, _, count, packed in sql.stream_rows(statement, kind, *values):
+        if subject in wanted:
+            plays[day] += count
+            sets[day].append(packed)
+    return {day: PlayStats(plays[day], listeners.union(some)) for day, some in sets.items()}
 
 
 def all_time_plays(kind: int, ids: Collection[int]) -> dict[int, int]:

@@ -1,0 +1,18 @@
+"""The table of export formats."""
+
+import pytest
+
+from musicsvc.reports.formats import FORMATS
+from musicsvc.reports.tables import Table
+
+ROWS = Table(("track_id", "track"), [(1, "Maple Leaf Rag"), (2, "Étude")], {"type": "tracks"})
+BEGINNINGS = {"csv": b'"track_id","track"', "json": b'{"success":true', "parquet": b"PAR1"}
+
+
+@pytest.mark.parametrize("format_id", FORMATS)
+def test_a_format_is_written_either_from_rows_or_from_a_report(format_id: str) -> None:
+    form = FORMATS[format_id]
+    assert form.id == format_id
+    assert (form.write_table is None) != (form.write_report is None)
+    if form.write_table is not None:
+        assert b"".join(form.write_table(ROWS)).startswith(BEGINNINGS[format_id])
