@@ -1,7 +1,7 @@
-"""Traffic of a token, made from its description in `fixtures/traffic/`, as the log of calls would hold it.
+"""Traffic of a token, generated from a profile in `fixtures/traffic/`, as entries of the activity log.
 
-A profile is a few clients that share a token. Each has workers, which ask one thing after the other; what a request is
-answered stands in the profile, 429 comes from the limit that the traffic is played against.
+A profile has clients that share a token. Each client has workers, which send one request after the other. The profile
+names the status of each response; 429 comes from the limit that the traffic is played against.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).resolve().parents[2] / "fixtures" / "traffic"
 BEGAN = parse("2026-03-01T12:00:17Z")
 TOKEN, ACCOUNT = 7, 3
-NEW = 100_000  # the first id that nothing has
-OWN = 20  # things of its own that a client asks for again and again
-SAVED_FROM, SAVED = 1_000, 60  # the first id of others' things that a client has saved, and how many there are
-ANSWERED = 0.05  # seconds from a request to its answer at the client
+NEW = 100_000  # the first unused id
+OWN = 20  # own resources, requested repeatedly
+SAVED_FROM, SAVED = 1_000, 60  # first id and number of saved resources of others, requested repeatedly
+RESPONSE_SECONDS = 0.05  # from a request to its response at the client
 
 PRIVATE = {(route.method, route.path) for route in ROUTES if route.private}
 
@@ -40,35 +40,35 @@ Step = dict[str, Any]
 
 
 class Limit(Protocol):
-    """Rate limit: returns None for an allowed request at this time (seconds), otherwise its Retry-After."""
+    """A rate limit; `hit` returns None for a request allowed at this time (seconds), else its Retry-After."""
 
-    def ask(self, at: float) -> int | None: ...
+    def hit(self, at: float) -> int | None: ...
 
 
 class SlidingWindow:
-    """The limit as the service has it, by a clock that the traffic moves."""
+    """The limit of the service, on the clock of the traffic."""
 
     def __init__(self, amount: int = 300, seconds: int = 60) -> None:
         self._now = 0
-        self._quotas = MemoryHitCounter(lambda: self._now)
-        self._demands = [Hit(rate_limit_window.Limit("token", amount, seconds * rate_limit_window.SECOND), str(TOKEN))]
+        self._counter = MemoryHitCounter(lambda: self._now)
+        self._hits = [Hit(rate_limit_window.Limit("token", amount, seconds * rate_limit_window.SECOND), str(TOKEN))]
 
-    def ask(self, at: float) -> int | None:
+    def hit(self, at: float) -> int | None:
         self._now = int((at + 1) * rate_limit_window.SECOND)
-        (status,) = self._quotas.count(self._demands)
+        (status,) = self._counter.count(self._hits)
         return None if status.allowed else max(1, math.ceil(status.wait / rate_limit_window.SECOND))
 
 
 @dataclass
 class FixedWindow:
-    """Fixed windows; Retry-After is the time until the next window."""
+    """A number of requests in each window; a refused request waits for the next window."""
 
     amount: int = 300
     seconds: float = 60
     _window: int = -1
     _used: int = 0
 
-    def ask(self, at: float) -> int | None:
+    def hit(self, at: float) -> int | None:
         window, passed = divmod(at, self.seconds)
         if window != self._window:
             self._window, self._used = int(window), 0
@@ -80,14 +80,14 @@ class FixedWindow:
 
 @dataclass
 class Bucket:
-    """Token bucket; Retry-After is the time until the given number of requests fits again."""
+    """A bucket that drains steadily; a refused request waits until `fit` requests fit in."""
 
     amount: int = 300
     seconds: float = 60
     fit: int = 1
     _full_at: float = 0.0
 
-    def ask(self, at: float) -> int | None:
+    def hit(self, at: float) -> int | None:
         pace = self.seconds / self.amount
         full_at = max(self._full_at, at) + pace
         if full_at - at <= self.seconds:
@@ -98,15 +98,14 @@ class Bucket:
 
 @dataclass
 class Client:
-    """A client with `workers`, each of which repeats the steps `rounds` times with `rest` seconds between.
+    """A client: each of its `workers` runs the steps, `rounds` times with `rest` seconds between.
 
-    `on_429`: the part of Retry-After that a worker waits before it repeats the request; 1 is obedient, 0
-    goes on as if nothing had been said. `gives_up`: it lets that request be and asks for the next. `pace`: seconds from
-    an answer to the next request, give or take its part `jitter`.
+    `on_429`: the share of Retry-After that a worker waits before it repeats a refused request; 1 is obedient, 0 ignores
+    it. `gives_up`: it skips a refused request instead. `pace`: seconds from a response to the next request, varied by
+    the share `jitter`.
 
-    A step is asked `times` times and answered `status`. `ids`: `own` are twenty that it asks for again and again,
-    `saved` are sixty of others that it asks for again and again, `new` ones are never asked for twice, `malformed` ones
-    name nothing. `noun`: what an id is of that the path does not hold.
+    A step is sent `times` times and answered with `status`. `ids`: `own` and `saved` are requested repeatedly, `new`
+    ones once, `malformed` ones name no resource. `noun`: the kind of resource where the path does not show it.
     """
 
     steps: list[Step]
@@ -123,15 +122,15 @@ class Client:
 
 @dataclass
 class Profile:
-    """Traffic with its name; `rule`: the one that it must be punished by, None for an honest one."""
+    """Named traffic; `rule`: the rule that it violates, None for an honest one."""
 
     name: str
     about: str
     clients: list[Client]
     rule: str | None = None
 
-    def course(self) -> Generator[Asked, int | None, None]:
-        """Its requests in the order of time, the same at every run; each is sent back what Retry-After it was told."""
+    def requests(self) -> Generator[Request, int | None, None]:
+        """Yield the requests in the order of time, the same at every run; send back the Retry-After of each."""
         chance, new = random.Random(self.name), count(NEW)
         workers = [_Worker(client, chance, new) for client in self.clients for _ in range(client.workers)]
         due = [(worker.client.start, number) for number, worker in enumerate(workers)]
@@ -140,46 +139,44 @@ class Profile:
             at, number = heapq.heappop(due)
             worker = workers[number]
             again = worker.answered(
-                (yield Asked(at, f"127.0.{number}.{worker.address()}", worker.step, worker.thing()))
+                (yield Request(at, f"127.0.{number}.{worker.address()}", worker.step, worker.resource_id()))
             )
             if again is not None:
-                heapq.heappush(due, (at + ANSWERED + again, number))
+                heapq.heappush(due, (at + RESPONSE_SECONDS + again, number))
 
     def entries(self, limit: Limit) -> list[Entry]:
-        """Its calls against the limit, as the log holds them."""
-        course = self.course()
-        made: list[Entry] = []
-        asked = next(course)
+        """Return the log entries of the traffic against a limit."""
+        requests = self.requests()
+        entries: list[Entry] = []
+        request = next(requests)
         with suppress(StopIteration):
             while True:
-                retry_after = limit.ask(asked.at)
-                made.append(_entry(len(made), asked, retry_after))
-                asked = course.send(retry_after)
-        return made
+                retry_after = limit.hit(request.at)
+                entries.append(_entry(len(entries), request, retry_after))
+                request = requests.send(retry_after)
+        return entries
 
 
-class Asked(NamedTuple):
-    """A request: when (seconds), from which address, which step of the profile, and about which thing."""
+class Request(NamedTuple):
+    """A request: time in seconds, address, step of the profile, id of the resource."""
 
     at: float
     address: str
     step: Step
-    thing: int | None
+    resource_id: int | None
 
 
 class _Worker:
-    """One that asks one thing after the other."""
-
     def __init__(self, client: Client, chance: random.Random, new: Iterator[int]) -> None:
         self.client = client
         self._chance = chance
         self._new = new
-        self._asked = 0
-        self._script = self._walk()
+        self._sent = 0
+        self._script = self._steps()
         self.step, self._pause = next(self._script)
 
-    def _walk(self) -> Iterator[tuple[Step, float]]:
-        """The requests, each with the seconds from its answer to the next one."""
+    def _steps(self) -> Iterator[tuple[Step, float]]:
+        """Yield the steps, each with the seconds from its response to the next request."""
         for _ in range(self.client.rounds):
             steps = [step for step in self.client.steps for _ in range(step.get("times", 1))]
             for number, step in enumerate(steps, 1):
@@ -187,21 +184,21 @@ class _Worker:
                 yield step, pause + (self.client.rest if number == len(steps) else 0)
 
     def address(self) -> int:
-        """The last part of the address that it asks from."""
-        return self._asked % self.client.addresses
+        """Return the last part of the address of the next request."""
+        return self._sent % self.client.addresses
 
-    def thing(self) -> int | None:
-        """The id of what it asks for, None where that is malformed."""
+    def resource_id(self) -> int | None:
+        """Return the id in the next request, None for a malformed one."""
         ids = self.step.get("ids", "own")
         if ids == "saved":
-            return SAVED_FROM + self._asked % SAVED
-        return None if ids == "malformed" else next(self._new) if ids == "new" else 1 + self._asked % OWN
+            return SAVED_FROM + self._sent % SAVED
+        return None if ids == "malformed" else next(self._new) if ids == "new" else 1 + self._sent % OWN
 
     def answered(self, retry_after: int | None) -> float | None:
-        """The seconds from this answer to its next request, None where it has finished."""
-        self._asked += 1
-        told = (retry_after or 0) * self.client.on_429
-        pause = max(self._pause if self.client.gives_up else 0, told) or self._pause
+        """Return the seconds from this response to the next request, None at the end."""
+        self._sent += 1
+        wait = (retry_after or 0) * self.client.on_429
+        pause = max(self._pause if self.client.gives_up else 0, wait) or self._pause
         if retry_after is None or self.client.gives_up:
             following = next(self._script, None)
             if following is None:
@@ -210,20 +207,20 @@ class _Worker:
         return pause
 
 
-def _entry(number: int, asked: Asked, retry_after: int | None) -> Entry:
-    method, _, route = asked.step["ask"].partition(" ")
-    noun = asked.step.get("noun", _noun(route))
-    named = bool(noun) and asked.thing is not None and retry_after is None
+def _entry(number: int, request: Request, retry_after: int | None) -> Entry:
+    method, _, route = request.step["request"].partition(" ")
+    noun = request.step.get("noun", _noun(route))
+    named = bool(noun) and request.resource_id is not None and retry_after is None
     return Entry(
-        at=BEGAN + int(asked.at * SECOND),
+        at=BEGAN + int(request.at * SECOND),
         request_id=f"r{number}",
         account_id=ACCOUNT,
         token_id=TOKEN,
-        address=asked.address,
+        address=request.address,
         method=method,
         route=route,
-        resource=f"{noun}/{asked.thing}" if named else None,
-        status=asked.step.get("status", 200) if retry_after is None else 429,
+        resource=f"{noun}/{request.resource_id}" if named else None,
+        status=request.step.get("status", 200) if retry_after is None else 429,
         retry_after=retry_after,
         milliseconds=2.0,
         size=100,
@@ -233,13 +230,13 @@ def _entry(number: int, asked: Asked, retry_after: int | None) -> Entry:
 
 
 def _noun(route: str) -> str | None:
-    """Return the kind of the id in the path."""
+    """Return the kind of resource that the parameter of the path identifies."""
     parts = route.split("/")
     places = [at for at, part in enumerate(parts) if part.startswith("{")]
     return parts[places[0] - 1] if places else None
 
 
 def profiles(file: str) -> list[Profile]:
-    """The profiles of a file of the folder, in their order."""
+    """Return the profiles of a file in `fixtures/traffic/`."""
     found = tomllib.loads((FOLDER / f"{file}.toml").read_text("utf-8"))["profile"]
     return [Profile(**{**each, "clients": [Client(**client) for client in each["clients"]]}) for each in found]

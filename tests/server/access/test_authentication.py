@@ -1,4 +1,4 @@
-"""Whom a token stands for, and from when on it does no longer."""
+"""Authentication: the holder of a token, and the end of its validity."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ PRIVATE, PUBLIC = f"{V1}/users/me", f"{V1}/albums"
 
 
 async def statuses(client: Client) -> list[int]:
-    """Of a request that needs a token and of one that does not."""
+    """Return the statuses of a request that needs a token and of one that does not."""
     return [(await client.get(path)).status for path in (PRIVATE, PUBLIC)]
 
 
 def change(store: Store, unit: Callable[[], Any]) -> None:
-    """Change something in the way of another process: over a store of its own."""
+    """Write through a second store, as another process does."""
     with opening.connect(store.url) as other:
         other.write(unit).result()
 
@@ -46,7 +46,7 @@ async def test_a_token_lives_90_days_to_the_second(client: Client, clock: Movabl
     assert await statuses(client) == [401, 401]
 
 
-async def test_answers_to_a_token_in_its_last_14_days_say_when_it_expires(client: Client, clock: MovableClock) -> None:
+async def test_responses_name_the_expiry_in_the_last_14_days_of_a_token(client: Client, clock: MovableClock) -> None:
     expires = isoformat(clock.now() + tokens.LIFETIME)
     paths = (PRIVATE, PUBLIC, f"{V1}/tracks/9", f"{V1}/albums?page=0")
 
@@ -62,7 +62,7 @@ async def test_answers_to_a_token_in_its_last_14_days_say_when_it_expires(client
     assert await told() == [None] * 4  # it is no token any more
 
 
-async def test_a_clock_set_back_revives_nothing(client: Client, store: Store, clock: MovableClock) -> None:
+async def test_a_clock_set_back_makes_no_expired_token_valid(client: Client, store: Store, clock: MovableClock) -> None:
     _, other = person(store, clock, "bob@label.test")
     change(store, lambda: tokens.revoke(2, "a test", now=clock.now()))
     clock.advance(tokens.LIFETIME)
@@ -87,7 +87,7 @@ everywhere = pytest.mark.parametrize("where", ["this process", "another"])
 
 @decided
 @everywhere
-async def test_what_is_decided_holds_from_the_next_request_on(
+async def test_a_decision_takes_effect_at_the_next_request(
     client: Client, store: Store, clock: MovableClock, unit: Callable[[int], Any], status: int, where: str
 ) -> None:
     async with connected(client.root) as wire:
@@ -125,7 +125,7 @@ async def test_a_decision_between_head_and_body_stops_the_write(
     assert store.read(lambda: Artist.select().count()).result() == 1
 
 
-async def test_what_is_taken_back_holds_from_the_next_request_on(
+async def test_an_undone_decision_takes_effect_at_the_next_request(
     client: Client, store: Store, clock: MovableClock
 ) -> None:
     change(store, lambda: tokens.revoke(1, "a test", now=clock.now()))
@@ -138,10 +138,10 @@ async def test_what_is_taken_back_holds_from_the_next_request_on(
     assert await statuses(client) == [200, 200]
 
 
-async def test_revoking_while_requests_pour_in_lets_none_through_afterwards(
+async def test_a_revocation_during_parallel_requests_admits_none_afterwards(
     client: Client, store: Store, clock: MovableClock
 ) -> None:
-    """Many at once keep what was checked warm; what begins after the revocation was acknowledged is refused."""
+    """Parallel requests keep the token cached; requests after the acknowledged revocation are refused."""
     revoked = asyncio.Event()
     after: list[int] = []
 
@@ -166,9 +166,7 @@ async def test_revoking_while_requests_pour_in_lets_none_through_afterwards(
 
 
 @pytest.mark.only_on("sqlite")
-async def test_a_token_that_was_checked_is_not_looked_up_again_until_something_changes(
-    client: Client, store: Store
-) -> None:
+async def test_a_checked_token_is_cached_until_the_database_changes(client: Client, store: Store) -> None:
     assert (await client.get(PRIVATE)).status == 200
     await until(lambda: store.read(lambda: tokens.get(1).last_used_at).result() is not None)  # which is a change too
     assert (await client.get(PRIVATE)).status == 200
@@ -190,13 +188,13 @@ async def test_the_scheme_is_read_in_any_case_and_blanks_around_are_no_part_of_a
 
 @asynccontextmanager
 async def used(store: Store, clock: MovableClock) -> AsyncIterator[tuple[Client, Callable[[], Any]]]:
-    """A client, and what tells when its token was last used, as the database has it."""
+    """A client, and a function that reads the last use of its token from the database."""
     async with running(store, clock) as client:
         holder = client.holding(person(store, clock, "ann@label.test")[1])
         yield holder, lambda: store.read(lambda: tokens.get(1).last_used_at).result()
 
 
-async def test_last_use_is_written_off_the_path_and_at_most_once_a_minute(store: Store, clock: MovableClock) -> None:
+async def test_last_use_is_written_in_the_background_at_most_once_a_minute(store: Store, clock: MovableClock) -> None:
     first = clock.now()
     async with used(store, clock) as (client, last_used):
         assert (await client.get(PRIVATE)).status == 200
@@ -213,7 +211,7 @@ async def test_last_use_is_written_off_the_path_and_at_most_once_a_minute(store:
     assert store.read(lambda: tokens.get(1).last_used_at).result() == first + 61 * SECOND  # at the end, whatever it is
 
 
-async def test_requests_that_are_refused_are_no_use_of_a_token(store: Store, clock: MovableClock) -> None:
+async def test_refused_requests_do_not_count_as_use(store: Store, clock: MovableClock) -> None:
     async with used(store, clock) as (client, _):
         store.write(lambda: api_access.revoke(users.get(1), now=1)).result()
         assert (await client.get(PRIVATE)).status == 403

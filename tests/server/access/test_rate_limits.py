@@ -1,4 +1,4 @@
-"""What the limits of requests refuse, whom they count, and what answers tell of them (docs/limits.md)."""
+"""Rate limits: counting, refusals and response headers (docs/limits.md)."""
 
 from __future__ import annotations
 
@@ -36,24 +36,24 @@ def clock() -> StoppedClock:
 
 @asynccontextmanager
 async def limited(store: Store, clock: StoppedClock, **limits: object) -> AsyncIterator[Client]:
-    """A server that holds this machine's requests to limits too, and a client of it without a token."""
+    """Run a server with limits for local requests; yield a client without a token."""
     settings = Settings(limits=Limits.model_validate({"local": True, **limits}))
     async with running(store, clock, settings) as client:
         yield client
 
 
 def told(answer: Answer) -> dict[str, str]:
-    """What the answer tells of limits."""
+    """Return the rate-limit headers of the response."""
     return {name: value for name, value in answer.headers.items() if name in HEADERS}
 
 
 def left(answer: Answer) -> dict[str, int]:
-    """How many remain, by limit."""
+    """Return the remaining requests by limit."""
     return {name: int(count) for name, count in re.findall(r'"(\w+)";r=(\d+)', answer.headers.get("RateLimit", ""))}
 
 
 @sqlite
-async def test_every_limited_answer_tells_how_the_limit_stands(store: Store, clock: StoppedClock) -> None:
+async def test_every_limited_response_has_the_limit_headers(store: Store, clock: StoppedClock) -> None:
     async with limited(store, clock) as anonymous:
         client = anonymous.holding(person(store, clock, "ann@label.test")[1])
         first = await client.get("albums")
@@ -89,7 +89,7 @@ async def test_every_limited_answer_tells_how_the_limit_stands(store: Store, clo
 
 
 @sqlite
-async def test_several_limits_are_told_and_the_tightest_by_itself(store: Store, clock: StoppedClock) -> None:
+async def test_several_limits_are_listed_and_the_tightest_has_own_headers(store: Store, clock: StoppedClock) -> None:
     async with limited(store, clock) as anonymous:
         client = anonymous.holding(person(store, clock, "ann@label.test")[1])
         await client.get("albums")
@@ -173,7 +173,7 @@ async def test_tokens_have_a_limit_each(store: Store, clock: StoppedClock) -> No
             assert [(await client.get("albums")).status for _ in range(2)] == [200, 429]
 
 
-async def test_who_has_no_access_is_told_so_and_counted_nowhere(store: Store, clock: StoppedClock) -> None:
+async def test_a_request_without_access_is_refused_and_not_counted(store: Store, clock: StoppedClock) -> None:
     world = World(store, clock)
     async with limited(store, clock, token="1/hour", address="1/hour") as anonymous:
         for who in ("without access", "suspended"):
@@ -183,9 +183,7 @@ async def test_who_has_no_access_is_told_so_and_counted_nowhere(store: Store, cl
         assert (await anonymous.get("albums")).status == 200
 
 
-async def test_what_a_limit_beside_the_tokens_refuses_costs_the_token_nothing(
-    store: Store, clock: StoppedClock
-) -> None:
+async def test_a_refusal_by_an_endpoint_limit_does_not_count_for_the_token(store: Store, clock: StoppedClock) -> None:
     async with limited(store, clock, exports="1/hour", cover_art="1/day") as anonymous:
         client = anonymous.holding(person(store, clock, "ann@label.test")[1])
         kinds = ("csv", "json", "report", "pdf")
@@ -213,7 +211,7 @@ async def test_pages_pictures_and_health_are_not_counted(store: Store, clock: St
             assert (answer.status, told(answer)) == (200, {}), path
 
 
-async def test_what_is_refused_before_the_limits_is_not_counted(store: Store, clock: StoppedClock) -> None:
+async def test_requests_refused_before_the_limits_are_not_counted(store: Store, clock: StoppedClock) -> None:
     async with limited(store, clock, address="1/hour") as anonymous:
         for method, path, status in (("GET", "nowhere", 404), ("PATCH", "albums", 405)):
             answer = await anonymous(method, path)
@@ -230,7 +228,7 @@ async def test_what_is_refused_before_the_limits_is_not_counted(store: Store, cl
         ({"enabled": False, "local": True}, {"X-Forwarded-Proto": "https"}, 200),
     ],
 )
-async def test_local_requests_are_exempt_unless_they_are_not_to_be(
+async def test_local_requests_are_exempt_unless_the_setting_includes_them(
     store: Store, clock: StoppedClock, limits: dict[str, bool], headers: dict[str, str], second: int
 ) -> None:
     async with limited(store, clock, address="1/hour", **limits) as anonymous:
@@ -269,7 +267,7 @@ async def test_a_wall_clock_that_jumps_changes_nothing(store: Store, clock: Stop
         assert (await anonymous.get("albums")).headers["Retry-After"] == "60"
 
 
-async def test_a_token_that_was_regenerated_goes_on_where_it_was(store: Store, clock: StoppedClock) -> None:
+async def test_a_regenerated_token_keeps_its_count(store: Store, clock: StoppedClock) -> None:
     async with limited(store, clock, token="1/hour") as anonymous:
         _, token = person(store, clock, "ann@label.test")
         assert (await anonymous.holding(token).get("albums")).status == 200
@@ -279,7 +277,7 @@ async def test_a_token_that_was_regenerated_goes_on_where_it_was(store: Store, c
         assert (await anonymous.holding(second).get("albums")).status == 200
 
 
-async def test_many_at_once_over_two_servers_get_exactly_what_there_is(store: Store, clock: StoppedClock) -> None:
+async def test_parallel_requests_to_two_servers_are_limited_exactly(store: Store, clock: StoppedClock) -> None:
     _, token = person(store, clock, "ann@label.test")
     with opening.connect(store.url) as another:
         async with (

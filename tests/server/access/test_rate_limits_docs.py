@@ -1,4 +1,4 @@
-"""The examples of docs/limits.md: answers as it shows them, its client, its settings, its command."""
+"""The examples of docs/limits.md: responses, client, settings and command."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def limited(**limits: object) -> Settings:
 
 
 def is_shown(answer: Answer, block: str) -> None:
-    """Asserts that the answer is the one of the block."""
+    """Assert that the response is the one of the block."""
     head, _, body = block.partition("\n\n")
     first, *lines = head.splitlines()
     assert first.split()[1] == str(answer.status)

@@ -1,4 +1,4 @@
-"""Limits where counting together fails: requests are answered and held to limits, and the log says it once."""
+"""Rate limits while the shared counter fails: requests are still answered and limited, one warning is logged."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ALONE = "Limits are counted by each process alone for now"
 
 
 @pytest.fixture(autouse=True)
-def quick_chores(monkeypatch: pytest.MonkeyPatch) -> None:
+def quick_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("musicsvc.server.app.JOB_SECONDS", 0.05)
 
 
@@ -60,7 +60,7 @@ async def until(holds: Callable[[], bool]) -> None:
 
 
 def rows(file: Path) -> int:
-    """How many keys are counted in the file."""
+    """Return the number of keys in the file."""
     try:
         connection = apsw.Connection(str(file), flags=apsw.SQLITE_OPEN_READONLY)
         try:
@@ -72,7 +72,7 @@ def rows(file: Path) -> int:
 
 
 @sqlite
-async def test_a_file_that_cannot_be_made_leaves_the_limits_in_force(
+async def test_limits_hold_while_the_file_cannot_be_created(
     store: Store, clock: Clock, file: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     file.mkdir()  # noqa: ASYNC240 - here and below: done at once
@@ -89,7 +89,7 @@ async def test_a_file_that_cannot_be_made_leaves_the_limits_in_force(
 
 
 @sqlite
-async def test_a_lock_of_another_program_holds_nobody_up_for_long(
+async def test_a_lock_of_another_program_delays_requests_only_briefly(
     store: Store, clock: Clock, file: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with limited(store, clock, "100/hour") as client:
@@ -117,7 +117,7 @@ async def test_a_lock_of_another_program_holds_nobody_up_for_long(
 
 
 @sqlite
-async def test_others_that_do_not_answer_in_time_leave_the_limits_in_force(
+async def test_limits_hold_while_the_shared_counter_is_too_slow(
     store: Store, clock: Clock, file: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with limited(store, clock) as client:
@@ -133,7 +133,7 @@ async def test_others_that_do_not_answer_in_time_leave_the_limits_in_force(
 
 @contextmanager
 def full_disk() -> Iterator[None]:
-    """No file can grow."""
+    """Let no file grow."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1, hard))
     try:
@@ -161,7 +161,7 @@ async def test_a_full_disk_fails_no_request(
 
 @sqlite
 @pytest.mark.parametrize("how", ["deleted", "damaged"])
-async def test_a_file_that_is_lost_is_made_anew(store: Store, clock: Clock, file: Path, how: str) -> None:
+async def test_a_lost_file_is_created_again(store: Store, clock: Clock, file: Path, how: str) -> None:
     async with limited(store, clock) as client:
         assert await statuses(client, 1) == [200]
         if how == "deleted":
@@ -181,7 +181,7 @@ async def test_a_file_that_is_lost_is_made_anew(store: Store, clock: Clock, file
 
 
 @pytest.mark.only_on("postgres")
-async def test_a_server_that_is_gone_leaves_the_limits_in_force(
+async def test_limits_hold_while_the_database_server_is_down(
     store: Store, clock: Clock, template: databases.Template, caplog: pytest.LogCaptureFixture
 ) -> None:
     _, token = person(store, clock, "ann@label.test")

@@ -1,4 +1,4 @@
-"""The limits hold over all processes of a server, to the request."""
+"""Rate limits over all processes of a server are exact."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WORKERS = 3
 AMOUNT = 50
 
 
-async def test_of_many_at_once_exactly_as_many_get_through_as_there_are(
+async def test_parallel_requests_are_limited_exactly(
     store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with opening.connect(store_url) as store:

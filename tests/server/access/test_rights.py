@@ -1,4 +1,4 @@
-"""The rights matrix: every endpoint of the table, asked by every kind of caller."""
+"""The rights matrix: every endpoint of the table with every kind of caller."""
 
 import re
 from typing import Any
@@ -29,7 +29,7 @@ async def test_each_kind_of_caller_is_answered_as_the_matrix_says(shared: Shared
 
 
 async def ask(client: Client, world: World, who: str, route: Route, right: Right) -> int:
-    """The status of the answer to this caller, who asks for a subject of its own that nobody has touched."""
+    """Return the status for this caller, on a subject that no other test has changed."""
     subject = world.do(lambda: right.make(world, who))
     body: Any = None
     if route.body is not None:
@@ -46,6 +46,6 @@ def test_the_matrix_is_complete() -> None:
     assert bodiless == [], "say in tests/rights/table.py what is sent to these"
 
 
-def test_the_matrix_holds_nothing_that_is_gone() -> None:
+def test_the_matrix_holds_no_removed_endpoint() -> None:
     assert RIGHTS.keys() - {key(route) for route in ROUTES} == set()
     assert BODIES.keys() - {endpoint(route) for route in ROUTES} == set()

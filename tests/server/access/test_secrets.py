@@ -1,4 +1,4 @@
-"""No token and no password is found anywhere but with its owner: in no file, no log, no answer, no process."""
+"""No token or password appears in any file, log, response or process list."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ SETTINGS = {
 
 
 class Secrets:
-    """What must not be found; and what the server answered that was no success."""
+    """The secrets in use, and the unsuccessful responses of the server."""
 
     def __init__(self, seed: int) -> None:
         self._chance = Random(seed)
@@ -57,12 +57,12 @@ class Secrets:
         self.answers: list[bytes] = []
 
     def password(self) -> str:
-        """A new one."""
+        """Return a new password."""
         self.passwords.append(f"{MARK}{self._chance.randbytes(12).hex()}")
         return self.passwords[-1]
 
     def found_in(self, content: bytes) -> list[str]:
-        """Those that stand in there, and whatever looks like a part of one."""
+        """Return the secrets in the text, and anything that looks like a part of one."""
         marked = [MARK] * (MARK.encode() in content)
         alike = [match.decode() for match in re.findall(rb"(?i)msvc_[0-9a-z]{6,}", content)]
         return (
@@ -71,14 +71,14 @@ class Secrets:
 
 
 def run(*arguments: str, stdin: str = "") -> str:
-    """What a command prints."""
+    """Return the output of a command."""
     line = [sys.executable, "-m", "musicsvc", *arguments]
     done = subprocess.run(line, input=stdin, capture_output=True, encoding="utf-8", timeout=60, check=True)
     return done.stdout.strip()
 
 
 async def register(session: aiohttp.ClientSession, secrets: Secrets, count: int) -> None:
-    """Accounts with a password and a token each."""
+    """Register accounts with a password and a token each."""
     turn = asyncio.Semaphore(AT_ONCE)
 
     async def one(number: int) -> None:
@@ -91,7 +91,7 @@ async def register(session: aiohttp.ClientSession, secrets: Secrets, count: int)
 
 
 def by_command(secrets: Secrets, *, slow: bool) -> None:
-    """An account, its password and token, from the command line."""
+    """Create an account with password and token from the command line."""
     run("user", "create", "cli@new.test", "--password-stdin", stdin=secrets.password())
     run("access", "grant", "cli@new.test")
     secrets.tokens.append(run("token", "create", "cli@new.test", "--name", "by hand"))
@@ -103,7 +103,7 @@ def by_command(secrets: Secrets, *, slow: bool) -> None:
 
 
 def make_tokens(url: str, secrets: Secrets, count: int) -> None:
-    """Tokens of one account."""
+    """Create tokens of one account."""
     with opening.connect(url) as store:
         user = store.write(lambda: users.create("many@new.test", api_access=True, now=Clock().now())).result()
         made = [store.write(lambda: tokens.create(user, "one of many", now=Clock().now())[1]) for _ in range(count)]
@@ -111,7 +111,7 @@ def make_tokens(url: str, secrets: Secrets, count: int) -> None:
 
 
 def ways(secret: str, holder: str) -> Iterator[bytes]:
-    """Requests with the secret in its place, and in every place where it does not belong; `holder`: a good token."""
+    """Return requests with the secret in the right place and in all wrong ones; `holder`: a valid token."""
     token = secret if tokens.well_formed(secret) else holder
     bearer, kind = f"Authorization: Bearer {token}", "Content-Type: application/json"
     yield request("GET", f"{V1}/users/me", f"Authorization: Bearer {secret}")
@@ -149,7 +149,7 @@ def ways(secret: str, holder: str) -> Iterator[bytes]:
 
 
 def broken(secret: str) -> Iterator[bytes]:
-    """What is no HTTP at all."""
+    """Return bytes that are not HTTP."""
     yield f"{secret}\r\n\r\n".encode()
     yield f"GET {V1}/albums HTTP/{secret}\r\n\r\n".encode()
     yield f"GET {V1}/albums HTTP/1.1\r\nHost: a\r\nAuthorization : Bearer {secret}\r\n\r\n".encode()
@@ -158,7 +158,7 @@ def broken(secret: str) -> Iterator[bytes]:
 
 
 async def use(root: str, secrets: Secrets, raws: Iterable[bytes]) -> None:
-    """Send each on a connection of its own; what is answered is kept."""
+    """Send each request on its own connection and keep the responses."""
     turn = asyncio.Semaphore(AT_ONCE)
 
     async def one(raw: bytes) -> None:
@@ -171,12 +171,12 @@ async def use(root: str, secrets: Secrets, raws: Iterable[bytes]) -> None:
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """Every file below the folder."""
+    """Return every file below the folder."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def processes(program: Program) -> dict[str, bytes]:
-    """What `ps` shows of the server and its workers."""
+    """Return what `ps` shows of the server and its workers."""
     found = {}
     for pid in (program.process.pid, *program.workers):
         for name in ("cmdline", "environ"):
@@ -185,7 +185,7 @@ def processes(program: Program) -> dict[str, bytes]:
     return found
 
 
-def test_what_is_searched_for_would_be_found() -> None:
+def test_the_search_finds_a_planted_secret() -> None:
     secrets = Secrets(1)
     secrets.tokens.append(tokens.generate())
     password = secrets.password()

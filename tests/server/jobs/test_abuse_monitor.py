@@ -1,4 +1,4 @@
-"""Abuse on a running server: whoever hammers or probes is refused from its next request on, with a reason."""
+"""Abuse of a running server: a hammering or probing token is revoked with a reason."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
     from musicsvc.store.models import Token
 
 PUBLIC = {"name": "Rags", "public": True}
-SOON = 5.0  # seconds; the judge comes round every second
+SOON = 5.0  # seconds; the monitor evaluates tokens every second
 STRICT = Settings(limits=Limits(local=True, token="20/minute"), abuse=Abuse(refusals=10, probes=12, terminate_after=2))
 LOOSE = STRICT.model_copy(update={"limits": Limits(local=True, token="10000/minute")})
 
 
 @pytest.fixture
 async def strict(store: Store) -> AsyncIterator[Client]:
-    """A client of a server with low limits, on the system's clock."""
+    """A client of a server with low limits and the system clock."""
     async with running(store, Clock(), STRICT) as client:
         yield client
 
 
 @pytest.fixture
 async def loose(store: Store) -> AsyncIterator[Client]:
-    """The same, where no limit is met."""
+    """A client of such a server with limits that are never reached."""
     async with running(store, Clock(), LOOSE) as client:
         yield client
 
@@ -50,7 +50,7 @@ async def until(holds: Callable[[], bool], seconds: float = SOON) -> None:
 
 
 async def refused(client: Client) -> None:
-    """Ask for something harmless until the token is refused."""
+    """Send harmless requests until the token is refused."""
     deadline = time.monotonic() + SOON
     while (await client.get("users/me")).status != 401:
         assert time.monotonic() < deadline, "the token lives on"
@@ -88,7 +88,7 @@ async def test_a_hammer_is_revoked_and_a_burst_that_pauses_is_not(strict: Client
     assert (await pausing.get("users/me")).status == 429
 
 
-async def test_who_tries_the_ids_of_others_is_revoked_in_the_path_and_in_the_body(loose: Client, store: Store) -> None:
+async def test_probing_ids_in_paths_or_bodies_is_revoked(loose: Client, store: Store) -> None:
     paths, bodies, own, odd = (
         loose.holding(person(store, Clock(), f"{name}@label.test")[1]) for name in ("pia", "bo", "olga", "odd")
     )
@@ -110,7 +110,7 @@ async def test_who_tries_the_ids_of_others_is_revoked_in_the_path_and_in_the_bod
     assert (await odd.get("users/me")).status == 200
 
 
-async def test_a_reinstated_token_is_not_judged_again_for_the_same(loose: Client, store: Store) -> None:
+async def test_a_reinstated_token_is_not_revoked_again_for_old_calls(loose: Client, store: Store) -> None:
     client = loose.holding(person(store, Clock(), "ann@label.test")[1])
     await probe(client)
     await refused(client)
@@ -124,7 +124,7 @@ async def test_a_reinstated_token_is_not_judged_again_for_the_same(loose: Client
     await refused(client)
 
 
-async def test_after_several_the_account_is_suspended(loose: Client, store: Store) -> None:
+async def test_the_account_is_suspended_after_several_revocations(loose: Client, store: Store) -> None:
     user_id, first = person(store, Clock(), "ann@label.test")
 
     def another() -> str:
@@ -148,9 +148,7 @@ async def test_after_several_the_account_is_suspended(loose: Client, store: Stor
 
 
 @pytest.mark.only_on("sqlite")
-async def test_where_nothing_can_be_written_a_token_ends_in_memory_first_and_reads_are_known(
-    store: Store, tmp_path: Path
-) -> None:
+async def test_without_writes_a_token_is_revoked_in_memory_and_reads_count(store: Store, tmp_path: Path) -> None:
     log = tmp_path / "calls.db"
     value, owned = (person(store, Clock(), f"{name}@label.test")[1] for name in ("ann", "olga"))
     user_id, first = person(store, Clock(), "ben@label.test")
@@ -179,7 +177,7 @@ async def test_where_nothing_can_be_written_a_token_ends_in_memory_first_and_rea
 
 
 @pytest.mark.only_on("sqlite")
-async def test_where_successes_may_be_lost_nobody_is_judged_by_them(
+async def test_the_probing_rule_is_off_while_successes_may_be_missing(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("musicsvc.server.jobs.activity_writer.MOST_WAITING", 12)
@@ -203,7 +201,7 @@ async def test_where_successes_may_be_lost_nobody_is_judged_by_them(
 
 
 @pytest.mark.parametrize("mended", [True, False])
-async def test_a_decision_that_could_not_be_written_is_written_when_the_server_stops(
+async def test_an_unwritten_revocation_is_written_when_the_server_stops(
     store: Store, caplog: pytest.LogCaptureFixture, *, mended: bool
 ) -> None:
     _, value = person(store, Clock(), "ann@label.test")
@@ -224,10 +222,8 @@ async def test_a_decision_that_could_not_be_written_is_written_when_the_server_s
     assert (lost in caplog.text) != mended
 
 
-async def test_what_the_account_has_read_before_and_what_is_gone_from_the_catalog_counts_for_nothing(
-    loose: Client, store: Store
-) -> None:
-    """The reads are another token's, so that no successes of its own acquit the one that is denied."""
+async def test_earlier_reads_and_deleted_catalog_resources_do_not_count(loose: Client, store: Store) -> None:
+    """The reads are made with another token, so that the denied token has no successes of its own."""
     owner, prober = (loose.holding(person(store, Clock(), f"{name}@label.test")[1]) for name in ("olga", "pia"))
     user_id, first = person(store, Clock(), "ann@label.test")
     reads = loose.holding(first)
@@ -258,8 +254,8 @@ async def test_what_the_account_has_read_before_and_what_is_gone_from_the_catalo
 
 
 @pytest.mark.only_on("sqlite")
-async def test_where_the_log_cannot_be_read_nobody_is_judged_by_what_was_denied(store: Store, tmp_path: Path) -> None:
-    """Whether the account had read it before stands there alone."""
+async def test_the_probing_rule_is_off_while_the_log_cannot_be_read(store: Store, tmp_path: Path) -> None:
+    """Only the log knows whether the account has read a resource before."""
     settings = STRICT.model_copy(update={"activity": Activity(file=tmp_path)})  # a folder
     prober, hammering = (person(store, Clock(), f"{name}@label.test")[1] for name in ("pia", "ann"))
     async with running(store, Clock(), settings) as client:

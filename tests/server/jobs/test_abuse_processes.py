@@ -1,4 +1,4 @@
-"""Abuse that comes to several processes by turns: it is seen as a whole, and ends on each of them at once."""
+"""Abuse spread over several processes is detected as a whole, and revoked on each of them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SETTINGS = {
 async def connections(
     store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Sequence[Client]]:
-    """Clients of a server with two processes, each with a connection of its own that stays open."""
+    """Clients of a server with two processes, each with its own persistent connection."""
     monkeypatch.setenv("MUSICSVC_DATABASE_URL", store_url)
     monkeypatch.setenv("MUSICSVC_DATA_DIR", str(tmp_path / "folder"))
     for name, value in SETTINGS.items():
@@ -65,9 +65,7 @@ def reason(store: Store, value: str) -> str | None:
     return found.revoked_reason
 
 
-async def test_what_no_process_sees_alone_is_judged_and_ends_on_all(
-    connections: Sequence[Client], store_url: str
-) -> None:
+async def test_abuse_spread_over_processes_is_revoked_on_all(connections: Sequence[Client], store_url: str) -> None:
     with opening.connect(store_url) as store:
         prober, hammer, honest = (person(store, Clock(), f"{name}@label.test")[1] for name in ("a", "b", "c"))
         # Eleven or so at each process: too few for either.

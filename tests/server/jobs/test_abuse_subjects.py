@@ -1,4 +1,4 @@
-"""What a call is about, by its path or its body, and whether that can be private."""
+"""The resource of a call, from its path or body, and whether it can be private."""
 
 import pytest
 
@@ -24,12 +24,12 @@ from musicsvc.server.schemas.playlists import PlaylistIn, PlaylistPut
         (PlaylistIn, {"id": 9}, None),
     ],
 )
-def test_a_body_says_what_the_call_is_about(body: type[Body], sent: object, resource: str | None) -> None:
+def test_a_body_names_the_resource_of_the_call(body: type[Body], sent: object, resource: str | None) -> None:
     assert body.get_resource(sent, {}) == resource
 
 
 def nouns(route: Route) -> set[str]:
-    """What the ids in the path and the body of an endpoint are ids of."""
+    """Return the kinds of resources that ids in the path and body of an endpoint refer to."""
     if route.family is Family.INSIGHTS and route.parameters:
         return {"insights"}
     parts = route.path.split("/")

@@ -1,4 +1,4 @@
-"""Recorded traffic played to a real server, with limits and thresholds as they come, in a time that the test moves."""
+"""Recorded traffic played to a real server with default limits and thresholds, on a clock that the test moves."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from musicsvc.store.accounts import tokens
 from musicsvc.store.catalog import artists, tracks
 from musicsvc.store.playlists import playlists
 from tests.support.serving import Client, person, running
-from tests.support.traffic import BEGAN, OWN, Asked, Profile, profiles
+from tests.support.traffic import BEGAN, OWN, Profile, Request, profiles
 
 if TYPE_CHECKING:
     from musicsvc.store.accounts.tokens import Identity
     from musicsvc.store.engine.store import Store
 
 SETTINGS = Settings(limits=Limits(local=True))
-ROUND = 2.5  # seconds in which the judge has come round
+ROUND = 2.5  # seconds in which the monitor evaluates every token
 HONEST = ["stale cache"]
 ATTACKS = ["hammer", "hidden in noise"]
 MORE_HONEST = ["eight threads", "page walk", "six connections", "all at once", "to the letter", "undefined"]
@@ -31,7 +31,7 @@ TRAFFIC = {profile.name: profile for profile in (*profiles("honest"), *profiles(
 
 
 class DrivenClock(Clock):
-    """A clock that stands where the traffic is."""
+    """A clock set to the time of the traffic."""
 
     at = 0.0
 
@@ -43,7 +43,7 @@ class DrivenClock(Clock):
 
 
 def furnish(actor: Identity) -> None:
-    """So many things of its own as the traffic asks for, with the ids from 1 on."""
+    """Create as many own resources as the traffic requests, with ids from 1."""
     for number in range(1, OWN + 1):
         artist = artists.create(f"Artist {number}", None, None, now=BEGAN, actor=actor)
         values = {"name": f"Track {number}", "duration": 1000}
@@ -52,29 +52,31 @@ def furnish(actor: Identity) -> None:
 
 
 async def play(profile: Profile, client: Client, clock: DrivenClock) -> int:
-    """Send the profile's requests, until the token is refused; how many there were."""
-    course, sent = profile.course(), 0
-    asked = next(course)
+    """Send the requests of the profile until the token is refused. Return their number."""
+    requests, sent = profile.requests(), 0
+    request = next(requests)
     with suppress(StopIteration):
         while True:
-            clock.at = max(clock.at, asked.at)
-            answer = await client(*_request(asked))
+            clock.at = max(clock.at, request.at)
+            answer = await client(*_method_and_path(request))
             sent += 1
             if answer.status == 401:
                 break
-            assert answer.status in {429, asked.step.get("status", 200)} or asked.step["ask"].startswith("DELETE")
+            assert answer.status in {429, request.step.get("status", 200)} or request.step["request"].startswith(
+                "DELETE"
+            )
             retry_after = int(answer.headers["Retry-After"]) if answer.status == 429 else None
-            asked = course.send(retry_after)
+            request = requests.send(retry_after)
     return sent
 
 
-def _request(asked: Asked) -> tuple[str, str]:
-    method, _, route = asked.step["ask"].partition(" ")
-    return method, route.replace("{id}", "undefined" if asked.thing is None else str(asked.thing))
+def _method_and_path(request: Request) -> tuple[str, str]:
+    method, _, route = request.step["request"].partition(" ")
+    return method, route.replace("{id}", "undefined" if request.resource_id is None else str(request.resource_id))
 
 
 async def revoked(store: Store, name: str) -> str | None:
-    """Why the token is revoked after the profile was played, None where it is not."""
+    """Return the reason of the revocation after the profile, or None."""
     clock = DrivenClock()
     _, value = person(store, clock, "ann@label.test")
     identity = store.read(lambda: tokens.identify(tokens.digest(value))).result()

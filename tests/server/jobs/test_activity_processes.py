@@ -1,4 +1,4 @@
-"""The log of calls under real processes: flushed by SIGTERM, sound after SIGKILL, one for all workers."""
+"""The activity log of real processes: flushed by SIGTERM, intact after SIGKILL, shared by all workers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CLIENTS, CALLS = 8, 18  # fewer in all than each worker logs one by one of an ad
 
 @pytest.fixture
 def serve(tmp_path: Path, store_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Program]:
-    """A server with two workers on the database of the run's store."""
+    """Run a server with two workers on the database of the test."""
     monkeypatch.setenv("MUSICSVC_DATA_DIR", str(tmp_path / "folder"))
     monkeypatch.setenv("MUSICSVC_DATABASE_URL", store_url)
     with Program(tmp_path, "serve", "--port", "0", "--workers", "2") as program:
@@ -33,7 +33,7 @@ def serve(tmp_path: Path, store_url: str, monkeypatch: pytest.MonkeyPatch) -> It
 
 
 async def call(root: str, client: int) -> list[str]:
-    """The request ids of the calls of this client, all of them answered."""
+    """Return the request ids of the calls of this client, all of them answered."""
     names = [f"client-{client}-{number}" for number in range(CALLS)]
     async with connected(root) as wire:
         for name in names:
@@ -43,7 +43,7 @@ async def call(root: str, client: int) -> list[str]:
 
 
 async def answered(program: Program, first: int = 0) -> set[str]:
-    """What so many clients called at once, numbered from `first`."""
+    """Return the request ids of parallel clients, numbered from `first`."""
     calls = [call(program.root, client) for client in range(first, first + CLIENTS)]
     return {name for names in await asyncio.gather(*calls) for name in names}
 
@@ -64,7 +64,7 @@ async def test_sigterm_flushes_the_log_of_every_worker(serve: Program, store_url
     assert activity_log.check(store_url) == []
 
 
-async def test_a_killed_server_loses_a_second_of_the_log_at_most_and_the_next_one_goes_on(
+async def test_a_killed_server_loses_at_most_a_second_of_the_log(
     serve: Program, store_url: str, tmp_path: Path
 ) -> None:
     first = await answered(serve)

@@ -1,4 +1,4 @@
-"""The log of calls: every call within a second, nothing secret, and no request that waits for it."""
+"""The activity writer: every call within a second, no secrets, no request waiting."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ PROXIED = {"X-Forwarded-For": "203.0.113.9", "X-Forwarded-Proto": "https"}
 
 
 def logged(store: Store, **wanted: Any) -> list[Entry]:
-    """What the log holds now, as another process reads it."""
+    """Return the entries of the log, as another process reads them."""
     with activity_log.build(store.url) as log:
         log.prepare()
         return log.read(lambda: calls.find(calls.Filter(**wanted), limit=100_000)).result()
 
 
 async def until(holds: Callable[[], object], seconds: float = 10.0) -> float:
-    """Wait until it holds; how long that took."""
+    """Wait until the condition holds. Return the seconds it took."""
     began = time.monotonic()
     while not await asyncio.to_thread(holds):
         assert time.monotonic() - began < seconds, "waited in vain"
@@ -74,7 +74,7 @@ async def test_a_call_is_in_the_log_within_a_second(client: Client, store: Store
     )
 
 
-async def test_every_call_is_there_once_the_server_has_ended(store: Store, clock: MovableClock) -> None:
+async def test_every_call_is_logged_when_the_server_has_stopped(store: Store, clock: MovableClock) -> None:
     clock = MovableClock(clock.now())
     async with running(store, clock) as anonymous:
         client = anonymous.holding(person(store, clock, "ann@label.test")[1])
@@ -100,7 +100,7 @@ async def test_every_call_is_there_once_the_server_has_ended(store: Store, clock
     ]
 
 
-async def test_health_and_metrics_are_no_calls(store: Store, clock: MovableClock) -> None:
+async def test_health_and_metrics_are_not_logged(store: Store, clock: MovableClock) -> None:
     async with running(store, clock) as anonymous:
         for path in ("/healthz", "/readyz"):
             assert (await anonymous.get(path)).status == 200
@@ -135,7 +135,7 @@ async def test_nothing_secret_or_hostile_gets_into_the_log(store: Store, clock: 
         assert secret not in kept
 
 
-async def test_what_no_parser_lets_through_would_be_made_harmless(store: Store, clock: MovableClock) -> None:
+async def test_unprintable_text_is_escaped_and_cut(store: Store, clock: MovableClock) -> None:
     log = activity_log.build(store.url)
     record = ActivityWriter(log, store, clock, 90)
     call = Call(1, 0.0, "r\x00\r\n\ud800", "\x1b[2J" * 99, "a" * 999, resource="users/\u202e\x00")
@@ -150,7 +150,7 @@ async def test_what_no_parser_lets_through_would_be_made_harmless(store: Store, 
 
 
 @sqlite
-async def test_requests_go_on_while_the_disk_of_the_log_is_full_and_the_log_recovers(
+async def test_requests_are_answered_while_the_disk_is_full_and_the_log_recovers(
     store: Store, clock: MovableClock, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     full = False
@@ -183,7 +183,7 @@ async def test_requests_go_on_while_the_disk_of_the_log_is_full_and_the_log_reco
 
 
 @sqlite
-async def test_what_waits_is_bounded_refused_calls_are_kept_longest_and_the_loss_is_told(
+async def test_waiting_calls_are_bounded_refused_ones_dropped_last_and_the_loss_reported(
     store: Store, clock: MovableClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recording, "MOST_WAITING", 6)
@@ -218,9 +218,7 @@ def events_of(store: Store) -> list[tuple[str, str, str | None]]:
 
 
 @sqlite
-async def test_a_log_that_another_process_has_locked_holds_up_no_request(
-    client: Client, store: Store, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_locked_log_delays_no_request(client: Client, store: Store, caplog: pytest.LogCaptureFixture) -> None:
     await client.get("albums")
     await until(lambda: logged(store))
     connection = apsw.Connection(str(Path(store.url.removeprefix("sqlite:///")).with_name("activity.db")))
@@ -238,7 +236,7 @@ async def test_a_log_that_another_process_has_locked_holds_up_no_request(
 
 
 @sqlite
-async def test_a_log_that_is_damaged_or_deleted_under_the_server_is_begun_anew(
+async def test_a_log_damaged_or_deleted_under_the_server_is_replaced(
     client: Client, store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
     file = Path(store.url.removeprefix("sqlite:///")).with_name("activity.db")
@@ -256,7 +254,7 @@ async def test_a_log_that_is_damaged_or_deleted_under_the_server_is_begun_anew(
     assert "a new one begun" in caplog.text
 
 
-async def test_old_calls_go_while_the_server_runs(
+async def test_old_calls_are_deleted_while_the_server_runs(
     store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recording, "FIRST_PRUNING_SECONDS", 0.3)

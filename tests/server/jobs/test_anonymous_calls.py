@@ -1,4 +1,4 @@
-"""What an address without a valid token can write into the activity log: 600 calls a minute, the rest as counts."""
+"""Anonymous calls in the activity log: 600 per minute and address, the rest as counts."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ def call(clock: MovableClock, address: str = "192.0.2.1", status: int = 401, tok
 
 
 def counts(entries: list[Entry]) -> Counter[tuple[str, int]]:
-    """The calls of the entries by address and status."""
+    """Return the numbers of calls by address and status."""
     assert all(entry.is_count and entry.method == "" and entry.route is None for entry in entries)
     return Counter({(entry.address, entry.status): entry.calls for entry in entries})
 
 
 def logged(store: Store, **wanted: Any) -> list[Entry]:
-    """The log as another process reads it."""
+    """Return the log as another process reads it."""
     with activity_log.build(store.url) as log:
         log.prepare()
         return log.read(lambda: activity_calls.find(activity_calls.Filter(**wanted), limit=999)).result()
 
 
-def test_600_calls_a_minute_are_full_and_the_rest_is_counted_by_status(clock: MovableClock) -> None:
+def test_600_calls_a_minute_are_logged_in_full_and_the_rest_counted_by_status(clock: MovableClock) -> None:
     calls = AnonymousCalls(clock, workers=1)
     statuses = [401] * FULL_CALLS + [401] * 30 + [404] * 7
     assert [calls.count(call(clock, status=status)) for status in statuses] == [False] * FULL_CALLS + [True] * 37
@@ -101,7 +101,7 @@ def test_calls_with_a_token_are_never_counted(clock: MovableClock) -> None:
     assert not calls.count(call(clock))
 
 
-def test_many_addresses_take_little_memory_and_no_call_is_lost(
+def test_many_addresses_are_counted_together_and_no_call_is_lost(
     clock: MovableClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(anonymous_calls, "MOST_ADDRESSES", 1_000)

@@ -1,4 +1,4 @@
-"""Backups by the clock: made by one process alone, when the last good one is too old, and never half."""
+"""Scheduled backups: made by one process when the last good one is too old, and never incomplete."""
 
 import asyncio
 import logging
@@ -33,7 +33,7 @@ def settings(store_url: str) -> config.Settings:
 
 
 def made(settings: config.Settings) -> list[Path]:
-    """The backups there are, newest first."""
+    """Return the backups, newest first."""
     return [entry.file for entry in backup_folder.entries(settings.backup_folder)]
 
 
@@ -51,7 +51,7 @@ async def until(holds: Callable[[], object]) -> None:
 
 
 async def check(scheduler: BackupScheduler) -> float:
-    """Make the backup that is due; seconds until the next check."""
+    """Make the backup that is due. Return the seconds until the next check."""
     return await asyncio.to_thread(scheduler.make_if_due)
 
 
@@ -95,9 +95,7 @@ async def test_the_first_check_is_not_at_once(settings: config.Settings, clock: 
         await until(lambda: made(settings))
 
 
-async def test_a_backup_that_is_cut_short_or_of_the_future_is_none(
-    settings: config.Settings, clock: MovableClock
-) -> None:
+async def test_a_truncated_or_future_backup_does_not_count(settings: config.Settings, clock: MovableClock) -> None:
     settings.backup_folder.mkdir()
     for days in (0, 3):
         name = backup_folder.new_name(settings.backup_folder, clock.now() + days * DAY, "scheduled")
@@ -111,13 +109,13 @@ async def test_a_backup_that_is_cut_short_or_of_the_future_is_none(
 
 
 def spoil(file: Path) -> None:
-    """Damage it in the middle; its size stays."""
+    """Damage the middle of the file without changing its size."""
     content = file.read_bytes()
     at = len(content) // 2 // 4096 * 4096
     file.write_bytes(content[:at] + b"\xa5" * 4096 + content[at + 4096 :])
 
 
-async def test_a_backup_that_is_spoiled_within_is_none_for_the_schedule_and_the_figures(
+async def test_a_damaged_backup_counts_neither_for_the_schedule_nor_for_metrics(
     settings: config.Settings, clock: MovableClock, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = BackupScheduler(settings, clock), BackupScheduler(settings, clock)
@@ -147,9 +145,7 @@ async def test_a_backup_that_is_spoiled_within_is_none_for_the_schedule_and_the_
     await second.stop()
 
 
-async def test_one_of_many_makes_them_and_another_takes_its_place(
-    settings: config.Settings, clock: MovableClock
-) -> None:
+async def test_one_process_makes_backups_and_another_takes_over(settings: config.Settings, clock: MovableClock) -> None:
     several = [BackupScheduler(settings, clock) for _ in range(3)]
     await asyncio.gather(*(check(scheduler) for scheduler in several))
     assert len(made(settings)) == 1
@@ -175,7 +171,7 @@ async def test_a_backup_that_fails_is_tried_again(settings: config.Settings, clo
     await scheduler.stop()
 
 
-async def test_the_log_names_a_failure_once_and_says_when_it_is_over(
+async def test_a_failure_is_logged_once_and_when_it_is_over(
     settings: config.Settings, clock: MovableClock, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(backup_scheduler, "RETRY_SECONDS", 0.02)
@@ -191,7 +187,7 @@ async def test_the_log_names_a_failure_once_and_says_when_it_is_over(
     assert len(made(settings)) == 1
 
 
-async def test_a_backup_under_way_is_given_up_at_the_end(
+async def test_a_backup_in_progress_is_abandoned_at_the_stop(
     settings: config.Settings, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(create, "SLICE_PAGES", 1)
@@ -203,7 +199,7 @@ async def test_a_backup_under_way_is_given_up_at_the_end(
     assert {file.name for file in settings.backup_folder.iterdir()} == {backup_scheduler.LOCK}
 
 
-def test_there_are_none_where_they_are_turned_off_in_the_demo_or_on_postgres(
+def test_there_is_no_scheduler_when_turned_off_in_the_demo_or_on_postgres(
     settings: config.Settings, clock: MovableClock
 ) -> None:
     assert isinstance(backup_scheduler.build(settings, clock), BackupScheduler)

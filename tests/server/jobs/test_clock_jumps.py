@@ -1,4 +1,4 @@
-"""A wall clock that jumps: no token is revived, no request fails, figures stay figures."""
+"""Jumps of the system clock: no expired token is valid again, no request fails, figures stay correct."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def status(client: Client, token: str | None = None) -> int:
     return (await client.holding(token or client.token).get("users/me")).status
 
 
-async def test_a_server_that_starts_with_its_clock_set_back_revives_nothing(store: Store, clock: MovableClock) -> None:
+async def test_a_start_with_the_clock_set_back_makes_no_expired_token_valid(store: Store, clock: MovableClock) -> None:
     _, old = person(store, clock, "ann@label.test")
     clock.advance(50 * DAY)
     _, young = person(store, clock, "ben@label.test")
@@ -52,10 +52,10 @@ async def test_a_server_that_starts_with_its_clock_set_back_revives_nothing(stor
             assert [await status(client, old), await status(client, young)] == [401, 200]
 
 
-async def test_a_server_that_nobody_asked_knows_how_late_it_was(
+async def test_an_idle_server_remembers_the_latest_time(
     store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A worker may be idle while the others refuse what has ended."""
+    """An idle worker follows the clock, as the others may refuse expired tokens meanwhile."""
     monkeypatch.setattr("musicsvc.server.app.JOB_SECONDS", 0.05)
     _, token = person(store, clock, "ann@label.test")
     async with running(store, clock) as client:
@@ -65,7 +65,7 @@ async def test_a_server_that_nobody_asked_knows_how_late_it_was(
         assert await status(client, token) == 401
 
 
-async def test_a_clock_that_was_years_ahead_is_told_with_the_way_out(
+async def test_a_clock_that_was_years_ahead_is_logged_with_a_remedy(
     store: Store, clock: MovableClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     _, token = person(store, clock, "ann@label.test")
@@ -86,7 +86,7 @@ async def test_a_clock_that_was_years_ahead_is_told_with_the_way_out(
 
 
 @pytest.mark.parametrize(("behind", "told"), [(MINUTE, False), (MINUTE + 1, True)])
-async def test_a_clock_is_told_to_be_behind_from_a_minute_on(
+async def test_a_clock_is_reported_behind_from_a_minute_on(
     store: Store, clock: MovableClock, caplog: pytest.LogCaptureFixture, behind: int, *, told: bool
 ) -> None:
     _, token = person(store, clock, "ann@label.test")
@@ -120,9 +120,7 @@ async def test_no_endpoint_fails_because_the_clock_has_jumped(store: Store, cloc
 
 
 @pytest.mark.parametrize("jump", EACH)
-async def test_plays_and_their_windows_hold_on_either_side_of_a_jump(
-    store: Store, clock: MovableClock, jump: int
-) -> None:
+async def test_plays_are_counted_before_and_after_a_jump(store: Store, clock: MovableClock, jump: int) -> None:
     made = store.write(lambda: listening_world.catalog(clock.now())).result()
     track = made.tracks[0]
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Job:
-    """A job that notes its runs and fails as asked."""
+    """A job that records its runs and raises the given faults."""
 
     def __init__(self) -> None:
         self.runs: list[str] = []

@@ -1,4 +1,4 @@
-"""What `musicsvc serve` writes to stderr: valid lines whatever is sent, and answers whatever becomes of the lines."""
+"""The log of `musicsvc serve` on stderr: always valid lines, and no request that depends on them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ALBUMS = "/api/v1/albums"
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, store_url: str, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Programs of the test run on its database and tell of each request."""
+    """Settings for programs on the test's database that log each request."""
     monkeypatch.setenv("MUSICSVC_DATABASE_URL", store_url)
     monkeypatch.setenv("MUSICSVC_DATA_DIR", str(tmp_path / "folder"))
     monkeypatch.setenv("MUSICSVC_LOG__REQUESTS", "true")
@@ -46,7 +46,7 @@ def folder(tmp_path: Path, store_url: str, monkeypatch: pytest.MonkeyPatch) -> P
 
 @contextmanager
 def served(stderr: int | IO[bytes] | None, *options: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """The root and the process of a server that writes there; None: stderr is closed."""
+    """Run a server with this stderr (None: closed). Yield its root and process."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "musicsvc", "serve", "--port", str(port), *options]
@@ -73,14 +73,14 @@ async def ask(wire: Wire, method: str = "GET", target: str = ALBUMS, *headers: s
 
 
 async def lost(wire: Wire) -> float:
-    """How many lines were lost."""
+    """Return the number of lost lines."""
     await wire.send(request("GET", "/metrics"))
     figures = read((await wire.answer()).body.decode())
     return total(figures, "musicsvc_log_lines_dropped_total")
 
 
 def told(program: Program) -> list[dict[str, Any]]:
-    """All lines but the first, which says where it listens."""
+    """Return all lines but the first one, which names the address."""
     return [json.loads(line) for line in program.err.splitlines()[1:]]
 
 
@@ -117,7 +117,7 @@ async def test_each_request_is_one_valid_line_whatever_its_headers_are(
 
 
 async def test_the_log_of_several_processes_stays_whole() -> None:
-    """Lines from several processes into one pipe are never mixed, and all are there in the end."""
+    """Lines of several processes in one pipe are never mixed, and none is missing at the end."""
     reading, writing = os.pipe()
     with served(writing, "--workers", "2") as (root, program), os.fdopen(reading, "rb") as pipe:
         os.close(writing)
@@ -138,7 +138,7 @@ async def test_the_log_of_several_processes_stays_whole() -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is full")
 @pytest.mark.parametrize("workers", ["1", "2"])
-async def test_a_full_disk_under_the_log_holds_no_request_up(workers: str) -> None:
+async def test_a_full_disk_delays_no_request(workers: str) -> None:
     full = os.open("/dev/full", os.O_WRONLY)
     with served(full, "--workers", workers) as (root, program):
         os.close(full)
@@ -151,7 +151,7 @@ async def test_a_full_disk_under_the_log_holds_no_request_up(workers: str) -> No
         assert program.wait(20) == 0
 
 
-async def test_a_closed_stderr_holds_no_request_up_and_harms_no_file(store_url: str) -> None:
+async def test_a_closed_stderr_delays_no_request_and_harms_no_file(store_url: str) -> None:
     with served(None) as (root, program):
         async with connected(root) as wire:
             assert [await ask(wire) for _ in range(50)] == [200] * 50
@@ -160,7 +160,7 @@ async def test_a_closed_stderr_holds_no_request_up_and_harms_no_file(store_url: 
     opening.connect(store_url).close()
 
 
-async def test_a_reader_that_goes_away_or_does_not_read_holds_no_request_up() -> None:
+async def test_a_reader_that_closes_or_stops_reading_delays_no_request() -> None:
     reading, writing = os.pipe()
     with served(writing) as (root, program):
         os.close(writing)

@@ -1,4 +1,4 @@
-"""Messages become lines: what stands in them, what never does, and where they go when nobody takes them."""
+"""Logging: content and format of lines, secrets, and a blocked or closed stderr."""
 
 from __future__ import annotations
 
@@ -57,20 +57,20 @@ def fail(text: str) -> NoReturn:
 
 
 class Lost:
-    """Its finalizer fails."""
+    """An object with a failing finalizer."""
 
     def __del__(self) -> None:
         fail("no finalizer")
 
 
 class Kept(list[EventDict]):
-    """A sink that keeps what it is given."""
+    """A sink that keeps its messages."""
 
     put = list[EventDict].append
 
 
 def written(found: logging.LogRecord, *, plain: bool) -> bytes:
-    """What becomes of the record on its whole way."""
+    """Return the line that is written for a record."""
     kept = Kept()
     log_setup.Handler(kept, MovableClock(NOW, speed=0)).emit(found)
     return Formatter(text=plain).render(kept[0])
@@ -106,7 +106,7 @@ def test_whatever_is_logged_is_one_line_of_printable_text(message: str, more: di
     assert out.endswith(b"\n")
 
 
-def test_a_line_has_its_fields_in_order_and_leaves_out_what_there_is_not() -> None:
+def test_a_line_has_its_fields_in_order_and_omits_missing_ones() -> None:
     assert line(record()) == {"time": isoformat(NOW), "level": "warning", "message": "hello", "logger": "musicsvc"}
     found = line(record("%s and %s", args=("one", 2), request_id="abc", account=7))
     assert list(found) == ["time", "level", "message", "logger", "request_id", "account"]
@@ -115,11 +115,11 @@ def test_a_line_has_its_fields_in_order_and_leaves_out_what_there_is_not() -> No
     assert told == f"{isoformat(NOW)} [warning  ] one\\x1b[31m\\r\\ntwo [musicsvc] request_id=abc\n"
 
 
-def test_a_message_that_does_not_fit_its_values_is_told_as_it_is() -> None:
+def test_a_message_that_does_not_match_its_values_is_logged_unformatted() -> None:
     assert line(record("%s and %s", args=("one",)))["message"] == "%s and %s"
 
 
-def test_an_exception_is_told_on_one_line_and_for_people_indented() -> None:
+def test_an_exception_is_one_json_line_or_indented_text() -> None:
     found = line(fault("one\ntwo\x1b"))
     assert found["exception"].startswith("Traceback (most recent call last):\n")
     assert found["exception"].endswith("ValueError: one\ntwo\x1b")
@@ -129,7 +129,7 @@ def test_an_exception_is_told_on_one_line_and_for_people_indented() -> None:
     assert below[-2:] == ["    ValueError: one", "    2026-11-21 [error    ] two\\x1b"]
 
 
-def test_of_a_long_trace_the_ends_are_kept() -> None:
+def test_a_long_traceback_keeps_both_ends() -> None:
     found = line(fault("x" * 5000 + " the end"))["exception"]
     assert found.startswith("Traceback")
     assert found.endswith("the end")
@@ -146,14 +146,14 @@ def test_values_are_cut_until_the_line_fits(fields: int, value: int, trace: int)
 
 
 @pytest.mark.parametrize("sent", [TOKEN, f"Bearer {TOKEN}", f"'bearer  {TOKEN}'", "Bearer secret/secret", f"x{TOKEN}y"])
-def test_no_token_is_told(sent: str) -> None:
+def test_no_token_is_logged(sent: str) -> None:
     for found in (record(sent), record("%s", args=(sent,)), record(field=sent), record(field=[sent]), fault(sent)):
         for out in (json.dumps(line(found)), text(found)):
             assert TOKEN[5:] not in out
             assert "secret" not in out
 
 
-def test_of_a_library_neither_what_it_holds_nor_the_text_of_its_faults_is_told() -> None:
+def test_library_records_lose_extra_fields_and_exception_texts() -> None:
     for name in ("aiohttp.server", "asyncio", "musicsvc.wire", "musicsvcx"):
         found = fault("Authorization: geheim")
         found.name, found.msg, found.args = name, "Unhandled %s\nfuture: <geheim>", ("fault",)
@@ -167,7 +167,7 @@ def test_of_a_library_neither_what_it_holds_nor_the_text_of_its_faults_is_told()
 
 @contextmanager
 def logging_to(lines: list[dict[str, Any]], settings: Log, clock: MovableClock) -> Iterator[None]:
-    """Log as a server does; the lines are there afterwards."""
+    """Log as a server does; the file has the lines afterwards."""
     reading, writing = os.pipe()
     before = sys.stderr
     sys.stderr = os.fdopen(writing, "w")
@@ -181,7 +181,7 @@ def logging_to(lines: list[dict[str, Any]], settings: Log, clock: MovableClock) 
             lines += map(json.loads, pipe)
 
 
-def test_levels_hold_and_everything_is_undone_in_the_end(clock: MovableClock) -> None:
+def test_levels_apply_and_everything_is_restored_at_the_end(clock: MovableClock) -> None:
     before = logging.getLogger().handlers[:], logging.getLogger("musicsvc").level, threading.excepthook
     for level, expected in (("debug", "abcde"), ("info", "bcde"), ("warning", "cde"), ("error", "de")):
         lines: list[dict[str, Any]] = []
@@ -196,7 +196,7 @@ def test_levels_hold_and_everything_is_undone_in_the_end(clock: MovableClock) ->
     assert before == (logging.getLogger().handlers[:], logging.getLogger("musicsvc").level, threading.excepthook)
 
 
-def test_the_request_that_is_answered_is_named(clock: MovableClock) -> None:
+def test_lines_name_the_current_request(clock: MovableClock) -> None:
     lines: list[dict[str, Any]] = []
     with logging_to(lines, Log(), clock):
         request_id.set("abc")
@@ -208,7 +208,7 @@ def test_the_request_that_is_answered_is_named(clock: MovableClock) -> None:
     assert "request_id" not in second
 
 
-def test_what_python_would_print_itself_is_logged(clock: MovableClock) -> None:
+def test_unhandled_exceptions_are_logged(clock: MovableClock) -> None:
     lines: list[dict[str, Any]] = []
     with logging_to(lines, Log(), clock):
         thread = threading.Thread(target=fail, args=("no reason",))
@@ -224,9 +224,7 @@ def test_what_python_would_print_itself_is_logged(clock: MovableClock) -> None:
 
 
 @pytest.mark.parametrize("threaded", [True, False])
-def test_a_server_writes_its_log_on_a_thread_and_a_process_that_forks_has_none(
-    clock: MovableClock, *, threaded: bool
-) -> None:
+def test_a_server_logs_on_a_thread_and_a_supervisor_without(clock: MovableClock, *, threaded: bool) -> None:
     before = threading.active_count()
     with open(os.devnull, "w") as sink, pytest.MonkeyPatch.context() as patch:  # noqa: PTH123 - a device
         patch.setattr(sys, "stderr", sink)
@@ -236,7 +234,7 @@ def test_a_server_writes_its_log_on_a_thread_and_a_process_that_forks_has_none(
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is full")
-def test_what_is_lost_is_counted_and_told_once_when_it_works_again(tmp_path: Path, clock: MovableClock) -> None:
+def test_dropped_lines_are_counted_and_reported_once_writing_works_again(tmp_path: Path, clock: MovableClock) -> None:
     descriptor = os.open("/dev/full", os.O_WRONLY)
     writer = LogWriter(descriptor, Formatter(text=False), clock)
     for _ in range(3):
@@ -257,7 +255,7 @@ def test_what_is_lost_is_counted_and_told_once_when_it_works_again(tmp_path: Pat
     assert (found[1]["lost"], found[1]["time"], writer.dropped) == (43, isoformat(NOW), 43)
 
 
-def test_a_reader_that_does_not_read_holds_nobody_up(clock: MovableClock) -> None:
+def test_a_reader_that_stops_reading_blocks_no_caller(clock: MovableClock) -> None:
     reading, writing = os.pipe()
     writer = LogWriter(writing, Formatter(text=False), clock)
     with QueuedLogWriter(writer) as queued:
@@ -291,7 +289,7 @@ def _available(reading: int) -> Iterator[bytes]:
             return
 
 
-def test_a_process_without_threads_waits_for_no_reader(clock: MovableClock) -> None:
+def test_a_process_without_threads_does_not_wait_for_a_reader(clock: MovableClock) -> None:
     reading, writing = os.pipe()
     writer = LogWriter(writing, Formatter(text=False), clock)
     for _ in range(2000):

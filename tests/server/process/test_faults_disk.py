@@ -189,7 +189,7 @@ async def test_a_page_that_is_spoilt_while_it_is_served_is_told_and_never_passed
     assert all(line.endswith("failed: The database is damaged. Run: musicsvc db check") for line in told)
 
 
-async def test_a_chore_that_fails_every_second_is_told_of_twice_when_it_begins_and_when_it_is_over(
+async def test_a_job_that_fails_every_second_is_logged_when_it_begins_and_when_it_is_over(
     store: Store,
     clock: MovableClock,
     file: Path,

@@ -1,4 +1,4 @@
-"""What an account has read before is not held against it: by the log of calls, on an index."""
+"""Denials of resources that the account has read before, looked up on an index of the log."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def log(store: Store) -> Iterator[Log]:
         yield opened
 
 
-def test_only_what_the_account_read_with_success_within_the_days_before_is_known(log: Log) -> None:
+def test_only_successful_reads_of_the_account_in_the_days_before_count(log: Log) -> None:
     reads = [
         call("playlists/1", 200, NOW - DAY, token_id=8),  # by another token of the account
         call("playlists/2", 304, NOW - KEEP_DAYS * DAY),
@@ -75,7 +75,7 @@ def test_only_what_the_account_read_with_success_within_the_days_before_is_known
     assert log.read(partial(earlier_reads.read_before, reads[:4], KEEP_DAYS)).result() == set()
 
 
-def test_what_is_not_written_yet_counts_as_well() -> None:
+def test_unwritten_reads_count_too() -> None:
     unwritten = [
         call("playlists/1", 200, NOW - 2, token_id=8),
         call("playlists/1", 200, NOW + 5),
@@ -108,7 +108,7 @@ def test_each_denial_costs_a_search_in_an_index_however_large_the_log_is(log: Lo
     assert not any("SCAN r" in line or "Seq Scan" in line for line in lines), lines
 
 
-def test_calls_that_were_logged_before_are_marked_by_what_they_concern(new_database: Callable[..., str]) -> None:
+def test_a_migration_marks_logged_calls_of_private_resources(new_database: Callable[..., str]) -> None:
     rows = [
         (PLAYLIST, "playlists/1", True),
         (INSIGHTS, "tracks/2", True),

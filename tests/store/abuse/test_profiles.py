@@ -1,4 +1,4 @@
-"""The recorded traffic of `fixtures/traffic/`: honest clients are never punished, attacks are, and soon."""
+"""The abuse rules on the traffic of `fixtures/traffic/`: attacks are revoked soon, honest clients never."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HONEST, ATTACKS = profiles("honest"), profiles("attacks")
 
 
 def evaluated(entries: list[Entry]) -> rules.Violation | None:
-    """The violation on all calls of an account, whose own reads are all the log knows."""
+    """Return the violation in all calls of an account; the log holds no other reads."""
     known = earlier_reads.read_before_in(entries, entries)
     return rules.evaluate(earlier_reads.without(entries, known), RULES)
 
@@ -43,7 +43,7 @@ def refusals_passed(entries: list[Entry]) -> int | None:
 
 
 def probes_passed(entries: list[Entry]) -> int | None:
-    """The same of 50 different resources in 60 s with under 10 % successes."""
+    """Return the time at which 50 different resources were denied in 60 s with under 10 % successes."""
     seen = [entry for entry in entries if entry.status < 429 and (entry.status not in {403, 404} or entry.resource)]
     for entry in seen:
         window = [each for each in seen if entry.at - 60 * SECOND < each.at <= entry.at]
@@ -53,7 +53,7 @@ def probes_passed(entries: list[Entry]) -> int | None:
     return None
 
 
-def test_there_are_enough_of_them_and_each_has_a_name_and_a_sentence() -> None:
+def test_there_are_enough_profiles_with_name_and_description() -> None:
     assert len(HONEST) >= 10
     assert len(ATTACKS) >= 10
     assert len({profile.name for profile in HONEST + ATTACKS}) == len(HONEST + ATTACKS)
@@ -63,13 +63,13 @@ def test_there_are_enough_of_them_and_each_has_a_name_and_a_sentence() -> None:
 
 @pytest.mark.parametrize("limit", LIMITS.values(), ids=LIMITS)
 @pytest.mark.parametrize("profile", HONEST, ids=lambda each: each.name)
-def test_an_honest_client_is_never_punished(profile: Profile, limit: type[Limit]) -> None:
+def test_an_honest_client_is_never_revoked(profile: Profile, limit: type[Limit]) -> None:
     assert evaluated(profile.entries(limit())) is None
 
 
 @pytest.mark.parametrize("limit", LIMITS.values(), ids=LIMITS)
 @pytest.mark.parametrize("profile", ATTACKS, ids=lambda each: each.name)
-def test_an_attack_is_punished_within_a_minute_of_passing_the_threshold(profile: Profile, limit: type[Limit]) -> None:
+def test_an_attack_is_revoked_within_a_minute_of_the_threshold(profile: Profile, limit: type[Limit]) -> None:
     entries = profile.entries(limit())
     violation = evaluated(entries)
     assert violation is not None
@@ -79,7 +79,7 @@ def test_an_attack_is_punished_within_a_minute_of_passing_the_threshold(profile:
     assert passed <= violation.at <= passed + SOON
 
 
-def test_to_the_letter_the_threshold_would_punish_clients_that_obey() -> None:
+def test_a_plain_threshold_would_revoke_obedient_clients() -> None:
     to_the_letter = {p.name for p in HONEST if refusals_passed(p.entries(SlidingWindow()))}
     assert to_the_letter == {"eight threads"}
 

@@ -1,4 +1,4 @@
-"""The rules on abuse, one edge at a time and by property."""
+"""The abuse rules: each threshold, and properties."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from tests.support.traffic import BEGAN, Bucket, Client, FixedWindow, Limit, Pro
 RULES = Abuse()
 TRACK, PLAYLIST = "/api/v1/tracks/{id}", "/api/v1/playlists/{id}"
 OWN_STEPS: list[dict[str, Any]] = [
-    {"ask": f"GET {TRACK}"},
-    {"ask": "GET /api/v1/albums"},
-    {"ask": "POST /api/v1/plays", "status": 201},
-    {"ask": f"GET {PLAYLIST}", "ids": "malformed", "status": 404},
+    {"request": f"GET {TRACK}"},
+    {"request": "GET /api/v1/albums"},
+    {"request": "POST /api/v1/plays", "status": 201},
+    {"request": f"GET {PLAYLIST}", "ids": "malformed", "status": 404},
 ]
 
 
@@ -62,7 +62,7 @@ def test_refusals_are_counted_over_five_minutes() -> None:
     assert evaluated(refusals(900, every=3.1, retry_after=600)) is None
 
 
-def test_a_pause_as_told_forgives() -> None:
+def test_an_obeyed_pause_resets_the_count() -> None:
     run = refusals(9.9, every=0.1, retry_after=20)
     again = [entry for start in (30, 60, 90) for entry in refusals(9.9, every=0.1, start=start, retry_after=20)]
     assert evaluated(run, again) is None
@@ -70,7 +70,7 @@ def test_a_pause_as_told_forgives() -> None:
     assert evaluated(run, too_early) is not None
 
 
-def test_what_was_in_flight_when_the_limit_was_met_is_forgiven_with_the_pause_after_it() -> None:
+def test_a_pause_excuses_requests_in_flight_at_the_limit() -> None:
     assert evaluated(refusals(0.99, every=0.01), refusals(0.99, every=0.01, start=60)) is None
     assert evaluated(refusals(1.01, every=0.01)) is not None
 
@@ -89,7 +89,7 @@ def test_a_refusal_without_retry_after_asks_for_a_second() -> None:
     assert evaluated([call(at * 0.05, 429, retry_after=None) for at in range(300)]) is not None
 
 
-def test_paging_makes_the_reason_plainer_and_is_no_rule_of_its_own() -> None:
+def test_paging_adds_to_the_reason_and_is_not_a_rule() -> None:
     pages = [call(at * 0.2, route="/api/v1/albums") for at in range(300)]
     assert evaluated(pages) is None
     violation = evaluated(pages, refusals(20, every=0.1, start=60))
@@ -127,7 +127,7 @@ def test_the_same_resource_counts_once() -> None:
     assert evaluated([entry._replace(status=403) for entry in probes(30)], probes(30, start=31)) is None
 
 
-def test_a_tenth_of_successes_acquits() -> None:
+def test_a_tenth_of_successes_is_no_violation() -> None:
     successes = [call(0.5 + at) for at in range(6)]
     assert evaluated(probes(50), successes) is None
     assert evaluated(probes(55), successes) is not None
@@ -154,7 +154,7 @@ def test_what_does_not_count_does_not_dilute_either() -> None:
     assert evaluated(probes(60), [entry._replace(retry_after=1) for entry in noise]) is not None
 
 
-def test_a_trial_knows_how_near_it_came() -> None:
+def test_an_evaluation_keeps_the_figures_nearest_to_the_thresholds() -> None:
     evaluation = Evaluation(RULES)
     for entry in [*probes(31, every=0.1), *refusals(20, every=0.4, start=100)]:
         assert evaluation.add(entry) is None
@@ -186,17 +186,17 @@ def clients(on_429: st.SearchStrategy[float], steps: list[dict[str, Any]]) -> st
 
 
 @given(st.lists(clients(st.just(1.0), OWN_STEPS), min_size=1, max_size=3), limits)
-def test_who_pauses_as_told_and_asks_for_its_own_is_never_punished(sharing: list[Client], limit: Limit) -> None:
+def test_an_obedient_client_with_own_resources_never_violates_a_rule(sharing: list[Client], limit: Limit) -> None:
     assert abuse_rules.evaluate(Profile("obedient", "", sharing).entries(limit), RULES) is None
 
 
-ANY_STEPS = [*OWN_STEPS, {"ask": f"GET {PLAYLIST}", "ids": "new", "status": 404, "times": 10}]
+ANY_STEPS = [*OWN_STEPS, {"request": f"GET {PLAYLIST}", "ids": "new", "status": 404, "times": 10}]
 LOW = Abuse(refusals=10, refusal_seconds=60, probes=8, probe_seconds=20)
 
 
 @settings(max_examples=60)
 @given(clients(st.floats(0, 1), ANY_STEPS), limits, st.lists(st.floats(0, 1), max_size=8))
-def test_in_batches_the_verdict_is_the_same_as_at_once(client: Client, limit: Limit, cuts: list[float]) -> None:
+def test_batches_lead_to_the_same_violation(client: Client, limit: Limit, cuts: list[float]) -> None:
     entries = Profile("anybody", "", [client]).entries(limit)
     violation = abuse_rules.evaluate(entries, LOW)
     evaluation = Evaluation(LOW)

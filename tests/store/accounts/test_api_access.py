@@ -1,4 +1,4 @@
-"""Access: granted, revoked, asked for, decided once."""
+"""API access: grants, revocations, requests and decisions."""
 
 import pytest
 
@@ -30,7 +30,7 @@ def test_granting_adds_and_revoking_takes_all(store: Store, clock: Clock) -> Non
     assert rights(store) == (False, False)
 
 
-def test_an_approved_request_of_an_address_without_account_makes_one_without_password(store: Store) -> None:
+def test_approving_an_address_without_account_creates_one_without_password(store: Store) -> None:
     asked = ask(store)
     assert asked.state == "pending"
     request, user, made = store.write(lambda: api_access.approve("ADA@example.test", now=9)).result()
@@ -58,7 +58,7 @@ def test_a_denied_request_keeps_its_reason_and_is_not_decided_again(store: Store
         store.read(lambda: users.by_email(EMAIL)).result()
 
 
-def test_one_request_of_an_address_is_pending_at_a_time_and_after_a_denial_another(store: Store) -> None:
+def test_an_address_has_one_pending_request_and_may_repeat_a_denied_one(store: Store) -> None:
     ask(store)
     futures = [store.write(lambda: api_access.request("Ada@Example.test", "x", "y", "z", now=2)) for _ in range(6)]
     assert all(isinstance(future.exception(), Conflict) for future in futures)
@@ -82,7 +82,7 @@ def test_an_unknown_request_is_not_found(store: Store) -> None:
         store.write(lambda: api_access.deny(EMAIL, "why", now=1)).result()
 
 
-def test_the_list_holds_every_request_and_the_accounts_with_access_that_never_asked(store: Store) -> None:
+def test_the_list_holds_all_requests_and_accounts_with_access_but_no_request(store: Store) -> None:
     store.write(lambda: users.create("without@example.test", now=1)).result()
     store.write(lambda: users.create("granted@example.test", api_access=True, now=1)).result()
     ask(store)

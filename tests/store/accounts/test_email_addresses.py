@@ -1,4 +1,4 @@
-"""The syntax and the normal form of e-mail addresses (docs/operating.md, E-mail addresses)."""
+"""Syntax and normal form of e-mail addresses (docs/operating.md, E-mail addresses)."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""The migration to normal forms of e-mails, on databases with accounts of which some share a mailbox."""
+"""The migration that adds normalized e-mails, on databases where accounts share a mailbox."""
 
 import signal
 from collections.abc import Callable
@@ -109,7 +109,7 @@ def test_accounts_that_share_a_mailbox_are_listed_until_one_of_them_is_suspended
         assert [pair.account_id for pair in store.read(mailboxes.shared).result()] == [11]
 
 
-def test_requests_of_a_mailbox_go_to_the_account_that_is_meant(old_url: str) -> None:
+def test_a_request_finds_the_account_by_its_exact_spelling_first(old_url: str) -> None:
     schema.upgrade(old_url)
     with opening.connect(old_url) as store:
         listed = store.read(api_access.list).result()

@@ -1,4 +1,4 @@
-"""Passwords: the rule, and a hash that tells right from wrong."""
+"""Password rules and hashes."""
 
 import pytest
 
@@ -25,7 +25,7 @@ def test_length_counts_code_points_and_nothing_is_trimmed(password: str) -> None
     assert passwords.check(password, email=EMAIL, hosted=False) is None
 
 
-def test_the_commonest_are_refused_on_a_hosted_service_alone() -> None:
+def test_the_commonest_are_refused_only_on_a_hosted_service() -> None:
     for password in ("password", "Password", "12345678"):
         assert passwords.check(password, email=EMAIL, hosted=False) is None
         assert "commonest" in str(passwords.check(password, email=EMAIL, hosted=True))

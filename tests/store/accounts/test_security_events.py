@@ -1,4 +1,4 @@
-"""Security events: each act leaves its own, in its own transaction; an act that changes nothing leaves none."""
+"""Security events: one for each action, in its transaction; none for an action without effect."""
 
 from collections.abc import Callable
 from typing import get_args
@@ -17,7 +17,7 @@ EMAIL = "ada@example.test"
 
 @pytest.fixture
 def token_id(store: Store) -> int:
-    """Ada's token, the events of its making forgotten."""
+    """Ada's token, without the events of its creation."""
 
     def unit() -> int:
         user = users.create(EMAIL, api_access=True, now=1)
@@ -52,7 +52,7 @@ ACTS: list[tuple[str, str | None, Callable[[int], object]]] = [
 
 
 @pytest.mark.parametrize(("kind", "reason", "unit"), ACTS, ids=[kind for kind, *_ in ACTS])
-def test_an_act_leaves_its_event(
+def test_an_action_adds_its_event(
     store: Store, token_id: int, kind: str, reason: str | None, unit: Callable[[int], object]
 ) -> None:
     act(store, lambda: unit(token_id))
@@ -62,7 +62,7 @@ def test_an_act_leaves_its_event(
     assert event == Event(7, kind, 1, about, "api", reason)
 
 
-def test_an_act_of_nobody_else_is_the_command_lines(store: Store, token_id: int) -> None:
+def test_the_default_actor_is_the_command_line(store: Store, token_id: int) -> None:
     def unit() -> None:
         user = users.create("eve@example.test", now=2)
         users.set_password(user, "$argon2id$made-up", now=2)
@@ -87,7 +87,7 @@ def test_an_act_of_nobody_else_is_the_command_lines(store: Store, token_id: int)
 
 
 @pytest.mark.parametrize(("kind", "reason", "unit"), ACTS, ids=[kind for kind, *_ in ACTS])
-def test_an_act_that_is_rolled_back_leaves_none(
+def test_a_rolled_back_action_adds_no_event(
     store: Store, token_id: int, kind: str, reason: str | None, unit: Callable[[int], object]
 ) -> None:
     def undone() -> None:
@@ -100,7 +100,7 @@ def test_an_act_that_is_rolled_back_leaves_none(
     assert told(store) == []
 
 
-def test_what_is_taken_back_is_told_too_and_repeats_are_not(store: Store, token_id: int) -> None:
+def test_undoing_adds_an_event_and_repeating_does_not(store: Store, token_id: int) -> None:
     for _ in range(2):
         act(store, lambda: tokens.revoke(token_id, "leaked", now=2))
         act(store, lambda: users.suspend(users.get(1), now=3))
@@ -120,7 +120,7 @@ def test_what_is_taken_back_is_told_too_and_repeats_are_not(store: Store, token_
     ]
 
 
-def test_a_request_leaves_its_course(store: Store) -> None:
+def test_a_request_adds_an_event_for_each_step(store: Store) -> None:
     act(store, lambda: api_access.request(EMAIL, "A player", "100 a day", "Engines Ltd", now=1))
     act(store, lambda: api_access.deny(EMAIL, "too vague", now=2))
     act(store, lambda: api_access.request(EMAIL, "A player", "100 a day", "Engines Ltd", now=3))
@@ -138,7 +138,7 @@ def test_a_request_leaves_its_course(store: Store) -> None:
     ]
 
 
-def test_an_administrator_is_told_apart(store: Store) -> None:
+def test_the_event_marks_an_administrator(store: Store) -> None:
     act(store, lambda: users.create(EMAIL, admin=True, api_access=True, now=1))
 
     assert [(event.kind, event.reason) for event in told(store)] == [
@@ -166,7 +166,7 @@ def test_the_events_of_an_account_a_token_and_a_time_are_found(store: Store, tok
     assert [event.at for _, event in store.read(lambda: security_events.written_after(last - 2)).result()] == [3, 4]
 
 
-def test_the_fixtures_say_who_made_them(store: Store) -> None:
+def test_events_of_the_fixtures_have_their_own_actor(store: Store) -> None:
     act(store, lambda: fixtures.load(now=10**15))
 
     made = told(store)

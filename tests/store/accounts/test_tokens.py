@@ -1,4 +1,4 @@
-"""Tokens: their form, their 90 days, and what ends them."""
+"""Tokens: format, lifetime of 90 days, revocation."""
 
 import string
 import zlib
@@ -69,7 +69,7 @@ def test_other_text_is_malformed(text: str) -> None:
     assert not tokens.well_formed(tokens.generate() + (text or "\n"))
 
 
-def test_a_request_learns_all_of_its_caller_from_one_digest(
+def test_one_digest_identifies_the_caller_completely(
     store: Store, clock: MovableClock, ada: User, made: tuple[Token, str]
 ) -> None:
     token, value = made
@@ -193,7 +193,7 @@ def test_an_unknown_token_is_not_found(store: Store) -> None:
             store.write(unit).result()
 
 
-def test_last_use_is_noted_in_a_batch_and_never_set_back(store: Store, ada: User, made: tuple[Token, str]) -> None:
+def test_last_uses_are_stored_in_a_batch_and_never_set_back(store: Store, ada: User, made: tuple[Token, str]) -> None:
     other, _ = store.write(lambda: tokens.create(ada, "phone", now=1)).result()
     store.write(lambda: tokens.touch({})).result()
     store.write(lambda: tokens.touch({other.id: 50, made[0].id: 40, 999: 1})).result()

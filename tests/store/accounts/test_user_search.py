@@ -1,4 +1,4 @@
-"""Accounts are found by their names: what matches, which is best, and that the index keeps up."""
+"""Search for accounts by name: matching, ranking, and updates of the index."""
 
 import shutil
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from musicsvc.store.schema import schema
 
 
 class UndoError(Failure):
-    """Ends a unit of which nothing is to stay."""
+    """Raised to roll a unit back."""
 
 
 def _people(*names: str) -> dict[int, str]:
@@ -33,7 +33,7 @@ def _people(*names: str) -> dict[int, str]:
 
 
 def _found(store: Store, names: list[str], query: str, limit: int = 10) -> list[str]:
-    """The display names that the query finds among these, best first."""
+    """Return the display names that the query finds among these, best first."""
 
     def unit() -> None:
         _people(*names)
@@ -45,7 +45,7 @@ def _found(store: Store, names: list[str], query: str, limit: int = 10) -> list[
 
 
 def _tier(name: str, query: str) -> int | None:
-    """How well the name matches, by the rule and not by an index."""
+    """Return the rank of the match, computed without the index."""
     name, query = user_search.fold(name), user_search.fold(query)
     if not query:
         return None
@@ -135,7 +135,7 @@ def test_one_or_two_characters_match_at_the_start_of_a_word(store: Store, query:
 
 
 @pytest.mark.parametrize("query", ["100%", "%_%", "a_b", "*", '"', "\\", "ann*", "NEAR(", "ªªa", "- ' -"])
-def test_signs_that_searches_know_stand_for_themselves(store: Store, query: str) -> None:
+def test_special_characters_of_searches_match_literally(store: Store, query: str) -> None:
     names = ["1000", "aXb", "annals", "NEAR", "a", "-- '' --", "anything"]
     assert _found(store, names, query) == []
     if user_search.fold(query) == query.lower():
@@ -143,11 +143,11 @@ def test_signs_that_searches_know_stand_for_themselves(store: Store, query: str)
 
 
 @pytest.mark.parametrize("query", ["\u0301", "\u200d", "zzz"])
-def test_what_nobody_has_or_nobody_can_see_finds_nobody(store: Store, query: str) -> None:
+def test_unknown_or_invisible_text_finds_no_account(store: Store, query: str) -> None:
     assert _found(store, ["Ann", "\u0301"], query) == []
 
 
-def test_an_account_is_found_as_soon_as_it_is_made_and_not_while_it_is_suspended(store: Store, clock: Clock) -> None:
+def test_an_account_is_found_once_created_and_not_while_suspended(store: Store, clock: Clock) -> None:
     def found() -> list[int]:
         return store.read(lambda: [person.id for person in user_search.find("ada", 10)]).result()
 
@@ -162,7 +162,7 @@ def test_an_account_is_found_as_soon_as_it_is_made_and_not_while_it_is_suspended
     assert store.read(schema.problems).result() == []
 
 
-def test_an_account_that_was_not_made_after_all_is_not_found(store: Store, clock: Clock) -> None:
+def test_a_rolled_back_account_is_not_found(store: Store, clock: Clock) -> None:
     def unit() -> None:
         users.create("ada@example.test", now=clock.now())
         raise UndoError("")
@@ -172,7 +172,7 @@ def test_an_account_that_was_not_made_after_all_is_not_found(store: Store, clock
     assert store.read(lambda: user_search.find("ada", 10)).result() == []
 
 
-def test_the_index_can_be_made_anew(store: Store, clock: Clock) -> None:
+def test_the_index_can_be_rebuilt(store: Store, clock: Clock) -> None:
     made = store.write(lambda: users.create("ada@example.test", now=clock.now())).result()
     store.write(lambda: User.update(display_name="Grace").where(User.id == made.id).execute()).result()
     store.write(user_search.rebuild).result()

@@ -1,4 +1,4 @@
-"""Accounts: one e-mail, one account, whatever its spelling and whoever comes first."""
+"""Accounts: creation, lookup and suspension; one account per e-mail in any spelling."""
 
 from collections.abc import Callable
 
@@ -35,7 +35,7 @@ def test_an_email_is_found_in_another_case_and_in_another_unicode_form(store: St
         store.read(lambda: users.by_email("zoe@example.test")).result()
 
 
-def test_of_many_who_take_an_email_at_once_one_gets_it(store: Store, clock: Clock) -> None:
+def test_of_parallel_registrations_of_an_email_one_succeeds(store: Store, clock: Clock) -> None:
     def unit(spelling: str) -> Callable[[], int]:
         return lambda: users.create(spelling, now=clock.now()).id
 
@@ -47,7 +47,7 @@ def test_of_many_who_take_an_email_at_once_one_gets_it(store: Store, clock: Cloc
 
 
 @pytest.mark.parametrize("email", ["", "ada", "ada@", "@example.test", "a b@example.test", "x" * 250 + "@ex.test"])
-def test_what_is_no_email_is_refused(store: Store, clock: Clock, email: str) -> None:
+def test_an_invalid_email_is_refused(store: Store, clock: Clock, email: str) -> None:
     with pytest.raises(Invalid) as refusal:
         store.write(lambda: users.create(email, display_name="Ada", now=clock.now())).result()
     assert list(refusal.value.errors) == ["email"]

@@ -1,4 +1,4 @@
-"""The log of calls: what goes in comes out, by every filter; old entries go in slices; the file mends itself."""
+"""The activity log: filters, pruning in slices, repair of the file."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -51,7 +51,7 @@ def found(log: Store, limit: int = 100, **wanted: Any) -> list[Entry]:
     return log.read(lambda: calls.find(Filter(**wanted), limit=limit)).result()
 
 
-def test_what_goes_in_comes_out_oldest_first_and_the_newest_where_not_all_are_wanted(log: Log) -> None:
+def test_entries_are_found_oldest_first_and_a_limit_keeps_the_newest(log: Log) -> None:
     bare = Entry(5, "r2", None, None, "", "", None, None, 400, None, 0.0, 0, judged=False, private=False)
     limited = PLAIN._replace(at=3_000, status=429, retry_after=17, request_id="r3")
     write(log, limited, PLAIN, bare)
@@ -77,7 +77,7 @@ def test_what_goes_in_comes_out_oldest_first_and_the_newest_where_not_all_are_wa
         ({"account_id": 1, "statuses": (400, 499)}, ["b"]),
     ],
 )
-def test_each_filter_finds_what_it_says(log: Log, wanted: dict[str, Any], expected: list[str]) -> None:
+def test_each_filter_selects_its_entries(log: Log, wanted: dict[str, Any], expected: list[str]) -> None:
     write(
         log,
         PLAIN._replace(at=10, request_id="a"),
@@ -98,7 +98,7 @@ def test_the_entries_of_tokens_are_read_by_an_index_and_oldest_first(log: Log) -
 
 
 @sqlite
-def test_no_question_reads_the_whole_log(log: Log) -> None:
+def test_no_query_reads_the_whole_log(log: Log) -> None:
     def plan(query: Any) -> str:
         sql, parameters = query.sql()
         return str([row[3] for row in binding.current().execute_sql(f"EXPLAIN QUERY PLAN {sql}", parameters)])
@@ -128,7 +128,7 @@ def test_the_log_is_replayed_whole_in_slices(log: Log, monkeypatch: pytest.Monke
     assert [int(entry.request_id) for entry in calls.replay(log, Filter(since=2, until=3))] == [8, 9, 10, 11]
 
 
-def test_what_was_written_after_an_entry_is_told_in_the_order_of_writing(log: Log) -> None:
+def test_entries_after_an_id_come_in_the_order_of_writing(log: Log) -> None:
     write(log, PLAIN._replace(at=50))
     last = log.read(calls.last_id).result()
     write(log, PLAIN._replace(at=40), PLAIN._replace(at=30, status=500))
@@ -149,11 +149,11 @@ def test_old_entries_go_a_slice_at_a_time(log: Log) -> None:
     assert [entry.at for entry in found(log)] == [7, 8, 9]
 
 
-def test_the_log_has_no_problems_and_its_table_is_as_the_model_says(log: Log) -> None:
+def test_a_new_log_has_no_problems_and_matches_the_model(log: Log) -> None:
     assert log.read(log_store.schema_problems).result() == []
 
 
-def test_a_dropped_index_is_a_problem_and_a_log_that_is_not_there_is_none(store: Store) -> None:
+def test_a_dropped_index_is_a_problem_and_a_missing_log_is_not(store: Store) -> None:
     if store.url.startswith("sqlite:///"):
         assert activity_log.check(store.url) == []
     activity_log.create(store.url)
@@ -176,7 +176,7 @@ def test_a_log_that_cannot_be_read_is_a_problem(store: Store, tmp_path: Path) ->
 
 
 @sqlite
-def test_the_file_is_made_where_it_is_missing_and_for_its_owner_alone(store: Store, tmp_path: Path) -> None:
+def test_a_missing_file_is_created_readable_only_by_its_owner(store: Store, tmp_path: Path) -> None:
     file = tmp_path / "other disk" / "calls.db"
     with activity_log.build(store.url, file) as log:
         log.prepare()
@@ -189,7 +189,7 @@ def test_the_file_is_made_where_it_is_missing_and_for_its_owner_alone(store: Sto
 
 
 @sqlite
-def test_databases_of_one_folder_have_logs_of_their_own() -> None:
+def test_databases_of_one_folder_have_separate_logs() -> None:
     from musicsvc.store.activity.log_file import default_file  # noqa: PLC0415 - SQLite's
 
     assert default_file(Path("data/musicsvc.db")) == Path("data/activity.db")
@@ -198,7 +198,7 @@ def test_databases_of_one_folder_have_logs_of_their_own() -> None:
 
 @sqlite
 @pytest.mark.parametrize("damage", ["empty", "text", "torn", "cut", "newer"])
-def test_a_damaged_log_is_kept_aside_and_a_new_one_begun(
+def test_an_unusable_log_is_renamed_and_a_new_one_created(
     store: Store, tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     file = tmp_path / "activity.db"
@@ -229,7 +229,7 @@ def spoil(file: Path, damage: str) -> None:
 
 
 @sqlite
-def test_damage_that_shows_while_it_is_written_ends_in_a_new_file(store: Store, tmp_path: Path) -> None:
+def test_damage_found_while_writing_leads_to_a_new_file(store: Store, tmp_path: Path) -> None:
     file = tmp_path / "activity.db"
     with activity_log.build(store.url, file) as log, activity_log.build(store.url, file) as other:
         log.prepare()
@@ -245,7 +245,7 @@ def test_damage_that_shows_while_it_is_written_ends_in_a_new_file(store: Store, 
 
 
 @sqlite
-def test_a_file_that_went_away_is_made_anew_by_the_next_preparation(store: Store, tmp_path: Path) -> None:
+def test_a_deleted_file_is_created_again(store: Store, tmp_path: Path) -> None:
     file = tmp_path / "activity.db"
     with activity_log.build(store.url, file) as log:
         log.prepare()
@@ -260,7 +260,7 @@ def test_a_file_that_went_away_is_made_anew_by_the_next_preparation(store: Store
 
 
 @sqlite
-def test_the_database_itself_and_those_of_other_programs_are_left_alone(store: Store, tmp_path: Path) -> None:
+def test_the_database_and_files_of_other_programs_stay_unchanged(store: Store, tmp_path: Path) -> None:
     data = Path(store.url.removeprefix("sqlite:///"))
     other = tmp_path / "other.db"
     connection = apsw.Connection(str(other))
