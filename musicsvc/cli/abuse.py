@@ -54,13 +54,13 @@ def check(
                 result = store.write(unit).result()
                 outcome = "revoked" if result.revoked else "reinstated meanwhile"
                 outcome += ", account suspended" if result.suspended else ""
-            found.append(_decided(status, violation, outcome))
+            found.append(_violation_json(status, violation, outcome))
     output.print_table(session, found, ("token_id", "email", "rule", "outcome", "reason", "last_at"), json=json)
     if not found:
         session.echo("No token breaks the rules.")
 
 
-def _decided(status: "TokenStatus", violation: "Violation", outcome: str) -> JSON:
+def _violation_json(status: "TokenStatus", violation: "Violation", outcome: str) -> JSON:
     return {
         "token_id": status.token_id,
         "email": status.email,
@@ -82,27 +82,28 @@ def explain(context: typer.Context, token_id: TokenId, since: Since = None, json
     settings = session.settings()
     first, keep_days = parse_time(since, now, "--since") or 0, settings.activity.keep_days
     with session.store() as store, activity_log.build(settings.store_url, settings.activity.file) as log:
-        heard = abuse_replay.replay_token(store, log, settings.abuse, token_id, first, keep_days=keep_days)
-    if heard is None:
+        replay = abuse_replay.replay_token(store, log, settings.abuse, token_id, first, keep_days=keep_days)
+    if replay is None:
         raise NotFound(f"There is no token {token_id}. musicsvc token list shows all tokens.")
     answers = [
         {"calls": calls, "status": status, "route": route or "(no endpoint)"}
-        for (status, route), calls in Counter(heard.answers).most_common()
+        for (status, route), calls in Counter(replay.answers).most_common()
     ]
-    facts = _facts(heard)
+    facts = _replay_json(replay)
     if json:
         output.print_json({**facts, "answers": answers})
         return
     output.print_record(
-        {key: value for key, value in facts.items() if not isinstance(value, dict)} | _told(facts), json=False
+        {key: value for key, value in facts.items() if not isinstance(value, dict)} | _describe_rules(facts), json=False
     )
     typer.echo("\nCalls of the token:" if answers else "\nThe activity log has no calls of the token in this period.")
     if answers:
         output.print_table(session, answers, ("calls", "status", "route"), json=False)
 
 
-def _facts(heard: "Replay") -> JSON:
-    status, violation, refused, probed, rules = heard.status, heard.violation, heard.refused, heard.probed, heard.rules
+def _replay_json(replay: "Replay") -> JSON:
+    status, violation, rules = replay.status, replay.violation, replay.rules
+    refused, probed = replay.refused, replay.probed
     return {
         "token_id": status.token_id,
         "email": status.email,
@@ -111,8 +112,8 @@ def _facts(heard: "Replay") -> JSON:
         "calls_count_from_at": output.format_time(status.since),
         "rule": violation and violation.rule,
         "verdict": violation and violation.reason,
-        "first_at": output.format_time(heard.first),
-        "last_at": output.format_time(heard.last),
+        "first_at": output.format_time(replay.first),
+        "last_at": output.format_time(replay.last),
         "refusals": {
             "most": refused.refused,
             "too_early": refused.early,
@@ -130,12 +131,12 @@ def _facts(heard: "Replay") -> JSON:
     }
 
 
-def _told(facts: JSON) -> JSON:
+def _describe_rules(facts: JSON) -> JSON:
     """Return the counts and their thresholds, one line for each rule."""
     refused, probed = facts["refusals"], facts["probes"]
     return {
-        "refusals": f"{refused['most']} of {refused['allowed']} by 429 in {refused['seconds']} s without a pause"
-        f" after the answer; {refused['too_early']} came too early",
+        "refusals": f"{refused['most']} of {refused['allowed']} requests refused with 429 in {refused['seconds']} s"
+        f" without a pause; {refused['too_early']} came too early",
         "probes": f"{probed['most']} of {probed['allowed']} different resources denied in {probed['seconds']} s;"
-        f" {probed['successes']} of {probed['calls']} calls successful, {probed['success_percent']} % would do",
+        f" {probed['successes']} of {probed['calls']} calls successful ({probed['success_percent']} % required)",
     }

@@ -65,13 +65,8 @@ def activity(  # noqa: PLR0917 - Typer reads options from parameters
 
     session, now = Session.begin(context)
     settings = session.settings()
-    call_filters = {
-        "address": address,
-        "method": method and method.upper(),
-        "route": route,
-        "request_id": request,
-        "statuses": _statuses(status),
-    }
+    call_filters = {"address": address, "route": route, "request_id": request, "statuses": _statuses(status)}
+    call_filters["method"] = method and method.upper()
     common_filters = {"token_id": token_id, **_range(since, until, now, follow=follow)}
     with session.store() as store, activity_log.build(settings.store_url, settings.activity.file) as log:
         filters = _filters(kind, call_filters, {**common_filters, "account_id": _account(store, account)})
@@ -105,7 +100,7 @@ def _range(since: str | None, until: str | None, now: int, *, follow: bool) -> d
         raise typer.BadParameter("--follow and --until exclude each other. Remove one of them.")
     first, end = parse_time(since, now, "--since"), parse_time(until, now, "--until")
     if first is not None and end is not None and end <= first:
-        raise typer.BadParameter("--until must be later than --since.")
+        raise typer.BadParameter("--until must be later than --since. Correct one of them.")
     return {"since": first, "until": end}
 
 

@@ -7,6 +7,7 @@ import typer
 from musicsvc.cli import output
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
+from musicsvc.wording import quantity
 
 if TYPE_CHECKING:
     from musicsvc.store.insights.explain import Counted, Explanation
@@ -89,7 +90,7 @@ def _head(title: str, found: "Explanation") -> JSON:
 
 def _span(window: "Window", note: str) -> str:
     starts, ends = (str(output.format_time(instant))[:16].replace("T", " ") for instant in (window.starts, window.ends))
-    return f"{window.days} days, {starts} up to, not including, {ends} UTC; {note}"
+    return f"{quantity(window.days, 'day')}, {starts} up to, not including, {ends} UTC; {note}"
 
 
 def _kept(found: "Explanation") -> str:
@@ -104,7 +105,7 @@ def _sums(found: "Explanation") -> JSON:
     plays, people = (sum(column) for column in zip(*found.days.values(), strict=True)) if found.days else (0, 0)
     growth = _growth(found)
     return {
-        "sum of the days": f"{plays:,} plays; {people:,} listeners, counted on each day they listened",
+        "sum of the days": f"{quantity(plays, 'play')}; {quantity(people, 'listener')}, once per day",
         "whole window": _pair(found.within),
         "window before": _pair(found.before),
         "all time": _pair(found.ever),
@@ -114,7 +115,7 @@ def _sums(found: "Explanation") -> JSON:
 
 
 def _pair(counted: "Counted") -> str:
-    return f"{counted.plays:,} plays; {counted.listeners:,} listeners, each counted once"
+    return f"{quantity(counted.plays, 'play')}; {quantity(counted.listeners, 'listener')}, each counted once"
 
 
 def _given(served: "Figures") -> str:

@@ -37,12 +37,5 @@ def init(context: typer.Context, json: AsJson = False) -> None:
         session.echo(warning)
     shared = users.report_shared_mailboxes(session)
     if json:
-        output.print_json(
-            {
-                "database_url": place,
-                "created": created,
-                "migrations": migrations,
-                "backup": saved,
-                "shared_mailboxes": shared,
-            }
-        )
+        result = {"database_url": place, "created": created, "migrations": migrations, "backup": saved}
+        output.print_json(result | {"shared_mailboxes": shared})

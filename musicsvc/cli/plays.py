@@ -82,7 +82,7 @@ def prune(context: typer.Context, json: AsJson = False) -> None:
     if keep:
         with session.store() as store, progress.bar(session, "days") as on_progress:
             gone, first = retention.prune(store, keep, now=session.clock.now(), on_progress=on_progress)
-        session.echo(f"{gone:,} plays before {to_date(first)} were deleted.")
+        session.echo(f"Deleted {quantity(gone, 'play')} before {to_date(first)}.")
     else:
         session.echo("Plays are kept for ever. Set plays.keep_days to have old ones deleted.")
     if json:

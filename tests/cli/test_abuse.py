@@ -119,7 +119,7 @@ def test_a_token_is_explained_with_its_figures(run: Run, ask: Json, played: Call
     assert near["refusals"] == {"most": 0, "too_early": 0, "allowed": 100, "seconds": 300}
     assert (near["probes"]["most"], near["probes"]["calls"], near["probes"]["successes"]) == (30, 81, 51)
     text = run("abuse", "explain", "2").stdout
-    assert "30 of 50 different resources denied in 60 s; 51 of 81 calls successful, 10 % would do" in text
+    assert "30 of 50 different resources denied in 60 s; 51 of 81 calls successful (10 % required)" in text
     assert "/api/v1/playlists/{id}" in text
 
 

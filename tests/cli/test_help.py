@@ -118,3 +118,20 @@ def test_an_argument_is_required_unless_an_option_replaces_it() -> None:
         for parameter in found.params:
             if isinstance(parameter, TyperArgument) and str(parameter.metavar).startswith("EMAIL"):
                 assert not parameter.required, path
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("token revoke 0", "Invalid value for 'ID': must be 1 or more, not '0'."),
+        ("token revoke x", "Invalid value for 'ID': must be a whole number, not 'x'."),
+        ("serve --port 65536", "Invalid value for '--port': must be 65535 or less, not '65536'."),
+        ("serve --demo --speed x", "Invalid value for '--speed': must be a number, not 'x'."),
+        ("export tracks --period x", "Invalid value for '--period': 'x' is not one of '7-days', "),
+        ("fingerprint set 1 x", "Invalid value for 'STATUS': 'x' is not one of 'pending', "),
+    ],
+)
+def test_wrong_values_are_explained_in_plain_words(bare: Run, line: str, message: str) -> None:
+    error = bare(*line.split(), expect=2).stderr
+    assert f"Error: {message}" in error
+    assert not re.search("Value error|Input should", error)

@@ -93,7 +93,7 @@ def test_explain_shows_every_step(run: Run, made: Catalog) -> None:
 
     assert "30 days, " in page
     assert "30 with plays, 0 without" in page
-    assert "150 plays; 150 listeners, counted on each day they listened" in page
+    assert "150 plays; 150 listeners, once per day" in page
     assert "(150 - 50) * 100 / 50 = 200.0 %" in page
     assert "1 and 0 given in the window and not withdrawn" in page
     assert page.endswith("The API returns the same figures.\n")

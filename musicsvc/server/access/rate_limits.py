@@ -12,6 +12,7 @@ from musicsvc.errors import TooMany
 from musicsvc.networks import client_network
 from musicsvc.server.routes.route import Family, RateLimit
 from musicsvc.store.rate_limits.window import SECOND, Hit, Limit
+from musicsvc.wording import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -123,4 +124,4 @@ def _duration(seconds: int) -> str:
     """Return the duration in seconds, minutes or hours, rounded up."""
     size, unit = next((found for found in UNITS if seconds > 2 * found[0]), (1, "second"))
     count = -(-seconds // size)
-    return f"{count} {unit}{'' if count == 1 else 's'}"
+    return quantity(count, unit)

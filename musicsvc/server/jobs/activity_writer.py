@@ -18,6 +18,7 @@ from musicsvc.server.jobs.periodic import Periodic
 from musicsvc.store.accounts import security_events, tokens
 from musicsvc.store.activity import calls as activity_calls
 from musicsvc.store.activity.calls import Entry
+from musicsvc.wording import quantity
 
 if TYPE_CHECKING:
     from musicsvc.clock import Clock
@@ -151,7 +152,7 @@ class ActivityWriter:
     async def _report_loss(self) -> None:
         """Record dropped calls as a security event; a failed attempt is repeated after the next batch."""
         if lost := self._unreported:
-            reason, now = f"{lost} calls are not in the activity log", self._clock.now()
+            reason, now = f"{quantity(lost, 'call')} not in the activity log", self._clock.now()
             event = partial(security_events.add, "activity.lost", reason=reason, now=now, actor="server")
             self._unreported = 0
             try:

@@ -12,6 +12,7 @@ from musicsvc.store.abuse.rate_limit_rule import REFUSED
 from musicsvc.store.accounts import tokens, users
 from musicsvc.store.engine.dialect import lock_rows
 from musicsvc.store.models import Activity, SecurityEvent, Token, User
+from musicsvc.wording import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -89,8 +90,9 @@ def enforce(token_id: int, violation: Violation, rules: Abuse, *, now: int) -> E
     user = users.get(status.account_id)
     if not rules.terminate_after or revoked < rules.terminate_after or user.suspended_at is not None:
         return Enforcement(revoked=True, suspended=False)
-    many = "1 token was" if revoked == 1 else f"{revoked} tokens were"
-    users.suspend(user, now=now, reason=f"abuse: {many} revoked for abuse", actor="abuse")
+    were = "was" if revoked == 1 else "were"
+    reason = f"abuse: {quantity(revoked, 'token')} {were} revoked for abuse"
+    users.suspend(user, now=now, reason=reason, actor="abuse")
     return Enforcement(revoked=True, suspended=True)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from musicsvc.clock import SECOND
 from musicsvc.store.abuse.probing_rule import FIRST_FAILURE, ProbeFigures, ProbingRule
 from musicsvc.store.abuse.rate_limit_rule import RateLimitRule, RefusalFigures
+from musicsvc.wording import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -100,8 +101,7 @@ def _probing_violation(figures: ProbeFigures, at: int) -> Violation:
 
 
 def _seconds(since: int, until: int) -> str:
-    seconds = max(1, round((until - since) / SECOND))
-    return "1 second" if seconds == 1 else f"{seconds} seconds"
+    return quantity(max(1, round((until - since) / SECOND)), "second")
 
 
 def evaluate(entries: Iterable[Entry], rules: Abuse) -> Violation | None:

@@ -24,6 +24,7 @@ from musicsvc.store.models import (
 )
 from musicsvc.store.seeding import social
 from musicsvc.store.seeding.world import PREFIX, Entry, FixtureSummary, World, columns
+from musicsvc.wording import quantity
 
 DEMO_EMAIL = "demo@musicsvc.test"
 
@@ -63,8 +64,8 @@ def warning() -> str | None:
     tokens = sum(len(entry["tokens"]) for entry in missing)
     admins = ", ".join(entry["email"] for entry in missing if entry.get("admin"))
     return (
-        f"The database has other accounts ({others:,}). This adds {len(missing)} accounts with {tokens} tokens"
-        f"{f' and the administrator {admins}' if admins else ''}."
+        f"The database has other accounts ({others:,}). This adds {quantity(len(missing), 'account')} with"
+        f" {quantity(tokens, 'token')}{f' and the administrator {admins}' if admins else ''}."
         " To try them in a separate database: musicsvc serve --demo"
     )
 

@@ -209,7 +209,7 @@ async def test_waiting_calls_are_bounded_refused_ones_dropped_last_and_the_loss_
         "plain-18",
         "plain-19",
     ]
-    assert events_of(store) == [("activity.lost", "server", "18 calls are not in the activity log")]
+    assert events_of(store) == [("activity.lost", "server", "18 calls not in the activity log")]
 
 
 def events_of(store: Store) -> list[tuple[str, str, str | None]]:
