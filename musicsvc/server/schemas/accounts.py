@@ -39,7 +39,7 @@ class RegisterIn(Body):
         return value
 
     @classmethod
-    def check_against_store(cls, sent: dict[str, Any], faults: dict[str, str], subject: Any = None) -> dict[str, str]:  # noqa: ARG003
+    def check_against_store(cls, sent: dict[str, Any], faults: dict[str, str], subject: Any = None) -> dict[str, str]:  # noqa: ARG003 - comments use it
         """Report a taken address together with the other errors."""
         if "email" not in faults and users.is_taken(sent["email"]):
             return {"email": users.TAKEN}

@@ -1,4 +1,4 @@
-"""What clients get where something fails, as schemas (docs/api.md, Errors)."""
+"""Schemas of error responses (docs/api.md, Errors)."""
 
 from __future__ import annotations
 

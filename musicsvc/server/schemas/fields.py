@@ -140,7 +140,7 @@ class Body(BaseModel):
         return " ".join(named)[:LONGEST_RESOURCE] or None
 
     @classmethod
-    def check_against_store(cls, sent: dict[str, Any], faults: dict[str, str], subject: Any = None) -> dict[str, str]:  # noqa: ARG003
+    def check_against_store(cls, sent: dict[str, Any], faults: dict[str, str], subject: Any = None) -> dict[str, str]:  # noqa: ARG003 - comments use it
         """Return the errors found in the database for fields valid so far; inside a transaction.
 
         `subject` is the object that the path names.

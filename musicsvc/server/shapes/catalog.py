@@ -1,4 +1,4 @@
-"""Artists, albums, tracks, genres and comments, as each tier sees them (docs/api.md, Public tier and token tier)."""
+"""Artists, albums, tracks, genres and comments, with and without a token (docs/api.md, Public tier and token tier)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def artist_public(artist: ArtistRow) -> JSON:
 
 
 def artist_nested(artist: ArtistRow) -> JSON:
-    """An artist within another shape: the fields of the original specification only."""
+    """An artist as a part of another resource."""
     return {
         "id": artist.id,
         "name": artist.name,
@@ -63,7 +63,7 @@ def track_public(track: TrackRow) -> JSON:
 
 
 def track_nested(track: TrackRow) -> JSON:
-    """A track within another shape: the fields of the original specification only."""
+    """A track as a part of another resource."""
     return {
         "id": track.id,
         "name": track.name,

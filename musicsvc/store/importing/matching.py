@@ -41,7 +41,7 @@ class Track(NamedTuple):
     credits: int
 
 
-Tracks = dict[int, dict[str, list[Track]]]  # by artist, then by fold_case name
+Tracks = dict[int, dict[str, list[Track]]]  # by artist, then by case-folded name
 
 
 def fold_case(name: str) -> str:
@@ -57,7 +57,7 @@ class CatalogIndex:
     """
 
     manager: int | None
-    artists: dict[str, list[Artist]] = field(default_factory=lambda: defaultdict(list))  # by fold_case name
+    artists: dict[str, list[Artist]] = field(default_factory=lambda: defaultdict(list))  # by case-folded name
     tracks: Tracks = field(default_factory=dict)
     external: dict[str, int] = field(default_factory=dict)
 

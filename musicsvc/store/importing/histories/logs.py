@@ -96,7 +96,7 @@ class Spinitron(Table):
     """A radio station's playlist, with lines about the show before the header."""
 
     kind = "Spinitron"
-    names = {"artist": "artist", "song": "track", "release": "album", "date-time": "played_at"}  # noqa: RUF012
+    names = {"artist": "artist", "song": "track", "release": "album", "date-time": "played_at"}  # noqa: RUF012 - a constant
 
 
 class PanoScrobbler(JsonLinesReader):
