@@ -1,4 +1,4 @@
-"""Values that have hurt servers before, and how to spell them in JSON, in a path and in a query."""
+"""Values that have caused faults in servers, and their spelling in JSON, in paths and in queries."""
 
 from __future__ import annotations
 
@@ -69,17 +69,17 @@ BYTES = (b"\xff", b"\xc0\xaf", b"\xed\xa0\x80", b"\x00", b"\xf4\x90\x80\x80", b"
 
 
 def anything(chance: Random) -> Any:
-    """Some value that JSON can spell, if need be in our own way."""
+    """Return a random value, which `spell` can write."""
     return chance.choice(chance.choice((TEXTS, NUMBERS, OTHERS)))
 
 
 def number(chance: Random, length: int) -> str:
-    """Return this number of random digits."""
+    """A number with this many digits."""
     return "".join(chance.choices("0123456789", k=length))
 
 
 def mutate(chance: Random, value: Any) -> Any:
-    """The value with something in it replaced, added, taken away or put deeper."""
+    """Return the value with a part replaced, added, removed or nested deeper."""
     if isinstance(value, dict) and value and chance.random() < 0.8:
         changed = dict(value)
         key = chance.choice(list(changed))
@@ -100,7 +100,7 @@ def mutate(chance: Random, value: Any) -> Any:
 
 
 def spell(chance: Random, value: Any) -> bytes:
-    """The value as JSON, now and then as JSON that is none."""
+    """Return the value as JSON, at times invalid."""
     text = json.dumps(value, ensure_ascii=chance.random() < 0.5)
     raw = text.encode("utf-8", "surrogatepass")
     at = chance.randrange(len(raw) + 1)
@@ -117,7 +117,7 @@ def spell(chance: Random, value: Any) -> bytes:
 
 
 def in_url(chance: Random, *, path: bool) -> str:
-    """A value escaped for a URL, not always well."""
+    """Return a value escaped for a URL, at times incorrectly."""
     way = chance.randrange(10)
     if way < 7:
         return str(chance.randrange(1, 40))

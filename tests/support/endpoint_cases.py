@@ -1,4 +1,4 @@
-"""Any endpoint of the table, asked soundly or otherwise."""
+"""Valid requests to each endpoint of the table, and checks of their errors."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ if TYPE_CHECKING:
     from tests.rights.world import World
     from tests.support.serving import Answer
 
-ASKED = [route for route in ROUTES if key(route) in RIGHTS]  # test_rights.py tells what is missing
+TESTED_ROUTES = [route for route in ROUTES if key(route) in RIGHTS]  # test_rights.py names missing ones
 UNAUTHENTICATED = {"message": "Unauthenticated."}
 
 
 def each(holds: Callable[[Route], object] = bool) -> pytest.MarkDecorator:
-    """Runs the test for each endpoint of which this holds."""
-    routes = [route for route in ASKED if holds(route)]
+    """Run the test for each endpoint that matches."""
+    routes = [route for route in TESTED_ROUTES if holds(route)]
     return pytest.mark.parametrize("route", routes, ids=endpoint)
 
 
 def takes_id(route: Route) -> bool:
-    """Whether the path names its subject by an id."""
+    """Return whether the path names its subject by an id."""
     if route.find is None:
         return False
     first = next(iter(inspect.signature(route.find).parameters.values()))
     return first.annotation in {int, "int"}
 
 
-class Question:
-    """A sound request of the owner's to an endpoint."""
+class ValidRequest:
+    """A valid request to an endpoint by the owner of its subject."""
 
     def __init__(self, world: World, route: Route, right: Right | None = None, who: str = OWNER) -> None:
         right = right or next(iter(RIGHTS[key(route)].values()))
@@ -55,12 +55,12 @@ class Question:
             self.body = (right.body or BODIES[endpoint(route)])(world, who, self.subject)
 
     def about(self, subject: object) -> str:
-        """The path that names this."""
+        """Return the path of this subject."""
         return re.sub(r"\{\w+\}", str(subject), self.route.path)
 
 
 def is_error(answer: Answer, route: Route, code: str) -> bool:
-    """Whether it is the error body of the endpoint's family; `code` stands in that of the insights."""
+    """Return whether the answer has the error body of the endpoint's family; `code` is part of that of the insights."""
     body = answer.json
     if route.family is Family.INSIGHTS:
         keys = ["success", "message", "error", *(["errors"] if answer.status == 422 else [])]

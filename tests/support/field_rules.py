@@ -1,4 +1,4 @@
-"""Accepted and refused values of every field of every body, at its bounds, stated only here (docs/api.md).
+"""Accepted and refused values of every body field, at its bounds (docs/api.md).
 
 A new field needs a row in FIELDS.
 """
@@ -19,7 +19,7 @@ NO_IDS: Sequence[Any] = (0, -1, 2**53, "1", 1.0, True, [])
 
 @dataclass(frozen=True)
 class Rule:
-    """Values that are taken and values that are refused; `required`: neither null nor an absent field is taken."""
+    """Accepted (`taken`) and refused values; `required`: null and an absent field are refused."""
 
     taken: Sequence[Any]
     refused: Sequence[Any]
@@ -27,31 +27,31 @@ class Rule:
 
 
 def text(least: int, most: int, *, required: bool = False) -> Rule:
-    """Rule for a trimmed string with a bound on its code points."""
+    """Return the rule of a trimmed string with these limits in code points."""
     taken = ["x" * max(least, 1), CLEF * most, f" \n{'x' * most}\t", *(["", "  "] if not least else [])]
     short = ["", " \n"] if least == 1 else ["", "x" * (least - 1), f" {'x' * (least - 1)} "] if least else []
     return Rule(taken, ["x" * (most + 1), *short, "a\0b", 5, True, ["x"], {"x": 1}], required)
 
 
 def number(least: int, most: int, *, required: bool = False) -> Rule:
-    """A JSON integer within bounds."""
+    """Return the rule of a JSON integer within bounds."""
     return Rule([least, most], [least - 1, most + 1, float(most), str(most), True, [most]], required)
 
 
 def choice(*words: str) -> Rule:
-    """One of these words, in blanks or not."""
+    """Return the rule of a choice; blanks around the word are trimmed."""
     return Rule([*words, f" {words[0]}\n"], ["other", words[0].swapcase(), "", 1, [words[0]]])
 
 
 def many(items: Sequence[Any], *, empty: bool, required: bool, wrong: Sequence[Any]) -> Rule:
-    """A list that may hold all of these but the last; `wrong` are items that are refused."""
+    """Return the rule of a list whose limit is exceeded by the last of these items; `wrong` items are refused."""
     taken, refused = [list(items[:1]), list(items[:-1])], [list(items), items[0], {"0": items[0]}]
     (taken if empty else refused).append([])
     return Rule(taken, [*refused, *([each] for each in wrong)], required)
 
 
 def ids(most: int, *, required: bool, unique: bool = False) -> Rule:
-    """Ids of things that there are; a required list is not empty."""
+    """Return the rule of a list of existing ids; a required list must not be empty."""
     rule = many(range(1, most + 2), empty=not required, required=required, wrong=NO_IDS)
     return replace(rule, refused=[*rule.refused, *([[1, 1]] if unique else [])])
 

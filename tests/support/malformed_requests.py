@@ -1,4 +1,4 @@
-"""Raw requests that no client of ours sends, by what is wrong with them."""
+"""Raw requests with faults, by the fault."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _post(*headers: str, body: bytes = SOUND) -> bytes:
     return request("POST", ARTISTS, AUTH, JSON, *headers, body=body)
 
 
-# Answered with 400 on the wire; the connection is closed.
+# Answered with 400, and the connection is closed.
 NO_HTTP = {
     "garbage": b"GARBAGE\r\n\r\n",
     "binary": bytes(range(256)) + b"\r\n\r\n",
@@ -71,7 +71,7 @@ NO_HTTP = {
     "SSH": b"SSH-2.0-OpenSSH_9.2\r\n",
 }
 
-# Sound HTTP to a path that does not exist, with its status; the connection stays.
+# Valid HTTP to a path that does not exist, with its status; the connection is kept.
 ODD_TARGETS = {
     "a path id of 5,000 digits": (request("GET", f"{ALBUMS}/{'9' * 5000}"), 404),
     "NUL": (request("GET", f"{ALBUMS}/%00"), 404),
@@ -101,7 +101,7 @@ ODD_TARGETS = {
     "TRACE": (request("TRACE", ALBUMS, AUTH), 405),
 }
 
-# Bodies of POST /artists from an account with access, with their status; the connection stays.
+# Bodies of POST /artists by an account with access, with their status; the connection is kept.
 BODIES = {
     "broken JSON": (b'{"name":', 400),
     "a single quote": (b"{'name': 1}", 400),
@@ -137,7 +137,7 @@ BODIES = {
 
 
 def check_sound(answer: Answer) -> None:
-    """Whatever the answer, it is ours: no fault of the server, JSON, without a version and without what was sent."""
+    """Assert that the answer is JSON and no internal error, and repeats neither versions nor what was sent."""
     assert answer.status < 500, answer
     assert answer.headers["Server"] == "musicsvc"
     assert answer.headers["X-Request-Id"].isalnum()
@@ -152,7 +152,7 @@ def check_sound(answer: Answer) -> None:
 
 
 async def check_no_http(root: str) -> None:
-    """Each is answered with 400, and the connection closed."""
+    """Assert that each request is answered with 400 and the connection is closed."""
     for name, raw in NO_HTTP.items():
         async with connected(root) as wire:
             await wire.send(raw)
@@ -164,7 +164,7 @@ async def check_no_http(root: str) -> None:
 
 
 async def check_odd_targets(root: str) -> None:
-    """Each has its status, and the connection goes on."""
+    """Assert that each request has its status and the connection is kept."""
     async with connected(root) as wire:
         for name, (raw, status) in ODD_TARGETS.items():
             await wire.send(raw)
@@ -174,7 +174,7 @@ async def check_odd_targets(root: str) -> None:
 
 
 async def check_bodies(root: str, token: str) -> None:
-    """Each has its status, and the connection goes on."""
+    """Assert that each request has its status and the connection is kept."""
     async with connected(root) as wire:
         for name, (body, status) in BODIES.items():
             await wire.send(request("POST", ARTISTS, f"Authorization: Bearer {token}", JSON, body=body))

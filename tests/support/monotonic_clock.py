@@ -1,4 +1,4 @@
-"""A clock for what is counted by the monotonic time."""
+"""A clock for code that uses monotonic time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.conftest import NOW
 
 
 class StoppedClock(MovableClock):
-    """Both of its times stand still until the test moves them; with `runs` the monotonic one goes on."""
+    """Clock whose two times change only when the test moves them; with `runs` the monotonic one runs."""
 
     def __init__(self) -> None:
         super().__init__(NOW, speed=0)

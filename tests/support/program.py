@@ -1,4 +1,4 @@
-"""The real program as a process of its own, which is gone when the test is."""
+"""The program as a child process that ends with the test."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PATIENCE = 30.0  # seconds; a busy machine is slow to start a process
 
 
 class Program:
-    """`musicsvc` with these arguments; what it prints goes into files of the folder."""
+    """`musicsvc` with these arguments; its output goes to files in the folder."""
 
     def __init__(self, folder: Path, *arguments: str) -> None:
         self._out, self._err = folder / "out", folder / "err"
@@ -40,7 +40,7 @@ class Program:
 
     @property
     def root(self) -> str:
-        """The address that it listens on, once it does."""
+        """Wait until the server listens and return its root URL."""
         until(lambda: re.search(r"listens on |curl ", self.err + self.out) or self.process.poll() is not None)
         found = re.search(r"https?://[^/\s]+:\d+", self.err)
         assert found, self.err
@@ -48,13 +48,13 @@ class Program:
 
     @property
     def workers(self) -> list[int]:
-        """The processes below it (Linux)."""
+        """The ids of its child processes (Linux)."""
         pid = self.process.pid
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text("utf-8")
         return [child for child in map(int, children.split()) if is_running(child)]
 
     def end(self, signal: int) -> int:
-        """Send the signal; the exit code that it ends with."""
+        """Send the signal, wait, and return the exit code."""
         self.process.send_signal(signal)
         return self.process.wait(PATIENCE)
 
@@ -72,7 +72,7 @@ class Program:
 
 
 def is_running(pid: int) -> bool:
-    """Whether there is such a process that has not ended (Linux)."""
+    """Return whether the process exists and has not ended (Linux)."""
     try:
         return Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[0] not in {"Z", "X"}
     except (FileNotFoundError, ProcessLookupError):
@@ -80,7 +80,7 @@ def is_running(pid: int) -> bool:
 
 
 def until(holds: Callable[[], object], seconds: float = PATIENCE) -> None:
-    """Wait until the condition holds; fail after some seconds."""
+    """Wait until the condition holds; fail after this many seconds."""
     deadline = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < deadline, "waited in vain"

@@ -1,4 +1,4 @@
-"""Parser of /metrics, as Prometheus reads it."""
+"""The metrics at /metrics, as Prometheus reads them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Figures = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 
 def read(text: str) -> Figures:
-    """Each figure by its name and labels."""
+    """Return each value by its name and labels."""
     found: Figures = {}
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
@@ -26,7 +26,7 @@ def read(text: str) -> Figures:
 
 
 async def scraped(client: Client) -> Figures:
-    """The figures of a server."""
+    """Return the metrics of a server."""
     answer = await client.get("/metrics")
     assert answer.status == 200, answer.body
     assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
@@ -34,11 +34,11 @@ async def scraped(client: Client) -> Figures:
 
 
 def total(figures: Figures, name: str, **labels: str) -> float:
-    """The sum of all figures of this name with these labels among theirs."""
+    """Return the sum of the values with this name that have these labels among theirs."""
     wanted = set(labels.items())
     return sum(value for (found, given), value in figures.items() if found == name and wanted <= given)
 
 
 def series(figures: Figures, name: str) -> list[Mapping[str, str]]:
-    """The labels of each figure of this name."""
+    """Return the labels of each value with this name."""
     return [dict(given) for found, given in figures if found == name]

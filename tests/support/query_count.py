@@ -1,4 +1,4 @@
-"""Counts of the queries of reading units."""
+"""Counts of the database queries of reading units."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def queries(store: Store, told: Callable[[Any], object] | None = None) -> Iterator[list[Any]]:
-    """Record the statements of reading units during the block; `told` gets each of them on its thread."""
+def queries(store: Store, on_statement: Callable[[Any], object] | None = None) -> Iterator[list[Any]]:
+    """Record the statements of reading units while the block runs; `on_statement` is called with each on its thread."""
     database = store.read(current).result()
-    asked: list[Any] = []
+    statements: list[Any] = []
 
     def count(statement: Any) -> None:
-        # On PostgreSQL the server's own batches write through the same database.
+        # On PostgreSQL the server's batches write through the same database object.
         if threading.current_thread().name.startswith("store-read"):
-            asked.append(statement)
+            statements.append(statement)
 
-    hooks = [count, *([told] if told is not None else [])]
+    hooks = [count, *([on_statement] if on_statement is not None else [])]
     database.query_hooks.extend(hooks)
     try:
-        yield asked
+        yield statements
     finally:
         for hook in hooks:
             database.query_hooks.remove(hook)
 
 
-def questions(asked: Iterable[Any]) -> int:
-    """Return the number of statements that belong to the answer itself.
+def count_reads(statements: Iterable[Any]) -> int:
+    """Count the statements that read data for the answer.
 
-    BEGIN is none, nor is what a batch writes beside the request, after which the token is asked for once more.
+    BEGIN does not count, nor does the query for the token that follows a batch of writes.
     """
-    sentences = [event.sql for event in asked if event.sql.lstrip().startswith(("SELECT", "WITH"))]
-    return sum("t.digest =" not in sql for sql in sentences)
+    reads = [event.sql for event in statements if event.sql.lstrip().startswith(("SELECT", "WITH"))]
+    return sum("t.digest =" not in sql for sql in reads)

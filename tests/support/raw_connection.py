@@ -1,4 +1,4 @@
-"""A raw connection to a server, for what HTTP clients cannot send."""
+"""Raw connections to a server, for bytes that HTTP clients do not send."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BODYLESS = {100, 204, 304}
 
 
 class Wire:
-    """Bytes out, answers in."""
+    """A connection that sends bytes and reads answers."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -32,15 +32,15 @@ class Wire:
         await self._writer.drain()
 
     def end(self) -> None:
-        """Send nothing more; answers can still come."""
+        """Close the sending half; answers can still be read."""
         self._writer.write_eof()
 
     def reset(self) -> None:
-        """Break the connection off."""
+        """Abort the connection."""
         self._writer.transport.abort()
 
     async def answer(self, *, head: bool = False) -> Answer:
-        """The next answer; `head`: it answers a HEAD request and has no body."""
+        """Read the next answer; `head`: it answers a HEAD request and has no body."""
         async with asyncio.timeout(PATIENCE):
             first, *lines = (await self._reader.readuntil(b"\r\n\r\n")).decode().splitlines()
             headers: CIMultiDict[str] = CIMultiDict()
@@ -52,7 +52,7 @@ class Wire:
             return Answer(status, headers, await self._reader.readexactly(length))
 
     async def rest(self) -> bytes:
-        """Read until the server closes."""
+        """Read until the server closes the connection."""
         async with asyncio.timeout(PATIENCE):
             try:
                 return await self._reader.read()
@@ -62,7 +62,7 @@ class Wire:
 
 @asynccontextmanager
 async def connected(root: str, tls: ssl.SSLContext | None = None) -> AsyncIterator[Wire]:
-    """A connection to the server at this address."""
+    """Connect to the server at this address."""
     host, port = re.fullmatch(r"https?://\[?([^\]]*?)\]?:(\d+)", root).groups()  # type: ignore[union-attr]
     reader, writer = await asyncio.open_connection(host, int(port), ssl=tls)
     try:
@@ -73,7 +73,7 @@ async def connected(root: str, tls: ssl.SSLContext | None = None) -> AsyncIterat
 
 @asynccontextmanager
 async def not_reading(root: str, raw: bytes, room: int = 4096) -> AsyncIterator[socket.socket]:
-    """A connection that has sent these bytes, and whose system takes little of the answers."""
+    """Open a connection with a small receive buffer that has sent these bytes and reads nothing."""
     host, port = root.rpartition("/")[2].split(":")
     with socket.socket() as client:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, room)
@@ -92,7 +92,7 @@ async def settled(holds: Callable[[], object]) -> None:
 
 
 def request(method: str, target: str, *headers: str, body: bytes = b"") -> bytes:
-    """A request's bytes; the body's length is added unless a header says how it is framed."""
+    """Return the bytes of a request, with a Content-Length unless a header sets the framing."""
     lines = [f"{method} {target} HTTP/1.1", "Host: music.test", *headers]
     if body and not any(line.lower().startswith(("content-length:", "transfer-encoding:")) for line in headers):
         lines.append(f"Content-Length: {len(body)}")
@@ -100,5 +100,5 @@ def request(method: str, target: str, *headers: str, body: bytes = b"") -> bytes
 
 
 def chunked(*chunks: bytes) -> bytes:
-    """A body in chunks."""
+    """Return a chunked body."""
     return b"".join(b"%x\r\n%s\r\n" % (len(chunk), chunk) for chunk in (*chunks, b""))

@@ -1,4 +1,4 @@
-"""Whether an answer is one that the OpenAPI document promises: for every test that has an answer in its hands."""
+"""Checks of answers against the OpenAPI document, for every test that receives one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ JSON = dict[str, Any]
 
 
 def conforms(answer: Answer, method: str, path: str, *, public: bool | None = None) -> None:
-    """Asserts that the document promises this answer; `public`: that it is of the public tier, or that it is not."""
+    """Assert that the document describes this answer; `public`: as one with or without the public fields only."""
     path = urlsplit(path if path.startswith(("/", "http")) else f"{V1}/{path}").path
     promised = _promised(method, path, answer.status)
     place = f"{answer.status} to {method} {path}"
@@ -44,14 +44,14 @@ def conforms(answer: Answer, method: str, path: str, *, public: bool | None = No
 
 
 def check(value: Any, schema: JSON, place: str) -> None:
-    """Asserts that the value is of the schema, whose references lead into the document."""
+    """Assert that the value matches the schema, with references into the document."""
     found = _validator(json.dumps(schema)).iter_errors(value)
     faults = [f"{'.'.join(map(str, fault.instance_path))}: {fault.message}" for fault in found]
     assert not faults, f"{place}: {faults}"
 
 
 def _promised(method: str, path: str, status: int) -> JSON:
-    """The Response Object of this status."""
+    """Return the Response Object of this status."""
     wanted = "GET" if method == "HEAD" else method
     document = _document()
     try:
@@ -68,7 +68,7 @@ def _promised(method: str, path: str, status: int) -> JSON:
 
 
 def _of_tier(schema: JSON, *, public: bool | None) -> JSON:
-    """The schema of one tier, where an endpoint has both and the caller knows which it is."""
+    """Return the schema of one tier if the endpoint has two and `public` is known."""
     if public is None or "anyOf" not in schema:
         return schema
     chosen: JSON = schema["anyOf"][1 if public else 0]
@@ -87,13 +87,13 @@ def _router() -> Router:
 
 @lru_cache(maxsize=256)
 def _validator(schema: str) -> Any:
-    """Checks against a schema whose references lead into the document; formats count."""
+    """Return a validator of the schema, with references into the document and checks of formats."""
     whole = {**json.loads(schema), "components": _document()["components"]}
     return jsonschema_rs.Draft202012Validator(whole, validate_formats=True)
 
 
 def _resolved(found: JSON) -> JSON:
-    """The object, or the one that it refers to."""
+    """Return the object, or the one that it refers to."""
     if "$ref" not in found:
         return found
     target: JSON = _document()

@@ -1,4 +1,4 @@
-"""Rules for schemathesis that a schema cannot express: texts are trimmed before they are measured."""
+"""Rules for schemathesis that a schema cannot express: strings are trimmed before their length is checked."""
 
 from typing import Any
 
@@ -8,12 +8,12 @@ from schemathesis.core.failures import AcceptedNegativeData, Failure
 
 @schemathesis.hook
 def filter_failure(_context: Any, failure: Failure, case: Any, _response: Any) -> bool:
-    """Whether the failure stands: a text that was too long or of another form before it was trimmed may be taken."""
+    """Return whether to report the failure: a string that matches the schema only after trimming may be accepted."""
     return not (isinstance(failure, AcceptedNegativeData) and has_edges([case.body, case.query]))
 
 
 def has_edges(value: Any) -> bool:
-    """Whether a text anywhere in the value begins or ends with white space."""
+    """Return whether a string in the value begins or ends with white space."""
     if isinstance(value, str):
         return value != value.strip()
     parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()

@@ -1,4 +1,4 @@
-"""A real server on a real socket for tests, and a small client that speaks to it."""
+"""The server in the process of a test, and a small client."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Answer:
-    """A whole answer."""
+    """A complete answer."""
 
     status: int
     headers: Mapping[str, str]
@@ -41,7 +41,7 @@ class Answer:
 
 
 class Client:
-    """Speaks to one server; `token` is sent where no other is given."""
+    """A client of one server; `token` is sent unless another one is given."""
 
     def __init__(self, session: aiohttp.ClientSession, root: str, token: str | None = None) -> None:
         self._session = session
@@ -49,7 +49,7 @@ class Client:
         self.token = token
 
     def holding(self, token: str | None) -> Client:
-        """The same client with another token."""
+        """Return the same client with another token."""
         return Client(self._session, self.root, token)
 
     async def __call__(
@@ -132,7 +132,7 @@ async def running(store: Store, clock: Clock, settings: Settings | None = None) 
 
 
 def person(store: Store, clock: Clock, email: str, *, access: bool = True) -> tuple[int, str]:
-    """An account and its token: its id and the token's value."""
+    """Create an account and a token; return the account's id and the token's value."""
 
     def make() -> tuple[int, str]:
         user = users.create(email, api_access=access, now=clock.now())

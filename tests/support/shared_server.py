@@ -1,4 +1,4 @@
-"""A server that the tests of a module share; each test brings accounts and subjects of its own."""
+"""A server shared by the tests of a module; each test creates its own accounts and subjects."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ on_shared_loop = pytest.mark.asyncio(loop_scope="module")
 
 
 class Shared(NamedTuple):
-    """A running server, its store and its clock, which stands still."""
+    """A running server, its store and its stopped clock."""
 
     client: Client
     store: Store

@@ -1,4 +1,4 @@
-"""A server on an event loop of its own thread, so that its CPU time can be told from the client's."""
+"""A server on another thread, so that its CPU time can be measured apart from the client's."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from musicsvc.store.engine.store import Store
 
 
-LOOP_SECONDS = 0.05  # of CPU time, at most, for any body
-TRIES = 5  # of which the cheapest counts: on a busy machine the same work takes longer
+LOOP_SECONDS = 0.05  # of CPU time at most for any body
+TRIES = 5  # of which the cheapest counts: the same work takes longer on a busy machine
 
 
 class Cost(NamedTuple):
-    """The status and the size of an answer, and the CPU seconds of the event loop and of the whole server."""
+    """Status and size of an answer, and the CPU seconds of the event loop and of the whole server."""
 
     status: int
     size: int
@@ -66,7 +66,7 @@ class Connection:
         return time.clock_gettime(self._loop_clock), time.process_time() - time.thread_time()
 
 
-class ServerBeside:
+class ThreadedServer:
     """A server that runs on another thread."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
@@ -86,9 +86,9 @@ class ServerBeside:
 
 
 @contextmanager
-def server_beside(store: Store, clock: Clock) -> Iterator[ServerBeside]:
+def threaded_server(store: Store, clock: Clock) -> Iterator[ThreadedServer]:
     """Run a server on another thread for the block."""
-    server = ServerBeside(store, clock)
+    server = ThreadedServer(store, clock)
     try:
         yield server
     finally:

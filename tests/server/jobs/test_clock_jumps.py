@@ -15,7 +15,7 @@ from musicsvc.store.plays import verify
 from tests.rights.table import endpoint
 from tests.rights.world import OWNER, World
 from tests.support import listening_world
-from tests.support.endpoint_cases import ASKED, Question
+from tests.support.endpoint_cases import TESTED_ROUTES, ValidRequest
 from tests.support.serving import Client, person, running
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ async def test_a_clock_is_reported_behind_from_a_minute_on(
 @pytest.mark.parametrize("jump", EACH)
 async def test_no_endpoint_fails_because_the_clock_has_jumped(store: Store, clock: MovableClock, jump: int) -> None:
     world = World(store, clock)
-    questions = [Question(world, route) for route in ASKED]
+    valid_requests = [ValidRequest(world, route) for route in TESTED_ROUTES]
     async with running(store, clock) as client:
         old = client.holding(world.tokens[OWNER])
         assert await status(old) == 200
@@ -110,11 +110,11 @@ async def test_no_endpoint_fails_because_the_clock_has_jumped(store: Store, cloc
         assert await status(old) == (401 if ended else 200)
         fresh = world.do(lambda: tokens.create(users.get(world.ids[OWNER]), "fresh", now=clock.now())[1])
         after = client.holding(fresh) if ended else old
-        for question in questions:
-            answer = await after(question.method, question.path + question.query, question.body)
+        for valid in valid_requests:
+            answer = await after(valid.method, valid.path + valid.query, valid.body)
             # A cover's picture is there for a day.
-            late = question.path.startswith("/cover-art/previews/") and jump >= DAY
-            assert answer.status == (404 if late else question.status), (endpoint(question.route), answer.body)
+            late = valid.path.startswith("/cover-art/previews/") and jump >= DAY
+            assert answer.status == (404 if late else valid.status), (endpoint(valid.route), answer.body)
         clock.advance(-jump)
         assert await status(old) == (401 if ended else 200)
 

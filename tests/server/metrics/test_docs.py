@@ -1,4 +1,4 @@
-"""docs/metrics.md: its commands run, its tables name every figure and every field."""
+"""docs/metrics.md: its commands run, and its tables name every metric and every field."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NAMED = {name for row in re.findall(r"^\| (`.*?) \|", PAGE, re.MULTILINE) for na
 
 @pytest.fixture
 def port(store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> int:
-    """Where the commands of the page listen in this test."""
+    """Return the port that the commands of the page use in this test."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port: int = free.getsockname()[1]
     monkeypatch.setenv("MUSICSVC_DATABASE_URL", store_url)
@@ -40,14 +40,14 @@ def port(store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> int
 
 
 def lines(block: int) -> list[list[str]]:
-    """The commands of a block of the page."""
+    """Return the commands of a block of the page."""
     found = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)[block]
     return [shlex.split(line) for line in found.strip().splitlines()]
 
 
 @contextmanager
 def running(line: list[str], port: int, err: Path) -> Iterator[None]:
-    """The server that the line of the page starts."""
+    """Run the server that the command of the page starts."""
     given = [part for part in line if re.match(r"[A-Z_]+=", part)]
     program, *arguments = line[len(given) :]
     assert program == "musicsvc"

@@ -1,4 +1,4 @@
-"""/metrics over several processes: sums are exact, whichever of them answers and whoever was killed."""
+"""/metrics of several processes: sums are exact, whichever worker answers and even after one is killed."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def program(store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.fixture
 async def client(program: Program) -> AsyncIterator[Client]:
-    """Each of its requests comes over a connection of its own."""
+    """Return a client that opens a connection for each request."""
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True)) as session:
         yield Client(session, program.root)
 
 
 @contextmanager
 def held(pid: int) -> Iterator[None]:
-    """Keep a process from answering."""
+    """Stop a process for the block, so that it does not answer."""
     os.kill(pid, signal.SIGSTOP)
     try:
         yield
@@ -65,7 +65,7 @@ async def answered_by_both(client: Client, pids: list[int], path: str, count: in
 
 
 def folders_of(pids: set[str]) -> list[Path]:
-    """Where these processes count."""
+    """Return the folders in which these processes count."""
     every = multiprocess.MEMORY.glob(f"{multiprocess.PREFIX}*")
     return [folder for folder in every if {file.read_text() for file in folder.glob("*.pid")} == pids]
 
@@ -132,7 +132,7 @@ def test_without_room_each_worker_counts_by_itself(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_worker_that_joins_is_never_read_half_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that takes another's place writes its files while the others are asked for theirs."""
+    """A replacement writes its files while the metrics of the others are read."""
     monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", "")
     with SharedMetrics.create(2) as shared, ThreadPoolExecutor(1) as joining:
         assert shared is not None
@@ -160,7 +160,7 @@ def test_a_worker_that_joins_is_never_read_half_way(monkeypatch: pytest.MonkeyPa
 
 
 def test_the_room_that_is_reserved_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A page that is not there when it is touched kills the process, so all that can be counted must fit."""
+    """A process is killed by a mapped page without space, so every possible series must fit."""
     monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", "")
     with SharedMetrics.create(1) as shared:
         assert shared is not None

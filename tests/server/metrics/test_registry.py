@@ -1,4 +1,4 @@
-"""/metrics of one process: what is counted, under which labels, and who may see it."""
+"""/metrics of one process: values, labels, and access."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def test_requests_are_counted_by_method_route_and_status(client: Client) -
     assert total(figures, f"{SECONDS}_count", **albums) == 3
     assert total(figures, f"{SECONDS}_bucket", le="+Inf", **albums) == 3
     assert 0 < total(figures, f"{SECONDS}_sum", **albums) < 5
-    assert total(figures, REQUESTS, route="/metrics") == 0  # not answered yet when it was read
+    assert total(figures, REQUESTS, route="/metrics") == 0  # not answered yet when the metrics were read
     assert total(await scraped(client), REQUESTS, route="/metrics", status="200") == 1
 
 
@@ -115,7 +115,7 @@ async def test_the_rule_of_https_holds(store: Store, clock: MovableClock) -> Non
 async def test_what_is_under_way_is_shown(client: Client, store: Store) -> None:
     await client.post("artists", {"name": "Amy Beach"})
     figures = await scraped(client)
-    assert total(figures, "musicsvc_requests_in_flight") == 1  # this one
+    assert total(figures, "musicsvc_requests_in_flight") == 1  # this request
     assert total(figures, "musicsvc_connections") == 1
     assert total(figures, "musicsvc_store_writes_waiting") == total(figures, "musicsvc_store_reads_waiting") == 0
     commits = total(figures, "musicsvc_store_commits_total")

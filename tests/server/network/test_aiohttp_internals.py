@@ -43,7 +43,7 @@ class Connection(RequestHandler):
 
 
 class Server(web.Server):
-    """Records the messages of which aiohttp makes requests."""
+    """A server that records the messages from which aiohttp makes requests."""
 
     def __init__(self, **options: Any) -> None:
         self.release = asyncio.Event()

@@ -1,4 +1,4 @@
-"""Limits on connections: which one makes room, which one is refused, and the state after a flood."""
+"""Connection limits: eviction, rejection, and the state after a flood."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def stack() -> Iterator[ExitStack]:
 
 
 def line(stack: ExitStack) -> tuple[socket.socket, socket.socket]:
-    """Two ends of a connection."""
+    """Return the two ends of a connection."""
     ends = socket.socketpair()
     for end in ends:
         stack.enter_context(end).settimeout(1)
@@ -50,7 +50,7 @@ def line(stack: ExitStack) -> tuple[socket.socket, socket.socket]:
 
 
 def fill(slots: ConnectionSlots, stack: ExitStack, *addresses: str) -> list[tuple[Slot, socket.socket]]:
-    """A slot for each of them, with the other end of its connection."""
+    """Acquire a slot for each address; return them with the other ends of their connections."""
     found = []
     for address in addresses:
         here, there = line(stack)
@@ -73,7 +73,7 @@ def test_the_connection_that_has_waited_longest_makes_room(stack: ExitStack) -> 
     (first, a), (second, b), (third, c) = fill(slots, stack, *["192.0.2.1"] * 3)
     slots.mark_busy(first)
     slots.mark_busy(second)
-    slots.mark_idle(first)  # second is at work, third has waited longer than first
+    slots.mark_idle(first)  # second is busy, third has been idle longer than first
     fill(slots, stack, "192.0.2.2")
     assert (is_open(a), is_open(b), is_open(c)) == (True, True, False)
     assert (first.released, second.released, third.released) == (False, False, True)
@@ -90,7 +90,7 @@ def test_where_all_are_at_work_there_is_no_place(stack: ExitStack) -> None:
     assert slots.acquire(line(stack)[0], "192.0.2.3") is None
     assert not slots.evict_idle()
     slots.release(both[0][0])
-    slots.release(both[0][0])  # which is heard of twice at times
+    slots.release(both[0][0])  # the end of a connection can be reported twice
     fill(slots, stack, "192.0.2.3")
     assert len(slots) == 2
 
@@ -197,13 +197,13 @@ def descriptors_of(program: Program) -> int:
 
 
 def sockets(program: Program) -> int:
-    """Return the number of connections and listeners of the process, without local ones to PostgreSQL."""
+    """Count the connections and listeners of the process, except the local ones to PostgreSQL."""
     local = {f"socket:[{line.split()[6]}]" for line in Path("/proc/net/unix").read_text("utf-8").splitlines()[1:]}
     links = []
     for entry in Path(f"/proc/{program.process.pid}/fd").iterdir():
         try:
             links.append(str(entry.readlink()))
-        except FileNotFoundError:  # closed meanwhile
+        except FileNotFoundError:  # closed in the meantime
             continue
     return sum(link.startswith("socket:") and link not in local for link in links)
 
@@ -246,7 +246,7 @@ async def test_a_flood_beyond_the_cap_keeps_nobody_out_and_leaves_nothing(start:
                 assert await ask(wire) == 200
     assert sockets(program) <= before + 50
     stack.close()
-    await asyncio.sleep(0.05)  # for the last connection of ours to be closed
+    await asyncio.sleep(0.05)  # the last connection of this test is being closed
     until(lambda: sockets(program) == before, 5)
 
 
@@ -262,7 +262,7 @@ async def test_failed_handshakes_leave_nothing(
     async with connected(program.root, trusting) as wire:
         assert await ask(wire) == 200
         before = sockets(program) - 1
-    for number in range(60):  # some make room, some are too late, some break off
+    for number in range(60):  # some are evicted, some are rejected, some close the connection
         client = stack.enter_context(socket.create_connection(("127.0.0.1", port)))
         client.sendall((b"", b"\x16\x03\x01", b"GET / HTTP/1.1\r\n\r\n")[number % 3])
         if number % 7 == 0:
@@ -272,7 +272,7 @@ async def test_failed_handshakes_leave_nothing(
         assert sockets(program) <= before + 20
         until(lambda: sockets(program) == before + 1, 5)
         assert await ask(wire) == 200
-    await asyncio.sleep(0.05)  # for the last connection of ours to be closed
+    await asyncio.sleep(0.05)  # the last connection of this test is being closed
     until(lambda: sockets(program) == before, 5)
     assert "Traceback" not in program.err
 

@@ -1,4 +1,4 @@
-"""Requests that chance makes, to the real program: whatever comes, no answer is a fault of the server, all are sound.
+"""Random requests to the real program: no answer is an internal error, and all are valid.
 
 The long form sends 100,000; a seed replays it:
 
@@ -23,9 +23,9 @@ import pytest
 
 from musicsvc.store import opening
 from musicsvc.store.seeding import fixtures
-from tests.fuzzing import judging
-from tests.fuzzing.asked import Asked, Asking
-from tests.fuzzing.mangled import Mangling
+from tests.fuzzing import checks
+from tests.fuzzing.malformed import MalformedGenerator
+from tests.fuzzing.requests import FuzzRequest, RequestGenerator
 from tests.support.raw_connection import connected, request
 
 if TYPE_CHECKING:
@@ -40,38 +40,38 @@ MOST_READ = 1 << 22
 
 @pytest.fixture
 def tokens(store_url: str) -> dict[str, str]:
-    """Those of the small world, whose time runs from now."""
+    """Load the fixtures, valid from now; return their tokens."""
     with opening.connect(store_url) as store:
         return store.write(lambda: fixtures.load(now=time.time_ns() // 1000)).result().tokens
 
 
 class Fuzzer:
-    """One of several that send at the same time, each with its own chance and connection."""
+    """One of several concurrent senders, each with its own random generator and connection."""
 
     def __init__(self, root: str, seed: str, tokens: dict[str, str]) -> None:
         self._address = root.rpartition("/")[2].rpartition(":")
         self._chance = Random(seed)
-        self._asking = Asking(self._chance, tokens)
-        self._mangling = Mangling(self._chance, self._asking)
+        self._requests = RequestGenerator(self._chance, tokens)
+        self._malformed = MalformedGenerator(self._chance, self._requests)
         self._kept: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         self.statuses: Counter[str] = Counter()
         self.faults: list[str] = []
 
     async def send(self, count: int) -> None:
-        """Send requests, and record wrong answers."""
+        """Send this many requests and record wrong answers."""
         for number in range(count):
-            (kind,) = self._chance.choices(("asked", "mangled", "ambiguous"), (10, 9, 1))
-            asked, raw = None, b""
-            if kind == "asked":
-                asked = self._asking.make()
+            (kind,) = self._chance.choices(("sent", "mangled", "ambiguous"), (10, 9, 1))
+            sent, raw = None, b""
+            if kind == "sent":
+                sent = self._requests.make()
             else:
-                raw = self._mangling.make() if kind == "mangled" else self._mangling.ambiguous()
+                raw = self._malformed.make() if kind == "mangled" else self._malformed.ambiguous()
             try:
-                found = await (self._alone(raw) if asked is None else self._exchange(asked))
+                found = await (self._alone(raw) if sent is None else self._exchange(sent))
                 if kind == "ambiguous":
                     assert [answer.status for answer in found] == [400]
-            except Exception as fault:  # noqa: BLE001 - any fault is reported with the request
-                self.faults.append(f"request {number}: {fault!r:.500} after {asked or raw!r:.2000}")
+            except Exception as fault:  # noqa: BLE001 - every failure is reported with the request
+                self.faults.append(f"request {number}: {fault!r:.500} after {sent or raw!r:.2000}")
                 self._close()
                 found = []
             self.statuses.update([f"{kind} {answer.status}" for answer in found] or [f"{kind} closed"])
@@ -82,28 +82,28 @@ class Fuzzer:
             self._kept[1].close()
             self._kept = None
 
-    async def _exchange(self, asked: Asked) -> list[Answer]:
-        """Over a connection that is kept as long as the server keeps it."""
+    async def _exchange(self, sent: FuzzRequest) -> list[Answer]:
+        """Exchange over a connection that is kept as long as the server keeps it."""
         for _ in range(2):
             fresh = self._kept is None
             reader, writer = self._kept = self._kept or await self._connect()
-            writer.write(asked.raw)
+            writer.write(sent.raw)
             try:
                 async with asyncio.timeout(PATIENCE):
-                    raw = await _one(reader, asked)
+                    raw = await _one(reader, sent)
                 break
             except (ConnectionError, asyncio.IncompleteReadError):
                 self._close()
                 if fresh:
                     raise
-        (answer,) = judging.answers(raw)
-        judging.judge_as_promised(answer, asked)
+        (answer,) = checks.answers(raw)
+        checks.check_against_document(answer, sent)
         if answer.headers.get("Connection") == "close":
             self._close()
         return [answer]
 
     async def _alone(self, raw: bytes) -> list[Answer]:
-        """Over a connection of its own, to its end."""
+        """Exchange over a separate connection, read to its end."""
         reader, writer = await self._connect()
         received, whole = b"", True
         try:
@@ -116,14 +116,14 @@ class Fuzzer:
         except ConnectionError:
             whole = False
         finally:
-            # Closed so, it is gone at once: there are not ports enough to let each rest for a minute.
+            # Aborted, so that its port is free at once: there are too few ports for TIME_WAIT.
             line = writer.get_extra_info("socket")
             with suppress(OSError):
                 line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             writer.close()
-        found = judging.answers(received, whole=whole)
+        found = checks.answers(received, whole=whole)
         for answer in found:
-            judging.judge(answer)
+            checks.check_answer(answer)
         return found
 
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -131,12 +131,12 @@ class Fuzzer:
         return await asyncio.open_connection(host, int(port), limit=MOST_READ)
 
 
-async def _one(reader: asyncio.StreamReader, asked: Asked) -> bytes:
-    """The bytes of one answer."""
+async def _one(reader: asyncio.StreamReader, sent: FuzzRequest) -> bytes:
+    """Read the bytes of one answer."""
     head = await reader.readuntil(b"\r\n\r\n")
     if head.startswith(b"HTTP/1.1 100 "):
         head = await reader.readuntil(b"\r\n\r\n")
-    bodyless = asked.method == "HEAD" or head.startswith(b"HTTP/1.1 304 ")
+    bodyless = sent.method == "HEAD" or head.startswith(b"HTTP/1.1 304 ")
     length = 0 if bodyless else int(head.partition(b"Content-Length: ")[2].partition(b"\r\n")[0])
     return head + await reader.readexactly(length)
 
@@ -160,7 +160,7 @@ async def test_no_request_whatever_is_answered_with_a_fault_of_the_server(
     assert "Traceback" not in program.err
     assert '"level":"error"' not in program.err
     check = [sys.executable, "-m", "musicsvc", "db", "check"]
-    checked = subprocess.run(check, capture_output=True, encoding="utf-8", check=False)  # noqa: ASYNC221 - nobody waits
+    checked = subprocess.run(check, capture_output=True, encoding="utf-8", check=False)  # noqa: ASYNC221 - nothing else runs on the loop
     assert checked.returncode == 0, checked.stderr
     statuses: Counter[str] = sum((fuzzer.statuses for fuzzer in fuzzers), Counter())
     if slow:

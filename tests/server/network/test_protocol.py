@@ -1,4 +1,4 @@
-"""Malformed HTTP: every answer is JSON, none is a fault of the server, no secret is echoed."""
+"""Requests that no HTTP client sends: every answer is JSON, none is an internal error, no secret is repeated."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def quiet(caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]) -> Iterator[None]:
-    """Nobody's request puts a line into the log of errors, or a secret into any log."""
+    """Assert that no request logs an error, or a secret."""
     caplog.set_level(logging.DEBUG)
     yield
     records = caplog.get_records("call")
@@ -86,7 +86,7 @@ async def test_a_client_that_asks_whether_to_go_on_is_told(client: Client) -> No
         await wire.send(SOUND)
         assert (await wire.answer()).status == 201
         await wire.send(head.replace(b"Bearer", b"Basic"))
-        assert (await wire.answer()).status == 401  # and is not asked for its body
+        assert (await wire.answer()).status == 401  # without a request for its body
 
 
 async def test_an_expectation_that_nobody_knows_is_ignored(client: Client) -> None:

@@ -1,4 +1,4 @@
-"""The measurements of slow clients, idle ones and floods, in short: what they promise holds for a few of them, too."""
+"""Short runs of the benchmarks of slow clients, idle ones and floods: their bounds hold for a few clients too."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
-# How late an answer may be is for a machine that does nothing else.
+# Bounds on delays hold only for a machine without other work.
 UNHURRIED = ("--late", "5")
 
 

@@ -1,4 +1,4 @@
-"""Clients that take their time: each is cut off within its deadline, whatever it is slow at, and the honest are not."""
+"""Slow clients: each kind is cut off at its deadline, and clients in time are not."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ BUNDLE = request("GET", "/docs/swagger-ui-bundle.js", "Connection: close")  # 1.
 DOCUMENT = request("GET", "/api/v1/openapi.json")
 SHORT = 0.3
 LONG = 30.0
-PATIENCE = 30.0  # with a machine that has other work
+PATIENCE = 30.0  # on a machine with other work
 
 
 def patience(**seconds: float) -> Settings:
-    """Settings of a server that is patient but for these."""
+    """Return settings with long timeouts, except for these."""
     names = ("handshake", "head", "body", "write", "keepalive")
     return Settings(server={f"{name}_timeout": seconds.get(name, LONG) for name in names})
 
 
 async def drip(wire: Wire, raw: bytes) -> None:
-    """Send a byte now and then."""
+    """Send single bytes with pauses."""
     with suppress(ConnectionError):
         for at in range(len(raw)):
             await wire.send(raw[at : at + 1])
@@ -61,7 +61,7 @@ async def dripping(wire: Wire, raw: bytes) -> AsyncIterator[None]:
 
 
 async def lasts(wire: Wire) -> float:
-    """Seconds until the server closes the connection without a word."""
+    """Return the seconds until the server closes the connection without an answer."""
     began = time.monotonic()
     assert await wire.rest() == b""
     return time.monotonic() - began
@@ -105,7 +105,7 @@ async def test_a_request_that_has_begun_in_time_is_waited_for(start_server: Star
     settings = patience(keepalive=SHORT, head=3 * SHORT)
     client = await start_server(settings)
     async with connected(client.root) as wire:
-        await asyncio.sleep(1.2 * SHORT)  # a new connection has the time for a head
+        await asyncio.sleep(1.2 * SHORT)  # a new connection has the timeout of a head
         for _ in range(2):
             await wire.send(GET[:9])
             await asyncio.sleep(SHORT * 1.5)
@@ -135,7 +135,7 @@ async def test_a_body_that_drips_in_is_answered_with_408(store: Store, clock: Cl
 
 
 async def take(client: socket.socket, pause: float = 0.0) -> int:
-    """Read until the end with a pause after each piece; return the number of bytes."""
+    """Read to the end, with a pause after each piece; return the number of bytes."""
     loop = asyncio.get_running_loop()
     size = 0
     with suppress(ConnectionError):
@@ -171,7 +171,7 @@ async def test_who_takes_nothing_gains_no_time_by_asking_for_more(start_server: 
 
 
 async def test_a_few_bytes_that_nobody_takes_do_not_hold_a_connection(start_server: StartServer) -> None:
-    """Small answers, a little more together than what the systems between hold back."""
+    """Small answers that together exceed the system's buffers by a little."""
     settings = patience(write=SHORT * 2, keepalive=SHORT)
     client = await start_server(settings)
     async with not_reading(client.root, GET * 420) as slow:

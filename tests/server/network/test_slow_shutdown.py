@@ -1,4 +1,4 @@
-"""The end while clients are slow: what is under way is finished in its time, and a second signal ends at once."""
+"""Shutdown with slow clients: requests in progress finish within the timeout, and a second signal ends at once."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TRACKS = 20_000
 
 @pytest.fixture
 def token(store_url: str, clock: MovableClock) -> str:
-    """Return the token of a manager whose export takes long because of its many tracks."""
+    """Create a manager with enough tracks for a slow export; return its token."""
     clock.advance(time.time_ns() // 1000 - clock.now())
 
     def fill(manager: int) -> None:
@@ -48,7 +48,7 @@ def token(store_url: str, clock: MovableClock) -> str:
 
 
 def raw(kind: str, token: str) -> bytes:
-    """Return the bytes of the client: half a body, or the request for a long answer."""
+    """Return the bytes that the client sends: half a body, or the request for a long answer."""
     if kind == "body":
         return request("POST", ARTISTS, f"Authorization: Bearer {token}", JSON, body=SOUND)[:-3]
     return request("POST", f"{INSIGHTS}/export/csv", f"Authorization: Bearer {token}")
@@ -56,7 +56,7 @@ def raw(kind: str, token: str) -> bytes:
 
 @asynccontextmanager
 async def under_way(program: Program, token: str) -> AsyncIterator[dict[str, socket.socket]]:
-    """Connections with a request under way: half a body, an answer that is not read, an export that is being made."""
+    """Open connections with a request in progress: half a body, an unread answer, a running export."""
     host, port = program.root.rpartition("/")[2].split(":")
     loop = asyncio.get_running_loop()
     with ExitStack() as stack:
@@ -67,13 +67,13 @@ async def under_way(program: Program, token: str) -> AsyncIterator[dict[str, soc
             await loop.sock_connect(client, (host, int(port)))
             await loop.sock_sendall(client, raw(kind, token))
             if kind == "reader":
-                await loop.sock_recv(client, 1)  # the answer is on its way
+                await loop.sock_recv(client, 1)  # the answer is being sent
         await asyncio.sleep(0.05)
         yield clients
 
 
 async def rest(client: socket.socket) -> bytes:
-    """Read until the end."""
+    """Read to the end."""
     found = bytearray()
     while piece := await asyncio.get_running_loop().sock_recv(client, 1 << 16):
         found += piece

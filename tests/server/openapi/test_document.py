@@ -1,4 +1,4 @@
-"""The OpenAPI document: valid, whole, and true of every answer."""
+"""The OpenAPI document is valid, complete, and describes every answer."""
 
 from __future__ import annotations
 
@@ -244,7 +244,7 @@ def caller_of(route: Route, anonymous: Client, world: dict[str, str]) -> Client:
 
 
 async def send_example(client: Client, document: dict[str, Any], route: Route) -> Answer:
-    """Send what the document gives as the endpoint's example."""
+    """Send the example that the document has for the endpoint."""
     operation = document["paths"][route.path][route.method.lower()]
     given = {
         place: {

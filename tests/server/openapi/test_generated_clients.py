@@ -34,7 +34,7 @@ async def save_document(client: Client, folder: Path) -> None:
 
 
 async def expected(client: Client, name: str) -> dict[str, Any]:
-    """Return the expected output of a generated client."""
+    """Return the expected output of a client's walk, requested without that client."""
     albums = (await client.get("albums?perPage=100")).json["albums"]["data"]
     tracks = [track["id"] for album in albums for track in album["tracks"]]
     assert len(albums) > 4

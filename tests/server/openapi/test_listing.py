@@ -1,4 +1,4 @@
-"""docs/endpoints.md says what the table of endpoints says."""
+"""docs/endpoints.md agrees with the table of endpoints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever can be made from the OpenAPI document, sent to a real server: every check of schemathesis, every phase."""
+"""Requests generated from the OpenAPI document by schemathesis: every check, every phase."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tests.support.serving import Client
 
 HOOKS = str(Path(__file__).parents[2] / "support" / "schemathesis_hooks.py")
-# 422 counts as expected for sound data: what it refers to may not exist, or be taken.
+# 422 is allowed for valid data: the objects that it names may not exist, or the name may be taken.
 SETTINGS = """
 [checks]
 enabled = true
@@ -38,7 +38,7 @@ checks.ensure_resource_availability.enabled = false
 include-tag = ["albums", "artists", "comments", "genres", "messages", "playlists", "tracks"]
 checks.object_level_authorization.enabled = false
 """
-# Requests are demo's; what is demo's own, listener must not see.
+# Requests are sent as demo; listener must not see objects of demo.
 TOKENS = """
 [auth.wfc]
 path = "tokens.json"
@@ -59,10 +59,10 @@ async def test_nothing_that_can_be_made_from_the_document_is_answered_otherwise_
     (tmp_path / "tokens.json").write_text(json.dumps({"auth": [holder(name, world) for name in ("demo", "listener")]}))
     settings = f"hooks = {json.dumps(HOOKS)}\n{SETTINGS}{TOKENS if known else ''}"
     (tmp_path / "schemathesis.toml").write_text(settings, "utf-8")
-    # Without a token, what needs one is 401 whatever is sent: test_order.py; a short run leaves it out.
+    # Without a token, endpoints that need one answer 401 to anything (test_order.py); a short run omits them.
     open_to_all = [route.operation for route in ROUTES if route.access is not Access.TOKEN]
     left = [] if known or slow else [f"--include-operation-id={operation}" for operation in open_to_all]
-    # The same requests in every ordinary run; others in each long one, which tells its seed.
+    # The same requests in every ordinary run; new ones in each long run, which prints its seed.
     effort = ("--max-examples", "250") if slow else ("--max-examples", "5", "--seed", "1")
     run = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "schemathesis.cli", "run", f"{anonymous.root}/api/v1/openapi.json"),

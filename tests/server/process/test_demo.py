@@ -1,4 +1,4 @@
-"""`serve --demo`: one line to try, and a clock that can be moved."""
+"""`serve --demo`: its line on stdout, and a clock that can be moved."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from tests.support.program import Program, until
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.only_on("sqlite")  # a demo brings its own database, whatever the run is on
+pytestmark = pytest.mark.only_on("sqlite")  # a demo has its own database, whatever store the run uses
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the demo puts its files; settings of another store or of several workers do not reach it."""
+    """Return the folder for the demo's files; settings for another store or several workers are set but not used."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setenv("MUSICSVC_DATA_DIR", str(tmp_path / "data"))
     monkeypatch.setenv("MUSICSVC_DATABASE_URL", "sqlite:////nowhere/musicsvc.db")
@@ -35,14 +35,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def line_of(program: Program) -> str:
-    """The one line on stdout."""
+    """Return the one line on stdout."""
     until(lambda: program.out.endswith("\n") or program.process.poll() is not None)
     assert program.out.count("\n") == 1, program.err
     return program.out.rstrip("\n")
 
 
 def ask(line: str, path: str, body: Any = None) -> tuple[int, Any]:
-    """Status and JSON of another request with the token and the address of the line."""
+    """Send a request with token and address of the line; return status and JSON."""
     curl, header, authorization, url = shlex.split(line)
     assert (curl, header) == ("curl", "-H")
     sent = urllib.request.Request(  # noqa: S310 - http, to this machine

@@ -1,4 +1,4 @@
-"""The server while the disk under its database fails: who reads is answered, who writes is told to come back."""
+"""The server on a failing disk: reads are answered, writes get 503 with Retry-After."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.faults import system
 from tests.faults.locking import locked
 from tests.rights.table import endpoint
 from tests.rights.world import OWNER, World
-from tests.support.endpoint_cases import ASKED, Question, is_error
+from tests.support.endpoint_cases import TESTED_ROUTES, ValidRequest, is_error
 from tests.support.serving import Answer, Client, person, running
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ TICK = 0.005
 PAGE = 4096
 LONGEST_TURN = 0.05  # seconds of the event loop
 READS = ["albums", "artists", "tracks/1", "artists/1/tracks", "users/me", "playlists", "users/search?query=a", "genres"]
-# As the table of rights asks them, these find nothing to change, and need no room for that.
+# With the bodies of the table of rights these change nothing, so they need no disk space.
 IDLE = {
     f"POST {V1}/users/{{id}}/unfollow",
     f"POST {V1}/tracks/{{id}}/unlike",
@@ -66,7 +66,7 @@ def calls(file: Path) -> Iterator[system.System]:
 
 @asynccontextmanager
 async def unhurried() -> AsyncIterator[None]:
-    """In the block no turn of the event loop waits for the disk, nor works for long."""
+    """Assert that no turn of the event loop in the block waits for the disk or takes long."""
     turns: list[float] = []
 
     async def tick() -> None:
@@ -82,12 +82,12 @@ async def unhurried() -> AsyncIterator[None]:
     assert max(turns) < LONGEST_TURN
 
 
-async def ask(client: Client, question: Question) -> Answer:
-    return await client(question.method, question.path + question.query, question.body)
+async def ask(client: Client, valid: ValidRequest) -> Answer:
+    return await client(valid.method, valid.path + valid.query, valid.body)
 
 
 def is_refusal(answer: Answer, route: Route) -> bool:
-    """Whether it says that the write is to be tried again shortly, in the body of the endpoint's family."""
+    """Return whether the answer is a 503 with Retry-After, in the form of the endpoint's family."""
     told = answer.status, answer.headers.get("Retry-After"), answer.json.get("message")
     return told == (503, "1", REFUSED) and is_error(answer, route, "unavailable")
 
@@ -103,23 +103,23 @@ def is_refusal(answer: Answer, route: Route) -> bool:
 async def test_whoever_reads_is_answered_and_whoever_writes_is_told_to_come_back(
     store: Store, clock: MovableClock, calls: system.System, error: int
 ) -> None:
-    """Every endpoint; and it is over as soon as the disk writes again."""
+    """Test every endpoint; writes succeed again as soon as the disk does."""
     world = World(store, clock)
-    questions = [Question(world, route) for route in ASKED]
+    valid_requests = [ValidRequest(world, route) for route in TESTED_ROUTES]
     async with running(store, clock) as client:
         owner = client.holding(world.tokens[OWNER])
         calls.fault = lambda operation, _: error if operation in {"write", "truncate", "delete"} else 0
         async with unhurried():
-            answers = [await ask(owner, question) for question in questions]
+            answers = [await ask(owner, valid) for valid in valid_requests]
         calls.fault = system.no_fault
         began = time.monotonic()
         assert (await owner.post("artists", {"name": "Amy Beach"})).status == 201
         assert time.monotonic() - began < 1
-    for question, answer in zip(questions, answers, strict=True):
-        if question.route.writes and endpoint(question.route) not in IDLE:
-            assert is_refusal(answer, question.route), (endpoint(question.route), answer.body)
+    for valid, answer in zip(valid_requests, answers, strict=True):
+        if valid.route.writes and endpoint(valid.route) not in IDLE:
+            assert is_refusal(answer, valid.route), (endpoint(valid.route), answer.body)
         else:
-            assert answer.status == question.status, (endpoint(question.route), answer.body)
+            assert answer.status == valid.status, (endpoint(valid.route), answer.body)
 
 
 async def test_a_lock_of_another_process_that_is_let_go_in_a_second_is_waited_for(client: Client, file: Path) -> None:
@@ -161,7 +161,7 @@ async def test_a_page_that_is_spoilt_while_it_is_served_is_told_and_never_passed
     *,
     slow: bool,
 ) -> None:
-    """What is answered is what was answered before, or 500, and the log names the way out; a page put back is read."""
+    """Answers are as before or 500, and the log names the remedy; a restored page is read again."""
     connection = apsw.Connection(str(file))
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     connection.close()

@@ -1,4 +1,4 @@
-"""The real programs on a disk that is really full: who reads is answered, revocations are written, nothing else."""
+"""The programs on a full disk: reads are answered, and revocations are the only writes that succeed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ V1 = "/api/v1"
 
 
 class Place:
-    """A data folder on the small disk, with accounts in its database, and what programs do there."""
+    """A data folder on a small disk, with accounts in its database."""
 
     def __init__(self, disk: SmallDisk, aside: Path) -> None:
         self.disk = disk
@@ -50,11 +50,11 @@ class Place:
             store.reserve_space()
 
     def serve(self, *options: str) -> Program:
-        """The server; what it prints goes onto another disk."""
+        """Start the server; its output goes to another disk."""
         return Program(self._aside, "serve", "--port", "0", *options)
 
     def run(self, *arguments: str) -> str:
-        """Run a command that has to succeed; return its output."""
+        """Run a command that must succeed; return its output."""
         line = [sys.executable, "-m", "musicsvc", *arguments]
         done = subprocess.run(line, capture_output=True, encoding="utf-8", timeout=60, check=False)
         assert done.returncode == 0, done.stderr
@@ -75,7 +75,7 @@ def place(tmp_path: Path, store_url: str, monkeypatch: pytest.MonkeyPatch) -> It
 
 
 async def ask(root: str, token: str, method: str, path: str, body: bytes = b"") -> tuple[int, str | None]:
-    """Status and Retry-After of a request on a connection of its own."""
+    """Send a request on a separate connection; return status and Retry-After."""
     async with connected(root) as wire:
         kind = ["Content-Type: application/json"] if body else []
         await wire.send(request(method, V1 + path, f"Authorization: Bearer {token}", *kind, body=body))
@@ -84,12 +84,12 @@ async def ask(root: str, token: str, method: str, path: str, body: bytes = b"") 
 
 
 async def write(root: str, token: str) -> tuple[int, str | None]:
-    """A write that needs some room."""
+    """Return the bytes of a write that needs disk space."""
     return await ask(root, token, "POST", "/artists", json.dumps({"name": "Amy", "description": "x" * 9000}).encode())
 
 
 async def written_out(root: str, token: str) -> None:
-    """Write until the disk takes no more."""
+    """Write until the disk is full."""
     deadline = time.monotonic() + 20
     while (await write(root, token))[0] == 201:
         assert time.monotonic() < deadline, "the disk does not get full"

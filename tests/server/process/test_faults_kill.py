@@ -1,4 +1,4 @@
-"""kill -9 of the real server under concurrent clients: what was answered is there, and nothing is half done."""
+"""kill -9 of the server with concurrent clients: acknowledged writes persist, and no write is partial."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks at processes in /proc")
 
 CALLERS = 8
-KILLS = 10  # in the life of one database
-STARTING = 1  # one turn in five may kill a server that has not answered anything yet
+KILLS = 10  # for one database
+STARTING = 1  # one server in five may be killed before its first answer
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A database is a test of its own, so that one of them can be tried again."""
+    """Make a test of each database, so that one of them can be repeated."""
     if "number" in metafunc.fixturenames:
         metafunc.parametrize("number", range(20 if metafunc.config.getoption("--slow") else 1))
 
 
 def acknowledged(those: Sequence[Caller]) -> int:
-    """Return the number of acknowledged writes."""
+    """Count the acknowledged writes of these clients."""
     return sum(effect.acknowledged for caller in those for effect in tuple(caller.effects))
 
 
 class Life:
-    """One database, and the servers that are killed over it."""
+    """One database, and the servers on it that are killed."""
 
     def __init__(self, folder: Path, url: str, chance: Random) -> None:
         self._folder, self._url, self._chance = folder, url, chance
@@ -52,7 +52,7 @@ class Life:
         self.everybody: list[Caller] = []
 
     def kill(self, turn: int) -> list[Caller]:
-        """Start a server, have it work for a while, kill it; those who called."""
+        """Start a server, send it requests for a while and kill it; return the clients."""
         workers = self._chance.choice((1, 1, 2))
         with Program(self._folder, "serve", "--port", "0", "--workers", str(workers)) as program:
             port = int(program.root.rpartition(":")[2])
@@ -76,7 +76,7 @@ class Life:
         return those
 
     def faults(self, those: list[Caller]) -> list[str]:
-        """Return the faults in the writes of these callers."""
+        """Return the faults in the data written by these clients."""
         with opening.connect(self._url) as store:
             return callers.faults(store, those)
 

@@ -1,4 +1,4 @@
-"""`musicsvc serve` as a process: it starts, refuses to start, ends, and keeps its workers."""
+"""`musicsvc serve` as a process: start, refusal to start, end, and restart of workers."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="lo
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The data folder of the programs that the test starts."""
+    """Return the data folder of the programs that the test starts."""
     monkeypatch.setenv("MUSICSVC_DATA_DIR", str(tmp_path / "folder"))
     return tmp_path
 
 
 @pytest.fixture
 def migrated(folder: Path, store_url: str, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The same, on a fresh database of the run's store."""
+    """Return the data folder, with settings for a new database of the run's store."""
     monkeypatch.setenv("MUSICSVC_DATABASE_URL", store_url)
     return folder
 
 
 @pytest.fixture
 def token(store_url: str, clock: MovableClock) -> str:
-    """The token of ann@label.test, whose time runs from now."""
+    """Return the token of ann@label.test, valid from now."""
     clock.advance(time.time_ns() // 1000 - clock.now())
     with opening.connect(store_url) as store:
         return person(store, clock, "ann@label.test")[1]
@@ -57,7 +57,7 @@ def token(store_url: str, clock: MovableClock) -> str:
 
 @pytest.fixture
 def serve(migrated: Path) -> Iterator[Callable[..., Program]]:
-    """Starts a server on a free port."""
+    """Return a function that starts a server on a free port."""
     started: list[Program] = []
 
     def start(*options: str) -> Program:
@@ -70,7 +70,7 @@ def serve(migrated: Path) -> Iterator[Callable[..., Program]]:
 
 
 def refused(*arguments: str) -> str:
-    """The one line that the program says before it exits with 1."""
+    """Run the program; return the one line that it prints before it exits with 1."""
     line = [sys.executable, "-m", "musicsvc", *arguments]
     done = subprocess.run(line, capture_output=True, encoding="utf-8", timeout=60, check=False)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), done
@@ -90,22 +90,22 @@ def test_a_host_that_is_none_is_told_so_and_not_to_be_reachable(host: str) -> No
 
 
 def sockets(pid: int) -> int:
-    """Return the number of sockets of the process."""
+    """Count the sockets of the process."""
     found = 0
     for entry in proc(pid, "fd").iterdir():
-        with suppress(FileNotFoundError):  # closed meanwhile
+        with suppress(FileNotFoundError):  # closed in the meantime
             found += str(entry.readlink()).startswith("socket:")
     return found
 
 
 def token_command(*arguments: str) -> str:
-    """Run `musicsvc token` in another process; return its output."""
+    """Run `musicsvc token` as a process; return its output."""
     line = [sys.executable, "-m", "musicsvc", "token", *arguments]
     return subprocess.run(line, capture_output=True, encoding="utf-8", check=True).stdout.strip()
 
 
 async def status(wire: Wire, method: str, target: str, token: str | None = None) -> int:
-    """The status of one request over the connection."""
+    """Send one request over the connection; return the status."""
     await wire.send(request(method, target, *([f"Authorization: Bearer {token}"] if token else [])))
     return (await wire.answer()).status
 
@@ -193,7 +193,7 @@ async def test_a_second_signal_ends_at_once(
 ) -> None:
     program = serve("--workers", workers)
     async with connected(program.root) as wire:
-        assert await status(wire, "GET", ALBUMS) == 200  # else the worker may not have begun when the signal comes
+        assert await status(wire, "GET", ALBUMS) == 200  # the worker has started before the signal
         await wire.send(request("POST", ARTISTS, f"Authorization: Bearer {token}", JSON, "Content-Length: 9"))
         await asyncio.sleep(0.2)
         program.process.send_signal(number)
@@ -229,7 +229,7 @@ async def test_workers_are_replaced_and_end_together(serve: Callable[..., Progra
     async with connected(root) as wire:
         assert await status(wire, "GET", ALBUMS) == 200
     workers = program.workers
-    os.killpg(program.process.pid, signal.SIGINT)  # as a terminal does: to all of them
+    os.killpg(program.process.pid, signal.SIGINT)  # to all processes, as a terminal does
     assert program.process.wait(10) == 0
     until(lambda: not any(map(is_running, workers)), 1)
     (told,) = program.err.splitlines()[1:]

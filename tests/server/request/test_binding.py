@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def inspected(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """Functions of which code of the service has read the signature; libraries may do so."""
+    """Record the functions whose signature the service reads; libraries may read signatures."""
     found: list[object] = []
     signature = inspect.signature
 

@@ -1,4 +1,4 @@
-"""Rules for request bodies."""
+"""Transfer of bodies: content type, encoding, framing."""
 
 import gzip
 import json

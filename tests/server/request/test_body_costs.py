@@ -12,9 +12,9 @@ from musicsvc.server.request.bodies import MAX_BODY, SMALL
 from tests.rights.table import endpoint
 from tests.rights.world import OWNER, World
 from tests.support import worst_bodies
-from tests.support.endpoint_cases import ASKED, Question
+from tests.support.endpoint_cases import TESTED_ROUTES, ValidRequest
 from tests.support.raw_connection import request
-from tests.support.threaded_server import LOOP_SECONDS, TRIES, Connection, server_beside
+from tests.support.threaded_server import LOOP_SECONDS, TRIES, Connection, threaded_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,12 +41,12 @@ def few_objects() -> Iterator[None]:
 @pytest.mark.parametrize("size", [SMALL, MAX_BODY], ids=["small", "large"])
 def test_no_body_costs_more_than_it_may(store: Store, clock: MovableClock, slow: bool, size: int) -> None:
     world = World(store, clock, ())
-    routes = [route for route in ASKED if route.body is not None]
-    with server_beside(store, clock) as server, closing(Connection(server.port, server.thread)) as connection:
+    routes = [route for route in TESTED_ROUTES if route.body is not None]
+    with threaded_server(store, clock) as server, closing(Connection(server.port, server.thread)) as connection:
         for number, route in enumerate(routes):
-            question = Question(world, route)
+            valid = ValidRequest(world, route)
             for kind, make in selected(route, size, number, all_of_them=slow):
-                raw = post(question, world.tokens[OWNER], make())
+                raw = post(valid, world.tokens[OWNER], make())
                 cost = cheapest(connection, raw)
                 place = f"{kind} to {endpoint(route)}: {cost}"
                 assert cost.status in {400, 422}, place
@@ -70,6 +70,6 @@ def cheapest(connection: Connection, raw: bytes) -> Cost:
     return cost
 
 
-def post(question: Question, token: str | None, body: bytes) -> bytes:
+def post(valid: ValidRequest, token: str | None, body: bytes) -> bytes:
     headers = (f"Authorization: Bearer {token}", "Content-Type: application/json")
-    return request(question.method, question.path, *headers, body=body)
+    return request(valid.method, valid.path, *headers, body=body)

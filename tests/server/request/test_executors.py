@@ -1,4 +1,4 @@
-"""Too much heavy work: token holders never wait behind others, and what is refused is 503 and counts nowhere."""
+"""Too much heavy work: token holders never wait for others, and refused requests are 503 and not counted."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def capacity(kind: Work) -> int:
 
 @contextmanager
 def slow_pictures(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
-    """Pictures whose text holds `Slow` are not ready before the event is set."""
+    """Delay pictures whose text contains `Slow` until the event is set."""
     finished = threading.Event()
     draw = typesetting.png
 
@@ -62,7 +62,7 @@ def slow_pictures(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
 
 
 async def in_flight(client: Client, count: int) -> None:
-    """Wait until this number of requests is in flight, besides the one that asks."""
+    """Wait until this many requests are in progress, beside the one for the metrics."""
     async with asyncio.timeout(PATIENCE):
         while total(await scraped(client), "musicsvc_requests_in_flight") != count + 1:  # noqa: ASYNC110 - as asked
             await asyncio.sleep(0.01)
@@ -89,7 +89,7 @@ async def test_pictures_for_anybody_neither_delay_nor_refuse_a_token_holders(
         async with asyncio.timeout(PATIENCE):
             for url in (mine, avatar, "/cover-art/templates/3.png"):
                 assert (await client.get(url)).status == 200
-                assert (await anonymous.get(url)).status == 200  # which is kept by now
+                assert (await anonymous.get(url)).status == 200  # cached by now
             assert (await client.post(f"{INSIGHTS}/export/pdf", {})).body.startswith(b"%PDF")
         assert not any(task.done() for task in drawing)
         finished.set()

@@ -1,4 +1,4 @@
-"""Every field of every body, at its bounds: what is taken, and what is refused under its name."""
+"""Every field of every body, at its bounds: accepted values, and refused ones with the field's name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from musicsvc.store.accounts import users
 from musicsvc.store.models import Album, AlbumArtist, Artist, Track
 from tests.rights.table import endpoint
 from tests.rights.world import OWNER, World
-from tests.support.endpoint_cases import Question, is_error
+from tests.support.endpoint_cases import ValidRequest, is_error
 from tests.support.field_rules import FIELDS
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 WITH_BODY = {endpoint(route): route for route in ROUTES if route.body is not None}
 ABSENT = object()
-# A body that holds what the rules name below its fields.
+# Bodies with the nested fields that the rules name.
 WHOLE = {f"PUT {V1}/notifications/{{user}}/subscriptions": {"selections": [{"notif_id": "a", "channels": {}}]}}
 
 
@@ -44,22 +44,22 @@ async def test_every_field_is_taken_within_its_bounds_and_refused_beyond_them(
     client = anonymous.holding(world.tokens[OWNER])
     wrong, asked = [], 0
     for place, route in WITH_BODY.items():
-        question = Question(world, route)
-        base = WHOLE.get(place, question.body)
+        valid = ValidRequest(world, route)
+        base = WHOLE.get(place, valid.body)
         for path, value, taken in cases(FIELDS[place]):
             asked += 1
             unique = {"email": f"new{asked}@label.test"} if "email" in base else {}
-            answer = await client(route.method, question.path, with_value(base | unique, path, value))
+            answer = await client(route.method, valid.path, with_value(base | unique, path, value))
             expected = answer.status in {route.status, 409} if taken else refuses(answer, route, path)
             if not expected:
                 wrong.append((place, path, repr(value)[:60], answer.status, answer.body[:200]))
-        answer = await client(route.method, question.path, [base])
+        answer = await client(route.method, valid.path, [base])
         assert (answer.status, list(answer.json["errors"])) == (422, ["body"]), place
     assert wrong == []
 
 
 def refuses(answer: Answer, route: Route, path: str) -> bool:
-    """Whether the answer refuses this field and no other."""
+    """Return whether the answer refuses this field and no other."""
     if answer.status != 422 or not is_error(answer, route, "validation_failed"):
         return False
     fields = list(answer.json["errors"])
@@ -67,7 +67,7 @@ def refuses(answer: Answer, route: Route, path: str) -> bool:
 
 
 def fill(store: Store, clock: MovableClock) -> World:
-    """Accounts 1 to 10 beside the caller; artists 1 to 51 and an album of the caller's; tracks 1 to 501."""
+    """Create accounts 1 to 10 beside the caller, artists 1 to 51 and an album of the caller, tracks 1 to 501."""
 
     def others() -> None:
         for number in range(10):
@@ -87,7 +87,7 @@ def fill(store: Store, clock: MovableClock) -> World:
 
 
 def cases(rules: Mapping[str, Rule]) -> Iterator[tuple[str, Any, bool]]:
-    """A path, a value for it, and whether that is taken."""
+    """Yield the path of a field, a value for it, and whether it is accepted."""
     for path, rule in rules.items():
         yield from ((path, value, True) for value in rule.taken)
         yield from ((path, value, False) for value in rule.refused)
@@ -97,7 +97,7 @@ def cases(rules: Mapping[str, Rule]) -> Iterator[tuple[str, Any, bool]]:
 
 
 def with_value(base: dict[str, Any], path: str, value: Any) -> Any:
-    """The body with this value at the path, such as `plays.0.listener`."""
+    """Return the body with this value at the path, such as `plays.0.listener`."""
     body = json.loads(json.dumps(base))
     *above, last = path.split(".")
     place = body

@@ -1,4 +1,4 @@
-"""Bounds on the values and chunks of large bodies."""
+"""Limits of large bodies, in values and in chunks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from musicsvc.server.schemas.json_size import MAX_VALUES
 from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON, check_sound
 from tests.support.raw_connection import chunked, connected, request
 from tests.support.serving import Client, person
-from tests.support.threaded_server import LOOP_SECONDS, TRIES, Connection, server_beside
+from tests.support.threaded_server import LOOP_SECONDS, TRIES, Connection, threaded_server
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +31,7 @@ CHUNKED = "Transfer-Encoding: chunked"
 
 
 def with_values(count: int, **fields: Any) -> dict[str, Any]:
-    """Return a body with exactly this number of values: its fields, an array, and the integers in it."""
+    """Return a body of exactly this many values: its fields, an array, and the integers in it."""
     return {**fields, "junk": [0] * (count - len(fields) - 1)}
 
 
@@ -61,7 +61,7 @@ async def test_signs_within_strings_are_no_values(client: Client) -> None:
 async def test_beyond_the_bound_the_first_values_are_still_checked(
     client: Client, path: str, body: Any, errors: dict[str, str]
 ) -> None:
-    """Nothing is claimed of what stands further on: fields that have not been seen are not missing."""
+    """Later fields are not examined, so they are not reported as missing."""
     data = json.dumps(body, separators=(",", ":")).encode()
     answer = await client.post(path, data=data, headers={"Content-Type": "application/json"})
     found = answer.json["errors"]
@@ -142,7 +142,7 @@ async def test_chunks_that_nobody_reads_end_the_connection(anonymous: Client) ->
         answer = await wire.answer()
         assert (answer.status, answer.headers["Connection"]) == (401, "close")
         assert await wire.rest() == b""
-    async with connected(anonymous.root) as wire:  # all of them have come, so there is nothing to be read
+    async with connected(anonymous.root) as wire:  # all of them have arrived, so there is nothing to read
         await wire.send(request("POST", ARTISTS, JSON, CHUNKED, body=chunked(b"{}")) + GET)
         assert [(await wire.answer()).status for _ in range(2)] == [401, 200]
 
@@ -175,7 +175,7 @@ def test_no_way_of_sending_a_body_costs_more_than_it_may(
     pieces = way(b'{"name":"%s"}' % (b"x" * 200_000))
     framing = f"Content-Length: {BYTES}" if way is in_bytes else CHUNKED
     head = request("POST", ARTISTS, f"Authorization: Bearer {token}", JSON, framing)
-    with server_beside(store, clock) as server:
+    with threaded_server(store, clock) as server:
         for _ in range(TRIES):
             with closing(Connection(server.port, server.thread)) as connection:
                 cost = connection.cost(head, *pieces, pause=PAUSE_SECONDS if way is in_bytes else 0)

@@ -1,4 +1,4 @@
-"""The event loop answers and nothing else: it waits for no disk, no database and no computing."""
+"""The event loop never waits for disk, database or computation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from blockbuster import blockbuster_ctx
 from musicsvc.store.accounts import users
 from tests.rights.table import endpoint
 from tests.rights.world import OWNER, World
-from tests.support.endpoint_cases import ASKED, Question
+from tests.support.endpoint_cases import TESTED_ROUTES, ValidRequest
 from tests.support.query_count import queries
 from tests.support.serving import Answer, Client, running
 
@@ -28,24 +28,24 @@ async def test_no_endpoint_blocks_the_event_loop(
 ) -> None:
     monkeypatch.setattr("musicsvc.server.app.JOB_SECONDS", 0.05)
     world = World(store, clock)
-    questions = [Question(world, route) for route in ASKED]
+    valid_requests = [ValidRequest(world, route) for route in TESTED_ROUTES]
     async with running(store, clock) as client:
         owner = client.holding(world.tokens[OWNER])
         threads: set[str] = set()
         with queries(store, lambda _: threads.add(threading.current_thread().name)), blockbuster_ctx("musicsvc"):
-            got = {endpoint(question.route): (await ask(owner, question)).status for question in questions}
+            got = {endpoint(valid.route): (await ask(owner, valid)).status for valid in valid_requests}
             await asyncio.sleep(0.1)
-    assert got == {endpoint(question.route): question.status for question in questions}
+    assert got == {endpoint(valid.route): valid.status for valid in valid_requests}
     assert threads
     assert all(name.startswith("store-") for name in threads), threads
 
 
-async def ask(client: Client, question: Question) -> Answer:
-    return await client(question.method, question.path + question.query, question.body)
+async def ask(client: Client, valid: ValidRequest) -> Answer:
+    return await client(valid.method, valid.path + valid.query, valid.body)
 
 
 async def test_a_slow_unit_holds_up_nobody_else(client: Client, store: Store) -> None:
-    """While a reader and the writer are at work, others read."""
+    """Others read while one reader and the writer are busy."""
     release = threading.Event()
     slow = [store.read(release.wait), store.write(release.wait)]
     try:
@@ -74,7 +74,7 @@ async def test_hashing_holds_up_nobody_else_and_a_long_line_is_told_to_come_back
     answers = await asyncio.gather(*crowd)
     statuses = [answer.status for answer in answers]
     assert set(statuses) == {200, 503}
-    assert statuses.count(200) >= 34  # two at work, 32 in line
+    assert statuses.count(200) >= 34  # two running, 32 waiting
     assert {answer.headers.get("Retry-After") for answer in answers} == {None, "1"}
 
 

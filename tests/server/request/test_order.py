@@ -1,4 +1,4 @@
-"""The order of checks, proved for every endpoint of the table (docs/api.md, Order of checks)."""
+"""The order of checks, tested for every endpoint of the table (docs/api.md, Order of checks)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from musicsvc.server.routes.table import ROUTES
 from musicsvc.store.accounts import api_access, users
 from tests.rights.table import RIGHTS, endpoint, key
 from tests.rights.world import OWNER, World
-from tests.support.endpoint_cases import UNAUTHENTICATED, Question, each, is_error, takes_id
+from tests.support.endpoint_cases import UNAUTHENTICATED, ValidRequest, each, is_error, takes_id
 from tests.support.raw_connection import connected, request
 from tests.support.serving import Answer, Client, running
 from tests.support.shared_server import Shared, on_shared_loop, shared_server
@@ -49,22 +49,22 @@ def is_unauthenticated(answer: Answer, route: Route, reason: str | None) -> bool
 @on_shared_loop
 async def test_a_token_that_is_none_is_401_everywhere(shared: Shared, route: Route) -> None:
     world = shared.world(("bad token", "expired token", "revoked token"))
-    question, token = Question(world, route), world.tokens[OWNER]
+    valid, token = ValidRequest(world, route), world.tokens[OWNER]
     given = ["", "Bearer", "Bearer ", "nonsense", str(token), f"Basic {token}", f"Token {token}", f"Bearer: {token}"]
     given += [f"Bearer {token}x", f"Bearer x{token}", f"Bearer {str(token)[:-1]}", f"Bearer {token} {token}"]
     given += [f'Bearer "{token}"', f"Bearer  {token}", f"Bearer {token},Bearer {token}", "Bearer \udcff"]
     async with connected(shared.client.root) as wire:
         for value in given:
-            await wire.send(request(question.method, question.path, f"Authorization: {value}"))
+            await wire.send(request(valid.method, valid.path, f"Authorization: {value}"))
             assert is_unauthenticated(await wire.answer(), route, "unknown"), value
         for who, reason in (("bad token", "unknown"), ("expired token", "expired"), ("revoked token", "revoked")):
-            await wire.send(request(question.method, question.path, f"Authorization: Bearer {world.tokens[who]}"))
+            await wire.send(request(valid.method, valid.path, f"Authorization: Bearer {world.tokens[who]}"))
             assert is_unauthenticated(await wire.answer(), route, reason), who
         twice = [f"Authorization: Bearer {token}"] * 2
-        await wire.send(request(question.method, question.path, *twice))
+        await wire.send(request(valid.method, valid.path, *twice))
         assert is_unauthenticated(await wire.answer(), route, "unknown")
         if route.access is Access.TOKEN:
-            await wire.send(request(question.method, question.path))
+            await wire.send(request(valid.method, valid.path))
             assert is_unauthenticated(await wire.answer(), route, None)
 
 
@@ -72,7 +72,7 @@ async def test_a_token_that_is_none_is_401_everywhere(shared: Shared, route: Rou
 @on_shared_loop
 async def test_an_account_without_access_is_told_where_to_ask(shared_hosted: Shared, route: Route) -> None:
     world = shared_hosted.world(("without access", "suspended"))
-    path = Question(world, route).path
+    path = ValidRequest(world, route).path
     for who, words in (("without access", f"no API access. Ask for it at {CONTACT}."), ("suspended", "suspended")):
         client = shared_hosted.client.holding(world.tokens[who])
         answer = await client(route.method, path, headers={"X-Forwarded-Proto": "https"})
@@ -84,44 +84,44 @@ async def test_an_account_without_access_is_told_where_to_ask(shared_hosted: Sha
 @each()
 @on_shared_loop
 async def test_other_methods_are_405_and_a_slash_at_the_end_is_404(shared: Shared, route: Route) -> None:
-    question = Question(shared.world(()), route)
+    valid = ValidRequest(shared.world(()), route)
     allowed = {other.method for other in ROUTES if other.path == route.path}
     allowed |= {"HEAD"} if "GET" in allowed else set()
     for method in METHODS - allowed:
-        answer = await shared.client(method, question.path)
+        answer = await shared.client(method, valid.path)
         assert (answer.status, answer.headers["Allow"]) == (405, ", ".join(sorted(allowed)))
         assert method == "HEAD" or is_error(answer, route, "method_not_allowed")
     for method in METHODS - {"HEAD"}:
-        answer = await shared.client(method, f"{question.path}/")
+        answer = await shared.client(method, f"{valid.path}/")
         assert answer.status == 404, method
         assert is_error(answer, route, "not_found")
 
 
-@each(lambda route: route.method == "GET" and route.path != "/metrics")  # which is never the same twice
+@each(lambda route: route.method == "GET" and route.path != "/metrics")  # never the same twice
 @on_shared_loop
 async def test_head_is_get_without_its_body(shared: Shared, route: Route) -> None:
     world = shared.world(("bad token",))
-    question = Question(world, route)
+    valid = ValidRequest(world, route)
     for who in (OWNER, "no token", "bad token"):
         holder = shared.client.holding(world.tokens[who])
-        got = await holder.get(question.path + question.query)
-        head = await holder("HEAD", question.path + question.query)
+        got = await holder.get(valid.path + valid.query)
+        head = await holder("HEAD", valid.path + valid.query)
         assert (head.status, head.body) == (got.status, b"")
         assert lasting(head) == lasting(got)
 
 
 def lasting(answer: Answer) -> dict[str, str]:
-    """The headers that do not differ from one answer to the next."""
+    """Return the headers that do not differ from one answer to the next."""
     return {name: value for name, value in answer.headers.items() if name.lower() not in {"date", "x-request-id"}}
 
 
-CLIMBERS = ("without access", "stranger")  # who else goes down the ladder
+CLIMBERS = ("without access", "stranger")  # other callers in the tests of the order
 
 
 @each()
 @on_shared_loop
 async def test_each_fault_is_told_before_the_next(shared_hosted: Shared, route: Route) -> None:
-    """Correct the faults of a request in turn; each answer names the next fault."""
+    """Start with a request that has every fault and correct one after another; the answer names the next one."""
     for name, raw, status in ladder(shared_hosted.world(CLIMBERS), route):
         async with connected(shared_hosted.client.root) as wire:
             await wire.send(raw)
@@ -134,14 +134,14 @@ BEFORE_LIMITS = {"framing", "https", "path", "method", "access"}
 
 @each(lambda route: route.family is not Family.PLAIN)
 async def test_a_spent_limit_is_told_in_its_place(store: Store, clock: MovableClock, route: Route) -> None:
-    """Down the same ladder, with all limits spent: 429 takes the place of 401 and of all that comes after 403."""
+    """The same with all rate limits exceeded: 429 replaces 401 and everything after 403."""
     world = World(store, clock, CLIMBERS)
     async with hosted(store, clock, token="1/hour", address="1/hour") as client:
         holders = [client.holding(world.tokens[who]) for who in (OWNER, "stranger")]
         for spender in (client, *holders):
             assert (await spender.get("albums", headers={"X-Forwarded-Proto": "https"})).status == 200
         rungs = list(ladder(world, route))
-        bare = request(route.method, Question(world, route).path, HTTPS)
+        bare = request(route.method, ValidRequest(world, route).path, HTTPS)
         for name, raw, status in [*rungs, ("token", bare, 401)]:
             async with connected(client.root) as wire:
                 await wire.send(raw)
@@ -153,7 +153,7 @@ async def test_a_spent_limit_is_told_in_its_place(store: Store, clock: MovableCl
                 assert re.match(f"The limit of 1 request an hour.* for {whose},? is spent. ", answer.json["message"])
                 assert 3500 < int(answer.headers["Retry-After"]) <= 3600
         world.do(lambda: api_access.revoke(users.get(world.ids[OWNER]), now=clock.now()))
-        answer = await holders[0](route.method, Question(world, route).path, headers={"X-Forwarded-Proto": "https"})
+        answer = await holders[0](route.method, ValidRequest(world, route).path, headers={"X-Forwarded-Proto": "https"})
         assert answer.status == (429 if route.access is Access.OPEN else 403)
 
 
@@ -161,11 +161,11 @@ async def test_a_spent_limit_is_told_in_its_place(store: Store, clock: MovableCl
 async def test_a_limit_beside_the_tokens_has_the_same_place(store: Store, clock: MovableClock, route: Route) -> None:
     world = World(store, clock, CLIMBERS)
     async with hosted(store, clock, **{limit.value: "1/hour" for limit in RateLimit}) as client:
-        question = Question(world, route)
+        valid = ValidRequest(world, route)
         assert route.limit is not None
-        for status in (question.status, 429):
+        for status in (valid.status, 429):
             answer = await client.holding(world.tokens[OWNER])(
-                route.method, question.path, question.body, headers={"X-Forwarded-Proto": "https"}
+                route.method, valid.path, valid.body, headers={"X-Forwarded-Proto": "https"}
             )
             assert answer.status == status, answer.body
         for name, raw, status in ladder(world, route):
@@ -178,17 +178,17 @@ async def test_a_limit_beside_the_tokens_has_the_same_place(store: Store, clock:
 
 @each(lambda route: route.family is Family.PLAIN)
 async def test_what_is_no_api_has_no_limit(store: Store, clock: MovableClock, route: Route) -> None:
-    question = Question(World(store, clock, ()), route)
+    valid = ValidRequest(World(store, clock, ()), route)
     async with hosted(store, clock, address="1/hour") as client:
         for _ in range(3):
-            answer = await client(route.method, question.path, headers={"X-Forwarded-Proto": "https"})
-            assert answer.status == question.status
+            answer = await client(route.method, valid.path, headers={"X-Forwarded-Proto": "https"})
+            assert answer.status == valid.status
             assert "RateLimit" not in answer.headers
 
 
 @asynccontextmanager
 async def hosted(store: Store, clock: MovableClock, **limits: str) -> AsyncIterator[Client]:
-    """A server on the internet, as far as it knows."""
+    """Run a server with the settings of a hosted one."""
     async with running(store, clock, hosted_settings(**limits)) as client:
         yield client
 
@@ -203,16 +203,16 @@ def hosted_settings(**limits: str) -> Settings:
 async def shared_hosted(
     template: databases.Template, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Shared]:
-    """Such a server for all tests that ask for it; its address limit is for all of them together."""
+    """Run a hosted server for all tests that use it; they share the rate limit of the address."""
     settings = hosted_settings(address="1000000/hour", register="1000000/hour")
     async with shared_server(template, tmp_path_factory.mktemp("hosted"), settings) as server:
         yield server
 
 
 def ladder(world: World, route: Route) -> Iterator[tuple[str, bytes, int]]:
-    """The name of the fault that comes next, the request that has it and all after it, the status."""
-    question = Question(world, route)
-    missing = question.about(2**53 - 1) if takes_id(route) else question.path
+    """Yield each fault in the order of checks: its name, a request with it and all later faults, and the status."""
+    valid = ValidRequest(world, route)
+    missing = valid.about(2**53 - 1) if takes_id(route) else valid.path
     worst = f"?{twice(route)}"
     bad = ["Authorization: Bearer nonsense", "Content-Type: text/plain", "Content-Length: 9999999"]
     if not route.plain_http:
@@ -229,44 +229,44 @@ def ladder(world: World, route: Route) -> Iterator[tuple[str, bytes, int]]:
         yield "media type", request(route.method, missing + worst, *sound, *bad[1:]), 415
         yield "size", request(route.method, missing + worst, *sound, JSON, bad[2]), 413
         yield "JSON", request(route.method, missing + worst, *sound, JSON, body=b'{"'), 400
-    yield from below_the_body(world, question, worst, sound)
+    yield from below_the_body(world, valid, worst, sound)
 
 
-def below_the_body(world: World, question: Question, worst: str, sound: list[str]) -> Iterator[tuple[str, bytes, int]]:
-    """Yield the remaining requests, whose bodies can be read."""
-    route = question.route
+def below_the_body(world: World, valid: ValidRequest, worst: str, sound: list[str]) -> Iterator[tuple[str, bytes, int]]:
+    """Yield the faults that are found once the body is read."""
+    route = valid.route
     faulty = json.dumps(all_faulty(route)).encode() if route.body is not None else b""
     kind = [JSON] if route.body is not None else []
     if takes_id(route):
-        missing = question.about(2**53 - 1) + worst
+        missing = valid.about(2**53 - 1) + worst
         yield "subject", request(route.method, missing, *sound, *kind, body=faulty), 404
     if strangers := [right for right in RIGHTS[key(route)].values() if right.stranger]:
-        other = Question(world, route, strangers[0], who="stranger")
+        other = ValidRequest(world, route, strangers[0], who="stranger")
         theirs = [HTTPS, f"Authorization: Bearer {world.tokens['stranger']}", *kind]
         refusal = strangers[0].stranger
-        told = 422 if route.find is None else refusal  # what the body names is looked at after its fields
+        told = 422 if route.find is None else refusal  # objects in the body are looked up last
         yield "right", request(route.method, other.path + worst, *theirs, body=faulty), told
         yield "right alone", request(route.method, other.path, *theirs, body=json_of(other)), refusal
     if faulty or twice(route):
-        yield "fields", request(route.method, question.path + worst, *sound, *kind, body=faulty), 422
-    whole = request(route.method, question.path + question.query, *sound, *kind, body=json_of(question))
-    yield "nothing", whole, question.status
+        yield "fields", request(route.method, valid.path + worst, *sound, *kind, body=faulty), 422
+    whole = request(route.method, valid.path + valid.query, *sound, *kind, body=json_of(valid))
+    yield "nothing", whole, valid.status
     if 409 in route.raises and route.body is not None:
         yield "conflict", whole, 409
 
 
-def json_of(question: Question) -> bytes:
-    return b"" if question.body is None else json.dumps(question.body).encode()
+def json_of(valid: ValidRequest) -> bytes:
+    return b"" if valid.body is None else json.dumps(valid.body).encode()
 
 
 def all_faulty(route: Route) -> dict[str, Any]:
-    """A body in which every field is of a wrong type."""
+    """Return a body in which every field has a wrong type."""
     fields = route.body.model_fields if route.body is not None else {}
     return {field.alias or name: {"wrong": True} for name, field in fields.items()}
 
 
 def twice(route: Route) -> str:
-    """A query in which every parameter stands twice."""
+    """Return a query with every parameter twice."""
     if route.query is None:
         return ""
     names = [field.alias or name for name, field in route.query.model_fields.items()]

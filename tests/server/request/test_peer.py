@@ -1,4 +1,4 @@
-"""HTTPS everywhere but on this machine: TLS, trusted proxies, forged headers (docs/operating.md, HTTPS)."""
+"""HTTPS except on this machine: TLS, trusted proxies, forged headers (docs/operating.md, HTTPS)."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ HOSTED = Server(public_url="https://music.example.test")
 def judge(
     remote: str, headers: Mapping[str, str] | list[tuple[str, str]], server: Server | None = None, *, tls: bool = False
 ) -> Peer:
-    """Return the peer of a request with these settings of the server."""
+    """Return the peer of a request under these settings."""
     resolver = PeerResolver(Settings(server=server or Server()))
     return resolver.resolve(remote, CIMultiDictProxy(CIMultiDict(headers)), tls=tls)
 
@@ -151,7 +151,7 @@ def test_the_client_is_the_right_most_address_that_is_no_trusted_proxy(chain: st
 
 @given(forged=st.lists(ADDRESSES, max_size=4), client=ADDRESSES, lines=st.booleans())
 def test_what_a_client_writes_into_the_chain_never_counts(forged: list[str], client: str, *, lines: bool) -> None:
-    """The proxy puts its peer at the end; whatever stands before it came from outside."""
+    """The proxy appends its peer; everything before it came from the client."""
     chain = [("X-Forwarded-For", part) for part in (*forged, client)]
     headers = chain if lines else [("X-Forwarded-For", ", ".join(part for _, part in chain))]
     server = Server(trusted_proxies=("10.0.0.1",))
@@ -246,7 +246,7 @@ def authority() -> trustme.CA:
 
 @pytest.fixture
 def certificate(authority: trustme.CA, tmp_path: Path) -> tuple[Path, Path]:
-    """A certificate for this machine, and its key."""
+    """Create a certificate for this machine; return its file and that of its key."""
     issued = authority.issue_cert("127.0.0.1")
     cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
     issued.cert_chain_pems[0].write_to_path(str(cert))
@@ -270,7 +270,7 @@ async def test_tls_is_served_on_a_hosted_service(
             for target, status in ((ALBUMS, 200), ("/nothing", 404), ("/api/v1/artists", 200)):
                 await wire.send(request("GET", target))
                 assert (await wire.answer()).status == status
-        async with connected(root) as wire:  # plain HTTP to the port of TLS gets no answer
+        async with connected(root) as wire:  # plain HTTP to a TLS port gets no answer
             await wire.send(request("GET", ALBUMS))
             assert b"HTTP" not in await wire.rest()
     finally:

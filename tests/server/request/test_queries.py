@@ -19,7 +19,7 @@ from musicsvc.store.plays import ingest
 from tests.paging import world as worlds
 from tests.paging.lists import LISTS
 from tests.rights.table import endpoint
-from tests.support.query_count import queries, questions
+from tests.support.query_count import count_reads, queries
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from tests.paging.world import World
     from tests.support.serving import Client
 
-MANY = 20  # rows; of an artist's tracks and albums the figures show ten
+MANY = 20  # rows; the insights list ten tracks and albums of an artist
 MOST = 8  # queries of a page
 EXPORT = f"{INSIGHTS}/export"
 PAGED = [route for route in ROUTES if route.query is not None and issubclass(route.query, Pages)]
-# Every other read whose answer can hold rows; each is asked by an owner of one row and by one of many.
+# Every other read whose answer has rows, requested by an owner of one row and by an owner of many.
 UNPAGED: Mapping[str, Any] = {
     f"GET {V1}/users/search?query=fan&limit={{rows}}": None,
     f"GET {V1}/albums/{{album}}?with=genres,tags": None,
@@ -56,7 +56,7 @@ CONSTANT = {f"GET {V1}/cover-art/templates", f"GET {EXPORT}/formats", f"GET {V1}
 
 
 def shows_rows(route: Route) -> bool:
-    """Whether an answer of this read can hold rows."""
+    """Return whether an answer of this read can have rows."""
     if route.writes or route.family is Family.PLAIN:
         return False
     return route.answer is None or '"array"' in json.dumps(route.answer.model_json_schema())
@@ -88,7 +88,7 @@ async def test_a_page_of_many_rows_takes_as_many_queries_as_one_of_one_row(
 
 
 def skips_keys_alone(sql: str) -> bool:
-    """Whether the OFFSET is that of a subquery that selects one column: no column, join or count of a shown row."""
+    """Return whether the OFFSET belongs to a subquery that selects one column only."""
     before, _, after = sql.partition("OFFSET")
     if not re.match(r" (\?|%s)\)", after):
         return False
@@ -113,16 +113,16 @@ async def test_an_answer_of_many_rows_takes_as_many_queries_as_one_of_one_row(
 
 
 async def count(store: Store, client: Client, asked: str, body: Any = None) -> int:
-    """Return the number of queries of an answer."""
+    """Count the queries of an answer."""
     with queries(store) as made:
         method, path = asked.split()
         answer = await client(method, path, body)
     assert answer.status == 200, (asked, answer.body)
-    return questions(made)
+    return count_reads(made)
 
 
 def add_owner(world: World, rows: int) -> dict[str, Any]:
-    """Create an account with `rows` of everything, each played and shared with another artist; call it in a unit."""
+    """Create an account with this many of each object, played and shared with another artist; in a unit of work."""
     accounts = [worlds.add_account(world, f"fan {rows} {each}") for each in range(rows)]
     token, owner = accounts[0]
     others = [artists.create(f"Artist {each}", None, None, now=world.now, actor=owner).id for each in range(rows)]

@@ -1,4 +1,4 @@
-"""Answers over 64 KiB: HEAD sends none of their body, and their ETag is of every byte."""
+"""Answers over 64 KiB: HEAD sends no body, and the ETag covers every byte."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SUBSCRIPTIONS = "notifications/me/subscriptions"
 
 
 async def describe(client: Client) -> str:
-    """The path of a list that is large however it is packed."""
+    """Create a list that is large even when compressed; return its path."""
     artist = (await client.post("artists", {"name": "Clara Schumann"})).json["artist"]["id"]
     for number in range(20):
         description = random.Random(number).randbytes(5000).hex()
@@ -51,7 +51,7 @@ async def test_head_sends_no_body_however_large_the_answer(client: Client) -> No
 
 
 async def head_then_get(wire: Wire, target: str, *lines: str) -> tuple[Answer, Answer]:
-    """Both answers, on one connection; they are alike but for the body."""
+    """Return both answers from one connection; only the body differs."""
     await wire.send(request("HEAD", target, *lines) + request("GET", target, *lines))
     head, whole = await wire.answer(head=True), await wire.answer()
     passing = {"Date", "X-Request-Id"}

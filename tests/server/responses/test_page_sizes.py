@@ -1,4 +1,4 @@
-"""No answer without a bound: pages fit into 16 MiB, and answers that wait for their readers share a budget."""
+"""Limits of answers: pages have at most 16 MiB, and unread answers share a budget."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 MEBIBYTE = 1 << 20
 ALBUM = 80 * 60_080  # bytes of an album with 80 tracks
 PATIENCE = 30.0
-ENOUGH = 20  # albums that are as large as an album may be: a page of this many fits into 16 MiB
+ENOUGH = 20  # albums of the largest size that fit into a page of 16 MiB
 NESTING = [
     "albums",
     "albums?perPage=50",
@@ -46,7 +46,7 @@ NESTING = [
 
 
 def loaded(asked: list[Any]) -> list[str]:
-    """The statements that load tracks, and not just their sizes."""
+    """Return the statements that load tracks, not only their sizes."""
     return [event.sql for event in asked if 'FROM "track"' in event.sql]
 
 
@@ -67,7 +67,7 @@ async def test_a_page_that_would_be_larger_than_16_mib_is_refused_before_it_is_l
             assert answer.status == 422
             assert answer.json["errors"] == {name: "The page would be larger than 16 MiB. Ask for fewer rows per page."}
             assert not loaded(asked)
-        # Nothing nested: the public tier has any page.
+        # Nothing nested: pages of the public tier have any size.
         assert (await client.holding(None).get(f"{path}?perPage={ENOUGH + 4}")).status == 200
 
 
@@ -145,7 +145,7 @@ async def test_json_is_made_off_the_event_loop(
 
 
 async def ask(stack: AsyncExitStack, client: Client, path: str, token: str) -> AsyncExitStack:
-    """Ask for this on a connection that is not read; closing what is returned closes it."""
+    """Request the path on a connection that is not read; closing the returned object closes it."""
     closing = await stack.enter_async_context(AsyncExitStack())
     raw = request("GET", f"/api/v1/{path}", f"Authorization: Bearer {token}")
     await closing.enter_async_context(not_reading(client.root, raw))
@@ -153,7 +153,7 @@ async def ask(stack: AsyncExitStack, client: Client, path: str, token: str) -> A
 
 
 async def refused(client: Client, path: str) -> bool:
-    """Whether this is answered 503."""
+    """Return whether the answer is 503."""
     answer = await client.get(path)
     if answer.status == 503:
         assert answer.headers["Retry-After"] == "1"
@@ -162,7 +162,7 @@ async def refused(client: Client, path: str) -> bool:
 
 
 async def holding(client: Client, count: int) -> None:
-    """Wait until this number of albums is in memory for clients that do not read."""
+    """Wait until this many albums are held for clients that do not read them."""
     deadline = time.monotonic() + PATIENCE
     while True:
         figures = (await client.get("/metrics")).body.decode()
@@ -176,7 +176,7 @@ async def holding(client: Client, count: int) -> None:
 async def test_answers_that_nobody_reads_share_a_budget(
     store: Store, clock: MovableClock, start_server: StartServer
 ) -> None:
-    """30 MiB, 7.5 for a token, and albums of 4.6 MiB, of which the systems between hold less than half back."""
+    """The budget is 30 MiB, 7.5 for a token; an album has 4.6 MiB, less than half of it in the system's buffers."""
     settings = Settings(server={"answer_memory": "30MiB"})
     client = await start_server(settings)
     async with AsyncExitStack() as stack:
@@ -186,16 +186,16 @@ async def test_answers_that_nobody_reads_share_a_budget(
         reader = await ask(stack, client, "albums/1", tokens[0])
         await holding(client, 1)
         assert await refused(ann, "albums/2")
-        # Small answers go on, and so do other tokens and another token's large ones.
+        # Small answers are sent, and large ones of other tokens too.
         for path in ("users/me", "tracks/1", "artists"):
             assert (await ann.get(path)).status == 200
         assert (await ben.get("albums/2")).status == 200
-        # What alone is more than a share is refused at once, whoever asks.
+        # An answer larger than a share is always refused.
         with queries(store) as asked:
             assert await refused(ben, "artists/1/albums")
         assert not loaded(asked)
         assert "one client may hold 7.5 MiB" in (await ben.get("artists/1/albums")).json["message"]
-        # Six tokens with 4.6 MiB each: the budget of all is spent.
+        # Six tokens with 4.6 MiB each use up the whole budget.
         for token in tokens[1:]:
             await ask(stack, client, "albums/3", token)
         await holding(client, 6)
@@ -246,7 +246,7 @@ def test_an_answer_is_refused_before_it_is_made_and_never_after_a_write() -> Non
 
 
 def answering(memory: AnswerMemory, address: str, token: int | None = None) -> Reservation:
-    """Return the reservation of an answer to this address and token."""
+    """Return the reservation of the answer to this address and token."""
     return memory.reservation(address, token)
 
 
@@ -257,7 +257,7 @@ def test_who_has_no_token_holds_half_of_the_budget_at_most_and_leaves_a_share_to
         each.resize(2 * MEBIBYTE)
     with pytest.raises(Overloaded, match="Too many large answers"):
         held[2].resize(100_000)
-    held[2].resize(64 * 1024)  # is never refused
+    held[2].resize(64 * 1024)  # never refused
     tokens = [answering(memory, "192.0.2.1", token) for token in (1, 2)]
     for each in tokens:
         each.resize(2 * MEBIBYTE)

@@ -1,4 +1,4 @@
-"""Every paged endpoint over a filled database: keys, orders, totals, page ends and shapes, in both tiers."""
+"""Every paged endpoint on a filled database: keys, orders, totals, page ends and shapes, in both tiers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 PAGED = {route.path: route for route in ROUTES if route.query is not None and issubclass(route.query, Pages)}
 WITHOUT_SUBJECT = [path for path, route in PAGED.items() if route.find is None]
-SHOWN = {"albums", "artists", "playlists", "tracks"}  # whose rows are what the resource by itself shows
+SHOWN = {"albums", "artists", "playlists", "tracks"}  # their rows equal the answer of the single resource
 FAR = 2**31 - 1
 
 
@@ -68,13 +68,13 @@ async def walk(holder: Client, route: Route, view: View) -> None:
 
 
 def sizes(total: int) -> set[int | None]:
-    """The default; the largest; one page that is full; one row on the second page; several full pages."""
+    """Return the page sizes to test: default, largest, one full page, one row on the second page, several pages."""
     full = [total // pages for pages in range(3, total) if total % pages == 0]
     return {None, 100, *full[:1], *(each for each in (total - 1, total) if 1 <= each <= 100)}
 
 
 def check(answer: Answer, route: Route, rows: Sequence[Row], page: int, size: int) -> None:
-    """The answer holds this page of the rows, and the seven keys of the paginator in their order."""
+    """Assert that the answer has this page of the rows, and the seven keys of the paginator in order."""
     before = (page - 1) * size
     data = rows[before : before + size]
     expected = {

@@ -1,4 +1,4 @@
-"""Pictures that are kept: how many, which go first, and bodies that are packed once."""
+"""The picture cache: its size, the order of eviction, and bodies that are compressed once."""
 
 from __future__ import annotations
 

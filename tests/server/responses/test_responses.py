@@ -1,4 +1,4 @@
-"""Headers, entity tag, compression and request id of every answer."""
+"""Parts of every answer: headers, ETag, content coding, request id."""
 
 import re
 import zlib
@@ -19,7 +19,7 @@ ERRORS = {
 
 
 async def fill(client: Client) -> None:
-    """Enough artists for an answer that is worth compressing."""
+    """Create enough artists for an answer that is compressed."""
     for number in range(12):
         body = {"name": f"Artist {number}", "image_small": f"https://img.test/{'x' * 100}"}
         assert (await client.post("artists", body)).status == 201
@@ -81,7 +81,7 @@ async def test_a_change_changes_the_tag(client: Client) -> None:
 
 
 async def test_the_tag_is_of_what_is_sent_whenever_and_to_whomever(client: Client) -> None:
-    """The same bytes, the same tag; the tiers differ, so do their tags."""
+    """Equal bytes have equal tags; the tiers differ, and so do their tags."""
     await fill(client)
     mine = [await client.get("artists") for _ in range(2)]
     assert mine[0].headers["ETag"] == mine[1].headers["ETag"]
@@ -128,7 +128,7 @@ async def test_gzip_is_sent_to_those_who_take_it(client: Client) -> None:
 
 
 async def raw(client: Client, accepted: str) -> Answer:
-    """The list of artists as it comes over the wire."""
+    """Return the list of artists as sent on the wire."""
     async with connected(client.root) as wire:
         lines = (f"Authorization: Bearer {client.token}", f"Accept-Encoding: {accepted}")
         await wire.send(request("GET", "/api/v1/artists", *lines))
@@ -157,7 +157,7 @@ async def test_head_is_get_without_a_body(client: Client) -> None:
 
 
 def lasting(answer: Answer) -> dict[str, Any]:
-    """The headers that do not differ from one answer to the next."""
+    """Return the headers that do not differ from one answer to the next."""
     return {name: value for name, value in answer.headers.items() if name.lower() not in {"date", "x-request-id"}}
 
 

@@ -1,4 +1,4 @@
-"""Each tier is given exactly its keys, in the order in which they are documented."""
+"""Each tier has exactly its keys, in the documented order."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from musicsvc.server.routes.route import JSON_MEDIA, Access
 from tests.paging import world as worlds
 from tests.rights.world import OWNER, World
-from tests.support.endpoint_cases import ASKED, Question
+from tests.support.endpoint_cases import TESTED_ROUTES, ValidRequest
 
 if TYPE_CHECKING:
     from musicsvc.clock import MovableClock
@@ -24,12 +24,12 @@ async def test_every_read_has_the_keys_of_its_tier_and_no_others(
     filled = store.write(partial(worlds.build, anonymous.root, clock.now())).result()
     client = anonymous.holding(filled.tokens["ann"])
     world = World(store, clock)
-    for route in ASKED:
+    for route in TESTED_ROUTES:
         if route.method != "GET" or route.answer is None or route.media != JSON_MEDIA:
             continue
-        question = Question(world, route)
-        # The filled world's first, where there is one that ann may read; else the owner's.
-        paths = [question.about(1) + question.query, question.path + question.query]
+        valid = ValidRequest(world, route)
+        # The first one of the filled world that ann may read, else the owner's.
+        paths = [valid.about(1) + valid.query, valid.path + valid.query]
         answers = [await client.get(paths[0]), await client.holding(world.tokens[OWNER]).get(paths[1])]
         assert answers[-1].status == 200, paths
         for answer in answers:
@@ -42,7 +42,7 @@ async def test_every_read_has_the_keys_of_its_tier_and_no_others(
 
 
 def check(value: Any, schema: type[BaseModel], place: str) -> None:
-    """The value is of the schema, and each object's keys stand as the schema has them."""
+    """Assert that the value matches the schema, with the keys in the schema's order."""
     in_order(value, schema.model_validate(value), place)
 
 

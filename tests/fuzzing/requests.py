@@ -1,4 +1,4 @@
-"""Requests to every endpoint of the table: the example of its document with something wrong in it, or nothing."""
+"""Random requests to every endpoint: the example of the OpenAPI document, valid or with something wrong."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from musicsvc.server.routes.route import Route
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
-HEAVY = ("/export/pdf", "/cover-art/preview", "/auth/register")  # takes its time by design, so it is asked less often
+HEAVY = ("/export/pdf", "/cover-art/preview", "/auth/register")  # slow by design, so requested less often
 QUERIES = ("page", "perPage", "per_page", "with", "query", "q", "limit", "period", "timeframe", "x")
 TYPES = (
     *(
@@ -49,8 +49,8 @@ HEADERS = (
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A request whose framing is sound, whatever else is not."""
+class FuzzRequest:
+    """A request with valid framing; anything else may be invalid."""
 
     method: str
     target: str
@@ -60,7 +60,7 @@ class Asked:
 
     @property
     def raw(self) -> bytes:
-        """Return the bytes of the request."""
+        """The bytes to send."""
         lines = [f"{self.method} {self.target} HTTP/1.1", *self.headers]
         if not any(line.lower().startswith("host:") for line in self.headers):
             lines.insert(1, "Host: music.test")
@@ -69,11 +69,11 @@ class Asked:
         return "\r\n".join([*lines, "", ""]).encode("utf-8", "surrogateescape") + self.body
 
 
-class Asking:
-    """Makes requests, the same for the same chance."""
+class RequestGenerator:
+    """Generates requests, the same ones for the same random generator."""
 
     def __init__(self, chance: Random, tokens: dict[str, str]) -> None:
-        """`tokens` of the small world, of which demo's is the one that is asked with most."""
+        """`tokens`: those of the fixtures; most requests use that of demo."""
         self._chance = chance
         self._tokens = tokens
         paths = document("https://music.test")["paths"]
@@ -85,8 +85,8 @@ class Asking:
         }
         self._weights = [0.1 if route.path.endswith(HEAVY) else 1.0 for route in ROUTES]
 
-    def make(self) -> Asked:
-        """The next request."""
+    def make(self) -> FuzzRequest:
+        """Return the next request."""
         chance = self._chance
         (route,) = chance.choices(ROUTES, self._weights)
         method = route.method if chance.random() < 0.93 else chance.choice(METHODS)
@@ -95,7 +95,7 @@ class Asking:
         if (route.method, route.path) in self._bodies or chance.random() < 0.05:
             body = self._body(route)
             headers.append(f"Content-Type: {TYPES[0] if chance.random() < 0.9 else chance.choice(TYPES)}")
-        return Asked(method, self._path(route) + self._query(), tuple(headers), body, not route.undocumented)
+        return FuzzRequest(method, self._path(route) + self._query(), tuple(headers), body, not route.undocumented)
 
     def _path(self, route: Route) -> str:
         chance = self._chance

@@ -1,4 +1,4 @@
-"""Bytes that are no HTTP, almost: requests cut, spliced, framed wrongly or in two ways at once."""
+"""Malformed HTTP: requests cut, spliced, with invalid or ambiguous framing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from random import Random
 
-    from tests.fuzzing.asked import Asking
+    from tests.fuzzing.requests import RequestGenerator
 
 PIECES = (
     *(
@@ -69,7 +69,7 @@ PIECES = (
         b"A: " + b"a" * 9000 + b"\r\n",
     ),
 )
-# In two ways at once, or in a way that others read otherwise; what follows must not be taken for a request.
+# Framed in two ways, or in one that other software reads differently. The next bytes must not become a request.
 AMBIGUOUS = (
     *(
         b"Content-Length: 5\r\nContent-Length: 6",
@@ -105,30 +105,30 @@ AMBIGUOUS = (
 SMUGGLED = b"GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n"
 
 
-class Mangling:
-    """Makes bytes, the same for the same chance."""
+class MalformedGenerator:
+    """Generates bytes, the same ones for the same random generator."""
 
-    def __init__(self, chance: Random, asking: Asking) -> None:
+    def __init__(self, chance: Random, requests: RequestGenerator) -> None:
         self._chance = chance
-        self._asking = asking
+        self._requests = requests
         self._ways: tuple[Callable[[], bytes], ...] = (
             *(self._pieces, self._cut, self._flipped, self._inserted, self._inserted, self._spliced, self._chunked),
             *(self._in_advance, self._in_advance, self._old),
         )
 
     def make(self) -> bytes:
-        """The next bytes."""
+        """Return the next bytes."""
         return self._chance.choice(self._ways)()
 
     def ambiguous(self) -> bytes:
-        """Return a request with a refused way to mark its end, followed by another request."""
+        """Return a request with ambiguous framing, which must be refused, and a second request after it."""
         framing = self._chance.choice(AMBIGUOUS)
         before, after = self._chance.choice(((b"", b"\r\nX: y"), (b"X: y\r\n", b"")))
         head = b"POST /api/v1/artists HTTP/1.1\r\nHost: a\r\n" + before + framing + after + b"\r\n\r\n"
         return head + self._chance.choice((b"0\r\n\r\n", b"5\r\nhello\r\n0\r\n\r\n", b"hello", b"")) + SMUGGLED
 
     def _sound(self) -> bytes:
-        return self._asking.make().raw
+        return self._requests.make().raw
 
     def _pieces(self) -> bytes:
         return b"".join(self._chance.choices(PIECES, k=self._chance.randrange(1, 24)))
@@ -144,7 +144,7 @@ class Mangling:
         return bytes(raw)
 
     def _inserted(self) -> bytes:
-        """Pieces put in, mostly between the lines of the head."""
+        """Insert pieces, mostly between the lines of the head."""
         raw = self._sound()
         for _ in range(self._chance.choice((1, 1, 2, 4))):
             lines = [at + 2 for at in range(len(raw)) if raw.startswith(b"\r\n", at)]
@@ -157,11 +157,11 @@ class Mangling:
         return first[: self._chance.randrange(len(first))] + second[self._chance.randrange(len(second)) :]
 
     def _chunked(self) -> bytes:
-        """A body in chunks, with or without what breaks them."""
+        """Return a chunked body, valid or not."""
         chance = self._chance
-        asked = self._asking.make()
+        sent = self._requests.make()
         chunks = []
-        body = asked.body or b"{}"
+        body = sent.body or b"{}"
         while body:
             size = chance.randrange(1, len(body) + 1)
             chunk, body = body[:size], body[size:]
@@ -174,12 +174,12 @@ class Mangling:
             (b"0\r\n\r\n",) * 6
             + (b"0\r\nTrailer: x\r\n\r\n", b"0\r\n", b"", b"00\r\n\r\n", b"0\r\n" + b"T: x\r\n" * 500 + b"\r\n")
         )
-        head = f"{asked.method} {asked.target} HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n"
-        lines = "".join(f"{line}\r\n" for line in asked.headers if not line.startswith("Host"))
+        head = f"{sent.method} {sent.target} HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n"
+        lines = "".join(f"{line}\r\n" for line in sent.headers if not line.startswith("Host"))
         return (head + lines + "\r\n").encode("utf-8", "surrogateescape") + b"".join(chunks) + end
 
     def _in_advance(self) -> bytes:
-        """Several requests in one go."""
+        """Return several pipelined requests."""
         raws = [self._sound() for _ in range(self._chance.choice((2, 3, 9, 40)))]
         return self._chance.choice((b"", b"", b"\r\n", b"\r\n" * 20, b"x")).join(raws)
 

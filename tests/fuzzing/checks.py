@@ -1,4 +1,4 @@
-"""Whether what a server sent back is HTTP, ours, and says what the document promises."""
+"""Checks of responses: valid HTTP, our own bodies, and in accordance with the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from tests.support.response_checks import conforms
 from tests.support.serving import Answer
 
 if TYPE_CHECKING:
-    from tests.fuzzing.asked import Asked
+    from tests.fuzzing.requests import FuzzRequest
 
 STATUS = re.compile(rb"HTTP/1\.[01] ([1-5][0-9][0-9]) [A-Za-z '\-]+\Z")
 HEADER = re.compile(rb"([A-Za-z0-9-]+): ([\t\x20-\x7e]*)\Z")
 JSON = "application/json; charset=utf-8"
 WITHOUT_BODY = {100, 204, 304}
-BELOW = ("The request is not valid HTTP.", "HTTPS is required.")  # said whatever the path
+BELOW = ("The request is not valid HTTP.", "HTTPS is required.")  # on every path
 GENERAL, INSIGHTS = ["status", "message", "errors"], ["success", "message", "error"]
 
 
 def answers(raw: bytes, *, whole: bool = True) -> list[Answer]:
-    """The answers that the bytes are; fails where they are none. Not `whole`: the end may be missing."""
+    """Parse the answers in the bytes; fail on invalid ones. `whole=False`: the last one may be cut off."""
     found = []
     while raw:
         head, end, rest = raw.partition(b"\r\n\r\n")
@@ -51,14 +51,14 @@ def _answer(head: bytes, rest: bytes, *, whole: bool) -> tuple[Answer, bytes]:
         return Answer(code, headers, b""), rest
     assert len(headers.getall("Content-Length")) == 1, head
     length = int(headers["Content-Length"])
-    if not rest or rest.startswith(b"HTTP/1."):  # to a HEAD
+    if not rest or rest.startswith(b"HTTP/1."):  # of a HEAD
         return Answer(code, headers, b""), rest
     assert len(rest) >= length or not whole, f"a body of {len(rest)} instead of {length}: {head!r}"
     return Answer(code, headers, rest[:length]), rest[length:]
 
 
-def judge(answer: Answer) -> None:
-    """Asserts that it is no fault of the server, tells nothing of it, and is JSON of our shapes where it is JSON."""
+def check_answer(answer: Answer) -> None:
+    """Assert that the answer is no internal error, reveals nothing of the server, and has our shapes if it is JSON."""
     assert 200 <= answer.status < 500, (answer.status, answer.body)
     assert answer.headers["Server"] == "musicsvc"
     assert re.fullmatch(r"[A-Za-z0-9._~-]{1,128}", answer.headers["X-Request-Id"])
@@ -78,17 +78,17 @@ def judge(answer: Answer) -> None:
         assert all(isinstance(text, str) and text for text in (body["message"], *faults.values()))
 
 
-def judge_as_promised(answer: Answer, asked: Asked) -> None:
-    """Asserts that the OpenAPI document promises this answer to the request."""
-    judge(answer)
+def check_against_document(answer: Answer, sent: FuzzRequest) -> None:
+    """Assert that the OpenAPI document allows this answer to the request."""
+    check_answer(answer)
     below = answer.status >= 400 and answer.body and answer.json.get("message") in BELOW
-    silent = answer.status in {400, 403} and asked.method == "HEAD"  # perhaps one of those
-    if asked.documented and not below and not silent:
-        conforms(unpacked(answer), asked.method, asked.target)
+    silent = answer.status in {400, 403} and sent.method == "HEAD"  # possibly one of these
+    if sent.documented and not below and not silent:
+        conforms(unpacked(answer), sent.method, sent.target)
 
 
 def unpacked(answer: Answer) -> Answer:
-    """The answer with its body as it was before it was packed."""
+    """Return the answer with its body decompressed."""
     if answer.headers.get("Content-Encoding") != "gzip" or not answer.body:
         return answer
     return Answer(answer.status, answer.headers, zlib.decompress(answer.body, wbits=31))
