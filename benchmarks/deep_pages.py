@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from network_server import Server, output_of, percentiles, running
 
-from musicsvc.store.engine.binding import current
+from musicsvc.store.engine import sql
 from musicsvc.store.engine.dialect import is_sqlite
 from tests.support import postgres
 
@@ -85,7 +85,7 @@ def add_artists(count: int, store: Store) -> None:
     def add() -> None:
         numbers = NUMBERS.format(count=count) if is_sqlite() else f"generate_series(1, {count}) n (i)"
         for statement in FILL.format(numbers=numbers).split(";"):
-            current().execute_sql(statement)
+            sql.run(statement)
 
     store.write(add).result()
 

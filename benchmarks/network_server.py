@@ -116,6 +116,7 @@ def running(
 
 def warm_up(server: Server) -> None:
     """Request everything once, so that caches and modules are loaded."""
+    connection: http.client.HTTPConnection
     if server.trusted:
         trusting = ssl.create_default_context(cafile=server.trusted)
         connection = http.client.HTTPSConnection("127.0.0.1", server.port, context=trusting, timeout=30)

@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -70,7 +71,7 @@ def fill(store: Store, count: int) -> None:
     for number, name in enumerate(names(count), 1):
         batch.append(users.NewUser(f"{number}@people.test", name))
         if len(batch) == BATCH or number == count:
-            store.write(lambda people=tuple(batch): users.create_many(people, now=0)).result()
+            store.write(partial(users.create_many, tuple(batch), now=0)).result()
             batch.clear()
 
 
@@ -82,7 +83,7 @@ def measure(store: Store) -> None:
             times = []
             for _ in range(ROUNDS):
                 began = time.perf_counter()
-                store.read(lambda text=text: user_search.find(text, 10)).result()
+                store.read(partial(user_search.find, text, 10)).result()
                 times.append(time.perf_counter() - began)
             medians.append(statistics.median(times) * 1000)
         print(f"{kind:28} {statistics.median(medians):8.2f} ms   slowest {max(medians):8.2f} ms")

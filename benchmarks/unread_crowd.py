@@ -58,7 +58,7 @@ async def main() -> None:
     sys.stdin.readline()  # the token of the honest client
     port, _, seconds, readers = sys.argv[1:]
     begun: Counter[str] = Counter()
-    alive = [asyncio.create_task(read_nothing(int(port), *reader, begun)) for reader in json.loads(readers)]
+    alive = [asyncio.create_task(read_nothing(int(port), token, path, begun)) for token, path in json.loads(readers)]
     await asyncio.sleep(float(seconds))
     with suppress(TimeoutError):
         async with asyncio.timeout(PATIENCE):  # a busy machine is slow to build the first page
