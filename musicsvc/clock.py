@@ -14,7 +14,6 @@ class Clock:
     """The system clock."""
 
     def now(self) -> int:
-        """Return the current instant."""
         return time.time_ns() // 1000
 
     def monotonic(self) -> float:
@@ -49,12 +48,10 @@ def isoformat(instant: int) -> str:
 
 
 def to_datetime(instant: int) -> datetime:
-    """Return the instant as an aware datetime in UTC."""
     return EPOCH + timedelta(microseconds=instant)
 
 
 def to_date(instant: int) -> date:
-    """Return the UTC day of the instant."""
     return to_datetime(instant).date()
 
 

@@ -29,7 +29,6 @@ class Facts:
 
     @property
     def rows(self) -> int:
-        """The number of rows of all tables."""
         return sum(self.counts.values())
 
     @property

@@ -147,11 +147,9 @@ class PostgresStore(Store):
         """Return None: PostgreSQL has no cheap change counter."""
 
     def waiting(self) -> tuple[int, int]:
-        """Return how many units wait to read and to write."""
         return queued(self._readers), queued(self._writers)
 
     def close(self) -> None:
-        """Finish the running units and close the connections."""
         self._readers.shutdown(wait=True)
         self._writers.shutdown(wait=True)
         self._database.close_all()

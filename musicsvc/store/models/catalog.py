@@ -49,8 +49,6 @@ class Album(Table):
 
 
 class AlbumArtist(Table):
-    """An artist of an album."""
-
     album = link(Album, index=False)
     artist = link(Artist, index=False)
     position = IntegerField()
@@ -90,8 +88,6 @@ class Track(Table):
 
 
 class TrackArtist(Table):
-    """An artist of a track."""
-
     track = link(Track, index=False)
     artist = link(Artist, index=False)
     position = IntegerField()
@@ -110,8 +106,6 @@ class Genre(Table):
 
 
 class TrackGenre(Table):
-    """A genre of a track."""
-
     track = link(Track, index=False)
     genre = link(Genre)
 
@@ -120,15 +114,11 @@ class TrackGenre(Table):
 
 
 class Tag(Table):
-    """A tag of tracks and albums."""
-
     id = BigAutoField()
     name = TextField(unique=True)
 
 
 class TrackTag(Table):
-    """A tag of a track."""
-
     track = link(Track, index=False)
     tag = link(Tag)
 
@@ -137,8 +127,6 @@ class TrackTag(Table):
 
 
 class AlbumTag(Table):
-    """A tag of an album."""
-
     album = link(Album, index=False)
     tag = link(Tag)
 

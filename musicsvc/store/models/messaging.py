@@ -17,8 +17,6 @@ class Conversation(Table):
 
 
 class Participant(Table):
-    """An account in a conversation."""
-
     conversation = link(Conversation, index=False)
     user = link(User)
 
@@ -27,8 +25,6 @@ class Participant(Table):
 
 
 class Message(Table):
-    """A message in a conversation."""
-
     id = BigAutoField()
     conversation = link(Conversation, index=False)
     user = link(User)

@@ -22,8 +22,6 @@ class Follow(Table):
 
 
 class TrackLike(Table):
-    """A like of a track."""
-
     track = link(Track, index=False)
     user = link(User)
     created_at = BigIntegerField()
@@ -34,8 +32,6 @@ class TrackLike(Table):
 
 
 class TrackRepost(Table):
-    """A repost of a track."""
-
     track = link(Track, index=False)
     user = link(User)
     created_at = BigIntegerField()
@@ -101,8 +97,6 @@ class Collection(Table):
 
 
 class CollectionTrack(Table):
-    """A track in a collection."""
-
     collection = link(Collection, index=False)
     position = IntegerField()
     track = link(Track)

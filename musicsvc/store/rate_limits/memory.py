@@ -43,6 +43,5 @@ class MemoryHitCounter(HitCounter):
             self._counts[hit.key] = count._replace(current=max(0, count.current - 1)), ends
 
     def purge(self) -> None:
-        """Delete the counts of windows that are over."""
         now = self._clock()
         self._counts = OrderedDict((key, stored) for key, stored in self._counts.items() if stored[1] > now)

@@ -54,7 +54,6 @@ class PostgresHitCounter(HitCounter):
         self._database = PostgresDatabase(url)
 
     def open(self) -> None:
-        """Check that the table can be read."""
         self._attempt(lambda: self._rows(SELECT, key=""))
 
     def in_place(self) -> bool:
@@ -70,7 +69,6 @@ class PostgresHitCounter(HitCounter):
         return self._attempt(lambda: self._count_all(hits))
 
     def uncount(self, hits: Sequence[Hit]) -> None:
-        """Uncount a request that was allowed but could not be served."""
         self._attempt(lambda: super(PostgresHitCounter, self).uncount(hits))
 
     def _count_all(self, hits: Sequence[Hit]) -> list[Status]:
@@ -94,12 +92,10 @@ class PostgresHitCounter(HitCounter):
         self._database.execute_sql(UNCOUNT, {"key": hit.key})
 
     def purge(self) -> None:
-        """Delete the counts of windows that are over, and the oldest ones if there are too many."""
         self._attempt(lambda: self._database.execute_sql(DELETE_OVER, {"now": self._clock()}))
         self._attempt(lambda: self._database.execute_sql(DELETE_OLDEST, {"max_rows": MAX_ROWS}))
 
     def close(self) -> None:
-        """Close the connections of all threads."""
         self._database.close_all()
 
     def _rows(self, sql: str, **values: int | str | None) -> list[tuple[int, ...]]:

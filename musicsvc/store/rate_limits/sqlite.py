@@ -81,7 +81,6 @@ class SqliteHitCounter(HitCounter):
         return identity(self._path) == self._identity
 
     def count(self, hits: Sequence[Hit]) -> list[Status]:
-        """Count a request in one transaction."""
         try:
             if len(hits) == 1:
                 return super().count(hits)
@@ -91,7 +90,6 @@ class SqliteHitCounter(HitCounter):
             raise self._failure(error) from error
 
     def uncount(self, hits: Sequence[Hit]) -> None:
-        """Uncount a request that was allowed but could not be served."""
         try:
             super().uncount(hits)
         except apsw.Error as error:
@@ -110,7 +108,6 @@ class SqliteHitCounter(HitCounter):
         self._connection.execute(UNCOUNT, (hit.key,))
 
     def purge(self) -> None:
-        """Delete the counts of windows that are over, and the oldest ones if there are too many."""
         now = self._clock()
         try:
             for query, bounds in ((SELECT_OVER, (now, now + 60 * SECOND)), (SELECT_OLDEST, (MAX_ROWS,))):
@@ -122,7 +119,6 @@ class SqliteHitCounter(HitCounter):
             raise self._failure(error) from error
 
     def close(self) -> None:
-        """Close the connection."""
         with suppress(apsw.Error):
             self._connection.close()
 
@@ -165,7 +161,6 @@ class MachineHitCounter:
         self._connections: list[SqliteHitCounter] = []
 
     def open(self) -> None:
-        """Open or create the file."""
         self.close()
         for timeout in (COUNT_NOW_TIMEOUT, COUNT_TIMEOUT):
             self._connections.append(SqliteHitCounter(self._path, self._clock, timeout))
@@ -179,11 +174,9 @@ class MachineHitCounter:
         return self._connections[1].count(hits)
 
     def uncount(self, hits: Sequence[Hit]) -> None:
-        """Uncount a request that was allowed but could not be served."""
         self._connections[1].uncount(hits)
 
     def purge(self) -> None:
-        """Delete the counts of windows that are over, and the oldest ones if there are too many."""
         self._connections[1].purge()
 
     def in_place(self) -> bool:
@@ -191,7 +184,6 @@ class MachineHitCounter:
         return all(connection.in_place() for connection in self._connections)
 
     def close(self) -> None:
-        """Close both connections."""
         while self._connections:
             self._connections.pop().close()
 

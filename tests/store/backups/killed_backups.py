@@ -14,7 +14,7 @@ from tests.faults import killing
 
 
 def main(database: str, folder: str, every: str) -> None:
-    """Kill until a backup comes to its end."""
+    """Kill backups until one finishes."""
     path, place = Path(database), Path(folder) / "killed"
     killed = 0
     for step in killing.rounds(int(every)):
@@ -32,7 +32,7 @@ def main(database: str, folder: str, every: str) -> None:
         assert {file.name for file in place.iterdir()} >= {made.file.name}
         assert not [file for file in place.iterdir() if file.name.startswith(".")]
         killed += 1
-    print(killed)  # noqa: T201 - its result
+    print(killed)  # noqa: T201 - the result of the script
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 class Scene:
-    """One database, restored and killed again and again."""
+    """A database whose restore is killed repeatedly."""
 
     def __init__(self, folder: Path, kind: str) -> None:
         self._folder, self._kind = folder, kind
@@ -48,7 +48,7 @@ class Scene:
         restore_backup.restore(self._new, self._path, now=now)
 
     def killed_before(self, step: int) -> bool:
-        """Whether the restore was killed; what it left is checked, and restored once more."""
+        """Kill the restore, check the result, and restore again. Return whether it was killed."""
         shutil.rmtree(self._data, ignore_errors=True)
         shutil.copytree(self._folder / "old", self._data)
         killed = killing.killed_before(step, lambda _count: self.restore())
@@ -60,7 +60,7 @@ class Scene:
         return killed
 
     def _check(self) -> None:
-        """The database is the old one or the new one, whole."""
+        """Check that the database is the complete old or new one."""
         if self._kind == "missing":
             assert not self._path.exists() or names(self._path) == {"new"}
         elif self._kind == "damaged":
@@ -68,7 +68,7 @@ class Scene:
                 assert names(self._path) == {"new"}
             self._check_kept()
         else:
-            # A copy, for what is stale beside the file is to be stale for the next restore too.
+            # A copy, so that stale files beside the database remain for the next restore.
             copy = self._folder / "copy"
             shutil.rmtree(copy, ignore_errors=True)
             shutil.copytree(self._data, copy)
@@ -76,7 +76,7 @@ class Scene:
             assert names(copy / "musicsvc.db") in ({"old", "late"}, {"new"})
 
     def _check_kept(self) -> None:
-        """Whatever was there before is there still, under whichever name."""
+        """Check that the old database still exists, under either name."""
         if self._kind == "damaged":
             now = list(contents(self._data).values())
             assert all(part in now for name, part in self._before.items() if not name.endswith("-shm"))
@@ -88,14 +88,14 @@ class Scene:
 
 
 def main(folder: str, kind: str, every: str) -> None:
-    """Kill until a restore comes to its end."""
+    """Kill restores until one finishes."""
     scene = Scene(Path(folder), kind)
     killed = 0
     for step in killing.rounds(int(every)):
         if not scene.killed_before(step):
             break
         killed += 1
-    print(killed)  # noqa: T201 - its result
+    print(killed)  # noqa: T201 - the result of the script
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A backup holds one moment of a database that is written meanwhile; nothing else ever bears a backup's name."""
+"""A backup contains one snapshot of a database in use; only complete backups get the name of one."""
 
 import shutil
 import stat
@@ -30,16 +30,16 @@ WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 3999)
 SELECT 'first-' || i, printf('%1000d', i) FROM n
 """
 TAGS = "INSERT INTO tag (name) SELECT name || '.' || part.value FROM genre, json_each('[0, 1, 2]') AS part"
-LONGEST_WAIT = 2.0  # seconds; a lock held by a backup would be waited for 5
+LONGEST_WAIT = 2.0  # seconds; a writer would wait 5 for a lock of the backup
 
 
 class Stop(Exception):
-    """Ends a backup."""
+    """Raised to stop a backup."""
 
 
 @pytest.fixture
 def path(store: Store) -> Path:
-    """The file of an open store with a few megabytes."""
+    """The file of an open store of a few megabytes."""
     store.write(lambda: current().execute_sql(GENRES) and current().execute_sql(TAGS) and None).result()
     return Path(store.url.removeprefix("sqlite:///"))
 
@@ -52,7 +52,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def unit(name: str) -> None:
-    """A genre and its tags: whole or not at all."""
+    """Write a genre and its tags in one unit."""
     Genre.insert(name=name, display_name=name).execute()
     for part in range(PARTS):
         Tag.insert(name=f"{name}.{part}").execute()
@@ -67,7 +67,7 @@ def names(path: Path) -> tuple[set[str], set[str]]:
     return genres, tags
 
 
-def test_a_backup_is_a_whole_database_for_its_owner_alone(store: Store, path: Path, folder: Path) -> None:
+def test_a_backup_is_a_complete_database_that_only_its_owner_can_read(store: Store, path: Path, folder: Path) -> None:
     made = create.create(path, folder / "one.db")
     genres, tags = store.read(
         lambda: ({row.name for row in Genre.select()}, {row.name for row in Tag.select()})
@@ -78,9 +78,7 @@ def test_a_backup_is_a_whole_database_for_its_owner_alone(store: Store, path: Pa
     assert [(file.name, stat.S_IMODE(file.stat().st_mode)) for file in folder.iterdir()] == [("one.db", 0o600)]
 
 
-def test_writers_go_on_through_every_slice_and_the_backup_holds_the_moment_it_began(
-    store: Store, path: Path, folder: Path
-) -> None:
+def test_writers_continue_during_a_backup_of_its_first_snapshot(store: Store, path: Path, folder: Path) -> None:
     waits: list[float] = []
 
     def told(_done: float, _total: float) -> None:
@@ -95,7 +93,7 @@ def test_writers_go_on_through_every_slice_and_the_backup_holds_the_moment_it_be
     assert names(made.file)[0] == {f"first-{number}" for number in range(4000)}
 
 
-def test_a_backup_under_concurrent_writers_holds_whole_units(store: Store, path: Path, folder: Path) -> None:
+def test_a_backup_with_concurrent_writers_contains_complete_units(store: Store, path: Path, folder: Path) -> None:
     ended = threading.Event()
 
     def write(thread: int) -> None:
@@ -121,7 +119,7 @@ def test_a_backup_under_concurrent_writers_holds_whole_units(store: Store, path:
     assert len(seen) > 4000
 
 
-def test_until_it_is_proved_a_backup_has_no_name_of_one(path: Path, folder: Path) -> None:
+def test_a_backup_gets_its_name_only_after_verification(path: Path, folder: Path) -> None:
     target = backup_folder.new_name(folder, 0)
     seen: set[str] = set()
 
@@ -135,7 +133,7 @@ def test_until_it_is_proved_a_backup_has_no_name_of_one(path: Path, folder: Path
 
 
 @pytest.mark.parametrize("moment", [0.0, 0.5, 1.0])
-def test_a_backup_that_is_ended_leaves_nothing(path: Path, folder: Path, moment: float) -> None:
+def test_a_stopped_backup_leaves_no_file(path: Path, folder: Path, moment: float) -> None:
     def told(done: float, total: float) -> None:
         if done >= moment * total:
             raise Stop
@@ -145,7 +143,7 @@ def test_a_backup_that_is_ended_leaves_nothing(path: Path, folder: Path, moment:
     assert list(folder.iterdir()) == []
 
 
-def test_a_backup_that_was_killed_is_swept_by_the_next_and_one_under_way_is_not(path: Path, folder: Path) -> None:
+def test_a_backup_removes_leftovers_but_not_a_backup_in_progress(path: Path, folder: Path) -> None:
     left = folder / ".musicsvc-20260101T000000Z.db.partial"
     left.write_bytes(b"half")
     other = folder / ".another-program.partial"
@@ -155,7 +153,7 @@ def test_a_backup_that_was_killed_is_swept_by_the_next_and_one_under_way_is_not(
         assert {file.name for file in folder.iterdir()} == {under_way.path.name, made.file.name, other.name}
 
 
-def test_what_was_abandoned_is_found_as_often_as_it_is_looked_for(folder: Path) -> None:
+def test_leftovers_are_listed_and_not_removed(folder: Path) -> None:
     draft = folder / f".{backup_folder.new_name(folder, 0).name}.partial"
     draft.touch()
     assert [backup_folder.leftovers(folder) for _ in range(2)] == [[draft], [draft]]
@@ -188,14 +186,12 @@ def test_two_backups_of_one_second_have_two_names(folder: Path) -> None:
     ]
 
 
-def test_a_folder_that_is_not_there_is_told(path: Path, tmp_path: Path) -> None:
+def test_a_missing_folder_is_reported(path: Path, tmp_path: Path) -> None:
     with pytest.raises(Failure, match=r"There is no folder .*none\. Create it"):
         create.create(path, tmp_path / "none" / "one.db")
 
 
-def test_a_disk_without_room_is_told_before_anything_is_copied(
-    path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_is_reported_before_copying(path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = shutil.disk_usage(folder)
     monkeypatch.setattr(shutil, "disk_usage", lambda _folder: usage._replace(free=1_500_000))
     with pytest.raises(Failure, match=r"no room for a backup in .*: it needs [0-9.]+ MB, and 1\.5 MB are free"):
@@ -207,7 +203,7 @@ def test_a_disk_without_room_is_told_before_anything_is_copied(
     ("code", "says"),
     [(apsw.SQLITE_FULL, "The disk of .* is full"), (apsw.SQLITE_IOERR_WRITE, "cannot be written")],
 )
-def test_a_disk_that_fails_on_the_way_is_told_and_nothing_is_left(
+def test_a_disk_error_while_copying_is_reported_and_leaves_no_file(
     store: Store, path: Path, folder: Path, code: int, says: str
 ) -> None:
     writes = 0
@@ -227,7 +223,7 @@ def test_a_disk_that_fails_on_the_way_is_told_and_nothing_is_left(
     assert "after" in names(create.create(path, folder / "one.db").file)[0]
 
 
-def test_a_disk_that_runs_full_meanwhile_gives_no_backup(path: Path, tmp_path: Path) -> None:
+def test_a_disk_that_fills_up_while_copying_gives_no_backup(path: Path, tmp_path: Path) -> None:
     with small_disk.mounted(tmp_path / "small") as small:
 
         def told(done: float, total: float) -> None:
@@ -242,15 +238,15 @@ def test_a_disk_that_runs_full_meanwhile_gives_no_backup(path: Path, tmp_path: P
         create.create(path, target)
 
 
-def test_two_backups_to_one_name_are_not_made_at_once(path: Path, folder: Path) -> None:
+def test_concurrent_backups_to_one_name_are_refused(path: Path, folder: Path) -> None:
     with backup_folder.draft(folder / "one.db"), pytest.raises(Failure, match="is in progress"):
         create.create(path, folder / "one.db")
     create.create(path, folder / "one.db")
 
 
-def test_a_copy_that_the_disk_spoils_is_not_kept(path: Path, folder: Path) -> None:
+def test_a_damaged_copy_is_not_kept(path: Path, folder: Path) -> None:
     def told(done: float, total: float) -> None:
-        if done == total == 1:  # all is copied, and is to be proved
+        if done == total == 1:  # copied, before it is verified
             (draft,) = folder.iterdir()
             with draft.open("r+b") as file:
                 file.seek(draft.stat().st_size // 2 // 4096 * 4096)
@@ -263,7 +259,7 @@ def test_a_copy_that_the_disk_spoils_is_not_kept(path: Path, folder: Path) -> No
 
 def test_a_copy_that_lacks_a_row_is_not_kept(path: Path, folder: Path) -> None:
     def lose(done: float, total: float) -> None:
-        if done == total == 1:  # all is copied, and is to be proved
+        if done == total == 1:  # copied, before it is verified
             (draft,) = folder.iterdir()
             connection = apsw.Connection(str(draft))
             connection.execute("DELETE FROM tag WHERE id = 1")
@@ -274,7 +270,7 @@ def test_a_copy_that_lacks_a_row_is_not_kept(path: Path, folder: Path) -> None:
     assert list(folder.iterdir()) == []
 
 
-def test_a_database_with_a_row_that_points_at_nothing_is_named_as_what_is_at_fault(path: Path, folder: Path) -> None:
+def test_dangling_rows_are_reported_as_damage_of_the_database(path: Path, folder: Path) -> None:
     connection = apsw.Connection(str(path))
     connection.execute("INSERT INTO track_genre (track_id, genre_id) VALUES (7, 9999)")
     connection.close()
@@ -297,7 +293,7 @@ def test_a_damaged_database_gives_no_backup(store_url: str, folder: Path) -> Non
     assert list(folder.iterdir()) == []
 
 
-def test_a_backup_killed_before_any_step_leaves_no_name_and_the_next_one_tidies(
+def test_a_backup_killed_before_any_step_is_cleaned_up_by_the_next(
     store: Store, path: Path, tmp_path: Path, *, slow: bool
 ) -> None:
     store.close()

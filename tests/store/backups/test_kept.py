@@ -23,18 +23,18 @@ def sound(store_url: str, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def spoilt(sound: Path, tmp_path: Path) -> Path:
+def damaged(sound: Path, tmp_path: Path) -> Path:
     """A backup that is damaged in its middle, which a glance does not tell."""
     content = sound.read_bytes()
     at = len(content) // 2 // 4096 * 4096
-    spoilt = tmp_path / "spoilt.db"
-    spoilt.write_bytes(content[:at] + b"\xa5" * 4096 + content[at + 4096 :])
-    verify.check_header(spoilt)
-    return spoilt
+    damaged = tmp_path / "damaged.db"
+    damaged.write_bytes(content[:at] + b"\xa5" * 4096 + content[at + 4096 :])
+    verify.check_header(damaged)
+    return damaged
 
 
 @dataclass(frozen=True)
-class Made:
+class BackupCase:
     """Create a backup of this age in days."""
 
     days: int
@@ -42,10 +42,12 @@ class Made:
     sound: bool
 
 
-MADE = st.builds(Made, st.integers(-3, 20), st.sampled_from([SCHEDULED, SCHEDULED, "", "before-0002_x"]), st.booleans())
+BACKUPS = st.builds(
+    BackupCase, st.integers(-3, 20), st.sampled_from([SCHEDULED, SCHEDULED, "", "before-0002_x"]), st.booleans()
+)
 
 
-def _place(folder: Path, kinds: dict[bool, Path], made: list[Made]) -> dict[Path, Made]:
+def _place(folder: Path, kinds: dict[bool, Path], made: list[BackupCase]) -> dict[Path, BackupCase]:
     found = {}
     for backup in made:
         file = new_name(folder, NOW - backup.days * DAY, backup.kind)
@@ -55,14 +57,14 @@ def _place(folder: Path, kinds: dict[bool, Path], made: list[Made]) -> dict[Path
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
-@given(made=st.lists(MADE, max_size=12), keep=st.integers(1, 4))
-def test_the_newest_sound_ones_of_the_schedule_stay_and_all_that_is_not_its_own(
-    sound: Path, spoilt: Path, made: list[Made], keep: int
+@given(made=st.lists(BACKUPS, max_size=12), keep=st.integers(1, 4))
+def test_prune_keeps_the_newest_undamaged_and_all_unscheduled_backups(
+    sound: Path, damaged: Path, made: list[BackupCase], keep: int
 ) -> None:
     folder = sound.with_name("kept")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    files = _place(folder, {True: sound, False: spoilt}, made)
+    files = _place(folder, {True: sound, False: damaged}, made)
     fresh = new_name(folder, NOW, SCHEDULED)
     fresh.hardlink_to(sound)
 
@@ -80,13 +82,13 @@ def test_the_newest_sound_ones_of_the_schedule_stay_and_all_that_is_not_its_own(
         assert not [file for file in good[keep - 1 :] if file.exists()]
 
 
-def test_a_damaged_backup_does_not_count_and_is_told(
-    sound: Path, spoilt: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+def test_a_damaged_backup_is_logged_and_not_counted(
+    sound: Path, damaged: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     folder = tmp_path / "kept"
     folder.mkdir()
-    made = [Made(2, SCHEDULED, sound=False), Made(3, SCHEDULED, sound=True)]
-    files = _place(folder, {True: sound, False: spoilt}, made)
+    made = [BackupCase(2, SCHEDULED, sound=False), BackupCase(3, SCHEDULED, sound=True)]
+    files = _place(folder, {True: sound, False: damaged}, made)
     fresh = new_name(folder, NOW, SCHEDULED)
     fresh.hardlink_to(sound)
     assert backup_folder.prune(folder, 2, fresh, now=NOW) == []
@@ -104,7 +106,7 @@ def test_a_damaged_backup_does_not_count_and_is_told(
         ("musicsvc-before-0006_events-20260301T120000Z.db", "before-0006_events", NOW),
     ],
 )
-def test_a_name_tells_what_a_backup_is_for_and_of_when(tmp_path: Path, name: str, kind: str, at: int) -> None:
+def test_a_name_contains_kind_and_time(tmp_path: Path, name: str, kind: str, at: int) -> None:
     (tmp_path / name).touch()
     (entry,) = backup_folder.entries(tmp_path)
     assert (entry.kind, entry.at) == (kind, at)
@@ -120,12 +122,12 @@ def test_a_name_tells_what_a_backup_is_for_and_of_when(tmp_path: Path, name: str
         "other-20260301T120000Z.db",
     ],
 )
-def test_another_name_is_no_backup(tmp_path: Path, name: str) -> None:
+def test_files_with_other_names_are_not_backups(tmp_path: Path, name: str) -> None:
     (tmp_path / name).touch()
     assert backup_folder.entries(tmp_path) == []
 
 
-def test_the_newest_is_whole_at_a_glance_and_not_of_the_future(sound: Path, tmp_path: Path) -> None:
+def test_the_newest_backup_has_a_valid_header_and_no_future_date(sound: Path, tmp_path: Path) -> None:
     folder = tmp_path / "kept"
     assert backup_folder.newest(folder, NOW) is None
     folder.mkdir()

@@ -1,4 +1,4 @@
-"""Backups, restores and new databases in a power cut at any step: whatever is on the disk then is whole."""
+"""Power failures at any step of a backup, a restore or an init leave only complete files."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def links(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.fixture
 def path(store_url: str) -> Path:
-    """A database with one tag, closed."""
+    """A closed database with one tag."""
     add(store_url, "old")
     return Path(store_url.removeprefix("sqlite:///"))
 
@@ -51,7 +51,7 @@ def folder(path: Path) -> Path:
 
 
 def named(state: State) -> list[str]:
-    """The backups that the folder shows."""
+    """Return the names of backups in the folder."""
     return [name for name in state if backup_folder.NAME.fullmatch(Path(name).name)]
 
 
@@ -68,14 +68,14 @@ def settled(record: Record) -> State:
 
 
 @pytest.mark.usefixtures("links")
-def test_what_bears_a_backups_name_is_whole_and_stays(path: Path, folder: Path) -> None:
+def test_a_file_with_the_name_of_a_backup_is_complete_and_stays(path: Path, folder: Path) -> None:
     with recorded(path.parent, whole) as record:
         made = create.create(path, backup_folder.new_name(folder, NOW))
         assert list(settled(record)) == [f"backups/{made.file.name}"]
     assert record.steps > 5
 
 
-def test_an_older_backup_goes_only_once_the_new_one_is_on_the_disk(path: Path, folder: Path) -> None:
+def test_an_older_backup_is_deleted_only_after_the_new_one_is_synced(path: Path, folder: Path) -> None:
     create.create(path, backup_folder.new_name(folder, NOW, SCHEDULED))
 
     def check(state: State) -> None:
@@ -89,7 +89,7 @@ def test_an_older_backup_goes_only_once_the_new_one_is_on_the_disk(path: Path, f
 
 
 @pytest.mark.usefixtures("links")
-def test_a_new_database_has_its_name_only_when_it_is_whole(tmp_path: Path) -> None:
+def test_a_new_database_gets_its_name_only_when_it_is_complete(tmp_path: Path) -> None:
     def check(state: State) -> None:
         assert "musicsvc.db" not in state or not state["musicsvc.db"].dirty
 
@@ -103,7 +103,7 @@ def test_a_new_database_has_its_name_only_when_it_is_whole(tmp_path: Path) -> No
 @pytest.mark.usefixtures("links")
 @pytest.mark.parametrize("keep", [True, False])
 @pytest.mark.parametrize("kind", ["closed", "killed", "damaged", "missing"])
-def test_a_restore_leaves_the_old_database_or_the_new_one_and_nothing_of_the_other_beside_it(
+def test_a_restore_leaves_the_old_or_the_new_database_without_files_of_the_other(
     path: Path, new_database: Callable[..., str], tmp_path: Path, kind: str, *, keep: bool
 ) -> None:
     other = new_database()
@@ -133,7 +133,7 @@ def test_a_restore_leaves_the_old_database_or_the_new_one_and_nothing_of_the_oth
 
 
 def prepare(path: Path, root: Path, kind: str) -> Path:
-    """The database to be replaced, in this state."""
+    """Open the replaced database in this state."""
     place = root / path.name
     if kind in {"killed", "damaged"}:
         killed_beside_its_wal(path, root)

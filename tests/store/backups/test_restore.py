@@ -1,4 +1,4 @@
-"""A backup takes the place of the database whole or not at all, and what was there is kept."""
+"""A restore replaces the database atomically and keeps the old one."""
 
 import shutil
 import stat
@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 @pytest.fixture
 def path(store_url: str) -> Path:
-    """A database with one tag, closed."""
+    """A closed database with one tag."""
     add(store_url, "old")
     return Path(store_url.removeprefix("sqlite:///"))
 
@@ -60,7 +60,7 @@ def restore(backup: Path, path: Path) -> restore_backup.RestoreResult:
     return restore_backup.restore(backup, path, now=NOW)
 
 
-def test_the_backup_stands_in_its_place_and_the_old_database_beside_it(path: Path, backup: Path) -> None:
+def test_a_restore_replaces_the_database_and_keeps_the_old_one(path: Path, backup: Path) -> None:
     before = backup.read_bytes()
     done = restore(backup, path)
     assert done.kept == path.with_name("musicsvc-before-restore-20260301T120000Z.db")
@@ -74,14 +74,14 @@ def test_the_backup_stands_in_its_place_and_the_old_database_beside_it(path: Pat
     assert names(path) == {"new", "later"}
 
 
-def test_what_was_replaced_can_be_restored_in_turn(path: Path, backup: Path) -> None:
+def test_the_replaced_database_can_be_restored(path: Path, backup: Path) -> None:
     kept = restore(backup, path).kept
     assert kept is not None
     assert restore(kept, path).kept == path.with_name("musicsvc-before-restore-20260301T120000Z-2.db")
     assert names(path) == {"old"}
 
 
-def test_a_wal_that_was_left_behind_goes_with_the_old_database(path: Path, backup: Path, tmp_path: Path) -> None:
+def test_a_leftover_wal_is_kept_with_the_old_database(path: Path, backup: Path, tmp_path: Path) -> None:
     killed_beside_its_wal(path, tmp_path / "killed")
     place = tmp_path / "killed" / "musicsvc.db"
     kept = restore(backup, place).kept
@@ -89,7 +89,7 @@ def test_a_wal_that_was_left_behind_goes_with_the_old_database(path: Path, backu
     assert (names(place), names(kept)) == ({"new"}, {"old", "late"})
 
 
-def test_a_damaged_database_is_set_aside_with_all_its_parts(path: Path, backup: Path, tmp_path: Path) -> None:
+def test_a_damaged_database_is_kept_with_its_wal(path: Path, backup: Path, tmp_path: Path) -> None:
     killed_beside_its_wal(path, tmp_path / "killed")
     place = tmp_path / "killed" / "musicsvc.db"
     wal = place.with_name("musicsvc.db-wal").read_bytes()
@@ -101,20 +101,20 @@ def test_a_damaged_database_is_set_aside_with_all_its_parts(path: Path, backup: 
     assert kept.with_name(f"{kept.name}-wal").read_bytes() == wal
 
 
-def test_an_old_database_is_not_kept_where_nobody_wants_it(path: Path, backup: Path) -> None:
+def test_the_old_database_is_not_kept_without_keep(path: Path, backup: Path) -> None:
     assert restore_backup.restore(backup, path, now=NOW, keep=False).kept is None
     assert names(path) == {"new"}
     assert not list(path.parent.glob("*before*"))
 
 
-def test_a_lost_database_is_made_again(backup: Path, tmp_path: Path) -> None:
+def test_a_missing_database_is_restored(backup: Path, tmp_path: Path) -> None:
     place = tmp_path / "fresh" / "musicsvc.db"
     assert restore(backup, place).kept is None
     assert names(place) == {"new"}
     assert [stat.S_IMODE(file.stat().st_mode) for file in (place, place.parent)] == [0o600, 0o700]
 
 
-def test_a_link_leads_to_the_database_still(path: Path, backup: Path, tmp_path: Path) -> None:
+def test_a_symbolic_link_to_the_database_stays(path: Path, backup: Path, tmp_path: Path) -> None:
     link = tmp_path / "link.db"
     link.symlink_to(path)
     restore(backup, link)
@@ -122,7 +122,7 @@ def test_a_link_leads_to_the_database_still(path: Path, backup: Path, tmp_path: 
     assert names(path) == {"new"}
 
 
-def test_a_copy_that_was_made_by_hand_with_its_wal_is_taken_whole(path: Path, backup: Path, tmp_path: Path) -> None:
+def test_a_manual_copy_with_its_wal_is_restored_completely(path: Path, backup: Path, tmp_path: Path) -> None:
     killed_beside_its_wal(path, tmp_path / "by-hand")
     before = contents(tmp_path / "by-hand")
     restore(backup, path)
@@ -169,7 +169,7 @@ def _middle(file: Path) -> None:
     ],
     ids=["empty", "short", "text", "middle", "dangling", "foreign", "newer", "missing"],
 )
-def test_a_backup_that_is_none_changes_nothing(
+def test_an_invalid_backup_changes_nothing(
     path: Path, backup: Path, spoil: Callable[[Path], object], says: str
 ) -> None:
     spoil(backup)
@@ -183,7 +183,7 @@ def test_a_backup_that_is_none_changes_nothing(
     assert {name: part for name, part in contents(path.parent).items() if part} == {path.name: before}
 
 
-def test_the_database_is_no_backup_of_itself(path: Path) -> None:
+def test_the_database_cannot_be_restored_from_itself(path: Path) -> None:
     link = path.with_name("link.db")
     link.symlink_to(path)
     for file, place in ((path, path), (link, path), (path, link)):
@@ -192,7 +192,7 @@ def test_the_database_is_no_backup_of_itself(path: Path) -> None:
     assert names(path) == {"old"}
 
 
-def test_nothing_is_restored_under_an_open_store(path: Path, backup: Path) -> None:
+def test_a_database_in_use_is_not_replaced(path: Path, backup: Path) -> None:
     with opening.connect(f"sqlite:///{path}"), pytest.raises(Failure, match="is in use by a server"):
         restore(backup, path)
     assert names(path) == {"old"}
@@ -226,7 +226,7 @@ def test_a_store_that_is_opened_during_a_restore_waits_for_it_or_is_refused(
     assert len(waiting) > 1
 
 
-def test_nothing_is_restored_under_a_program_that_knows_no_locks_of_ours(path: Path, backup: Path) -> None:
+def test_a_database_open_in_another_program_is_not_replaced(path: Path, backup: Path) -> None:
     shell = apsw.Connection(str(path))
     shell.execute("SELECT count(*) FROM tag").fetchall()
     with pytest.raises(Failure, match="is in use by a server"):
@@ -236,7 +236,7 @@ def test_nothing_is_restored_under_a_program_that_knows_no_locks_of_ours(path: P
     restore(backup, path)
 
 
-def test_another_programs_database_is_not_replaced(path: Path, backup: Path) -> None:
+def test_a_database_of_another_program_is_not_replaced(path: Path, backup: Path) -> None:
     _foreign(path)
     before = path.read_bytes()
     with pytest.raises(Failure, match="belongs to another program"):
@@ -253,7 +253,7 @@ def test_an_older_backup_is_restored_and_then_upgraded(path: Path, backup: Path)
         opening.connect(f"sqlite:///{path}")
 
 
-def test_a_database_that_was_left_for_good_opens_as_before(path: Path) -> None:
+def test_a_database_that_left_wal_mode_opens_as_before(path: Path) -> None:
     restore_backup._leave_wal_mode(path)
     with opening.connect(f"sqlite:///{path}") as store:
         assert store.read(lambda: [tag.name for tag in Tag.select()]).result() == ["old"]
@@ -263,7 +263,7 @@ def test_a_database_that_was_left_for_good_opens_as_before(path: Path) -> None:
     assert names(path) == {"old", "next"}
 
 
-def test_progress_reaches_the_whole_and_never_exceeds_it(path: Path, backup: Path) -> None:
+def test_progress_reaches_the_total_and_never_exceeds_it(path: Path, backup: Path) -> None:
     steps: list[tuple[float, float]] = []
     restore_backup.restore(backup, path, now=NOW, on_progress=lambda done, total: steps.append((done, total)))
     size = backup.stat().st_size
@@ -272,7 +272,7 @@ def test_progress_reaches_the_whole_and_never_exceeds_it(path: Path, backup: Pat
 
 
 @pytest.mark.parametrize("moment", [0.0, 0.5, 1.0])
-def test_a_full_disk_is_told_and_the_old_database_stands(
+def test_a_full_disk_is_reported_and_keeps_the_old_database(
     path: Path, backup: Path, tmp_path: Path, moment: float
 ) -> None:
     with small_disk.mounted(tmp_path / "small") as small:
@@ -295,9 +295,9 @@ def test_a_full_disk_is_told_and_the_old_database_stands(
 
 
 @pytest.mark.parametrize("kind", ["closed", "killed", "damaged", "missing"])
-def test_a_restore_killed_before_any_step_leaves_the_old_database_or_the_new_one(
+def test_a_restore_killed_before_any_step_leaves_the_old_or_the_new_database(
     path: Path,
-    backup: Path,  # noqa: ARG001 - it makes new.db
+    backup: Path,  # noqa: ARG001 - the fixture creates new.db
     tmp_path: Path,
     kind: str,
     *,
@@ -306,7 +306,7 @@ def test_a_restore_killed_before_any_step_leaves_the_old_database_or_the_new_one
     old = tmp_path / "old"
     killed_beside_its_wal(path, old)
     if kind == "closed":
-        names(old / "musicsvc.db")  # whose end empties the WAL
+        names(old / "musicsvc.db")  # closing it checkpoints the WAL
     if kind == "damaged":
         _middle(old / "musicsvc.db")
     if kind == "missing":

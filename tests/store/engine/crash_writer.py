@@ -16,12 +16,12 @@ LANES = 8
 
 
 def tell(line: str) -> None:
-    """A line at once and whole, whoever else writes."""
+    """Write a whole line at once, also beside other threads."""
     os.write(sys.stdout.fileno(), f"{line}\n".encode())
 
 
 def call(store: Store, run: str, lane: int) -> None:
-    """One unit after the other."""
+    """Write one unit after another."""
     number = 0
     while True:
         name = f"{run}/{lane}/{number}"
@@ -31,7 +31,7 @@ def call(store: Store, run: str, lane: int) -> None:
 
 
 def live(url: str, run: str) -> None:
-    """Write for ever."""
+    """Write until the process is killed."""
     store = opening.connect(url)
     threads = [threading.Thread(target=call, args=(store, run, lane)) for lane in range(LANES)]
     for thread in threads:
@@ -41,7 +41,7 @@ def live(url: str, run: str) -> None:
 
 
 def main() -> None:
-    """One life after the other."""
+    """Start one writing process after another."""
     for line in sys.stdin:
         url, run = line.split()
         child = os.fork()

@@ -1,4 +1,4 @@
-"""kill -9 under concurrent writers: no acknowledged write is lost, none is half done."""
+"""kill -9 with concurrent writers: no acknowledged write is lost, none is partial."""
 
 import os
 import signal
@@ -17,11 +17,11 @@ from tests.faults.workload import Ledger
 
 WRITER = Path(__file__).with_name("crash_writer.py")
 ROOT = Path(__file__).resolve().parents[3]
-KILLS = 8  # in the life of one database
+KILLS = 8  # of each database
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A database is a test of its own, so that one of them can be tried again."""
+    """Make each database a separate test, so that a failing one can be rerun."""
     if "number" in metafunc.fixturenames:
         metafunc.parametrize("number", range(100 if metafunc.config.getoption("--slow") else 1))
 
@@ -51,7 +51,7 @@ class Writer:
 
 @pytest.fixture(scope="module")
 def writer() -> Iterator[Writer]:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}  # noqa: TID251 - that of the child
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}  # noqa: TID251 - the environment of the child
     with subprocess.Popen(
         [sys.executable, str(WRITER)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
     ) as process:

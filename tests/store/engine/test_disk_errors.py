@@ -1,4 +1,4 @@
-"""The disk fails somewhere under concurrent writers: what is refused is not there, what is acknowledged is."""
+"""Disk errors with concurrent writers: acknowledged writes are stored, refused ones are not."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ERRORS = (errno.EIO, errno.ENOSPC, errno.EROFS, errno.EDQUOT, errno.EFBIG)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A round is a test of its own, so that one of them can be run again."""
+    """Make each round a separate test, so that a failing one can be rerun."""
     if "number" in metafunc.fixturenames:
         metafunc.parametrize("number", range(500 if metafunc.config.getoption("--slow") else 12))
 
@@ -58,7 +58,7 @@ class Failing:
 
 
 def _session(store: Store, chance: Random, ledger: Ledger, session: int) -> None:
-    """A few groups of units, and readers beside them."""
+    """Write a few groups of units, with concurrent readers."""
     every = chance.choice((3, 20, 4000))
     store.write(lambda: binding.current().execute_sql(f"PRAGMA wal_autocheckpoint = {every}") and None).exception(10)
     for number in range(8):
@@ -69,9 +69,7 @@ def _session(store: Store, chance: Random, ledger: Ledger, session: int) -> None
         assert error is None or isinstance(error, workload.REFUSALS), repr(error)
 
 
-def test_an_error_of_the_disk_costs_nothing_but_refusals(
-    template: databases.Template, tmp_path: Path, seed: int, number: int
-) -> None:
+def test_a_disk_error_only_refuses_writes(template: databases.Template, tmp_path: Path, seed: int, number: int) -> None:
     chance, ledger = Random(f"{seed}/{number}"), Ledger()
     url = template.make(tmp_path, 0, migrated=True)
     with opening.connect(url) as store:
@@ -84,7 +82,7 @@ def test_an_error_of_the_disk_costs_nothing_but_refusals(
                 try:
                     store = opened.enter_context(opening.connect(url))
                 except Failure as failure:
-                    assert "\n" not in failure.message  # noqa: PT017 - told in a line, whatever it was
+                    assert "\n" not in failure.message  # noqa: PT017 - any error is one line
                     continue
                 _session(store, chance, ledger, session)
                 calls.fault = system.no_fault

@@ -1,4 +1,4 @@
-"""Numbers that databases out there hold: another one in the code would read them wrongly."""
+"""Constants that existing databases contain; changing one in the code would misread them."""
 
 from functools import partial
 
@@ -20,7 +20,7 @@ NOON = parse("2026-03-01T12:00:00Z")  # 1,772,366,400 seconds after 1970
 
 
 @pytest.mark.only_on("sqlite")
-def test_a_file_says_what_it_is(template: databases.Template, store: Store) -> None:
+def test_files_have_their_application_ids(template: databases.Template, store: Store) -> None:
     template.make_log(store.url)
     file = path_of(store.url)
     assert file is not None
@@ -28,7 +28,7 @@ def test_a_file_says_what_it_is(template: databases.Template, store: Store) -> N
     assert log_file.default_file(file).read_bytes()[68:72] == b"MSVL"
 
 
-def test_plays_lie_by_half_minutes_days_and_blocks_of_32_days(store: Store) -> None:
+def test_plays_are_stored_by_half_minutes_days_and_blocks_of_32_days(store: Store) -> None:
     def play(at: int) -> None:
         (listener,) = listeners.ensure(["opaque:1"]).values()
         ingest.record([PlayRow(at // SLOT, 1, listener, WITHOUT_ID, at, None, 0)])

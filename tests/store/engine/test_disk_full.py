@@ -1,4 +1,4 @@
-"""Revocations are written to a full disk, in room that was kept for them; nothing else is."""
+"""On a full disk revocations are written to reserved space; other writes are refused."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def file(store_url: str) -> Path:
 
 
 def _people() -> None:
-    """An account with tokens, to be revoked."""
+    """Create an account with tokens to revoke."""
     user = users.create("ann@label.test", api_access=True, now=NOW)
     for number in range(TOKENS):
         tokens.create(user, f"token {number}", now=NOW)

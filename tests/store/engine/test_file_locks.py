@@ -32,7 +32,7 @@ def _is_free(file: Path) -> bool:
         return False
 
 
-def test_users_stand_beside_each_other_and_keep_out_who_wants_it_alone(file: Path) -> None:
+def test_shared_locks_coexist_and_prevent_an_exclusive_one(file: Path) -> None:
     first, second = file_locks.use(file), file_locks.use(file)
     assert not _is_free(file)
     first.release()
@@ -42,20 +42,20 @@ def test_users_stand_beside_each_other_and_keep_out_who_wants_it_alone(file: Pat
     assert _is_free(file)
 
 
-def test_a_store_is_a_user_until_it_is_closed(store_url: str, file: Path) -> None:
+def test_a_store_holds_the_lock_until_it_is_closed(store_url: str, file: Path) -> None:
     with opening.connect(store_url):
         assert not _is_free(file)
     assert _is_free(file)
 
 
-def test_a_user_waits_for_who_has_it_alone_and_is_then_told(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_is_refused_after_waiting_for_an_exclusive_lock(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file_locks, "SHARED_TIMEOUT", 0.1)
     with file_locks.exclusive(file), pytest.raises(Failure, match=r"is being restored or migrated\. Try again"):
         opening.connect(f"sqlite:///{file}")
     file_locks.use(file).release()
 
 
-def test_the_lock_goes_with_a_killed_process(store_url: str, file: Path) -> None:
+def test_a_killed_process_releases_its_lock(store_url: str, file: Path) -> None:
     command = [sys.executable, "-c", HOLD, store_url]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -66,7 +66,7 @@ def test_the_lock_goes_with_a_killed_process(store_url: str, file: Path) -> None
     until(lambda: _is_free(file))
 
 
-def test_a_child_that_ends_its_copy_does_not_open_the_door_for_its_parent(file: Path) -> None:
+def test_a_forked_child_does_not_release_the_lock_of_its_parent(file: Path) -> None:
     held = file_locks.use(file)
     held._process = os.getpid() + 1  # as it is in a child
     descriptor = held._descriptor
@@ -78,7 +78,7 @@ def test_a_child_that_ends_its_copy_does_not_open_the_door_for_its_parent(file: 
     assert _is_free(file)
 
 
-def test_a_store_opens_where_no_lock_can_be_made(store_url: str, file: Path) -> None:
+def test_a_store_opens_if_the_lock_file_cannot_be_created(store_url: str, file: Path) -> None:
     file_locks.lock_file(file).mkdir()
     with opening.connect(store_url) as store:
         assert store.read(schema.applied).result() == schema.available()

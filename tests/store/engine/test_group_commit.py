@@ -1,4 +1,4 @@
-"""The writer thread of SQLite: many units in one commit, and no unit pays for another."""
+"""The writer thread of SQLite: it commits several units together; a failing unit affects no other."""
 
 import shutil
 import threading
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.only_on("sqlite")
 
 
 def _tag(name: str) -> Callable[[], None]:
-    """A unit that adds a tag."""
+    """Return a unit that adds a tag."""
     return lambda: Tag.insert(name=name).execute() and None
 
 
@@ -35,7 +35,7 @@ def _tags() -> set[str]:
 
 
 def _together(store: Store, units: list[Callable[[], Any]]) -> list[Future[Any]]:
-    """Have the units wait in the queue, so that they make one group."""
+    """Queue the units while the writer is busy, so that they form one group."""
     release = threading.Event()
     first = store.write(lambda: release.wait(10) and None)
     futures = [store.write(unit) for unit in units]
@@ -58,7 +58,7 @@ def statements(store: Store) -> list[str]:
     return sent
 
 
-def test_units_that_wait_share_one_commit(store: Store, statements: list[str]) -> None:
+def test_waiting_units_share_one_commit(store: Store, statements: list[str]) -> None:
     futures = _together(store, [_tag(f"tag-{number}") for number in range(50)])
 
     assert [future.result(10) for future in futures] == [None] * 50
@@ -66,7 +66,7 @@ def test_units_that_wait_share_one_commit(store: Store, statements: list[str]) -
     assert len(store.read(_tags).result()) == 50
 
 
-def test_a_unit_that_fails_does_not_undo_its_neighbours(store: Store) -> None:
+def test_a_failing_unit_does_not_roll_back_its_group(store: Store) -> None:
     def failing() -> None:
         Tag.create(name="half")
         raise Failure("No.")
@@ -95,7 +95,7 @@ def _careful_flood() -> None:
 
 
 def _reckless_flood() -> None:
-    """Goes on after the error, in a transaction that is gone."""
+    """Continue after the error, although the transaction was rolled back."""
     try:
         _flood()
     except peewee.OperationalError:
@@ -103,7 +103,7 @@ def _reckless_flood() -> None:
 
 
 @pytest.mark.parametrize("flood", [_flood, _careful_flood, _reckless_flood])
-def test_a_unit_that_meets_a_full_database_loses_nobody_elses_write(
+def test_a_unit_that_fills_the_database_loses_no_other_write(
     store: Store, flood: Callable[[], None], statements: list[str]
 ) -> None:
     store.write(lambda: _limit(40)).result()
@@ -133,7 +133,7 @@ def test_a_full_database_still_answers_everyone(store: Store) -> None:
     assert store.read(_tags).result() == acknowledged
 
 
-def test_who_runs_the_service_is_told_the_file_and_the_fault_and_a_client_is_not(store: Store, file: Path) -> None:
+def test_the_operator_sees_the_file_and_the_error_and_clients_do_not(store: Store, file: Path) -> None:
     store.write(lambda: _limit(3)).result()
     full = store.write(_tag("x" * 30_000)).exception(30)
     with locked(file):
@@ -157,7 +157,7 @@ def test_a_lock_of_another_process_is_waited_for(store: Store, file: Path) -> No
     assert store.read(_tags).result() == {"theirs", "ours"}
 
 
-def test_a_lock_held_too_long_is_unavailable_after_five_seconds_and_then_all_is_well(store: Store, file: Path) -> None:
+def test_a_lock_held_too_long_is_unavailable_after_five_seconds_until_it_is_released(store: Store, file: Path) -> None:
     with locked(file) as release:
         began = time.monotonic()
         first = store.write(_tag("first"))
@@ -173,7 +173,7 @@ def test_a_lock_held_too_long_is_unavailable_after_five_seconds_and_then_all_is_
     assert store.read(_tags).result() == {"theirs", "second"}
 
 
-def test_another_process_that_checkpoints_all_the_time_disturbs_nobody(store: Store, file: Path) -> None:
+def test_checkpoints_by_another_process_disturb_no_unit(store: Store, file: Path) -> None:
     over = threading.Event()
 
     def checkpoint() -> None:
@@ -200,7 +200,7 @@ def test_another_process_that_checkpoints_all_the_time_disturbs_nobody(store: St
     assert len(store.read(_tags).result()) == 200
 
 
-def test_every_commit_moves_the_change_counter_also_one_of_another_process(store: Store, file: Path) -> None:
+def test_commits_of_any_process_change_the_change_counter(store: Store, file: Path) -> None:
     seen = [store.changes()]
     store.write(_tag("ours")).result()
     seen.append(store.changes())
@@ -213,7 +213,7 @@ def test_every_commit_moves_the_change_counter_also_one_of_another_process(store
     assert seen[2] != seen[3]
 
 
-def test_a_file_that_is_not_in_its_place_takes_and_gives_nothing_until_it_is_back(store: Store, file: Path) -> None:
+def test_a_moved_file_is_unavailable_until_it_is_back(store: Store, file: Path) -> None:
     store.write(_tag("calm")).result()
     aside = file.with_suffix(".aside")
     file.rename(aside)
@@ -230,7 +230,7 @@ def test_a_file_that_is_not_in_its_place_takes_and_gives_nothing_until_it_is_bac
     assert {frozenset(store.read(_tags).result(10)) for _ in range(8)} == {frozenset({"calm", "loud"})}
 
 
-def test_the_last_to_close_leaves_one_file_and_its_lock(store_url: str, file: Path) -> None:
+def test_the_last_connection_leaves_only_the_database_and_its_lock_file(store_url: str, file: Path) -> None:
     with opening.connect(store_url) as store:
         store.write(_tag("calm")).result()
         store.read(_tags).result()

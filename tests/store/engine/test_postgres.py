@@ -1,4 +1,4 @@
-"""PostgreSQL: connections that die, transactions that must be run again, addresses."""
+"""PostgreSQL: lost connections, retried transactions, addresses."""
 
 import threading
 import time
@@ -29,7 +29,7 @@ BEGIN_ANEW = "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE"
 
 @pytest.fixture
 def admin(store_url: str) -> Iterator[Any]:
-    """A connection of somebody else's."""
+    """A separate connection."""
     with psycopg.connect(store_url, autocommit=True) as connection:
         yield connection
 
@@ -39,12 +39,12 @@ def _tags() -> list[str]:
 
 
 def _tag(name: str) -> Callable[[], None]:
-    """A unit that adds a tag."""
+    """Return a unit that adds a tag."""
     return lambda: Tag.insert(name=name).execute() and None
 
 
 def _cut(admin: Any) -> int:
-    """End every other connection to the database; how many."""
+    """Terminate all other connections to the database. Return their number."""
     query = (
         "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
         " WHERE datname = current_database() AND pid <> pg_backend_pid()"
@@ -52,7 +52,7 @@ def _cut(admin: Any) -> int:
     return len(admin.execute(query).fetchall())
 
 
-def test_connections_cut_between_two_units_fail_no_unit(store: Store, admin: Any) -> None:
+def test_connections_lost_between_two_units_fail_no_unit(store: Store, admin: Any) -> None:
     for round_ in range(3):
         for number in range(8):
             store.write(_tag(f"{round_}-{number}")).result()
@@ -62,7 +62,7 @@ def test_connections_cut_between_two_units_fail_no_unit(store: Store, admin: Any
     assert len(store.read(_tags).result()) == 24
 
 
-def test_a_unit_whose_connection_is_cut_is_run_again_whole(store: Store, admin: Any) -> None:
+def test_a_unit_that_loses_its_connection_is_retried(store: Store, admin: Any) -> None:
     attempts: list[int] = []
 
     def unit() -> None:
@@ -78,7 +78,7 @@ def test_a_unit_whose_connection_is_cut_is_run_again_whole(store: Store, admin: 
     assert store.read(_tags).result() == ["one", "two"]
 
 
-def test_a_deadlock_is_settled_by_running_a_unit_again(store: Store) -> None:
+def test_a_deadlock_is_resolved_by_retrying_a_unit(store: Store) -> None:
     for name in ("a", "b"):
         store.write(_tag(name)).result()
     meet = threading.Barrier(2)
@@ -96,7 +96,7 @@ def test_a_deadlock_is_settled_by_running_a_unit_again(store: Store) -> None:
     assert set(store.read(_tags).result()) == {"a", "b", "a-b", "b-a"}
 
 
-def test_a_unit_that_cannot_be_serialized_is_run_again(store: Store, admin: Any) -> None:
+def test_a_serialization_failure_is_retried(store: Store, admin: Any) -> None:
     store.write(_tag("calm")).result()
     attempts: list[str] = []
 
@@ -113,7 +113,7 @@ def test_a_unit_that_cannot_be_serialized_is_run_again(store: Store, admin: Any)
     assert store.read(_tags).result() == ["theirs!"]
 
 
-def test_a_unit_that_goes_on_after_a_failed_statement_is_no_success(store: Store) -> None:
+def test_a_unit_that_continues_after_a_failed_statement_fails(store: Store) -> None:
     def unit() -> None:
         Tag.create(name="calm")
         with suppress(peewee.IntegrityError):
@@ -137,7 +137,7 @@ def test_a_lock_held_too_long_is_unavailable_after_five_seconds(store: Store, ad
     store.write(_tag("calm")).result()
 
 
-def test_a_server_that_was_read_only_is_written_to_again_without_a_restart(store: Store, admin: Any) -> None:
+def test_a_server_that_was_read_only_is_used_again_without_a_restart(store: Store, admin: Any) -> None:
     store.write(_tag("calm")).result()
     admin.execute(
         "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on',"
@@ -157,7 +157,7 @@ def test_a_server_that_was_read_only_is_written_to_again_without_a_restart(store
     assert store.read(_tags).result() == ["calm", "slow"]
 
 
-def test_a_server_that_is_not_there_is_told_in_one_line_without_the_password(tmp_path: Path) -> None:
+def test_a_missing_server_is_reported_in_one_line_without_the_password(tmp_path: Path) -> None:
     with pytest.raises(Unavailable) as refusal:
         opening.connect(f"postgresql://ada:secret@/none?host={quote(str(tmp_path), safe='')}")
 
@@ -168,14 +168,14 @@ def test_a_server_that_is_not_there_is_told_in_one_line_without_the_password(tmp
     assert "\n" not in refusal.value.here
 
 
-def test_an_address_that_cannot_be_read_is_told_without_its_password() -> None:
+def test_a_malformed_address_is_reported_without_its_password() -> None:
     with pytest.raises(Failure, match="cannot be read") as refusal:
         opening.connect("postgresql://ada:secret@[localhost/x")
 
     assert "secret" not in refusal.value.message
 
 
-def test_the_schema_of_the_address_is_the_one_that_is_used(new_database: Callable[..., str]) -> None:
+def test_the_search_path_of_the_address_is_used(new_database: Callable[..., str]) -> None:
     url = new_database(migrated=False)
     with psycopg.connect(url) as connection:
         connection.execute("CREATE SCHEMA app")
@@ -189,7 +189,7 @@ def test_the_schema_of_the_address_is_the_one_that_is_used(new_database: Callabl
         opening.connect(url)
 
 
-def test_a_migration_waits_for_another_longer_than_for_any_lock(new_database: Callable[..., str]) -> None:
+def test_a_migration_waits_for_another_without_limit(new_database: Callable[..., str]) -> None:
     url = new_database(migrated=False)
     done: list[list[str]] = []
     with psycopg.connect(url) as other:
@@ -203,7 +203,7 @@ def test_a_migration_waits_for_another_longer_than_for_any_lock(new_database: Ca
     assert done == [schema.available()]
 
 
-def test_a_migration_waits_for_a_table_no_longer_than_a_unit_does(new_database: Callable[..., str]) -> None:
+def test_a_migration_waits_for_a_table_as_long_as_a_unit_does(new_database: Callable[..., str]) -> None:
     url = new_database(migrated=False)
     upgrades.migrate_to(url, schema.available()[0])
     with psycopg.connect(url) as other, ThreadPoolExecutor() as thread:

@@ -1,4 +1,4 @@
-"""The power is cut under concurrent writers: what was acknowledged is there afterwards, and nothing is half done."""
+"""Power failures with concurrent writers: acknowledged writes survive, and none is partial."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CALLERS = 6
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A round is a test of its own, so that one of them can be run again."""
+    """Make each round a separate test, so that a failing one can be rerun."""
     if "number" in metafunc.fixturenames:
         metafunc.parametrize("number", range(1000 if metafunc.config.getoption("--slow") else 20))
 
@@ -57,7 +57,7 @@ def _snapshot(store: Store) -> Iterator[None]:
 
 
 class Round:
-    """One life of a database, from a fresh one until its power is cut."""
+    """A new database that is used until a power failure."""
 
     def __init__(self, url: str, chance: Random, *, honest: bool = True) -> None:
         self.file = Path(url.removeprefix("sqlite:///"))
@@ -66,18 +66,18 @@ class Round:
         self.power = Power(self.file.parent, chance, cut_at=int(chance.triangular(1, 400, 60)), honest=honest)
         self.ledger = Ledger(certain=lambda: not self.power.off)
         self._next = dict.fromkeys(range(LANES), 0)
-        # An error in the checkpoint of a commit is not the commit's, but through Python it would be told as one.
+        # A failed checkpoint does not fail its commit, but a Python VFS would report it so.
         self._checkpoint_every = 0 if self.power.failing else chance.choice((2, 5, 20, 4000))
 
     def live(self) -> None:
-        """Write until the power is gone; the process that wrote ends with it."""
+        """Write until the power failure, which also ends the writing process."""
         with disk.mounted(self.file.parent, self.power.fault, self.power):
             while not self.power.off:
                 with suppress(Failure), opening.connect(self._url) as store:
                     self._session(store)
 
     def _session(self, store: Store) -> None:
-        """From one start of the program to its end."""
+        """Open the store, write, and close it."""
         store.write(self._tune).result()
         work = self._callers if self._chance.random() < 0.25 else self._bursts
         work(store)
@@ -86,7 +86,7 @@ class Round:
         current().execute_sql(f"PRAGMA wal_autocheckpoint = {self._checkpoint_every}").fetchall()
 
     def _bursts(self, store: Store) -> None:
-        """Units that make one group, again and again; the same on every run of the seed."""
+        """Write groups of units, the same in every run of the seed."""
         with ExitStack() as reading:
             while not self.power.off and self._chance.random() > 0.03:
                 if self._chance.random() < 0.1:
@@ -104,7 +104,7 @@ class Round:
         return f"unit/{lane}/{number}"
 
     def _together(self, store: Store, names: list[str]) -> None:
-        """Have them wait in the queue, so that they are committed at once."""
+        """Queue the units while the writer is busy, so that they are committed together."""
         begun, release = threading.Event(), threading.Event()
 
         def hold() -> None:
@@ -120,7 +120,7 @@ class Round:
             wait()
 
     def _callers(self, store: Store) -> None:
-        """Callers beside each other, in whatever order the system has them; another process checkpoints."""
+        """Write from concurrent callers while another connection checkpoints."""
 
         def call(lane: int) -> None:
             while not self.power.off:
@@ -138,7 +138,7 @@ class Round:
             thread.join(30)
 
     def _checkpoint(self, mode: str) -> None:
-        """As another process does it."""
+        """Checkpoint on a separate connection, as another process does."""
         with suppress(apsw.Error):
             connection = apsw.Connection(str(self.file))
             try:
@@ -161,7 +161,7 @@ class Round:
 
 @pytest.fixture(scope="module")
 def filled(template: databases.Template, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A database with what the units refer to, to be copied."""
+    """A template database with the rows that units refer to."""
     url = template.make(tmp_path_factory.mktemp("filled"), 0, migrated=True)
     with opening.connect(url) as store:
         store.write(workload.prepare).result()
@@ -169,7 +169,7 @@ def filled(template: databases.Template, tmp_path_factory: pytest.TempPathFactor
 
 
 def play(filled: Path, folder: Path, chance: Random, *, honest: bool = True) -> tuple[Round, list[str]]:
-    """One round, and what is wrong after it."""
+    """Run one round and return its faults."""
     data = folder / "data"
     data.mkdir()
     shutil.copy(filled, data)
@@ -178,7 +178,7 @@ def play(filled: Path, folder: Path, chance: Random, *, honest: bool = True) -> 
     return played, played.faults(folder / "after")
 
 
-def test_a_power_cut_loses_nothing_that_was_acknowledged(
+def test_a_power_failure_loses_no_acknowledged_write(
     filled: Path, tmp_path: Path, seed: int, number: int, record_property: Callable[[str, object], None]
 ) -> None:
     played, faults = play(filled, tmp_path, Random(f"{seed}/{number}"))
@@ -188,10 +188,10 @@ def test_a_power_cut_loses_nothing_that_was_acknowledged(
 
 
 @pytest.mark.parametrize("less", ["NORMAL", "OFF", "a disk that lies"])
-def test_what_would_lose_something_is_found_in_a_few_rounds(
+def test_a_few_rounds_find_settings_that_lose_writes(
     filled: Path, tmp_path: Path, seed: int, less: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The proof that a round can fail."""
+    """Show that a round can fail."""
     honest = less in {"NORMAL", "OFF"}
     if honest:
         monkeypatch.setitem(sqlite_database.PRAGMAS, "synchronous", less)

@@ -21,7 +21,7 @@ sqlite = pytest.mark.only_on("sqlite")
 
 @pytest.fixture
 def file(store_url: str) -> Path:
-    """A database with a few hundred rows, closed."""
+    """A closed database with a few hundred rows."""
     with opening.connect(store_url) as store:
         store.write(_fill).result()
     return Path(store_url.removeprefix("sqlite:///"))
@@ -46,7 +46,7 @@ def _refusals(url: str) -> Iterator[str]:
 
 
 @sqlite
-def test_a_missing_database_is_not_made_in_passing(tmp_path: Path) -> None:
+def test_a_missing_database_is_not_created(tmp_path: Path) -> None:
     path = tmp_path / "none" / "musicsvc.db"
 
     for message in _refusals(f"sqlite:///{path}"):
@@ -77,7 +77,7 @@ def _middle(content: bytes) -> bytes:
     ],
     ids=["zero", "stub", "header", "half", "a-page-less", "a-byte-less", "middle", "sizes", "magic", "text", "foreign"],
 )
-def test_a_spoilt_file_is_refused_and_left_as_it_is(file: Path, spoil: Callable[[bytes], bytes], says: str) -> None:
+def test_a_damaged_file_is_refused_and_not_changed(file: Path, spoil: Callable[[bytes], bytes], says: str) -> None:
     file.write_bytes(spoil(file.read_bytes()))
     before = _content(file)
 
@@ -92,10 +92,8 @@ def test_a_spoilt_file_is_refused_and_left_as_it_is(file: Path, spoil: Callable[
 
 @sqlite
 @pytest.mark.parametrize("spoilt", [b"\xa5" * 512, b"\xa5" * 4096], ids=["a sector", "a page"])
-def test_a_first_page_that_the_power_cut_tore_is_taken_from_the_wal(
-    store_url: str, tmp_path: Path, spoilt: bytes
-) -> None:
-    """While the WAL was taken over into the file; it has the page whole."""
+def test_a_torn_first_page_is_restored_from_the_wal(store_url: str, tmp_path: Path, spoilt: bytes) -> None:
+    """The power failed during a checkpoint; the WAL has the whole page."""
     with opening.connect(store_url) as store:
         store.write(_fill).result()
         live, after = Path(store_url.removeprefix("sqlite:///")), tmp_path / "after" / "musicsvc.db"
@@ -110,7 +108,7 @@ def test_a_first_page_that_the_power_cut_tore_is_taken_from_the_wal(
 
 
 @sqlite
-def test_a_foreign_database_with_an_unfinished_wal_is_not_even_checkpointed(tmp_path: Path) -> None:
+def test_a_foreign_database_with_a_wal_is_not_checkpointed(tmp_path: Path) -> None:
     origin, path = tmp_path / "origin.db", tmp_path / "data" / "musicsvc.db"
     path.parent.mkdir()
     connection = apsw.Connection(str(origin))
@@ -127,13 +125,13 @@ def test_a_foreign_database_with_an_unfinished_wal_is_not_even_checkpointed(tmp_
 
 
 @sqlite
-def test_a_folder_in_the_databases_place_is_refused(tmp_path: Path) -> None:
+def test_a_folder_at_the_path_of_the_database_is_refused(tmp_path: Path) -> None:
     for message in _refusals(f"sqlite:///{tmp_path}"):
         assert str(tmp_path) in message
         assert "\n" not in message
 
 
-def test_a_database_of_a_newer_program_is_refused(store_url: str) -> None:
+def test_a_database_of_a_newer_version_is_refused(store_url: str) -> None:
     _sql(store_url, "INSERT INTO schema_migration (name, applied) VALUES ('9999_later', '2030-01-01 00:00:00')")
 
     for message in _refusals(store_url):
@@ -143,12 +141,12 @@ def test_a_database_of_a_newer_program_is_refused(store_url: str) -> None:
         assert "\n" not in message
 
 
-def test_a_database_is_named_by_its_file_or_its_address_without_the_password() -> None:
+def test_a_database_is_described_by_its_file_or_its_address_without_the_password() -> None:
     assert describe("sqlite:////var/lib/musicsvc.db") == "The database /var/lib/musicsvc.db"
     assert describe("postgresql://ada:s3cret@db/x") == "The database postgresql://ada:***@db/x"
 
 
-def test_a_database_of_an_older_program_is_refused_with_the_command_to_run(
+def test_a_database_of_an_older_version_is_refused_with_the_command_to_run(
     store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in schema.available():
@@ -170,7 +168,7 @@ def test_a_database_without_tables_is_refused_with_the_command_to_run(new_databa
 
 
 @pytest.mark.parametrize("url", ["", "mysql://localhost/x", "musicsvc.db", "sqlite:musicsvc.db"])
-def test_an_address_of_neither_kind_is_refused(url: str) -> None:
+def test_an_address_of_another_database_system_is_refused(url: str) -> None:
     with pytest.raises(Failure, match=r"must start with sqlite:/// or postgresql://"):
         opening.connect(url)
 

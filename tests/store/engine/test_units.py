@@ -17,11 +17,11 @@ from musicsvc.store.engine.binding import savepoint
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Genre, Tag
 
-WRITERS = 4  # as many units as run at once on any store
+WRITERS = 4  # the number of concurrent units on both stores
 
 
 def _genre(name: str) -> Callable[[], None]:
-    """A unit that adds a genre."""
+    """Return a unit that adds a genre."""
     return lambda: Genre.insert(name=name, display_name=name).execute() and None
 
 
@@ -33,13 +33,13 @@ def _tags() -> list[str]:
     return [tag.name for tag in Tag.select().order_by(Tag.id)]
 
 
-def test_what_a_unit_writes_is_there_for_the_next_reader(store: Store) -> None:
+def test_the_next_reader_sees_a_committed_unit(store: Store) -> None:
     store.write(_genre("hip-hop")).result()
 
     assert store.read(_names).result() == ["hip-hop"]
 
 
-def test_a_unit_that_fails_leaves_nothing_and_its_failure_arrives_as_it_was_raised(store: Store) -> None:
+def test_a_failing_unit_is_rolled_back_and_raises_its_exception(store: Store) -> None:
     failure = NotFound("There is no such track.")
 
     def unit() -> None:
@@ -50,7 +50,7 @@ def test_a_unit_that_fails_leaves_nothing_and_its_failure_arrives_as_it_was_rais
     assert store.read(_tags).result() == []
 
 
-def test_a_broken_constraint_stays_an_integrity_error(store: Store) -> None:
+def test_a_violated_constraint_is_an_integrity_error(store: Store) -> None:
     store.write(_genre("folk")).result()
 
     with pytest.raises(peewee.IntegrityError):
@@ -58,7 +58,7 @@ def test_a_broken_constraint_stays_an_integrity_error(store: Store) -> None:
     assert store.read(_names).result() == ["folk"]
 
 
-def test_a_broken_constraint_is_an_integrity_error_also_past_peewee(store: Store) -> None:
+def test_a_violated_constraint_is_an_integrity_error_without_peewee_too(store: Store) -> None:
     def unit() -> None:
         statement = "INSERT INTO tag (name) VALUES ('calm'), ('calm')"
         binding.current().connection().cursor().execute(statement)
@@ -69,7 +69,7 @@ def test_a_broken_constraint_is_an_integrity_error_also_past_peewee(store: Store
 
 
 @pytest.mark.only_on("sqlite")
-def test_a_value_that_the_database_does_not_know_is_refused_and_not_spelled_out(store: Store) -> None:
+def test_a_value_of_an_unsupported_type_is_refused_and_not_shown(store: Store) -> None:
     def unit() -> None:
         binding.current().execute_sql("INSERT INTO tag (name) VALUES (?)", (Path("calm"),))
 
@@ -77,7 +77,7 @@ def test_a_value_that_the_database_does_not_know_is_refused_and_not_spelled_out(
         store.write(unit).result()
 
 
-def test_a_savepoint_undoes_its_own_statements_alone(store: Store) -> None:
+def test_a_savepoint_rolls_back_only_its_own_statements(store: Store) -> None:
     def both(*names: str) -> None:
         with savepoint():
             for name in names:
@@ -94,7 +94,7 @@ def test_a_savepoint_undoes_its_own_statements_alone(store: Store) -> None:
     assert store.read(_tags).result() == ["calm", "slow"]
 
 
-def test_peewees_own_transactions_are_savepoints_in_a_unit(store: Store) -> None:
+def test_transactions_of_peewee_are_savepoints_in_a_unit(store: Store) -> None:
     def unit() -> list[bool]:
         with binding.current().atomic():
             return [Tag.get_or_create(name="calm")[1] for _ in range(2)]
@@ -103,7 +103,7 @@ def test_peewees_own_transactions_are_savepoints_in_a_unit(store: Store) -> None
     assert store.read(_tags).result() == ["calm"]
 
 
-def test_a_reading_unit_sees_one_moment(store: Store) -> None:
+def test_a_reading_unit_sees_one_snapshot(store: Store) -> None:
     first, written = threading.Event(), threading.Event()
 
     def unit() -> tuple[list[str], list[str]]:
@@ -121,7 +121,7 @@ def test_a_reading_unit_sees_one_moment(store: Store) -> None:
     assert store.read(_names).result() == ["folk"]
 
 
-def test_a_reading_unit_cannot_write_and_is_told_so_as_the_mistake_it_is(store: Store) -> None:
+def test_a_write_in_a_reading_unit_raises_a_programming_error(store: Store) -> None:
     with pytest.raises(peewee.PeeweeException):
         store.read(_genre("folk")).result()
 
@@ -129,12 +129,12 @@ def test_a_reading_unit_cannot_write_and_is_told_so_as_the_mistake_it_is(store: 
     assert store.read(_names).result() == ["rock"]
 
 
-def test_a_unit_returns_values_and_no_query(store: Store) -> None:
+def test_a_unit_must_not_return_a_query(store: Store) -> None:
     with pytest.raises(TypeError, match="not a query"):
         store.read(Genre.select).result()
 
 
-def test_models_are_of_no_use_outside_a_unit(store: Store) -> None:
+def test_models_cannot_be_used_outside_a_unit(store: Store) -> None:
     store.write(_genre("folk")).result()
 
     with pytest.raises(AttributeError, match="uninitialized Proxy"):
@@ -154,7 +154,7 @@ def test_a_cancelled_unit_is_not_run(store: Store) -> None:
     assert store.read(_names).result() == []
 
 
-def test_closing_finishes_the_units_that_wait_and_takes_no_more(store_url: str) -> None:
+def test_close_finishes_waiting_units_and_refuses_new_ones(store_url: str) -> None:
     store = opening.connect(store_url)
     release = threading.Event()
     busy = [store.write(lambda: release.wait(10)) for _ in range(WRITERS)]
@@ -176,7 +176,7 @@ def test_closing_finishes_the_units_that_wait_and_takes_no_more(store_url: str) 
         assert len(again.read(_names).result()) == 20
 
 
-def test_no_unit_is_left_without_an_answer_when_a_store_closes_under_its_callers(store_url: str) -> None:
+def test_every_unit_is_answered_when_a_store_closes(store_url: str) -> None:
     store = opening.connect(store_url)
     answered: list[int] = []
     started = threading.Barrier(5)
@@ -205,7 +205,7 @@ def test_no_unit_is_left_without_an_answer_when_a_store_closes_under_its_callers
         assert len(again.read(_names).result()) == len(answered)
 
 
-def test_many_callers_lose_nothing(store: Store) -> None:
+def test_concurrent_callers_lose_no_write(store: Store) -> None:
     def callers(thread: int) -> None:
         for number in range(25):
             store.write(_genre(f"{thread}-{number}")).result(10)

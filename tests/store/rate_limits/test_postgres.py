@@ -1,4 +1,4 @@
-"""The table in which all nodes count: by the server's clock, over connections that may die."""
+"""Rate limit counts on PostgreSQL: shared by all nodes, timed by the server, with connections that may be lost."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def opened(url: str) -> Iterator[PostgresHitCounter]:
 
 @pytest.fixture
 def admin(store_url: str) -> Iterator[Any]:
-    """A connection of somebody else's."""
+    """A separate connection."""
     with psycopg.connect(store_url, autocommit=True) as connection:
         yield connection
 
 
 def cut(admin: Any) -> int:
-    """End every other connection to the database; how many."""
+    """Terminate all other connections to the database. Return their number."""
     query = (
         "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
         " WHERE datname = current_database() AND pid <> pg_backend_pid()"
@@ -49,7 +49,7 @@ def cut(admin: Any) -> int:
     return len(admin.execute(query).fetchall())
 
 
-def test_nodes_at_once_let_in_exactly_the_amount(store_url: str) -> None:
+def test_concurrent_nodes_allow_exactly_the_amount(store_url: str) -> None:
     with opened(store_url) as one, opened(store_url) as other, ThreadPoolExecutor(8) as threads:
         taken = list(threads.map(lambda number: (one, other)[number % 2].count([HIT])[0], range(200)))
         other_limit = Hit(Limit("exports", 50, 3_600_000), "1")
@@ -60,7 +60,7 @@ def test_nodes_at_once_let_in_exactly_the_amount(store_url: str) -> None:
     assert min(status.remaining for status, _ in both) == 50
 
 
-def test_connections_that_are_cut_are_renewed(store_url: str, admin: Any) -> None:
+def test_lost_connections_are_renewed(store_url: str, admin: Any) -> None:
     with opened(store_url) as counter:
         for number in range(3):
             assert counter.count([HIT])[0].remaining == 99 - 2 * number
@@ -68,7 +68,7 @@ def test_connections_that_are_cut_are_renewed(store_url: str, admin: Any) -> Non
             assert counter.count([HIT, Hit(LIMIT, "2")])[0].remaining == 98 - 2 * number
 
 
-def test_a_server_that_is_gone_is_told(store_url: str, template: databases.Template, admin: Any) -> None:
+def test_a_missing_server_is_unavailable(store_url: str, template: databases.Template, admin: Any) -> None:
     with opened(store_url) as counter:
         assert counter.count([HIT])[0].allowed
         admin.execute("DROP TABLE quota")
@@ -81,7 +81,7 @@ def test_a_server_that_is_gone_is_told(store_url: str, template: databases.Templ
             pass
 
 
-def test_the_table_is_not_logged_and_its_rows_go(store_url: str, admin: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_table_is_unlogged_and_purged(store_url: str, admin: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert admin.execute("SELECT relpersistence FROM pg_class WHERE relname = 'quota'").fetchone() == ("u",)
     monkeypatch.setattr("musicsvc.store.rate_limits.postgres.MAX_ROWS", 5)
     with opened(store_url) as counter:

@@ -1,4 +1,4 @@
-"""The file in which all processes of a machine count: shared, private, replaced where it is damaged."""
+"""Rate limit counts in a SQLite file: shared by all processes, private, replaced if damaged."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def process(path: Path, requests: int) -> subprocess.Popen[str]:
     return started
 
 
-def test_processes_at_once_let_in_exactly_the_amount(path: Path) -> None:
+def test_concurrent_processes_allow_exactly_the_amount(path: Path) -> None:
     processes = [process(path, 600) for _ in range(3)]
     for each in processes:
         assert each.stdin is not None
@@ -80,7 +80,7 @@ def test_processes_at_once_let_in_exactly_the_amount(path: Path) -> None:
     assert {each.returncode for each in processes} == {0}
 
 
-def test_what_was_counted_outlives_the_process_even_one_that_is_killed(path: Path) -> None:
+def test_counts_outlive_a_killed_process(path: Path) -> None:
     killed = process(path, 1_000_000)
     assert killed.stdin is not None
     killed.stdin.write("\n")
@@ -93,7 +93,7 @@ def test_what_was_counted_outlives_the_process_even_one_that_is_killed(path: Pat
     assert not path.with_name("limits.db.damaged").exists()
 
 
-def test_the_file_is_for_its_owner_alone(path: Path) -> None:
+def test_only_the_owner_can_read_the_file(path: Path) -> None:
     with opened(path) as counter:
         left(counter)
         modes = {stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
@@ -101,7 +101,7 @@ def test_the_file_is_for_its_owner_alone(path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [b"no database", b"SQLite format 3\x00" + bytes(5000), None])
-def test_a_damaged_file_is_put_aside(path: Path, damage: bytes | None) -> None:
+def test_a_damaged_file_is_renamed_and_replaced(path: Path, damage: bytes | None) -> None:
     if damage is None:
         with opened(path) as counter:
             for number in range(200):
@@ -115,7 +115,7 @@ def test_a_damaged_file_is_put_aside(path: Path, damage: bytes | None) -> None:
     assert path.with_name("limits.db.damaged").read_bytes() == damage
 
 
-def test_a_file_of_another_version_is_put_aside_and_one_of_another_program_left_alone(path: Path) -> None:
+def test_a_file_of_another_version_is_replaced_and_one_of_another_program_kept(path: Path) -> None:
     for version, program, refused in ((99, sqlite.APPLICATION_ID, False), (1, 7, True)):
         path.unlink(missing_ok=True)
         connection = apsw.Connection(str(path))
@@ -130,27 +130,27 @@ def test_a_file_of_another_version_is_put_aside_and_one_of_another_program_left_
                 assert left(counter) == 999
 
 
-def test_a_file_that_cannot_be_opened_is_told_with_its_name(path: Path) -> None:
+def test_an_error_names_the_file_that_cannot_be_opened(path: Path) -> None:
     path.mkdir()
     for place in (path, path / "missing" / "limits.db"):
         with pytest.raises(Unavailable, match=f"{place} cannot be used"), opened(place):
             pass
 
 
-def test_damage_while_it_is_open_is_told(path: Path) -> None:
+def test_damage_of_an_open_file_is_unavailable(path: Path) -> None:
     with opened(path) as counter:
         counter.count([HIT])
         other = apsw.Connection(str(path))
         assert other.pragma("user_version") == 1
         other.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
         path.write_bytes(path.read_bytes()[:1024] + b"\xff" * 1024)
-        other.pragma("user_version", 1)  # so that nothing is answered from a cache
+        other.pragma("user_version", 1)  # invalidates the page cache
         with pytest.raises(Unavailable, match="is damaged"):
             counter.count([HIT])
         other.close()
 
 
-def test_a_full_disk_is_told_and_over_once_there_is_room(path: Path) -> None:
+def test_a_full_disk_is_unavailable_until_it_has_free_space(path: Path) -> None:
     with opened(path) as counter:
         assert left(counter) == 999
         soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -164,7 +164,7 @@ def test_a_full_disk_is_told_and_over_once_there_is_room(path: Path) -> None:
         assert left(counter) == 998
 
 
-def test_a_lock_is_waited_for_shortly(path: Path) -> None:
+def test_a_lock_is_waited_for_until_the_timeout(path: Path) -> None:
     other = apsw.Connection(str(path))
     with opened(path, timeout=0.05) as counter:
         assert left(counter) == 999
@@ -179,7 +179,7 @@ def test_a_lock_is_waited_for_shortly(path: Path) -> None:
     other.close()
 
 
-def test_a_file_that_was_moved_away_is_noticed(path: Path) -> None:
+def test_a_moved_file_is_detected(path: Path) -> None:
     with opened(path) as counter:
         assert counter.in_place()
         path.unlink()
@@ -188,9 +188,7 @@ def test_a_file_that_was_moved_away_is_noticed(path: Path) -> None:
             assert not counter.in_place()
 
 
-def test_a_flood_of_addresses_takes_no_more_than_its_share_of_the_disk(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_addresses_use_a_bounded_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sqlite, "MAX_ROWS", 150)
     with opened(path) as counter:
         for number in range(500):
@@ -202,6 +200,6 @@ def test_a_flood_of_addresses_takes_no_more_than_its_share_of_the_disk(
         assert left(counter) == 999  # the oldest row was dropped
 
 
-def test_the_file_stands_beside_its_database_under_a_name_of_its_own(tmp_path: Path) -> None:
+def test_the_file_is_beside_its_database(tmp_path: Path) -> None:
     assert sqlite.file_of(tmp_path / "musicsvc.db") == tmp_path / "limits.db"
     assert sqlite.file_of(tmp_path / "other.db") == tmp_path / "other-limits.db"

@@ -1,4 +1,4 @@
-"""The rule of the limits, held against a model of it; counting in memory, in a file and on PostgreSQL is the same."""
+"""The rate limit rule compared with a model, for each counter: in memory, in a file, on PostgreSQL."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ONE_FIXTURE_FOR_ALL = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
-BEGAN = 10_000_000  # as after some hours without a restart
+BEGAN = 10_000_000  # a few hours after the machine's start
 
 
 class Time:
-    """Milliseconds that the test moves."""
+    """A clock in milliseconds that the test sets."""
 
     def __init__(self) -> None:
         self.now = BEGAN
@@ -41,7 +41,7 @@ def time() -> Time:
 def counter(
     request: pytest.FixtureRequest, time: Time, tmp_path: Path, new_database: Callable[..., str]
 ) -> Iterator[HitCounter]:
-    """Each way of counting that the run's store has."""
+    """Each counter of the run's store."""
     if request.param == "in memory":
         yield MemoryHitCounter(time)
         return
@@ -58,8 +58,8 @@ def counter(
     table.close()
 
 
-class Asking:
-    """One key that nobody has asked for before."""
+class Requests:
+    """Requests for one unused key."""
 
     numbers = itertools.count()
 
@@ -80,7 +80,7 @@ def rates(most: int = 40) -> st.SearchStrategy[tuple[int, int]]:
 
 
 def steps(window: int) -> st.SearchStrategy[list[int]]:
-    """Times between requests: bursts, paces, pauses."""
+    """Generate times between requests: bursts, even intervals, pauses."""
     step = st.one_of(
         st.just(0),
         st.integers(0, window // 20),
@@ -120,11 +120,11 @@ class Model:
 
 @ONE_FIXTURE_FOR_ALL
 @given(case=cases)
-def test_it_lets_in_what_the_rule_lets_in_and_tells_how_many_are_left(
+def test_the_counter_allows_and_reports_what_the_model_does(
     counter: HitCounter, time: Time, case: tuple[tuple[int, int], list[int]]
 ) -> None:
     (amount, window), pauses = case
-    ask, model = Asking(counter, time, amount, window), Model(amount, window)
+    ask, model = Requests(counter, time, amount, window), Model(amount, window)
     for pause in pauses:
         before = model.remaining(time.now + pause)
         status = ask(pause)
@@ -136,11 +136,11 @@ def test_it_lets_in_what_the_rule_lets_in_and_tells_how_many_are_left(
 
 @ONE_FIXTURE_FOR_ALL
 @given(case=cases)
-def test_no_window_lets_in_more_than_its_amount_and_no_stretch_of_its_length_more_than_twice_that(
+def test_a_window_allows_at_most_its_amount_and_any_period_of_its_length_twice_that(
     counter: HitCounter, time: Time, case: tuple[tuple[int, int], list[int]]
 ) -> None:
     (amount, window), pauses = case
-    ask = Asking(counter, time, amount, window)
+    ask = Requests(counter, time, amount, window)
     times = []
     for pause in pauses:
         status = ask(pause)
@@ -150,17 +150,17 @@ def test_no_window_lets_in_more_than_its_amount_and_no_stretch_of_its_length_mor
     assert sum(moment < times[0] + window for moment in times) == amount or len(times) < amount
     for moment in times:
         assert sum(moment <= other < moment + window for other in times) <= 2 * amount
-    # Over many windows the rate holds: one amount for each window that is touched.
+    # Over many windows the rate holds: one amount for each window with requests.
     assert len(times) <= amount * ((times[-1] - times[0]) // window + 2)
 
 
 @ONE_FIXTURE_FOR_ALL
 @given(case=cases)
-def test_who_is_refused_is_let_in_once_the_wait_is_over_and_no_millisecond_earlier(
+def test_a_rejected_client_is_allowed_exactly_when_the_wait_is_over(
     counter: HitCounter, time: Time, case: tuple[tuple[int, int], list[int]]
 ) -> None:
     (amount, window), pauses = case
-    ask = Asking(counter, time, amount, window)
+    ask = Requests(counter, time, amount, window)
     for pause in pauses:
         status = ask(pause)
         while status.remaining:
@@ -178,11 +178,11 @@ def test_who_is_refused_is_let_in_once_the_wait_is_over_and_no_millisecond_earli
 @given(rate=rates(), rounds=st.integers(1, 5), offset=st.fractions(0, 1))
 @example(rate=(7, 60_000), rounds=5, offset=Fraction(1, 3))
 @example(rate=(40, 1000), rounds=5, offset=Fraction(0))
-def test_who_keeps_exactly_to_the_rate_is_never_refused(
+def test_a_client_that_keeps_exactly_to_the_rate_is_never_rejected(
     counter: HitCounter, time: Time, rate: tuple[int, int], rounds: int, offset: Fraction
 ) -> None:
     amount, window = rate
-    ask = Asking(counter, time, amount, window)
+    ask = Requests(counter, time, amount, window)
     first = time.now
     for number in range(amount * rounds + 1):
         time.now = first + int(offset + Fraction(number * window, amount))
@@ -191,11 +191,11 @@ def test_who_keeps_exactly_to_the_rate_is_never_refused(
 
 @ONE_FIXTURE_FOR_ALL
 @given(case=cases, shares=st.lists(st.fractions(0, 1), min_size=50, max_size=50))
-def test_what_remains_can_be_used_at_any_time_while_the_wait_lasts(
+def test_remaining_requests_can_be_used_at_any_time_during_the_wait(
     counter: HitCounter, time: Time, case: tuple[tuple[int, int], list[int]], shares: list[Fraction]
 ) -> None:
     (amount, window), pauses = case
-    ask = Asking(counter, time, amount, window)
+    ask = Requests(counter, time, amount, window)
     for pause in pauses:
         status = ask(pause)
     moments = sorted(time.now + int(share * status.wait) for share in shares[: status.remaining])
@@ -204,7 +204,7 @@ def test_what_remains_can_be_used_at_any_time_while_the_wait_lasts(
         assert ask().allowed
 
 
-def test_what_one_limit_refuses_counts_to_no_other(counter: HitCounter, time: Time) -> None:
+def test_a_request_rejected_by_one_limit_counts_against_none(counter: HitCounter, time: Time) -> None:
     wide, narrow = Hit(Limit("token", 5, 60_000), "1"), Hit(Limit("exports", 2, 60_000), "1")
     told = [[(status.allowed, status.remaining) for status in counter.count([wide, narrow])] for _ in range(4)]
     assert told == [[(True, 4), (True, 1)], [(True, 3), (True, 0)], [(True, 3), (False, 0)], [(True, 3), (False, 0)]]
@@ -213,35 +213,35 @@ def test_what_one_limit_refuses_counts_to_no_other(counter: HitCounter, time: Ti
     assert [status.remaining for status in counter.count([narrow, wide])] == [1, 4]
 
 
-def test_a_request_that_is_given_back_counts_no_more(counter: HitCounter) -> None:
+def test_an_uncounted_request_no_longer_counts(counter: HitCounter) -> None:
     wide, narrow = Hit(Limit("token", 5, 60_000), "1"), Hit(Limit("exports", 2, 60_000), "1")
     for _ in range(4):
         assert [status.remaining for status in counter.count([wide, narrow])] == [4, 1]
         counter.uncount([wide, narrow])
     counter.count([wide])
-    for _ in range(3):  # more than were taken, and of a key that nobody took
+    for _ in range(3):  # more than were counted, and of an unused key
         counter.uncount([wide, Hit(narrow.limit, "2")])
     assert [status.remaining for status in counter.count([wide, narrow])] == [4, 1]
 
 
-def test_keys_do_not_touch_each_other(counter: HitCounter) -> None:
+def test_keys_are_independent(counter: HitCounter) -> None:
     limits = Limit("token", 1, 60_000), Limit("address", 1, 60_000)
     for limit, whose in itertools.product(limits, ("1", "11", "1 ", "192.0.2.1", "2001:db8::/64", "")):
         (status,) = counter.count([Hit(limit, whose)])
         assert status.allowed, (limit, whose)
 
 
-def test_a_clock_that_began_anew_does_not_lock_anybody_out(counter: HitCounter, time: Time) -> None:
-    ask = Asking(counter, time, 2, 60_000)
+def test_a_restarted_clock_locks_no_client_out(counter: HitCounter, time: Time) -> None:
+    ask = Requests(counter, time, 2, 60_000)
     assert [ask().allowed for _ in range(3)] == [True, True, False]
-    time.now -= AHEAD // 2  # another process whose turn it was a little later
+    time.now -= AHEAD // 2  # another process counted a little later
     assert not ask().allowed
-    time.now = 3000  # the machine was started again
+    time.now = 3000  # the machine was restarted
     assert [ask().allowed for _ in range(3)] == [True, True, False]
 
 
-def test_a_limit_that_was_lowered_holds_at_once(counter: HitCounter, time: Time) -> None:
-    ask = Asking(counter, time, 10, 60_000)
+def test_a_lowered_limit_applies_at_once(counter: HitCounter, time: Time) -> None:
+    ask = Requests(counter, time, 10, 60_000)
     for _ in range(10):
         ask()
     ask.limit = Limit("token", 2, 60_000)
@@ -253,14 +253,14 @@ def test_a_limit_that_was_lowered_holds_at_once(counter: HitCounter, time: Time)
 
 
 def test_the_largest_rate_that_can_be_set_is_counted(counter: HitCounter, time: Time) -> None:
-    ask = Asking(counter, time, 999_999_999, 86_400_000)
+    ask = Requests(counter, time, 999_999_999, 86_400_000)
     assert ask().remaining == 999_999_998
     assert ask(86_400_000).remaining == 999_999_998
     assert ask(86_399_999).remaining == 999_999_997
 
 
-def test_rows_that_tell_nothing_any_more_are_dropped(counter: HitCounter, time: Time) -> None:
-    old, young = Asking(counter, time, 1, 1000), Asking(counter, time, 1, 60_000)
+def test_purge_deletes_the_counts_of_past_windows(counter: HitCounter, time: Time) -> None:
+    old, young = Requests(counter, time, 1, 1000), Requests(counter, time, 1, 60_000)
     assert old().allowed
     assert young().allowed
     time.now += 2000
@@ -269,7 +269,7 @@ def test_rows_that_tell_nothing_any_more_are_dropped(counter: HitCounter, time: 
     assert old().allowed
 
 
-def test_a_flood_of_addresses_takes_no_more_than_its_share_of_memory(time: Time) -> None:
+def test_many_addresses_use_bounded_memory(time: Time) -> None:
     counter = MemoryHitCounter(time, max_keys=100)
     for number in range(1000):
         counter.count([Hit(Limit("address", 5, 60_000), str(number))])

@@ -17,7 +17,7 @@ from tests.support import old_databases
 
 
 class Scene:
-    """One old database, upgraded and killed again and again."""
+    """An old database whose upgrade is killed repeatedly."""
 
     def __init__(self, folder: Path, migrations: int) -> None:
         self._origin = folder / "origin"
@@ -30,7 +30,7 @@ class Scene:
         self._had = schema.available()[:migrations]
 
     def killed_before(self, step: int) -> bool:
-        """Whether the upgrade was killed; what it left is whole, and the next one finishes."""
+        """Kill the upgrade, check the result, and finish the upgrade. Return whether it was killed."""
         shutil.rmtree(self._data, ignore_errors=True)
         shutil.copytree(self._origin, self._data)
         killed = killing.killed_before(step, lambda _count: self._upgrade())
@@ -68,14 +68,14 @@ class Scene:
 
 
 def main(folder: str, migrations: str, every: str) -> None:
-    """Kill until an upgrade comes to its end."""
+    """Kill upgrades until one finishes."""
     scene = Scene(Path(folder), int(migrations))
     killed = 0
     for step in killing.rounds(int(every)):
         if not scene.killed_before(step):
             break
         killed += 1
-    print(killed)  # noqa: T201 - its result
+    print(killed)  # noqa: T201 - the result of the script
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""An old database with rows survives an upgrade that is killed before any of its steps."""
+"""An old database survives an upgrade that is killed before any step."""
 
 import subprocess
 import sys
@@ -13,11 +13,11 @@ from tests.support import old_databases
 
 pytestmark = pytest.mark.only_on("sqlite")
 ROOT = Path(__file__).resolve().parents[3]
-FEW = {1: 11, 2: 23}  # every how manieth step of an upgrade from this many migrations
+FEW = {1: 11, 2: 23}  # by number of applied migrations: test every n-th step
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """With --slow from every earlier version, else from the first two."""
+    """Test upgrades from all earlier versions with --slow, else from the first two."""
     if "migrations" in metafunc.fixturenames:
         slow = metafunc.config.getoption("--slow")
         metafunc.parametrize("migrations", range(1, len(schema.available())) if slow else FEW)
@@ -33,7 +33,7 @@ def test_an_upgrade_killed_before_any_step_is_finished_by_the_next_and_no_row_ch
     assert int(done.stdout) > 2
 
 
-def test_nothing_is_changed_where_no_backup_can_be_made(tmp_path: Path) -> None:
+def test_without_a_backup_nothing_is_changed(tmp_path: Path) -> None:
     file = tmp_path / "data" / "musicsvc.db"
     old_databases.make(file, 1)
     before = old_databases.rows(file, old_databases.columns(file))

@@ -1,4 +1,4 @@
-"""Migrations: once, whole, by one process at a time; and the checks of `db check`."""
+"""Migrations run once, atomically, in one process at a time; and the checks of `db check`."""
 
 import itertools
 import shutil
@@ -36,7 +36,7 @@ def test_an_upgrade_applies_everything_and_a_second_one_nothing(new_database: Ca
     assert _problems(url) == []
 
 
-def test_two_processes_at_once_migrate_once(new_database: Callable[..., str]) -> None:
+def test_concurrent_processes_migrate_once(new_database: Callable[..., str]) -> None:
     url = new_database(migrated=False)
     processes = [upgrades.start(url) for _ in range(2)]
     for process in processes:
@@ -75,7 +75,7 @@ def test_an_upgrade_leaves_the_models_unbound(new_database: Callable[..., str]) 
         current()
 
 
-def test_a_migration_that_fails_changes_nothing_and_is_told_in_one_line(
+def test_a_failing_migration_changes_nothing_and_is_reported_in_one_line(
     store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "migrations"
@@ -112,7 +112,7 @@ def test_a_dropped_column_is_a_problem(store: Store) -> None:
 
 
 @sqlite
-def test_a_row_that_points_at_nothing_is_a_problem(store_url: str) -> None:
+def test_a_row_that_refers_to_a_missing_one_is_a_problem(store_url: str) -> None:
     connection = apsw.Connection(store_url.removeprefix("sqlite:///"))
     connection.execute("INSERT INTO track_genre (track_id, genre_id) VALUES (7, 9)")
     connection.close()
@@ -124,7 +124,7 @@ def test_a_row_that_points_at_nothing_is_a_problem(store_url: str) -> None:
 
 
 @sqlite
-def test_an_index_at_odds_with_its_table_is_a_problem(store_url: str) -> None:
+def test_an_index_that_differs_from_its_table_is_a_problem(store_url: str) -> None:
     connection = apsw.Connection(store_url.removeprefix("sqlite:///"))
     connection.execute("INSERT INTO tag (name) VALUES ('calm'), ('loud')")
     connection.execute("PRAGMA writable_schema = ON")
@@ -153,7 +153,7 @@ def _columns(url: str) -> dict[str, list[tuple[Any, ...]]]:
         return store.read(look).result()
 
 
-def test_the_migrations_end_where_the_models_are(new_database: Callable[..., str]) -> None:
+def test_the_migrations_produce_the_tables_of_the_models(new_database: Callable[..., str]) -> None:
     modelled = new_database(migrated=False)
     with opening.open_unchecked(modelled) as store:
         store.write(lambda: current().create_tables(models.tables(), safe=False)).result()
@@ -162,7 +162,7 @@ def test_the_migrations_end_where_the_models_are(new_database: Callable[..., str
 
 
 @sqlite
-def test_every_table_is_strict_and_no_id_is_given_twice(store: Store) -> None:
+def test_tables_are_strict_and_never_reuse_ids(store: Store) -> None:
     def look() -> tuple[set[str], set[str]]:
         tables = {row[1]: row[5] for row in current().execute_sql("PRAGMA table_list") if row[2] == "table"}
         loose = {name for name, strict in tables.items() if not strict and not name.startswith("sqlite_")}
@@ -178,7 +178,7 @@ def test_every_table_is_strict_and_no_id_is_given_twice(store: Store) -> None:
 
 
 @sqlite
-def test_the_data_folder_and_its_files_are_for_their_owner_alone(tmp_path: Path) -> None:
+def test_only_the_owner_can_read_the_data_folder_and_its_files(tmp_path: Path) -> None:
     file = tmp_path / "new" / "musicsvc.db"
     files.create(file)
     url = f"sqlite:///{file}"
@@ -194,7 +194,7 @@ def test_the_data_folder_and_its_files_are_for_their_owner_alone(tmp_path: Path)
 
 
 @sqlite
-def test_a_database_is_made_once_and_never_replaced(tmp_path: Path) -> None:
+def test_a_database_is_created_once_and_never_replaced(tmp_path: Path) -> None:
     file = tmp_path / "new" / "musicsvc.db"
     files.create(file)
     before = file.read_bytes()
@@ -227,7 +227,7 @@ TRACK = {"name": "Air", "duration": 1, "created_at": 0}
         (models.Token, {"user": 1, "name": "t", "digest": b"", "last_four": "abcd", "created_at": 0, "expires_at": 0}),
     ],
 )
-def test_the_database_itself_refuses_what_breaks_a_rule(
+def test_the_database_refuses_rows_that_break_a_rule(
     store: Store, table: type[peewee.Model], row: dict[str, Any]
 ) -> None:
     with pytest.raises(peewee.IntegrityError):

@@ -74,7 +74,6 @@ class GroupWriter:
         return job.future
 
     def waiting(self) -> int:
-        """Return how many units are queued."""
         return self._queue.qsize()
 
     def close(self) -> None:

@@ -80,7 +80,6 @@ class SqliteStore(Store):
         return files.identity(self.path) == self._identity
 
     def read(self, unit: Callable[[], T]) -> Future[T]:
-        """Run the unit on one of the reader threads."""
         return enqueue(self._pool, self._read, unit)
 
     def _read(self, unit: Callable[[], T]) -> T:
@@ -105,7 +104,6 @@ class SqliteStore(Store):
             self._readers.close()
 
     def write(self, unit: Callable[[], T]) -> Future[T]:
-        """Run the unit on the writer thread."""
         return self._writer.submit(unit)
 
     def write_urgently(self, unit: Callable[[], T]) -> Future[T]:
@@ -128,7 +126,6 @@ class SqliteStore(Store):
             return version
 
     def waiting(self) -> tuple[int, int]:
-        """Return how many units wait to read and to write."""
         return queued(self._pool), self._writer.waiting()
 
     def close(self) -> None:
