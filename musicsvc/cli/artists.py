@@ -7,6 +7,7 @@ import typer
 from musicsvc.cli import output
 from musicsvc.cli.command import group
 from musicsvc.cli.options import AsJson, Email, identifier
+from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 
 if TYPE_CHECKING:
@@ -30,7 +31,8 @@ def assign(context: typer.Context, artist_id: ArtistId, email: Email = "", json:
 
     session = Session.from_context(context)
     artist = session.write(lambda: artists.assign(artist_id, users.by_email(email)))
-    _tell(session, artist, f"{artist.name} (artist {artist.id}) is managed by {email}.", json=json)
+    message = f"{artist.name} (artist {artist.id}) is managed by {email}."
+    output.print_result(session, message, artist_json(artist), json=json)
 
 
 @app.command()
@@ -46,11 +48,9 @@ def verify(
     session = Session.from_context(context)
     artist = session.write(lambda: artists.verify(artist_id, verified=not undo))
     state = "verified" if artist.verified else "not verified"
-    _tell(session, artist, f"{artist.name} (artist {artist.id}) is {state}.", json=json)
+    output.print_result(session, f"{artist.name} (artist {artist.id}) is {state}.", artist_json(artist), json=json)
 
 
-def _tell(session: Session, artist: "ArtistRow", message: str, *, json: bool) -> None:
-    session.echo(message)
-    if json:
-        shown = ("id", "name", "verified", "manager_id")
-        output.print_json({key: getattr(artist, key) for key in shown})
+def artist_json(artist: "ArtistRow") -> JSON:
+    """Return the artist as `--json` prints it."""
+    return {"id": artist.id, "name": artist.name, "verified": artist.verified, "manager_id": artist.manager_id}

@@ -54,17 +54,10 @@ def backup(context: typer.Context, place: Place = None, json: AsJson = False) ->
     finally:
         use.release()
     seconds = session.clock.monotonic() - began
-    session.echo(f"{describe(made)}, in {seconds:.1f} s.")
-    if json:
-        output.print_json(
-            {
-                "file": str(made.file),
-                "bytes": made.size,
-                "rows": made.facts.rows,
-                "schema": made.facts.migrations[-1] if made.facts.migrations else None,
-                "seconds": round(seconds, 3),
-            }
-        )
+    schema = made.facts.migrations[-1] if made.facts.migrations else None
+    result = {"file": str(made.file), "bytes": made.size, "rows": made.facts.rows, "schema": schema}
+    result["seconds"] = round(seconds, 3)
+    output.print_result(session, f"{describe(made)}, in {seconds:.1f} s.", result, json=json)
 
 
 def target(settings: Settings, place: Path | None, now: int, kind: str = "") -> Path:

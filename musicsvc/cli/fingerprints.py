@@ -39,6 +39,5 @@ def set_(
 
     session = Session.from_context(context)
     session.write(lambda: fingerprints.set_status(track_id, status))
-    session.echo(f"The fingerprint of track {track_id} is {status}.")
-    if json:
-        output.print_json({"track_id": track_id, "fingerprint_status": status})
+    result = {"track_id": track_id, "fingerprint_status": status}
+    output.print_result(session, f"The fingerprint of track {track_id} is {status}.", result, json=json)

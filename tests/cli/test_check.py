@@ -33,12 +33,12 @@ def _cut(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spoil", "says"),
+    ("spoil", "message"),
     [(_dangling, "foreign keys"), (_newer, "newer musicsvc"), (_cut, "is cut short"), (Path.unlink, "musicsvc init")],
     ids=["dangling", "newer", "cut", "missing"],
 )
 def test_every_problem_is_reported_as_one_json_value(
-    bare: Run, tmp_path: Path, spoil: Callable[[Path], None], says: str
+    bare: Run, tmp_path: Path, spoil: Callable[[Path], None], message: str
 ) -> None:
     bare("init")
     spoil(tmp_path / "folder" / "musicsvc.db")
@@ -49,4 +49,4 @@ def test_every_problem_is_reported_as_one_json_value(
     assert (done.returncode, done.stderr.count("\n")) == (1, 1), done
     found = json.loads(done.stdout)
     assert found == {"ok": False, "problems": found["problems"]}
-    assert says in found["problems"][0]
+    assert message in found["problems"][0]

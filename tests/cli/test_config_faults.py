@@ -15,7 +15,7 @@ NONE = "no such setting. musicsvc config show lists all settings."
 
 
 @pytest.mark.parametrize(
-    ("written", "name", "says"),
+    ("written", "name", "message"),
     [
         ("x = 1", "x", NONE),
         ("[servers]\nport = 1", "servers", NONE),
@@ -25,16 +25,16 @@ NONE = "no such setting. musicsvc config show lists all settings."
     ],
 )
 def test_an_error_in_the_settings_file_names_the_file(
-    bare: Run, tmp_path: Path, written: str, name: str, says: str
+    bare: Run, tmp_path: Path, written: str, name: str, message: str
 ) -> None:
     file = tmp_path / "own.toml"
     file.write_text(written)
     line = bare("user", "list", "--config", str(file), expect=1).stderr
-    assert line.startswith(f"Error: Setting {name} ({file}): {says}")
+    assert line.startswith(f"Error: Setting {name} ({file}): {message}")
 
 
 @pytest.mark.parametrize(
-    ("variable", "value", "says"),
+    ("variable", "value", "message"),
     [
         ("METRICS__ALLOW", "10.0.0.0/8", 'MUSICSVC_METRICS__ALLOW is not valid JSON. Write a list as ["a", "b"].'),
         ("METRICS", "10.0.0.0/8", 'MUSICSVC_METRICS is not valid JSON. Write a table as {"name": "value"}.'),
@@ -46,10 +46,10 @@ def test_an_error_in_the_settings_file_names_the_file(
     ],
 )
 def test_an_error_in_a_variable_names_the_variable(
-    bare: Run, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, says: str
+    bare: Run, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, message: str
 ) -> None:
     monkeypatch.setenv(f"MUSICSVC_{variable}", value)
-    assert bare("user", "list", expect=1).stderr.startswith(f"Error: {says}")
+    assert bare("user", "list", expect=1).stderr.startswith(f"Error: {message}")
 
 
 def test_an_error_in_an_option_names_no_file() -> None:
@@ -63,10 +63,12 @@ def test_an_unknown_variable_causes_one_warning(bare: Run, monkeypatch: pytest.M
     monkeypatch.setenv("MUSICSVC_FOO", "1")
     monkeypatch.setenv("MUSICSVC_PG_BIN", "/usr/bin")  # of the tests
     monkeypatch.setenv("MUSICSVC_BAR", "")
-    told = "Warning: MUSICSVC_FOO, MUSICSVC_LIMIT__LOCAL: no such setting, ignored. musicsvc config show lists all.\n"
+    warning = (
+        "Warning: MUSICSVC_FOO, MUSICSVC_LIMIT__LOCAL: no such setting, ignored. musicsvc config show lists all.\n"
+    )
     for line in (("db", "check", "--json"), ("user", "list", "--json")):
         done = bare(*line)
-        assert done.stderr.startswith(told)
+        assert done.stderr.startswith(warning)
         assert done.stderr.count("no such setting") == 1
         json.loads(done.stdout)
     assert bare("user", "list", "--quiet").stderr == ""

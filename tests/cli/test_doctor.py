@@ -116,7 +116,7 @@ def _middle(file: Path) -> None:
 
 @sqlite
 @pytest.mark.parametrize(
-    ("spoil", "says", "hint"),
+    ("spoil", "message", "hint"),
     [
         (lambda file: file.unlink(), "There is no database at ", "musicsvc init"),
         (lambda file: file.write_bytes(b""), "is empty (0 bytes).", "musicsvc db restore FILE"),
@@ -125,12 +125,12 @@ def _middle(file: Path) -> None:
     ids=["missing", "empty", "damaged"],
 )
 def test_an_unusable_database_is_reported_with_a_hint(
-    file: Path, spoil: Callable[[Path], object], says: str, hint: str
+    file: Path, spoil: Callable[[Path], object], message: str, hint: str
 ) -> None:
     spoil(file)
     found = by_check(database.check_database(f"sqlite:///{file}", now=NOW))
     assert found["database"].level == "problem"
-    assert says in found["database"].finding
+    assert message in found["database"].finding
     assert hint in found["database"].hint
 
 
@@ -273,12 +273,12 @@ def test_the_age_of_the_last_good_backup_is_checked(file: Path) -> None:
     assert [look(now + days * DAY // 4) for days in (1, 3, 7)] == [["ok"], ["warning"], ["problem"]]
     (kept,) = folder.iterdir()
     newer = backup_folder.new_name(folder, now)
-    for spoil, says in SPOILT:
+    for spoil, message in SPOILT:
         shutil.copy(kept, newer)
         spoil(newer)
         damaged, last = files.check_backups(file, folder, 24, now=now)
         assert (damaged.level, last.level) == ("warning", "ok")
-        assert f"{newer} {says}" in damaged.finding
+        assert f"{newer} {message}" in damaged.finding
         assert str(kept) in last.finding
     assert look(now - 2 * DAY) == ["warning", "warning", "problem"]
 
@@ -310,13 +310,13 @@ def test_leftovers_of_interrupted_work_are_reported(file: Path) -> None:
         path.touch()
     with backup_folder.draft(folder / "musicsvc-20260102T000000Z.db"):
         left[0].touch()  # which the draft has swept
-        told = files.check_leftovers(file, folder)
-    assert [str(path) for path in left] == [finding.finding.split()[0] for finding in told]
+        leftovers = files.check_leftovers(file, folder)
+    assert [str(path) for path in left] == [finding.finding.split()[0] for finding in leftovers]
 
 
 @sqlite
 @pytest.mark.parametrize(
-    ("place", "level", "says", "hint"),
+    ("place", "level", "message", "hint"),
     [
         ("made.db", "ok", "has no problems", ""),
         ("new/folder/made.db", "ok", "does not exist yet", ""),
@@ -335,7 +335,7 @@ def test_leftovers_of_interrupted_work_are_reported(file: Path) -> None:
     ],
 )
 def test_an_activity_log_that_cannot_be_written_is_a_problem(
-    file: Path, monkeypatch: pytest.MonkeyPatch, place: str, level: str, says: str, hint: str
+    file: Path, monkeypatch: pytest.MonkeyPatch, place: str, level: str, message: str, hint: str
 ) -> None:
     log = file.parent / place
     (file.parent / "backups").mkdir()
@@ -351,7 +351,7 @@ def test_an_activity_log_that_cannot_be_written_is_a_problem(
     settings = config.load(options={"database_url": f"sqlite:///{file}", "activity.file": log})
     (finding,) = doctor_command._of_log(settings, file)
     assert (finding.check, finding.level) == ("activity log", level)
-    assert says in finding.finding
+    assert message in finding.finding
     assert hint in finding.hint
 
 
@@ -370,7 +370,7 @@ PEM_END = "-----END CERTIFICATE-----\n"
 
 
 @pytest.mark.parametrize(
-    ("begins", "ends", "level", "says"),
+    ("begins", "ends", "level", "message"),
     [
         (-YEAR, 60 * YEAR, "ok", "is valid until"),
         (-YEAR, timedelta(days=9) + HOURS, "warning", "expires in 9 days, on 2026-12-10"),
@@ -382,7 +382,7 @@ PEM_END = "-----END CERTIFICATE-----\n"
     ],
 )
 def test_the_dates_of_a_certificate_are_checked(
-    tmp_path: Path, begins: timedelta, ends: timedelta, level: str, says: str
+    tmp_path: Path, begins: timedelta, ends: timedelta, level: str, message: str
 ) -> None:
     server = _pem(tmp_path, begins=begins, ends=ends)
     assert server.tls_cert is not None
@@ -393,13 +393,13 @@ def test_the_dates_of_a_certificate_are_checked(
     )
     finding, *_ = exposure.check_tls(server, now=NOW)
     assert finding.level == level
-    assert says in finding.finding
+    assert message in finding.finding
 
 
 @pytest.fixture(scope="module")
-def sound(tmp_path_factory: pytest.TempPathFactory) -> tuple[Server, bytes]:
+def valid_pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Server, bytes]:
     """Return a certificate with its key, and its bytes."""
-    server = _pem(tmp_path_factory.mktemp("sound"), begins=-YEAR, ends=YEAR)
+    server = _pem(tmp_path_factory.mktemp("valid"), begins=-YEAR, ends=YEAR)
     assert server.tls_cert is not None
     return server, ssl.PEM_cert_to_DER_cert(server.tls_cert.read_text().split("-----END CERTIFICATE-----")[0] + PEM_END)
 
@@ -407,9 +407,9 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> tuple[Server, bytes]:
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(noise=st.binary(max_size=200), cut=st.integers(0, 2**16))
 def test_an_invalid_certificate_file_is_a_problem(
-    tmp_path: Path, sound: tuple[Server, bytes], noise: bytes, cut: int
+    tmp_path: Path, valid_pair: tuple[Server, bytes], noise: bytes, cut: int
 ) -> None:
-    server, der = sound
+    server, der = valid_pair
     file = tmp_path / "noise.pem"
     undated = re.sub(rb"\d{10,12}Z", lambda found: b"x" * len(found[0]), der)
     framed = b"-----BEGIN CERTIFICATE-----\n%b\n-----END CERTIFICATE-----" % noise

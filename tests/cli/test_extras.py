@@ -11,7 +11,7 @@ import pytest
 from musicsvc import extras
 
 ROOT = Path(__file__).resolve().parents[2]
-# In a process of its own, where the drivers were not imported before; prints exit code, stdout and stderr of each.
+# Runs in a new process, which has not imported the drivers; prints exit code, stdout and stderr of each.
 WITHOUT = """
 import json, sys
 sys.modules["psycopg"] = sys.modules["duckdb"] = None  # as if they were not installed

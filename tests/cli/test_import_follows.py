@@ -41,10 +41,10 @@ def test_refused_lines_are_told_and_missing_accounts_are_made_when_asked_for(run
 def test_json_holds_it_all_and_a_dry_run_writes_nothing(ask: Json, tmp_path: Path, store: Store) -> None:
     file = tmp_path / "edges.csv"
     file.write_text(EDGES)
-    told = ask("import", "follows", str(file), "--create-missing", "--dry-run")
+    shown = ask("import", "follows", str(file), "--create-missing", "--dry-run")
     assert store.read(User.select().count).result() == 0
     done = ask("import", "follows", str(file), "--create-missing")
-    assert told == done | {"dry_run": True}
+    assert shown == done | {"dry_run": True}
     assert done == {
         "file": str(file),
         "dry_run": False,

@@ -43,8 +43,8 @@ def test_an_interrupt_says_how_many_rows_are_in_and_a_second_run_adds_the_rest(
         r"Interrupted\. At least the first ([\d,]+) rows were imported\. Run the same command again .*\n", said
     )
     assert match, said
-    told = int(match[1].replace(",", ""))
-    assert 0 <= tracks() - told <= 500
-    assert 0 < told < ROWS
+    rows_in = int(match[1].replace(",", ""))
+    assert 0 <= tracks() - rows_in <= 500
+    assert 0 < rows_in < ROWS
     done = ask("import", "catalog", songs)["tracks"]
     assert (done["new"] + done["repeated"], tracks()) == (ROWS, ROWS)

@@ -22,8 +22,8 @@ def test_a_file_goes_through_both_commands(run: Run, tmp_path: Path, store: Stor
     file = tmp_path / "songs.csv"
     file.write_text(SONGS)
     store.write(lambda: users.create(OWNER, now=1).id).result()
-    told = run("import", "catalog", str(file)).stderr
-    assert "Playlist entries, left out (run: musicsvc import playlists): 4." in told
+    errors = run("import", "catalog", str(file)).stderr
+    assert "Playlist entries, left out (run: musicsvc import playlists): 4." in errors
     done = run("import", "playlists", str(file), "--manager", OWNER.upper(), "--public")
     assert [line.split() for line in done.stdout.splitlines()] == [
         ["kind", "new", "changed", "repeated", "refused"],
@@ -37,8 +37,8 @@ def test_a_file_goes_through_both_commands(run: Run, tmp_path: Path, store: Stor
 def test_playlists_have_an_owner(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "songs.csv"
     file.write_text(SONGS)
-    told = run("import", "playlists", str(file), expect=2).stderr
-    assert "Playlists need an owner. Add --user EMAIL." in told
+    errors = run("import", "playlists", str(file), expect=2).stderr
+    assert "Playlists need an owner. Add --user EMAIL." in errors
     assert OWNER in run("import", "playlists", str(file), "--manager", OWNER, expect=1).stderr
 
 
