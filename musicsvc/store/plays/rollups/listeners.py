@@ -30,7 +30,7 @@ def account_key(user_id: int) -> str:
 
 
 def opaque_key(name: str) -> str:
-    """Return the key of a listener whom another account reports."""
+    """Return the key of a listener that another account reports."""
     return f"opaque:{name}"
 
 
