@@ -373,6 +373,8 @@ PEM_END = "-----END CERTIFICATE-----\n"
     ("begins", "ends", "level", "message"),
     [
         (-YEAR, 60 * YEAR, "ok", "is valid until"),
+        (-YEAR, timedelta(days=14) + HOURS, "ok", "is valid until"),
+        (-YEAR, timedelta(days=14), "warning", "expires in 14 days, on 2026-12-15"),
         (-YEAR, timedelta(days=9) + HOURS, "warning", "expires in 9 days, on 2026-12-10"),
         (-YEAR, timedelta(days=3), "warning", "expires in 3 days, on 2026-12-04"),
         (-YEAR, timedelta(days=3) - HOURS, "problem", "expires in 2 days, on 2026-12-04"),
@@ -393,7 +395,7 @@ def test_the_dates_of_a_certificate_are_checked(
     )
     finding, *_ = exposure.check_tls(server, now=NOW)
     assert finding.level == level
-    assert message in finding.finding
+    assert finding.finding.startswith(f"The certificate {message}")
 
 
 @pytest.fixture(scope="module")

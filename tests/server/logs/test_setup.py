@@ -119,6 +119,16 @@ def test_a_message_that_does_not_match_its_values_is_logged_unformatted() -> Non
     assert line(record("%s and %s", args=("one",)))["message"] == "%s and %s"
 
 
+def test_a_value_whose_text_fails_is_replaced() -> None:
+    class Silent:
+        def __str__(self) -> str:
+            raise ValueError("no text")
+
+    logged = record()
+    vars(logged)["field"] = Silent()
+    assert line(logged)["field"] == "a Silent without a text"
+
+
 def test_an_exception_is_one_json_line_or_indented_text() -> None:
     found = line(fault("one\ntwo\x1b"))
     assert found["exception"].startswith("Traceback (most recent call last):\n")

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import resource
 import socket
 import ssl
 import time
 from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from musicsvc.config import Settings
+from musicsvc.server import serving
+from musicsvc.server.app import App
 from musicsvc.server.network.connection_limits import ConnectionSlots, Slot
 from musicsvc.server.process import open_files
 from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON, SOUND, check_sound
 from tests.support.program import Program, until
 from tests.support.prometheus import scraped, total
 from tests.support.raw_connection import Wire, connected, request
-from tests.support.serving import person
+from tests.support.serving import Client, person
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -206,6 +209,29 @@ def sockets(program: Program) -> int:
         except FileNotFoundError:  # closed in the meantime
             continue
     return sum(link.startswith("socket:") and link not in local for link in links)
+
+
+class AbortingListener(socket.socket):
+    """A listener whose first connection is closed by the client while it is queued."""
+
+    aborted = False
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        if not self.aborted:
+            self.aborted = True
+            raise ConnectionAbortedError(errno.ECONNABORTED, "Software caused connection abort")
+        return super().accept()
+
+
+async def test_a_connection_closed_while_it_is_queued_is_passed_over(
+    anonymous: Client, store: Store, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    listener = AbortingListener(fileno=serving.listen("127.0.0.1", 0).detach())
+    app = App(Settings(), store, clock, anonymous.root)
+    await app.start(listener)
+    answer = await anonymous.get(f"http://127.0.0.1:{listener.getsockname()[1]}/healthz")
+    await app.stop()
+    assert (answer.status, listener.aborted, caplog.text) == (200, True, "")
 
 
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="sets another process's limit")

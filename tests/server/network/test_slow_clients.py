@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from tests.support.serving import StartServer
 
 GET = request("GET", ALBUMS)
-BUNDLE = request("GET", "/docs/swagger-ui-bundle.js", "Connection: close")  # 1.5 MB
+BUNDLE_PATH = "/docs/swagger-ui-bundle.js"
+BUNDLE = request("GET", BUNDLE_PATH, "Connection: close")  # 1.5 MB
 DOCUMENT = request("GET", "/api/v1/openapi.json")
 SHORT = 0.3
 LONG = 30.0
@@ -134,6 +135,11 @@ async def test_a_body_that_drips_in_is_answered_with_408(store: Store, clock: Cl
             assert await wire.rest() == b""
 
 
+async def read_to_the_end(client: socket.socket) -> None:
+    while await asyncio.get_running_loop().sock_recv(client, 1 << 16):
+        pass
+
+
 async def take(client: socket.socket, pause: float = 0.0) -> int:
     """Read to the end, with a pause after each piece; return the number of bytes."""
     loop = asyncio.get_running_loop()
@@ -160,14 +166,22 @@ async def test_who_takes_nothing_of_an_answer_is_cut_off(store: Store, clock: Cl
 
 
 async def test_who_takes_nothing_gains_no_time_by_asking_for_more(start_server: StartServer) -> None:
-    bundle = "/docs/swagger-ui-bundle.js"
     client = await start_server(patience(write=SHORT * 3))
-    whole = len((await client.get(bundle)).body)
-    async with not_reading(client.root, request("GET", bundle)) as slow:
+    whole = len((await client.get(BUNDLE_PATH)).body)
+    async with not_reading(client.root, request("GET", BUNDLE_PATH)) as slow:
         await asyncio.sleep(SHORT * 2)
         await asyncio.get_running_loop().sock_sendall(slow, GET)
         await asyncio.sleep(SHORT * 4)
         assert await asyncio.wait_for(take(slow), PATIENCE) < whole
+
+
+async def test_a_server_that_has_ended_aborts_what_nobody_takes(store: Store, clock: Clock) -> None:
+    async with AsyncExitStack() as stack:
+        async with running(store, clock, Settings(server={"shutdown_timeout": SHORT})) as client:
+            slow = await stack.enter_async_context(not_reading(client.root, request("GET", BUNDLE_PATH)))
+            await asyncio.sleep(SHORT)
+        with pytest.raises(ConnectionResetError):
+            await asyncio.wait_for(read_to_the_end(slow), PATIENCE)
 
 
 async def test_a_few_bytes_that_nobody_takes_do_not_hold_a_connection(start_server: StartServer) -> None:

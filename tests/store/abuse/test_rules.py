@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from musicsvc.clock import SECOND
 from musicsvc.config import Abuse
 from musicsvc.store.abuse import rules as abuse_rules
+from musicsvc.store.abuse.enforcement import TokenStatus
 from musicsvc.store.abuse.rules import Evaluation, Violation
 from musicsvc.store.activity.calls import Entry
 from tests.support.traffic import BEGAN, Bucket, Client, FixedWindow, Limit, Profile, SlidingWindow
@@ -204,3 +205,9 @@ def test_batches_lead_to_the_same_violation(client: Client, limit: Limit, cuts: 
     for cut in cuts:
         known = round(cut * len(entries))
         assert abuse_rules.evaluate(entries[:known], LOW) == (violation if known > decisive else None)
+
+
+@pytest.mark.parametrize(("reset_at", "first"), [(0, 100), (99, 100), (100, 101), (500, 501)])
+def test_calls_count_from_the_making_of_a_token_or_after_its_last_reset(reset_at: int, first: int) -> None:
+    status = TokenStatus(1, 1, "ann@label.test", 100, None, None, reset_at)
+    assert [status.counts(call(0)._replace(account_id=1, at=at)) for at in (first - 1, first)] == [False, True]

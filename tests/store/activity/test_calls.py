@@ -51,6 +51,15 @@ def found(log: Store, limit: int = 100, **wanted: Any) -> list[Entry]:
     return log.read(lambda: calls.find(Filter(**wanted), limit=limit)).result()
 
 
+@pytest.mark.only_on("sqlite")
+@pytest.mark.usefixtures("log")
+def test_the_files_of_the_log_are_for_their_owner_alone(store: Store) -> None:
+    folder = Path(store.url.removeprefix("sqlite:///")).parent
+    modes = {file.name: file.stat().st_mode & 0o777 for file in folder.glob("activity.db*")}
+    assert {"activity.db", "activity.db.lock"} <= set(modes)
+    assert set(modes.values()) == {0o600}
+
+
 def test_entries_are_found_oldest_first_and_a_limit_keeps_the_newest(log: Log) -> None:
     bare = Entry(5, "r2", None, None, "", "", None, None, 400, None, 0.0, 0, judged=False, private=False)
     limited = PLAIN._replace(at=3_000, status=429, retry_after=17, request_id="r3")

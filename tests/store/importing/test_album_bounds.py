@@ -132,6 +132,23 @@ def test_an_album_is_kept_from_growing_by_its_own_fields_too(
     assert store.read(lambda: dict(Album.select(Album.name, Album.image).tuples().iterator())).result() == images
 
 
+def test_an_album_is_measured_before_it_is_written_as_afterwards(
+    store: Store, imported: Import, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches: list[Batch] = []
+
+    def noted(*arguments: Any, **options: Any) -> Batch:
+        batches.append(Batch(*arguments, **options))
+        return batches[-1]
+
+    monkeypatch.setattr(catalog, "Batch", noted)
+    more = {"album": "Vexations", "artist": "Erik Satie;Clara Schumann", "description": "840 times"}
+    assert reasons(imported([of_satie("One", **more), of_satie("Two", **more), of_satie("One", **more)])) == {}
+    (album,) = store.read(lambda: list(Album.select().where(Album.name == "Vexations"))).result()
+    (measured,) = batches[-1].bounds.albums.values()
+    assert measured == store.read(lambda: sizes.measure_albums([album.id])).result()[album.id]
+
+
 def test_an_album_that_is_too_large_already_is_left_as_it_is(store: Store, imported: Import) -> None:
     large_albums.fill(store, albums=1, tracks=large_albums.NEARLY_FULL + 7)
     kept = of_satie("Track 1")

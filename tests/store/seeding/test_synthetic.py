@@ -1,5 +1,6 @@
 """`seed --scale`: a synthetic catalog of any size."""
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -32,6 +33,8 @@ def test_the_sizes_are_those_of_the_scale(store: Store) -> None:
     summary = synthetic.create(store, 0.1, 1, on_progress=lambda done, total: heard.append((done, total)))
     assert summary == synthetic.SyntheticSummary(artists=100, albums=400, tracks=2000)
     assert store.read(Track.select().count).result() == 2000
+    genres = Counter(track for track, _ in rows(store)["track_genre"])
+    assert (len(genres), set(genres.values())) == (2000, {1, 2})
     assert heard[-1] == (2000, 2000)
     assert len(heard) == 3
 

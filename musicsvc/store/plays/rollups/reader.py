@@ -15,7 +15,7 @@ from musicsvc.store.engine import dialect, sql
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.plays import subjects
 from musicsvc.store.plays.rollups import listeners, monthly, weekly
-from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
+from musicsvc.store.plays.subjects import ALBUM, TRACK
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -46,10 +46,6 @@ ALL_TIME_PLAYS = {
     ALBUM: """
         SELECT t.album_id, sum(p.plays) FROM track t JOIN track_plays p ON p.track_id = t.id
         WHERE t.album_id {among} GROUP BY t.album_id
-    """,
-    ARTIST: """
-        SELECT t.artist_id, sum(p.plays) FROM track_artist t JOIN track_plays p ON p.track_id = t.track_id
-        WHERE t.artist_id {among} GROUP BY t.artist_id
     """,
 }
 LARGEST = 64 * 1024  # bytes of packed sets of a subject before they are united
