@@ -62,13 +62,9 @@ class App:
         counter = RateLimitCounter(store.url, clock)
         self._authenticator = Authenticator(store, clock, settings, RateLimiter(settings.limits, counter))
         self._metrics = metrics or Metrics()
-        self._calls = activity_log.build(store.url, settings.activity.file)
-        self._activity_writer = ActivityWriter(
-            self._calls, store, clock, settings.activity.keep_days, settings.server.workers
-        )
-        self._abuse_monitor = AbuseMonitor(
-            settings, store, self._calls, self._activity_writer, self._authenticator, clock
-        )
+        log = activity_log.build(store.url, settings.activity.file)
+        self._activity_writer = ActivityWriter(log, store, clock, settings.activity.keep_days, settings.server.workers)
+        self._abuse_monitor = AbuseMonitor(settings, store, log, self._activity_writer, self._authenticator, clock)
         observers: list[Observer] = [self._metrics, self._activity_writer, self._abuse_monitor]
         if settings.log.requests:
             observers.append(access_log.write)

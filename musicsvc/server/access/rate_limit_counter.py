@@ -109,7 +109,6 @@ class RateLimitCounter:
             await self._open()
 
     async def close(self) -> None:
-        """Close the shared counter."""
         self._is_shared = False
         if self._opening is not None:
             await asyncio.wait([self._opening])

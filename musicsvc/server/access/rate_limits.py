@@ -65,12 +65,10 @@ class RateLimiter:
             await self._count(call, [Hit(self._token, str(call.token_id)), *self._endpoint_hits(route, call)])
 
     async def uncount(self, call: Call) -> None:
-        """Undo the count of a request that was not served for lack of capacity."""
         if call.counted:
             await self._counter.uncount(call.counted)
 
     def _endpoint_hits(self, route: Route, call: Call) -> list[Hit]:
-        """Return the hits on the limit of the endpoint, if it has one."""
         if route.limit is RateLimit.REGISTER:
             return [Hit(self._endpoint_limits[route.limit], client_network(call.address))]
         if route.limit is not None and call.token_id is not None:
@@ -109,7 +107,6 @@ def _limit(name: str, written: str) -> Limit:
 
 
 def _seconds(status: Status) -> int:
-    """Return the wait in seconds, rounded up."""
     return max(1, -(-status.wait // SECOND))
 
 

@@ -53,7 +53,7 @@ class AbuseMonitor:
         store: Store,
         calls: Log,
         activity: ActivityWriter,
-        authenticator: Authenticator,
+        access: Authenticator,
         clock: Clock,
     ) -> None:
         """`calls`: the activity log; `activity`: the calls that are not written to it yet."""
@@ -62,7 +62,7 @@ class AbuseMonitor:
         self._store = store
         self._calls = calls
         self._activity = activity
-        self._authenticator = authenticator
+        self._access = access
         self._clock = clock
         self._suspected: dict[int, int] = {}  # remaining evaluations by token id
         self._unwritten: dict[int, Violation] = {}
@@ -80,12 +80,10 @@ class AbuseMonitor:
             self._suspected[call.token_id] = EVALUATIONS
 
     def start(self) -> None:
-        """Start evaluating."""
         self._evaluation.start()
         self._enforcement.start()
 
     async def stop(self) -> None:
-        """Write the revocations that are not written yet."""
         await self._evaluation.stop()
         await self._enforcement.stop()
         for token_id in self._unwritten:
@@ -118,7 +116,7 @@ class AbuseMonitor:
         counted = await asyncio.to_thread(_counted, calls, known or set(), unwritten)
         violations = await asyncio.to_thread(_violations, counted, statuses.values(), now - SETTLED, rules)
         for token_id, violation in violations.items():
-            self._authenticator.block(token_id)
+            self._access.block(token_id)
             self._unwritten[token_id] = violation
             self.revoked += 1
             log.warning("token %s is revoked: %s", token_id, violation.reason)
@@ -163,7 +161,7 @@ class AbuseMonitor:
                 log.exception("writing the revocation of token %s failed", token_id)
                 continue
             del self._unwritten[token_id]
-            self._authenticator.unblock(token_id)
+            self._access.unblock(token_id)
             if result.suspended:
                 log.warning("the account of token %s is suspended", token_id)
 

@@ -56,7 +56,11 @@ class ActivityWriter:
         self.written = self.dropped = 0
         self._unreported = 0
         self._writing = Periodic(
-            "writing the activity log", self._write, every=WRITE_SECONDS, first=0, finish=self._write_rest
+            "writing the activity log",
+            self._write,
+            every=WRITE_SECONDS,
+            first=0,
+            finish=partial(self._write, last=True),
         )
         self._pruning = Periodic(
             "deleting old calls from the activity log", self._prune, every=PRUNING_SECONDS, first=FIRST_PRUNING_SECONDS
@@ -64,7 +68,6 @@ class ActivityWriter:
 
     @property
     def waiting(self) -> int:
-        """The number of calls not written yet."""
         return sum(map(len, self._queues))
 
     @property
@@ -73,7 +76,6 @@ class ActivityWriter:
         return self._anonymous.counted
 
     def unwritten(self) -> list[Entry]:
-        """Return the calls that are queued or being written."""
         return [*self._batch, *chain.from_iterable(self._queues)]
 
     def __call__(self, call: Call) -> None:
@@ -88,7 +90,6 @@ class ActivityWriter:
         self._trim()
 
     def start(self) -> None:
-        """Start writing, and deleting calls that are too old."""
         self._writing.start()
         self._pruning.start()
 
@@ -121,9 +122,6 @@ class ActivityWriter:
             # A call that no database accepts must not block the others forever.
             self._drop(sum(entry.calls for entry in batch))
             raise
-
-    async def _write_rest(self) -> None:
-        await self._write(last=True)
 
     def _take(self) -> list[Entry]:
         """Take the next batch from the queues, the most important calls first."""

@@ -52,7 +52,6 @@ class BackupScheduler:
         self._damaged: set[str] = set()
 
     def start(self) -> None:
-        """Start checking whether a backup is due."""
         self._job.start()
 
     async def stop(self) -> None:

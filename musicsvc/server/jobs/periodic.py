@@ -46,11 +46,9 @@ class Periodic:
         self.stopping = False
 
     def start(self) -> None:
-        """Schedule the first run."""
         self._task = asyncio.create_task(self._run())
 
     def wake(self) -> None:
-        """Run the job now instead of at its next time."""
         self._wake.set()
 
     async def stop(self) -> None:

@@ -46,9 +46,8 @@ class Formatter:
         event = {key: self._scalar(found, value) for key, found in message.items()}
         event["time"] = isoformat(message["time"])
         if "exception" in message:
-            event["exception"] = self._escape_traceback(
-                _cut_middle(_without_secrets(_traceback_text(message["exception"])), traceback)
-            )
+            text = _without_secrets(_traceback_text(message["exception"]))
+            event["exception"] = self._escape_traceback(_cut_middle(text, traceback))
         line = str(self._render(None, message["level"], event))
         return line.replace("\x7f", "\\u007f").encode() + b"\n"
 

@@ -74,9 +74,7 @@ class Handler(logging.Handler):
         if named := more.pop("request_id", None) or request_id.get():
             message["request_id"] = named
         if own:
-            message.update(
-                {key: found if isinstance(found, SCALARS) else _as_text(found) for key, found in more.items()}
-            )
+            message.update({key: each if isinstance(each, SCALARS) else _as_text(each) for key, each in more.items()})
         if record.exc_info and record.exc_info[1] is not None:
             message["exception"] = _exception(*record.exc_info, own=own)
         self._sink.put(message)
@@ -87,9 +85,8 @@ def _message(record: logging.LogRecord, *, own: bool) -> str:
         text = record.getMessage()
     except Exception:  # noqa: BLE001 - a format that does not match its values, or a value whose str() fails
         text = str(record.msg)
-    return (
-        text[:LONGEST] if own else text[:LONGEST].partition("\n")[0]
-    )  # further lines of libraries may hold client data
+    # Further lines of a library's message may hold client data.
+    return text[:LONGEST] if own else text[:LONGEST].partition("\n")[0]
 
 
 def _as_text(found: object) -> str:

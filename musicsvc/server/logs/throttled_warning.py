@@ -22,7 +22,6 @@ class ThrottledWarning:
         self._silent_until = -inf
 
     def warn(self, message: str, *values: object) -> None:
-        """Log the warning, unless it is silent."""
         now = self._time()
         if now >= self._silent_until:
             self._silent_until = now + self._seconds

@@ -54,7 +54,6 @@ class LogWriter:
                 self._report_dropped()
 
     def drop(self, count: int) -> None:
-        """Count lines that were not written."""
         with self._counting:
             self.dropped += count
             self._unreported += count

@@ -57,7 +57,6 @@ def read_before_in(entries: Iterable[Entry], calls: Iterable[Entry]) -> set[Deni
 
 
 def without(calls: Iterable[Entry], known: Collection[Denial]) -> Iterator[Entry]:
-    """Yield the calls without these denials."""
     return (call for call in calls if not (denies(call) and _denial(call) in known))
 
 

@@ -41,7 +41,6 @@ class TokenStatus(NamedTuple):
 
     @property
     def since(self) -> int:
-        """The instant from which calls count."""
         return max(self.created_at, self.reset_at + 1)
 
     def counts(self, entry: Entry) -> bool:

@@ -71,7 +71,6 @@ class ProbingRule:
         return figures.successes * 100 < self._percent * figures.calls
 
     def violated(self, figures: ProbeFigures) -> bool:
-        """Return whether the figures violate the rule."""
         return figures.resources >= self._most and self.mostly_fails(figures)
 
     def _forget(self, before: int) -> None:

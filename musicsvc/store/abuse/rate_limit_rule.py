@@ -68,7 +68,6 @@ class RateLimitRule:
         return RefusalFigures(len(self._run), self._early, self._run[0].at)
 
     def violated(self, figures: RefusalFigures) -> bool:
-        """Return whether the figures violate the rule."""
         return figures.refused >= self._most and figures.early * EARLY >= self._most
 
     def _reset(self) -> None:

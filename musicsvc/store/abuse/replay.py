@@ -45,10 +45,7 @@ class Replay:
 def violations(
     store: Store, log: Log, rules: Abuse, since: int, *, keep_days: int
 ) -> Iterator[tuple[TokenStatus, Violation]]:
-    """Yield the tokens that violate a rule by their calls since an instant, ordered by id.
-
-    `keep_days`: the days that the log holds.
-    """
+    """Yield the tokens that violate a rule by their calls since an instant, ordered by id."""
     if not log.open_existing():
         return
     refusal_counts = log.read(partial(enforcement.refusal_counts, None, since)).result()

@@ -86,7 +86,6 @@ class _ListPages:
             self._successes.popleft()
 
     def scraped_list(self, at: int) -> str | None:
-        """Return the list that is being scraped, or None."""
         lists = Counter(route for moment, route in self._successes if route is not None and moment > at - self._window)
         for route, pages in lists.most_common(1):
             if pages >= PAGES and pages * MOSTLY >= len(self._successes):

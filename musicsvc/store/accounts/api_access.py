@@ -84,7 +84,6 @@ def list(*, limit: int | None = None, text: str | None = None) -> Sequence[Acces
 
 
 def _texts(entry: AccessEntry) -> tuple[str | None, ...]:
-    """Return the texts of an entry that a search reads."""
     asked, user = entry
     of_user = (user.email, user.display_name) if user else ()
     return (asked.email, asked.use_case, asked.organization, *of_user) if asked else of_user

@@ -19,7 +19,6 @@ class SharedMailbox(NamedTuple):
 
     @property
     def finding(self) -> str:
-        """A description of the problem."""
         return (
             f"Accounts {self.owner_id} ({self.owner_email}) and {self.account_id} ({self.email}) share a mailbox."
             f" Account {self.account_id} is found only by its e-mail exactly as written."
@@ -27,7 +26,6 @@ class SharedMailbox(NamedTuple):
 
     @property
     def hint(self) -> str:
-        """The commands that solve it."""
         one, other = (f"musicsvc user suspend {quote(email)}" for email in (self.owner_email, self.email))
         return f"Suspend the one that is no longer used: {one}, or: {other}"
 

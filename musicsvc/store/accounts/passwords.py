@@ -19,7 +19,6 @@ def hash_password(password: str) -> str:
 
 
 def verify(hashed: str, password: str) -> bool:
-    """Return whether the password matches the hash."""
     try:
         return HASHER.verify(hashed, password)
     except (VerificationError, InvalidHashError):

@@ -61,7 +61,6 @@ def generate() -> str:
 
 
 def well_formed(value: str) -> bool:
-    """Return whether the value has the format of a token."""
     if len(value) != LENGTH or not value.startswith(PREFIX):
         return False
     body, checksum = value[:-CHECKSUM_LENGTH], value[-CHECKSUM_LENGTH:]
@@ -93,7 +92,6 @@ def identify(digest: bytes) -> Identity | None:
 
 
 def state(token: Token, now: int) -> State:
-    """Return the state of the token at an instant."""
     if token.revoked_at is not None:
         return "revoked"
     return "expired" if now >= token.expires_at else "valid"
@@ -118,7 +116,6 @@ def create(user: User, name: str, *, now: int, without_access: bool = False, act
 
 
 def _secret(value: str, now: int) -> dict[str, bytes | str | int | None]:
-    """Return the columns that depend on the value."""
     return {
         "digest": digest(value),
         "last_four": value[-4:],

@@ -139,7 +139,6 @@ def remove(user_id: int, display_name: str) -> None:
 
 
 def rebuild() -> None:
-    """Rebuild the index from the accounts."""
     run("DELETE FROM account_search")
     last = 0
     while people := _after(last):

@@ -72,7 +72,6 @@ class NewUser(NamedTuple):
 
     @property
     def email_key(self) -> str:
-        """The normalized e-mail."""
         return email_addresses.normalize(self.email)
 
 
@@ -127,22 +126,17 @@ def emails(ids: Collection[int]) -> dict[int, str]:
 
 
 def list(*, limit: int | None = None, text: str | None = None) -> Sequence[User]:  # noqa: A001 - the module is the namespace
-    """Return the accounts, oldest first.
-
-    `text` selects those with the text in their e-mail or display name; `limit` selects the newest.
-    """
+    """Return the accounts, or the newest `limit` with the text in their e-mail or display name; oldest first."""
     query: Any = User.select().order_by(User.id.desc()).limit(None if text else limit)
     return newest(query.iterator(), limit, text, lambda user: (user.email, user.display_name))
 
 
 def missing(ids: Collection[int]) -> set[int]:
-    """Return the ids without an account."""
     found = {row[0] for row in User.select(User.id).where(User.id.in_(ids)).tuples().iterator()} if ids else set()
     return set(ids) - found
 
 
 def set_password(user: User, password_hash: str, *, now: int, actor: Actor = "cli") -> None:
-    """Set the password; tokens stay valid."""
     user.password_hash = password_hash
     User.update(password_hash=password_hash).where(User.id == user.id).execute()
     security_events.add("password.set", account_id=user.id, now=now, actor=actor)
@@ -177,5 +171,4 @@ def _name_problem(name: str) -> str | None:
 
 
 def is_taken(email: str) -> bool:
-    """Return whether the mailbox has an account, in any spelling."""
     return find_by_email(email) is not None

@@ -50,7 +50,6 @@ class Entry(NamedTuple):
 
     @property
     def is_count(self) -> bool:
-        """True for a count, False for a single call."""
         return not self.request_id
 
 

@@ -26,26 +26,21 @@ class LogTable(Log):
         self._prepared = False
 
     def prepare(self) -> None:
-        """Create or migrate the table."""
         if not self._prepared:
             with schema.migrating(self.url) as database:
                 migrate(database)
             self._prepared = True
 
     def open_existing(self) -> bool:
-        """Return whether the table exists."""
         return self.read(exists).result()
 
     def read(self, unit: Callable[[], T]) -> Future[T]:
-        """Run a reading unit."""
         return self._store.read(unit)
 
     def write(self, unit: Callable[[], T]) -> Future[T]:
-        """Run a writing unit."""
         return self._store.write(unit)
 
     def close(self) -> None:
-        """Finish the units in progress."""
         self._store.close()
 
 
@@ -59,7 +54,6 @@ def build(url: str, file: Path | None = None) -> Log:
 
 
 def create(url: str, file: Path | None = None) -> None:
-    """Create the log, or bring it to the current schema."""
     with build(url, file) as log:
         log.prepare()
 

@@ -43,7 +43,6 @@ class LogFile(Log):
                 self._store = _open_or_create(self.path)
 
     def open_existing(self) -> bool:
-        """Open the file for reading if there is one."""
         with self._changing:
             if self._store is None and self.path.exists():
                 try:
@@ -66,11 +65,9 @@ class LogFile(Log):
         self.prepare()
 
     def read(self, unit: Callable[[], T]) -> Future[T]:
-        """Run a reading unit."""
         return self._open().read(unit)
 
     def write(self, unit: Callable[[], T]) -> Future[T]:
-        """Run a writing unit."""
         return self._open().write(unit)
 
     def _open(self) -> SqliteStore:
@@ -79,7 +76,6 @@ class LogFile(Log):
         return self._store
 
     def close(self) -> None:
-        """Finish the units in progress."""
         with self._changing:
             self._close()
 

@@ -72,12 +72,10 @@ def exists() -> bool:
 
 
 def known() -> set[str]:
-    """Return the names of this program's migrations of the log."""
     return {path.stem for path in MIGRATIONS.glob("[0-9]*.py")}
 
 
 def applied() -> set[str]:
-    """Return the names of the migrations applied to the log."""
     if HISTORY not in current().get_tables():
         return set()
     return {name for (name,) in fetch(f"SELECT name FROM {HISTORY}")}  # noqa: S608 - a constant

@@ -268,13 +268,14 @@ async def test_old_calls_are_deleted_while_the_server_runs(
         await until(lambda: [entry.status for entry in logged(store)] == [404])
 
 
+@sqlite
 async def test_a_fault_in_deleting_old_calls_is_logged_and_deleting_goes_on(
     store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(recording, "FIRST_PRUNING_SECONDS", 0.05)
     monkeypatch.setattr(recording, "PRUNING_SECONDS", 0.05)
     with activity_log.build(store.url) as file:
-        log = ActivityWriter(file, store, clock, keep_days=10**9, workers=1)  # a day that no database takes
+        log = ActivityWriter(file, store, clock, keep_days=10**9, workers=1)  # beyond the integers of SQLite
         log.start()
         await until(lambda: caplog.text.count("deleting old calls from the activity log failed") > 1)
         await log.stop()
