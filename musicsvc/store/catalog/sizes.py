@@ -6,6 +6,7 @@ The sizes are upper bounds: ids and durations count as ten digits, counters as 1
 from __future__ import annotations
 
 from collections import defaultdict
+from operator import add, sub
 from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
@@ -73,15 +74,11 @@ class AlbumSize(NamedTuple):
 
     def plus(self, other: AlbumSize) -> AlbumSize:
         """Return the sum, field by field."""
-        return AlbumSize(
-            self.tracks + other.tracks, self.imageless + other.imageless, self.own + other.own, self.image + other.image
-        )
+        return AlbumSize(*map(add, self, other))
 
     def minus(self, other: AlbumSize) -> AlbumSize:
         """Return the difference, field by field."""
-        return AlbumSize(
-            self.tracks - other.tracks, self.imageless - other.imageless, self.own - other.own, self.image - other.image
-        )
+        return AlbumSize(*map(sub, self, other))
 
     @property
     def total(self) -> int:

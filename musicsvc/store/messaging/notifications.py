@@ -37,12 +37,7 @@ def require_own(user: str, *, actor: Identity) -> int:
 
 def list_choices(user_id: int) -> Sequence[Choice]:
     """Return the account's choices by notif_id."""
-    fields = (
-        NotificationChoice.notif_id,
-        NotificationChoice.email,
-        NotificationChoice.in_app,
-        NotificationChoice.mobile,
-    )
+    fields = [getattr(NotificationChoice, name) for name in Choice._fields]
     query = NotificationChoice.select(*fields).where(NotificationChoice.user == user_id)
     rows = query.order_by(by_code_point(NotificationChoice.notif_id)).tuples().iterator()
     return [Choice(name, *map(bool, channels)) for name, *channels in rows]

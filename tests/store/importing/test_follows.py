@@ -178,12 +178,12 @@ def test_a_dry_run_tells_what_comes_and_a_second_run_finds_nothing_to_do(
         imported(earlier, create_missing=True)
         patch.setattr(batches, "ROWS_A_UNIT", size)
         before = pairs(store)
-        told = imported(rows, create_missing=create, dry_run=True)
+        predicted = imported(rows, create_missing=create, dry_run=True)
         assert pairs(store) == before
         done = imported(rows, create_missing=create)
-        assert counts(told) == counts(done)
-        assert counts(told, "accounts") == counts(done, "accounts")
-        assert told.refused == done.refused
+        assert counts(predicted) == counts(done)
+        assert counts(predicted, "accounts") == counts(done, "accounts")
+        assert predicted.refused == done.refused
         after = pairs(store)
         assert len(after) == len(before) + done.counts["follows"].new
         again = imported(rows, create_missing=create)

@@ -418,9 +418,9 @@ def test_samples_that_others_wrote_go_in_without_being_told_what_they_are(
             options = importing.PlayOptions(listener="me", create_missing=True, **more)
             return importing.run(store, reader, options, now=NOW, on_progress=lambda _: None)
 
-    foretold, done, again = run(dry_run=True), run(), run()
+    predicted, done, again = run(dry_run=True), run(), run()
     assert (done.counts["plays"].new, done.counts["plays"].refused) == SAMPLES[name]
-    assert foretold.counts == done.counts
+    assert predicted.counts == done.counts
     assert again.counts["plays"].new == 0
 
 

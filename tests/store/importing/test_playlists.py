@@ -232,10 +232,10 @@ def test_a_dry_run_tells_what_comes_and_a_second_run_finds_nothing_to_do(
         imported(earlier)
         patch.setattr(batches, "ROWS_A_UNIT", size)
         before = kept(store)
-        told = imported(rows, dry_run=True)
+        predicted = imported(rows, dry_run=True)
         assert kept(store) == before
         done = imported(rows)
-        assert (told.counts, told.refused) == (done.counts, done.refused)
+        assert (predicted.counts, predicted.refused) == (done.counts, done.refused)
         after = kept(store)
         again = imported(rows)
         assert kept(store) == after

@@ -318,20 +318,20 @@ def test_a_refused_row_makes_nothing(store: Store, imported: Import) -> None:
 def test_a_dry_run_tells_what_would_happen_and_writes_nothing(store: Store, imported: Import) -> None:
     rows = [*MISSING, *MISSING, row(client_id="a"), row(client_id="a"), row(), row(), row(track_id=9)]
     options: dict[str, Any] = {"create_missing": True}
-    foretold = imported(rows, dry_run=True, **options)
+    predicted = imported(rows, dry_run=True, **options)
     assert kept(store) == []
     assert store.read(lambda: (Artist.select().count(), Listener.select().count())).result() == (3, 0)
     done = imported(rows, **options)
-    assert foretold.counts == done.counts
+    assert predicted.counts == done.counts
     assert imported(rows, dry_run=True, **options).counts == imported(rows, **options).counts
 
 
 def test_a_dry_run_remembers_what_earlier_batches_would_have_made(imported: Import) -> None:
     filler = [row(played_at=NOW // SECOND - 60 * (at + 1)) for at in range(BLOCK)]
     rows = [*MISSING, *filler, *MISSING, filler[0]]
-    foretold = imported(rows, dry_run=True, create_missing=True)
-    assert foretold.counts == imported(rows, create_missing=True).counts
-    assert tally(foretold) == (BLOCK + len(MISSING), len(MISSING) + 1, 0)
+    predicted = imported(rows, dry_run=True, create_missing=True)
+    assert predicted.counts == imported(rows, create_missing=True).counts
+    assert tally(predicted) == (BLOCK + len(MISSING), len(MISSING) + 1, 0)
 
 
 def test_without_a_listener_each_row_is_refused_and_a_table_at_once(
@@ -385,9 +385,9 @@ PLAYS = some.lists(
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=PLAYS)
 def test_whatever_is_imported_a_recount_finds_it_all(store: Store, imported: Import, rows: list[Any]) -> None:
-    foretold = imported(rows, dry_run=True)
+    predicted = imported(rows, dry_run=True)
     done = imported(rows)
-    assert foretold.counts == done.counts
+    assert predicted.counts == done.counts
     assert tally(imported(rows))[0] == 0
     report = verify.run(store, check=True, on_progress=lambda _done, _total: None)
     assert (report.differing, report.plays) == (0, len(kept(store)))
