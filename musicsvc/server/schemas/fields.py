@@ -149,7 +149,7 @@ class Body(BaseModel):
         for name, missing in cls.references.items():
             places = _ids_sent(name, sent.get(name), faults)
             unknown = missing(list(places.values()))
-            errors |= {place: f"There is no {value}." for place, value in places.items() if value in unknown}
+            errors |= {place: f"{value} does not exist." for place, value in places.items() if value in unknown}
         return errors
 
 

@@ -84,7 +84,7 @@ def find_parent_problem(parent_id: int, track_id: int) -> str | None:
     """Return why a comment on the track cannot reply to this one, or None if it can."""
     parent: Comment | None = Comment.get_or_none(Comment.id == parent_id)
     if parent is None:
-        return f"There is no {parent_id}."
+        return f"Comment {parent_id} does not exist."
     if parent.track != track_id:
         return "That comment is on another track."
     return "That comment was deleted." if parent.deleted else None

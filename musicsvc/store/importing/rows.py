@@ -133,7 +133,8 @@ def parse(line: int, cells: Mapping[str, list[Any]]) -> CatalogRow:
     row.refuse("artist", "is missing", when=not found.artists)
     row.refuse("artist", f"names more than {MOST_ARTISTS} artists", when=len(found.artists) > MOST_ARTISTS)
     row.refuse("tags", f"holds more than {MOST_TAGS} tags", when=len(found.tags) > MOST_TAGS)
-    row.refuse("album", "is missing beside its id", when=found.album_external_id is not None and found.album is None)
+    nameless = found.album_external_id is not None and found.album is None
+    row.refuse("album", "is missing; album_external_id needs the name too", when=nameless)
     if row.faults:
         raise RefusedError({field: row.faults[field] for field in FIELDS if field in row.faults})
     return found

@@ -174,7 +174,7 @@ def test_a_reply_to_what_is_deleted_meanwhile_is_refused_or_keeps_its_parent(
         reply = store.write(_create(*thread, root))
         deleted.result()
         if isinstance(error := reply.exception(), Invalid):
-            assert error.errors["parent_id"] in {f"There is no {root}.", "That comment was deleted."}
+            assert error.errors["parent_id"] in {f"Comment {root} does not exist.", "That comment was deleted."}
         else:
             assert [row.deleted for row in store.read(lambda: _rows(thread[0])).result()] == [True, False]
             store.write(_delete(reply.result())).result()

@@ -234,7 +234,7 @@ def test_names_that_only_look_alike_are_other_artists(imported: Import) -> None:
         ({"artist": "x" * 256}, "artist must not be longer than 255 characters"),
         ({"artist": [f"a{n}" for n in range(51)]}, "artist names more than 50 artists"),
         ({"album": "x" * 256}, "album must not be longer than 255 characters"),
-        ({"album_external_id": "x"}, "album is missing beside its id"),
+        ({"album_external_id": "x"}, "album is missing; album_external_id needs the name too"),
         ({"release_date": "2023-02-29"}, "release_date must be a date that exists"),
         ({"duration_ms": 86_400_001}, "duration_ms must be between 0 and 86,400,000"),
         ({"duration_ms": "3:12"}, "duration_ms must be a number"),
