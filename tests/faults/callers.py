@@ -1,4 +1,4 @@
-"""Clients that write over HTTP beside each other until the server is gone, and what must be found of it afterwards."""
+"""Concurrent HTTP clients that write until the server is gone, and the checks of their effects afterwards."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Account(NamedTuple):
 
 
 def prepare(count: int, now: int) -> list[Account]:
-    """Accounts with an artist each, the tracks that lists are made of, and conversation 1 of all; in a writing unit."""
+    """Create accounts with an artist each, tracks for lists, and a conversation of all accounts; in a writing unit."""
     conversation = Conversation.create(created_at=now, last_at=now).id
     for number in TRACKS:
         Track.create(name=f"Track {number}", duration=1, created_at=now)
@@ -66,14 +66,14 @@ def prepare(count: int, now: int) -> list[Account]:
 
 
 class Connection:
-    """A connection that is opened when it is needed, and can break at any moment."""
+    """A connection that is opened on demand and can break at any time."""
 
     def __init__(self, port: int) -> None:
         self._port = port
         self._socket: socket.socket | None = None
 
     def ask(self, method: str, target: str, token: str, body: bytes) -> tuple[int, bytes]:
-        """Status and body; OSError where there is no whole answer."""
+        """Return status and body. Raises OSError if the answer is incomplete."""
         self._socket = self._socket or socket.create_connection(("127.0.0.1", self._port), 30)
         head = f"{method} {target} HTTP/1.1\r\nHost: music.test\r\nAuthorization: Bearer {token}\r\n"
         kind = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
@@ -91,7 +91,7 @@ class Connection:
         return int(status[1]), content
 
     def close(self) -> None:
-        """Drop it; the next request opens another."""
+        """Close the connection; the next request opens another."""
         if self._socket is not None:
             self._socket.close()
             self._socket = None
@@ -116,32 +116,32 @@ class Effect:
 
 @dataclass
 class Caller:
-    """One client: sends the next request once the last one is answered."""
+    """A client that sends one request after another."""
 
     number: int
     account: Account
     run: str
-    states: dict[Toggled, set[bool]]  # the states that a follow or a like may be in
+    states: dict[Toggled, set[bool]]  # the possible states of a follow or a like
     effects: list[Effect] = field(default_factory=list)
     odd: list[str] = field(default_factory=list)
     _playlist: int = 0
     _comment: tuple[int, str] = (0, "")
 
     def work(self, port: int, gone: threading.Event) -> None:
-        """Send one request after the other until the server is gone."""
+        """Send requests until the server is gone."""
         connection = Connection(port)
         for turn in itertools.count():
             step = STEPS[(turn + self.number) % len(STEPS)]
             try:
                 step(self, connection, f"{self.run}/{self.number}/{turn}")
             except OSError:
-                # One of two workers may be gone, and the other one still answer.
+                # One of two workers may be gone while the other still answers.
                 connection.close()
                 if gone.wait(0.01):
                     return
 
     def send(self, connection: Connection, method: str, path: str, body: JSON | None = None) -> JSON:
-        """The answer's body; raises where the connection broke."""
+        """Return the body of the answer. Raises OSError if the connection broke."""
         status, content = connection.ask(method, f"/api/v1/{path}", self.account.token, json.dumps(body or {}).encode())
         if status not in {200, 201}:
             self.odd.append(f"{method} {path}: {status} {content!r}")
@@ -151,7 +151,7 @@ class Caller:
 
     @contextmanager
     def expecting(self, told: str, count: Callable[[], int], rows: int = 1) -> Iterator[None]:
-        """The effect of what is sent in the block; acknowledged once that is left in peace."""
+        """Yield the effect of the block's request; it is acknowledged if the block ends without exception."""
         effect = Effect(told, count, rows)
         self.effects.append(effect)
         yield
@@ -185,7 +185,7 @@ class Caller:
         if target:
             self._comment = 0, ""
             self.effects = [effect for effect in self.effects if effect.told != f"comment {content}"]
-            gone = lambda: int(not Comment.select().where(Comment.content == content).exists())  # noqa: E731
+            gone = lambda: int(not Comment.select().where(Comment.content == content).exists())  # noqa: E731 - as short as its neighbours
             with self.expecting(f"uncomment {name}", gone):
                 self.send(connection, "DELETE", f"comments/{target}")
 
@@ -254,7 +254,7 @@ def faults(store: Store, callers: list[Caller]) -> list[str]:
 
 
 def _settled(states: dict[Toggled, set[bool]]) -> Iterator[str]:
-    """Hold follows and likes against what is known of them, which is more then."""
+    """Compare follows and likes with their possible states."""
     for (kind, subject, user), possible in states.items():
         there = _given(kind, subject, user)
         if there not in possible:
@@ -270,7 +270,7 @@ def _given(kind: str, subject: int, user: int) -> bool:
 
 
 def _counters() -> list[str]:
-    """Counts that stand on the tracks against the rows that they count."""
+    """Compare the counters of the tracks with the counted rows."""
     return [
         f"likes of {track.id}: {track.likes_count}"
         for track in Track.select()

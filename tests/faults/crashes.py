@@ -1,7 +1,7 @@
 """Possible states of a folder after a power cut, derived from a record of the operations on its files.
 
-A file is whole once it was synced after its last write. A name is created, moved or removed for good once its folder
-was synced; until then any of these changes may be on the disk or not, in whichever combination.
+A file is durable once it was synced after its last write. A name is created, moved or removed durably once its folder
+was synced; until then the disk may have any combination of these changes.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
 FD = Path("/proc/self/fd")
-MANY = 12  # changes that wait for a sync; every combination of them is checked
+MANY = 12  # unsynced changes; all their combinations are checked
 
 
 @dataclass(eq=False)
 class File:
-    """One file, whatever its names; `dirty`: it was written since it was last synced."""
+    """A file under any of its names; `dirty`: it was written after its last sync."""
 
     first_name: str
     dirty: bool = False
 
 
 State = dict[str, File]
-Change = tuple[str, str | None, File | None]  # a name that goes and a name that comes, with its file
+Change = tuple[str, str | None, File | None]  # the removed name, the added name, and its file
 
 
 @dataclass
 class Record:
-    """The files below a folder by their relative names; `check` is given every possible state after each step."""
+    """The files below a folder by their relative names; `check` is called with each possible state after each step."""
 
     root: Path
     check: Callable[[State], None]
@@ -66,7 +66,7 @@ class Record:
             self.check(state)
 
     def write(self, path: str | Path) -> None:
-        """The file is created or written."""
+        """Record that the file was created or written."""
         name = self._name(path)
         file = self.now.get(name)
         if file is None:
@@ -76,7 +76,7 @@ class Record:
             self.step()
 
     def sync(self, path: str | Path) -> None:
-        """The file, or the names in the folder, are on the disk."""
+        """Record that the file, or the names in the folder, were synced."""
         name = self._name(path)
         if Path(path).is_dir():
             self._settle(name)
@@ -85,12 +85,12 @@ class Record:
         self.step()
 
     def move(self, source: str | Path, target: str | Path, *, keep: bool) -> None:
-        """The file gets another name, beside its own or instead of it."""
+        """Record that the file got another name, in addition or instead."""
         gone = self._name(source)
         self._change("" if keep else gone, self._name(target), self.now.get(gone))
 
     def remove(self, path: str | Path) -> None:
-        """The name is gone."""
+        """Record that the name was removed."""
         if self._name(path) in self.now:
             self._change(self._name(path), None, None)
 
@@ -121,10 +121,10 @@ class Record:
         if self._name(path) not in self.now:
             self.write(path)
 
-    def written(self, path: str, at: int, data: bytes) -> None:  # noqa: ARG002 - the disk gives them
+    def written(self, path: str, at: int, data: bytes) -> None:  # noqa: ARG002 - the interface
         self.write(path)
 
-    def truncated(self, path: str, size: int) -> None:  # noqa: ARG002 - the disk gives it
+    def truncated(self, path: str, size: int) -> None:  # noqa: ARG002 - the interface
         self.write(path)
 
     def synced(self, path: str) -> None:
@@ -138,7 +138,7 @@ class Record:
 
 @contextmanager
 def recorded(root: Path, check: Callable[[State], None]) -> Iterator[Record]:
-    """Record what this process and its SQLite do to the files below the folder (Linux)."""
+    """Record the operations of this process and its SQLite on files below the folder (Linux)."""
     files = {os.path.relpath(path, root): path for path in root.rglob("*") if path.is_file()}
     there = {name: File(name) for name in files}
     record = Record(root, check, dict(there), dict(there))

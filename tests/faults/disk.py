@@ -1,4 +1,4 @@
-"""A disk under SQLite, in the test's own process: it fails when told to, and can be without power from a moment on."""
+"""A SQLite VFS in the process of the test that injects errors and records operations."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ NAME = "faulty"
 
 
 class Fault(Protocol):
-    """Is asked before each operation, and may raise what the disk answers; `errors` below are such answers."""
+    """A function that is called before each operation and may raise one of the `errors` below."""
 
     def __call__(self, operation: str, file: str) -> None:
-        """`operation`: open, read, write, truncate, sync or delete; `file`: the name without its folder."""
+        """Take the operation (open, read, write, truncate, sync or delete) and the file's name without its folder."""
 
 
 class Journal(Protocol):
     """Receiver of operations, in order, one at a time."""
 
     def opened(self, path: str) -> None:
-        """The file is open, and was made where there was none."""
+        """The file was opened or created."""
 
     def written(self, path: str, at: int, data: bytes) -> None:
-        """These bytes stand there now."""
+        """These bytes were written."""
 
     def truncated(self, path: str, size: int) -> None:
-        """The file has this size now."""
+        """The file was truncated to this size."""
 
     def synced(self, path: str) -> None:
         """Note that all operations on the file so far are on the disk."""
 
     def deleted(self, path: str, *, synced: bool) -> None:
-        """The file is gone, and with `synced` for good."""
+        """The file was deleted; `synced`: durably."""
 
 
 def no_fault(operation: str, file: str) -> None:
-    """All is well."""
+    """Inject no error."""
 
 
 class Disk(apsw.VFS):
@@ -56,7 +56,7 @@ class Disk(apsw.VFS):
         self.lock = threading.RLock()
         super().__init__(NAME, BASE, makedefault=True)
 
-    def xOpen(self, name: Any, flags: list[int]) -> apsw.VFSFile:  # noqa: N802 - SQLite's own names, here and below
+    def xOpen(self, name: Any, flags: list[int]) -> apsw.VFSFile:  # noqa: N802 - names of SQLite's interface
         path = name.filename() if isinstance(name, apsw.URIFilename) else name
         if path is None or not path.startswith(self.folder):
             return apsw.VFSFile(BASE, name, flags)
@@ -67,7 +67,7 @@ class Disk(apsw.VFS):
                 self.journal.opened(path)
             return file
 
-    def xDelete(self, name: str, syncdir: bool) -> None:  # noqa: N802
+    def xDelete(self, name: str, syncdir: bool) -> None:  # noqa: N802 - the same
         with self.lock:
             if name.startswith(self.folder):
                 self.fault("delete", Path(name).name)
@@ -77,42 +77,42 @@ class Disk(apsw.VFS):
 
 
 class File(apsw.VFSFile):
-    """An open file of the disk."""
+    """An open file."""
 
     def __init__(self, disk: Disk, path: str, name: Any, flags: list[int]) -> None:
         self._disk, self._path, self._name = disk, path, Path(path).name
         super().__init__(BASE, name, flags)
 
-    def xRead(self, amount: int, offset: int) -> bytes:  # noqa: N802
+    def xRead(self, amount: int, offset: int) -> bytes:  # noqa: N802 - the same
         self._disk.fault("read", self._name)
         read: bytes = super().xRead(amount, offset)
         return read
 
-    def xWrite(self, data: bytes, offset: int) -> None:  # noqa: N802
+    def xWrite(self, data: bytes, offset: int) -> None:  # noqa: N802 - the same
         with self._disk.lock:
             self._disk.fault("write", self._name)
             super().xWrite(data, offset)
             if self._disk.journal:
                 self._disk.journal.written(self._path, offset, bytes(data))
 
-    def xTruncate(self, size: int) -> None:  # noqa: N802
+    def xTruncate(self, size: int) -> None:  # noqa: N802 - the same
         with self._disk.lock:
             self._disk.fault("truncate", self._name)
             super().xTruncate(size)
             if self._disk.journal:
                 self._disk.journal.truncated(self._path, size)
 
-    def xSync(self, flags: int) -> None:  # noqa: ARG002, N802
+    def xSync(self, flags: int) -> None:  # noqa: ARG002, N802 - the same
         with self._disk.lock:
             self._disk.fault("sync", self._name)
-            # Nothing is cut off but here: the real disk need not be waited for.
+            # Power fails only in the simulation, so the real disk need not sync.
             if self._disk.journal:
                 self._disk.journal.synced(self._path)
 
 
 @contextmanager
 def mounted(folder: Path, fault: Fault = no_fault, journal: Journal | None = None) -> Iterator[Disk]:
-    """The disk under all databases of the folder that are opened within the block."""
+    """Use the VFS for all databases of the folder that are opened in the block."""
     disk = Disk(folder, fault, journal)
     try:
         yield disk

@@ -1,7 +1,7 @@
-"""kill -9 before every step: a process does some work, and is killed before the n-th thing that it does to its files.
+"""Run some work in a process that is killed (kill -9) before its n-th step.
 
-A step is a statement of SQLite on any connection, and whatever makes, renames, links, locks or removes a file. Used by
-scripts of their own (`python -m tests.store.…`), for a process with threads is not to be forked.
+A step is a statement of SQLite on any connection, or a call that creates, renames, links, locks or removes a file. Used
+by separate scripts (`python -m tests.store.…`), because a process with threads should not fork.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CHANGING = {"os.rename", "os.link", "os.remove", "os.mkdir", "os.truncate", "os.
 
 
 def rounds(every: int) -> Iterator[int]:
-    """The steps to be killed before: every so manieth, each with another beginning."""
+    """Yield the numbers of the steps to kill before: every n-th."""
     step = 1
     while True:
         yield step

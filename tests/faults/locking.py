@@ -1,4 +1,4 @@
-"""Another process that holds the writer's lock of a SQLite database."""
+"""Another process that holds the write lock of a SQLite database."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ connection.execute("COMMIT")
 
 @contextmanager
 def locked(file: Path) -> Iterator[Callable[[], None]]:
-    """Held until the function is called or the block ends."""
+    """Hold the lock until the yielded function is called or the block ends."""
     command = [sys.executable, "-c", LOCK, str(file)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout

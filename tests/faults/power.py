@@ -11,7 +11,7 @@ import apsw
 from tests.faults import disk
 
 FATES = ("kept", "dropped", "torn", "garbage")
-# How a cut treats what was not synced; each round draws one.
+# How a power failure treats unsynced data; each round draws one.
 MOODS = {
     "all lost": (0, 1, 0, 0),
     "all kept": (1, 0, 0, 0),
@@ -24,23 +24,23 @@ MOODS = {
 
 @dataclass
 class Leaf:
-    """One file: what is on the disk of it, and what was done since; `content` None: there is no file."""
+    """A file: its durable content, None if it does not exist, and the changes since."""
 
     content: bytearray | None = None
-    pending: list[tuple[int, bytes | None]] = field(default_factory=list)  # (offset, bytes); (size, None): cut to it
-    doomed: bool = False  # deleted, which is not on the disk yet
+    pending: list[tuple[int, bytes | None]] = field(default_factory=list)  # (offset, bytes) or (size, None)
+    doomed: bool = False  # deleted, but not yet durably
 
 
 class Power:
-    """Follows the files of a disk, and cuts the power before its `cut_at`-th change."""
+    """Records the files of a disk, and cuts the power before the `cut_at`-th change."""
 
     def __init__(self, folder: Path, chance: Random, cut_at: int, *, honest: bool = True) -> None:
-        """`honest`: whether a sync makes anything durable; a disk that lies is what the harness is tried with."""
+        """Take the moment of the failure; `honest`: a sync makes data durable."""
         self._chance = chance
         self._cut_at = cut_at
         self._honest = honest
         self._folder = folder
-        self.failing = chance.choice((0, 0, 0, 0.02, 0.1))  # of the syncs
+        self.failing = chance.choice((0, 0, 0, 0.02, 0.1))  # the share of failing syncs
         self.mood = chance.choice(list(MOODS))
         self.sector = chance.choice((512, 4096))
         self.changes = 0
@@ -49,7 +49,7 @@ class Power:
         self.leaves = {str(path): Leaf(bytearray(path.read_bytes())) for path in folder.iterdir() if path.is_file()}
 
     def fault(self, operation: str, file: str) -> None:
-        """Count what changes the disk; once the power is cut, nothing is answered any more."""
+        """Count the changes of the disk; after the power failure every operation fails."""
         if not self.off and operation not in {"read", "open"}:
             self.changes += 1
             self.done[operation] = self.done.get(operation, 0) + 1
@@ -61,7 +61,7 @@ class Power:
             raise disk.error(apsw.SQLITE_IOERR_FSYNC)
 
     def _fail(self, leaf: Leaf) -> None:
-        """A sync that failed: the system has forgotten what it did not write, and says so this once."""
+        """Fail a sync once: the system drops the unwritten data and reports it only this time."""
         content = self._survivor(leaf)
         leaf.content, leaf.pending = None if content is None else bytearray(content), []
 
@@ -96,7 +96,7 @@ class Power:
             leaf.content, leaf.pending = None, []
 
     def restore(self, folder: Path) -> None:
-        """Put what the next start finds into another folder. The index of the WAL is there or not, and worthless."""
+        """Write the surviving files to another folder. The WAL index exists or not, and is invalid."""
         for path, leaf in sorted(self.leaves.items()):
             survivor = self._survivor(leaf)
             if survivor is not None:
@@ -119,7 +119,7 @@ class Power:
         return bytes(content)
 
     def _write(self, content: bytearray, at: int, data: bytes) -> None:
-        """Sector by sector; a write that was cut off changes nothing outside of itself."""
+        """Write sector by sector; a partial write changes nothing outside its range."""
         begin = 0
         while begin < len(data):
             end = min(len(data), begin + self.sector - (at + begin) % self.sector)

@@ -1,4 +1,4 @@
-"""A file system of a few megabytes, which can really be full; where none can be mounted the test is skipped."""
+"""A mounted file system of a few megabytes, which tests can fill; they are skipped if it cannot be mounted."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ BLOCK = 4096
 
 
 class SmallDisk:
-    """The folder that it is mounted on."""
+    """The disk, mounted on a folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._filler = folder / "filler"
 
     def fill(self) -> None:
-        """Take all the room there is."""
+        """Fill the disk."""
         with self._filler.open("ab", buffering=0) as file:
             size = 1024 * 1024
             while size >= BLOCK:
                 try:
-                    # What is left of a write that found no room for all of it is found by a smaller one.
+                    # Smaller writes use the space that a large one left.
                     file.write(bytes(size))
                 except OSError:
                     size //= 2
 
     def empty(self) -> None:
-        """Give it back."""
+        """Free the space again."""
         self._filler.unlink(missing_ok=True)
 
 
 @contextmanager
 def mounted(folder: Path) -> Iterator[SmallDisk]:
-    """The small disk on this folder."""
+    """Mount a small disk on this folder."""
     folder.mkdir()
     options = f"size={MEGABYTES}m,mode=700"
     done = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", folder], capture_output=True, check=False)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 DESCRIPTORS = Path("/proc/self/fd")
 AT = (c_ssize_t, c_int, c_void_p, c_size_t, c_longlong)
 PLAIN = (c_ssize_t, c_int, c_void_p, c_size_t)
-# SQLite's names of the calls, what they do here, and their types; those that this build has not are left out.
+# SQLite's names of the calls, their operations and types; calls that this build lacks are skipped.
 CALLS: dict[str, tuple[str, tuple[Any, ...]]] = {
     "open": ("open", (c_int, c_char_p, c_int, c_int)),
     "pread64": ("read", AT),
@@ -35,26 +35,26 @@ CALLS: dict[str, tuple[str, tuple[Any, ...]]] = {
 
 
 class Fault(Protocol):
-    """Says with which errno a call fails, 0 where it does not."""
+    """A function that returns the errno of a call, 0 for success."""
 
     def __call__(self, operation: str, file: str) -> int:
-        """`operation`: open, close, read, write, truncate or delete; `file`: the name without its folder."""
+        """Take the operation (open, close, read, write, truncate or delete) and the file's name without its folder."""
 
 
 def no_fault(operation: str, file: str) -> int:  # noqa: ARG001 - a Fault
-    """All is well."""
+    """Inject no error."""
     return 0
 
 
 class System:
-    """The calls on the files of one folder; `fault` can be set at any time."""
+    """The system calls on files of one folder; `fault` can be set at any time."""
 
     def __init__(self, folder: Path) -> None:
         self.fault: Fault = no_fault
         self._folder = str(folder) + "/"
-        self._names = dict(_open_files(self._folder))  # of the files in the folder, by their descriptors
+        self._names = dict(_open_files(self._folder))  # names of the files in the folder by descriptor
         self._vfs = apsw.VFS("probe", "unix")
-        self._kept: list[object] = []  # SQLite holds mere addresses of these
+        self._kept: list[object] = []  # SQLite holds only addresses of these
         for name, (operation, types) in CALLS.items():
             if address := self._vfs.xGetSystemCall(name):
                 kind = ctypes.CFUNCTYPE(*types, use_errno=True)
@@ -78,21 +78,21 @@ class System:
         return call
 
     def _name(self, target: int | bytes) -> str | None:
-        """The name of the file, None where it is not in the folder; nothing is asked of the system here."""
+        """Return the name of the file, None if it is not in the folder, without a system call."""
         if isinstance(target, int):
             return self._names.get(target)
         path = target.decode()
         return path.removeprefix(self._folder) if path.startswith(self._folder) else None
 
     def restore(self) -> None:
-        """Give SQLite the real calls back."""
+        """Restore the real calls of SQLite."""
         self.fault = no_fault
         self._vfs.xSetSystemCall(None, 0)
         self._vfs.unregister()
 
 
 def _open_files(folder: str) -> Iterator[tuple[int, str]]:
-    """The files of the folder that are open already."""
+    """Yield the files of the folder that are already open."""
     for entry in DESCRIPTORS.iterdir():
         with suppress(OSError):  # closed meanwhile
             path = str(entry.readlink())
@@ -102,7 +102,7 @@ def _open_files(folder: str) -> Iterator[tuple[int, str]]:
 
 @contextmanager
 def calls(folder: Path) -> Iterator[System]:
-    """The calls on the folder, for the length of the block."""
+    """Intercept the calls on the folder in the block."""
     system = System(folder)
     try:
         yield system

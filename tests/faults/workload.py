@@ -1,4 +1,4 @@
-"""Units that write, each whole or not at all, and what must be found of them afterwards.
+"""Writing units, each atomic, and the checks of their effects afterwards.
 
 A lane is a caller that waits for one answer before its next request. The name of its n-th unit, `run/lane/n`, alone
 determines the effect of the unit, so that only a list of names has to outlive the writer.
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
     from musicsvc.store.engine.store import Store
 
-PARTS = 3  # tags that make one unit with their genre
+PARTS = 3  # tags that one unit writes with their genre
 NOW = parse("2026-03-01T12:00:00Z")
 TRACKS = 5
-REFUSALS = (Unavailable, Damaged)  # SQLite calls it damage when the disk cannot read (EIO)
+REFUSALS = (Unavailable, Damaged)  # SQLite reports a read error (EIO) as damage
 
 
 def prepare() -> None:
@@ -38,7 +38,7 @@ def prepare() -> None:
 
 
 def unit(name: str) -> None:
-    """The n-th unit of a lane: a genre and its tags; every fifth takes the one two before it away; or some plays."""
+    """Run the n-th unit of a lane: it creates a genre and its tags, removes an earlier one, or adds plays."""
     {"add": _add, "remove": _remove, "report": _report}[kind(name)](name)
 
 
@@ -74,7 +74,7 @@ def _remove(name: str) -> None:
 
 
 def _batch(name: str) -> list[tuple[bytes, int, str]]:
-    """The plays of a reporting unit: their keys, days back and listeners."""
+    """Return the plays of a unit as keys, days back and listeners."""
     size = Random(name).randint(1, 30)
     return [(ingest.client_key("workload", f"{name}.{at}"), at % 3, f"listener {at % 7}") for at in range(size)]
 
@@ -110,7 +110,7 @@ class Ledger:
     odd: list[str] = field(default_factory=list)
 
     def submit(self, store: Store, name: str) -> Callable[[], bool]:
-        """Hand the unit over; what waits for its answer, and notes it."""
+        """Submit the unit. Return a function that waits for its result and records it."""
         self.asked.add(name)
         future = store.write(partial(unit, name))
 

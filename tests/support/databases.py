@@ -1,4 +1,4 @@
-"""One database per test, copied from a migrated template, on either store."""
+"""A database for each test, copied from a migrated template, on both stores."""
 
 import itertools
 import shutil
@@ -14,23 +14,23 @@ from tests.support import postgres
 
 
 class Template(Protocol):
-    """Makes databases and removes them."""
+    """Creates and removes databases."""
 
     def make(self, folder: Path, number: int, *, migrated: bool) -> str:
-        """The address of a new database; `folder` is the test's own."""
+        """Create a database and return its address; `folder` is that of the test."""
 
     def make_log(self, url: str) -> None:
         """Put the log of calls where a server would make it, which takes longer."""
 
     def remove(self, url: str) -> None:
-        """Remove the database, whoever is still connected."""
+        """Remove the database, closing its connections."""
 
     def close(self) -> None:
         """Remove the template."""
 
 
 class SqliteTemplate:
-    """Databases are files; the test's folder goes by itself."""
+    """A template for SQLite; the folder of the test is removed by pytest."""
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / "musicsvc.db"
@@ -41,7 +41,7 @@ class SqliteTemplate:
         log.close()
 
     def make(self, folder: Path, number: int, *, migrated: bool) -> str:
-        """Copy the template into a data folder of the test's folder."""
+        """Copy the template to a data folder in the test's folder."""
         file = folder / f"data{number or ''}" / "musicsvc.db"
         file.parent.mkdir(mode=0o700)
         if migrated:
@@ -62,16 +62,16 @@ class SqliteTemplate:
 
 
 def copy_to(made: Path, file: Path) -> None:
-    """Copy a file for its owner alone."""
+    """Copy a file that only its owner can read."""
     shutil.copy(made, file)
     file.chmod(0o600)
 
 
 class PostgresTemplate:
-    """Databases of the run's server, named after the worker that makes them."""
+    """A template on the run's server; names contain the number of the test worker."""
 
     def __init__(self, server: Path, worker: str) -> None:
-        import psycopg  # noqa: PLC0415 - the run on SQLite does without
+        import psycopg  # noqa: PLC0415 - not installed for runs on SQLite
 
         self._server = server
         self._names = (f"{worker}_{number}" for number in itertools.count(1))
@@ -81,7 +81,7 @@ class PostgresTemplate:
         schema.upgrade(postgres.database_url(server, self._name))
         activity_log.create(postgres.database_url(server, self._name))
 
-    def make(self, folder: Path, number: int, *, migrated: bool) -> str:  # noqa: ARG002 - the other store's
+    def make(self, folder: Path, number: int, *, migrated: bool) -> str:  # noqa: ARG002 - the interface
         """Copy the template on the server."""
         name = next(self._names)
         self._admin.execute(f'CREATE DATABASE "{name}" TEMPLATE "{self._name if migrated else "template0"}"')
@@ -91,7 +91,7 @@ class PostgresTemplate:
         """It is a table of the template."""
 
     def remove(self, url: str) -> None:
-        """Drop the database, cutting connections that are left."""
+        """Drop the database, terminating its connections."""
         name = url.removeprefix("postgresql:///").partition("?")[0]
         self._admin.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
 
@@ -110,7 +110,7 @@ class Maker:
         self._made: list[str] = []
 
     def make(self, *, migrated: bool = True) -> str:
-        """The address of one more database."""
+        """Create another database and return its address."""
         url = self._template.make(self._folder, len(self._made), migrated=migrated)
         self._made.append(url)
         return url

@@ -1,4 +1,4 @@
-"""Databases as earlier versions of the program left them, with rows."""
+"""Databases of earlier versions, with rows."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from musicsvc.store.engine.binding import bound
 from musicsvc.store.engine.sqlite import files
 from musicsvc.store.schema import schema
 
-# What the first version could hold; later ones must keep it.
+# Rows of the first version, which later ones must keep.
 ROWS = """
 INSERT INTO account (id, email, email_key, display_name, api_access, created_at) VALUES
     (1, 'ann@label.test', 'ann@label.test', 'Ann', 1, 1000), (2, 'ben@label.test', 'ben@label.test', 'Бен', 0, 2000);
@@ -30,7 +30,7 @@ INSERT INTO comment (id, track_id, user_id, content, position, depth, place, cre
 INSERT INTO genre (name, display_name)
     WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 300) SELECT i, i FROM n;
 """
-# The same of the second.
+# Rows of the second version.
 SOCIAL_ROWS = """
 INSERT INTO playlist (id, owner_id, name, public, created_at) VALUES (1, 1, 'Mornings', 1, 7);
 INSERT INTO playlist_track (playlist_id, track_id, added_by_id, added_at) VALUES (1, 2, 1, 8), (1, 1, 1, 9);
@@ -57,7 +57,7 @@ def make(file: Path, migrations: int) -> None:
 
 
 def columns(file: Path) -> dict[str, list[str]]:
-    """The columns of each table, as they are now."""
+    """Return the current columns of each table."""
     connection = apsw.Connection(str(file))
     tables = [str(row[1]) for row in connection.execute("PRAGMA table_list") if row[2] == "table"]
     found = {

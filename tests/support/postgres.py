@@ -1,4 +1,4 @@
-"""A PostgreSQL of the test run's own: found, started as root or not, on a socket alone, gone when the run is."""
+"""A PostgreSQL server for the test run, on a socket only, which ends with the run."""
 
 import importlib.util
 import os
@@ -15,7 +15,7 @@ USER = "musicsvc"
 NOBODY = 65534
 GIGABYTE = 2**30
 START_SECONDS = 60.0
-# Ends with whoever holds the other end of its standard input, however that one ends, and cleans up.
+# Stops the server and cleans up when the process at the other end of its standard input ends.
 KEEPER = """
 folder=$1; shift
 "$@" >"$folder/log" 2>&1 &
@@ -35,14 +35,14 @@ SETTINGS = {
 
 
 class MissingError(Exception):
-    """No PostgreSQL can be had here; the message says why."""
+    """PostgreSQL is not available on this machine; the message says why."""
 
 
 class Server:
-    """A running server in a folder of its own; it ends with `stop`, or with this process."""
+    """A running server in a temporary folder; it ends with `stop`, or with this process."""
 
     def __init__(self) -> None:
-        """Make the cluster and start it, in about a second; raises MissingError."""
+        """Create and start a cluster, in about a second. Raises MissingError."""
         self.folder = Path(tempfile.mkdtemp(prefix="msvc", dir=_room()))
         try:
             self._keeper = self._start()
@@ -66,7 +66,7 @@ class Server:
         )
 
     def _await(self) -> None:
-        import psycopg  # noqa: PLC0415 - the run on SQLite does without
+        import psycopg  # noqa: PLC0415 - not installed for runs on SQLite
 
         deadline = time.monotonic() + START_SECONDS
         while True:
@@ -87,20 +87,20 @@ class Server:
 
 
 def database_url(folder: Path, name: str) -> str:
-    """The address of a database of the server in this folder."""
+    """Return the address of a database of the server in this folder."""
     return f"postgresql:///{name}?host={quote(str(folder), safe='')}&user={USER}"
 
 
 def _room() -> str | None:
-    """A folder with a short path, as sockets want it; in memory a database is copied in 0.04 s, on a disk in 0.4 s."""
-    for folder, needed in (("/dev/shm", 2 * GIGABYTE), ("/tmp", 0)):  # noqa: S108 - mkdtemp makes it ours alone
+    """Create a folder with a short path, as sockets require, in memory if possible: copies take 0.04 s, not 0.4 s."""
+    for folder, needed in (("/dev/shm", 2 * GIGABYTE), ("/tmp", 0)):  # noqa: S108 - mkdtemp creates a private folder
         if os.access(folder, os.W_OK) and shutil.disk_usage(folder).free >= needed:
             return folder
     return None
 
 
 def find_binaries() -> Path:
-    """The folder of `initdb` and `postgres`; raises MissingError."""
+    """Return the folder of `initdb` and `postgres`. Raises MissingError."""
     for folder in _places():
         if all(os.access(folder / name, os.X_OK) for name in ("initdb", "postgres")):
             return folder
@@ -142,7 +142,7 @@ def _runs(command: list[str]) -> bool:
 
 
 def _make_cluster(initdb: list[str], data: Path) -> None:
-    """Text is ordered by code point, as on SQLite; C where the system has no C.UTF-8."""
+    """Return a locale that orders text by code point, as SQLite does: C.UTF-8, or C."""
     options = ["-D", str(data), "-U", USER, "--auth=trust", "--encoding=UTF8", "--no-sync", "--no-instructions"]
     for locale in ("C.UTF-8", "C"):
         command = [*initdb, *options, f"--locale={locale}"]

@@ -1,4 +1,4 @@
-"""Databases of earlier schemas on either store, and upgrades in a process of their own that can be killed."""
+"""Databases of earlier schemas on both stores, and upgrades in a separate process that can be killed."""
 
 import subprocess
 import sys

@@ -21,7 +21,7 @@ POSTGRES = "SELECT * FROM unnest(?::int8[], ?::text[], ?::int8[]) d (account, re
 # Repeats the condition of the index activity_read, so that each denial costs one search in it. With EXISTS, PostgreSQL
 # may choose a join that reads the whole log.
 READ_BEFORE = (
-    "SELECT d.account, d.resource, d.at FROM ({denials}) d WHERE 1 = (SELECT 1 FROM activity r"  # noqa: S608
+    "SELECT d.account, d.resource, d.at FROM ({denials}) d WHERE 1 = (SELECT 1 FROM activity r"  # noqa: S608 - constants
     " WHERE r.account_id = d.account AND r.resource = d.resource AND r.at >= d.at - {keep} AND r.at < d.at"
     f" AND r.private AND r.status < {FIRST_FAILURE} LIMIT 1)"
 )

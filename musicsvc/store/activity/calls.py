@@ -56,7 +56,7 @@ class Entry(NamedTuple):
 COLUMNS = tuple(getattr(Activity, name) for name in Entry._fields)
 TYPES = ["int8", "text", "int8", "int8", *["text"] * 4, "int4", "int4", "float8", "int8", "bool", "bool", "int4"]
 INSERT = f"INSERT INTO activity ({', '.join(Entry._fields)}) {{rows}}"
-UNPACKED = f"SELECT {', '.join(f'value->>{place}' for place in range(len(Entry._fields)))} FROM json_each(?)"  # noqa: S608
+UNPACKED = f"SELECT {', '.join(f'value->>{at}' for at in range(len(Entry._fields)))} FROM json_each(?)"  # noqa: S608 - constants
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -167,7 +167,7 @@ def _copy(source: Path, target: Path, on_progress: OnProgress | None) -> None:
     size, done = source.stat().st_size, 0
     with (
         source.open("rb") as read,
-        open(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as written,  # noqa: PTH123
+        open(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as written,  # noqa: PTH123 - sets the mode
     ):
         while chunk := read.read(CHUNK):
             written.write(chunk)

@@ -47,7 +47,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 BETWEEN_ARTISTS = "; "
 SUBJECTS_PER_BATCH = 256
 TRACKS_PER_BATCH = 10_000
-NAMES = {kind: f"SELECT id, name FROM {noun[:-1]} WHERE id {{among}}" for noun, kind in KINDS.items()}  # noqa: S608
+NAMES = {kind: f"SELECT id, name FROM {noun[:-1]} WHERE id {{among}}" for noun, kind in KINDS.items()}  # noqa: S608 - constants
 CREDITS = {
     kind: f"""
         SELECT l.{noun}_id, a.name FROM {noun}_artist l JOIN artist a ON a.id = l.artist_id
