@@ -102,7 +102,6 @@ class App:
         self._jobs.insert(0, job)
 
     async def start(self, listener: socket.socket, tls: ssl.SSLContext | None = None) -> None:
-        """Answer on a listening socket."""
         server = self._settings.server
         capacity = min(-(-server.max_connections // server.workers), open_files.max_connections())
         slots = ConnectionSlots(capacity, server.max_connections_per_address, server.trusted_proxies)

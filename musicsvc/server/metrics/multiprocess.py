@@ -86,7 +86,6 @@ class SharedMetrics:
         (self.folder / f"{worker}.pid").unlink(missing_ok=True)
 
     def remove(self) -> None:
-        """Remove the folder."""
         shutil.rmtree(self.folder, ignore_errors=True)
         self._lock.close()
 

@@ -70,7 +70,6 @@ class Metrics:
         self._refreshing = threading.Lock()
 
     def __call__(self, call: Call) -> None:
-        """Count an answered request."""
         method = call.method if call.method in METHODS else OTHER
         route = UNKNOWN if call.route is None else call.route.path
         key = (method, route, call.status)
@@ -100,7 +99,6 @@ class Metrics:
         self._on_scrape.add(name, text, read)
 
     async def refresh(self) -> None:
-        """Update the values that are counted elsewhere."""
         self._read()
 
     def text(self) -> bytes:

@@ -42,7 +42,6 @@ class HttpServer(Server):
         self._slots = slots
 
     def connection(self, slot: Slot) -> HttpConnection:
-        """Return the protocol of a new connection."""
         loop = asyncio.get_running_loop()
         return HttpConnection(self, slot, self._slots, self.settings, self._note_unreadable, loop=loop, **self._kwargs)
 

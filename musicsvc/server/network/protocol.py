@@ -101,7 +101,6 @@ class HttpConnection(RequestHandler):
             self._unclosed.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Wait for the first request."""
         super().connection_made(transport)
         self._unclosed = cast("asyncio.Transport", transport)
         self._unclosed.set_write_buffer_limits(WRITE_BUFFER)
@@ -135,7 +134,6 @@ class HttpConnection(RequestHandler):
         self._deadline.set(self._settings.write_timeout)
 
     def resume_writing(self) -> None:
-        """Clear the deadline: the client has read what was sent."""
         super().resume_writing()
         self._deadline.clear()
 

@@ -20,10 +20,7 @@ TEXT = {"type": "string"}
 COUNT = {"type": "integer", "minimum": 0}
 MEANINGS: dict[str, tuple[str, JSON]] = {
     "X-Request-Id": ("The id of the request.", TEXT | {"pattern": "^[A-Za-z0-9._~-]{1,128}$"}),
-    "ETag": (
-        "Identifies the content; send it back in `If-None-Match`.",
-        TEXT | {"pattern": '^"[0-9a-z-]+"$'},
-    ),
+    "ETag": ("Identifies the content; send it back in `If-None-Match`.", TEXT | {"pattern": '^"[0-9a-z-]+"$'}),
     "Cache-Control": ("Whether the answer may be cached and revalidated by its `ETag`.", TEXT),
     "Vary": ("The request headers that the answer depends on.", TEXT),
     "WWW-Authenticate": (
@@ -41,14 +38,8 @@ MEANINGS: dict[str, tuple[str, JSON]] = {
         "Requests that remain (`r`) for `t` seconds; if none, the next one is possible in `t` seconds.",
         MEMBERS | {"examples": ['"token";r=299;t=60']},
     ),
-    "X-RateLimit-Limit": (
-        "The tightest rate limit: requests allowed.",
-        COUNT | {"examples": [300]},
-    ),
-    "X-RateLimit-Remaining": (
-        "The tightest rate limit: requests that remain.",
-        COUNT | {"examples": [299]},
-    ),
+    "X-RateLimit-Limit": ("The tightest rate limit: requests allowed.", COUNT | {"examples": [300]}),
+    "X-RateLimit-Remaining": ("The tightest rate limit: requests that remain.", COUNT | {"examples": [299]}),
     "X-RateLimit-Reset": ("The tightest rate limit: the seconds (`t`) of `RateLimit`.", COUNT | {"examples": [60]}),
 }
 HEADERS: JSON = {

@@ -28,7 +28,6 @@ class SchemaGenerator(GenerateJsonSchema):
     """Generates schemas without titles, and without defaults that only make a field optional."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - the library's hook
-        """Return False for every field."""
         return False
 
     def normalize_name(self, name: str) -> str:
@@ -61,11 +60,9 @@ class Models:
             properties.update({name: describe_default(part) for name, part in properties.items()})
 
     def reference(self, model: type[BaseModel], mode: Mode = "serialization") -> JSON:
-        """Return a reference to the model's schema."""
         return self._refs[model, mode]
 
     def example(self, schema: JSON) -> Any:
-        """Return an example of the schema."""
         return example(schema, self.definitions)
 
 

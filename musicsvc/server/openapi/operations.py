@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -68,7 +67,7 @@ def body_example(route: Route, models: Models) -> Any:
 
 def summary(route: Route) -> str:
     """Return the first line of the handler's docstring."""
-    return (inspect.getdoc(route.handler) or "").partition("\n")[0].removesuffix(".")
+    return (route.handler.__doc__ or "").partition("\n")[0].removesuffix(".")
 
 
 def tags(routes: Iterable[Route]) -> list[JSON]:

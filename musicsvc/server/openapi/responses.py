@@ -24,13 +24,10 @@ UNCHANGED = 304
 TOO_MANY = 429
 # The meaning of each failure, and an example of it.
 FAILURES: tuple[tuple[str, Failure], ...] = (
-    (
-        "Malformed HTTP request or JSON body.",
-        words.Malformed("The body is not valid JSON in UTF-8."),
-    ),
+    ("Malformed HTTP request or JSON body.", words.Malformed("The body is not valid JSON in UTF-8.")),
     ("The token is missing, invalid, expired or revoked.", words.Unauthenticated()),
     (
-        "Plain HTTP, an account that is suspended or without API access, or no right to the object.",
+        "Plain HTTP, a suspended account or one without API access, or no right to the object.",
         words.Forbidden("The account has no API access."),
     ),
     ("The object does not exist, or is private to another account.", words.NotFound("There is nothing at this path.")),
@@ -38,19 +35,13 @@ FAILURES: tuple[tuple[str, Failure], ...] = (
     ("The body took too long to arrive.", words.TooSlow("The body did not arrive in time.")),
     ("Conflict with the present state.", words.Conflict("The account is a collaborator already.")),
     ("The body is too large.", words.TooLarge("The body is larger than 1 MiB.")),
-    (
-        "The body is not JSON.",
-        words.UnsupportedMedia("Send JSON, with Content-Type: application/json."),
-    ),
+    ("The body is not JSON.", words.UnsupportedMedia("Send JSON, with Content-Type: application/json.")),
     ("Invalid fields or parameters, all of them named.", words.Invalid({"name": "This field is required."})),
     (
         "A rate limit is exceeded; the message names it.",
         words.TooMany("The limit of 300 requests a minute for this token is spent. Try again in 12 seconds.", 12),
     ),
-    (
-        "An internal error.",
-        words.Failure("Something went wrong here. Name request 5d41402abc4b2a76 to the operator."),
-    ),
+    ("An internal error.", words.Failure("Something went wrong here. Name request 5d41402abc4b2a76 to the operator.")),
     (
         "The database is unavailable, or too many requests of this kind are in progress. Nothing was changed.",
         words.Unavailable(),

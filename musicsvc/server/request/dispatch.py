@@ -9,12 +9,14 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from aiohttp import hdrs
+
 from musicsvc.errors import Failure, Invalid, Overloaded, TooMany
 from musicsvc.server import call as calls
 from musicsvc.server.call import BUSY, Call
 from musicsvc.server.logs.failures import FailureLog, apology
 from musicsvc.server.peer import HSTS, PeerResolver, require_https
-from musicsvc.server.request import bodies, heads
+from musicsvc.server.request import bodies
 from musicsvc.server.request.executors import Work
 from musicsvc.server.responses import errors
 from musicsvc.server.responses.large import AnswerBuilder, LargeAnswerError, encoded, uncached
@@ -120,7 +122,7 @@ class Dispatcher:
             observe(call)
 
     async def _reply(self, request: BaseRequest, path: str, call: Call) -> Reply:
-        peer = self._peers.resolve(heads.remote_address(request), request.headers, tls=request.secure)
+        peer = self._peers.resolve(_remote_address(request), request.headers, tls=request.secure)
         call.address = peer.address
         if peer.hsts:
             call.headers |= HSTS
@@ -134,7 +136,7 @@ class Dispatcher:
                 require_https(peer)
         route, values = found
         call.route = route
-        credentials = heads.credentials(request)
+        credentials = _credentials(request)
         caller = await self._authenticator.authenticate(route, credentials, call)
         if route.subject is not None:
             call.resource = route.subject.resource(*values.values())
@@ -232,6 +234,18 @@ def refusal(failure: Failure, path: str) -> Reply:
     insights = path == INSIGHTS or path.startswith(f"{INSIGHTS}/")
     body = errors.body_of(failure, insights=insights)
     return Reply(body, errors.status_of(failure), headers=errors.headers_of(failure))
+
+
+def _credentials(request: BaseRequest) -> str | None:
+    """Return the Authorization header, None without one. Several are joined, so that they match no token."""
+    lines = request.headers.getall(hdrs.AUTHORIZATION, None)
+    return None if lines is None else ",".join(lines)
+
+
+def _remote_address(request: BaseRequest) -> str:
+    """Return the address at the other end of the connection, empty once it is closed."""
+    peer = request.transport.get_extra_info("peername") if request.transport is not None else None
+    return str(peer[0]) if isinstance(peer, tuple) else ""
 
 
 def _size_name(route: Route, request: BaseRequest) -> str:

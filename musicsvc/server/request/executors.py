@@ -52,7 +52,6 @@ class BoundedExecutor:
             self._accepted -= 1
 
     def close(self) -> None:
-        """Finish the work in progress."""
         self._threads.shutdown(wait=True)
 
 
@@ -80,6 +79,5 @@ class Executors:
         return await self._executors[kind, token_holder].run(work)
 
     def close(self) -> None:
-        """Finish the work in progress."""
         for executor in self._executors.values():
             executor.close()

@@ -37,7 +37,6 @@ class Encoded:
 
     @property
     def size(self) -> int:
-        """Size in bytes."""
         return sum(map(len, self.pieces))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from musicsvc.errors import NotFound
@@ -20,33 +19,25 @@ def bind(function: Callable[..., Any]) -> BoundFunction:
     return lambda sources: function(**{name: sources[name] for name in names})
 
 
-@dataclass(frozen=True, slots=True)
 class Subject:
-    """The subject of a path, such as the playlist of `/playlists/{id}`.
+    """The subject of a path, such as the playlist of `/playlists/{id}`, found by an id or by a text such as `me`."""
 
-    `collection` is the segment before the parameter, `actor` the parameter of `find` that takes the caller.
-    """
-
-    find: Callable[..., Any]
-    collection: str
-    by_id: bool
-    actor: str | None
-
-    @classmethod
-    def of_path(cls, path: str, find: Callable[..., Any]) -> Subject:
-        """Read the type of the subject's parameter and the name of the actor's from the signature of `find`."""
+    def __init__(self, path: str, find: Callable[..., Any]) -> None:
+        """`find`: a store function. Its first parameter is the id or the text, an optional second one the caller."""
         first, *rest = inspect.signature(find).parameters.values()
-        collection = path.partition("/{")[0].rpartition("/")[2]
-        return cls(find, collection, first.annotation in (int, "int"), rest[0].name if rest else None)
+        self.by_id = first.annotation in (int, "int")
+        self._actor = rest[0].name if rest else None
+        self._find = find
+        self._collection = path.partition("/{")[0].rpartition("/")[2]
 
     def load(self, text: str, *, caller: Any) -> Any:
         """Return the subject with this text in the path. Raises NotFound, and Forbidden without a right to it."""
         value = parse_id(text) if self.by_id else text
         if value is None:
             raise NotFound("There is nothing at this path.")
-        return self.find(value) if self.actor is None else self.find(value, **{self.actor: caller})
+        return self._find(value) if self._actor is None else self._find(value, **{self._actor: caller})
 
     def resource(self, text: str) -> str | None:
         """Return the subject's name for logs, as `playlists/7`. None for anything but an id or `me`, never logged."""
         known = parse_id(text) is not None or (text == ME and not self.by_id)
-        return f"{self.collection}/{text}" if known else None
+        return f"{self._collection}/{text}" if known else None

@@ -50,7 +50,7 @@ class RateLimit(Enum):
 class Route:
     """One endpoint, read by the router, the checks of a request, the OpenAPI document and the tests.
 
-    - `find`: the store function that looks up the subject of the path and checks the caller's right to it.
+    - `find`: the store function that loads the subject of the path if the caller has a right to it.
     - `answer`, `public_answer`: schemas of a successful answer, with a token and without one.
     - `enabled_if` raises a Failure where the settings switch the endpoint off.
     - `prepare` and `render`: heavy work before the handler and on its result, off the store's threads.
@@ -58,8 +58,7 @@ class Route:
     - `slow`: may take long, so only few such requests run at once.
     - `nests_tracks`: with a token, each row of a page contains tracks, so large pages are built in an own thread.
     - `extension`: goes beyond the original specification; `undocumented`: absent from the OpenAPI document.
-    - `plain_http`: answered without TLS too.
-    - `private`: the subject can be private to others, so a denial may be an attempt to probe ids.
+    - `plain_http`: also answered without TLS; `private`: the subject can be private, so a denial may be a probe.
     - `raises`: statuses that the OpenAPI document cannot derive from the other fields, of 404, 409 and 422.
     - `example`: examples of path parameters and body fields that differ from those of the schemas, by name.
     """
@@ -97,18 +96,13 @@ class Route:
 
     def __post_init__(self) -> None:
         """Bind the functions once, so that no signature is inspected while a request is answered."""
-        bound = {
-            "call_handler": bind(self.handler),
-            "call_prepare": bind(self.prepare) if self.prepare is not None else None,
-            "call_render": bind(self.render) if self.render is not None else None,
-            "subject": Subject.of_path(self.path, self.find) if self.find is not None else None,
-        }
-        for name, value in bound.items():
-            object.__setattr__(self, name, value)
+        object.__setattr__(self, "call_handler", bind(self.handler))
+        object.__setattr__(self, "call_prepare", self.prepare and bind(self.prepare))
+        object.__setattr__(self, "call_render", self.render and bind(self.render))
+        object.__setattr__(self, "subject", self.find and Subject(self.path, self.find))
 
     @property
     def parameters(self) -> list[str]:
-        """Names of the path parameters."""
         return [part[1:-1] for part in self.path.split("/") if part.startswith("{")]
 
     @property

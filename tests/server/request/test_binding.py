@@ -76,7 +76,7 @@ def test_a_subject_is_found_by_an_id_or_by_a_text_and_for_its_actor() -> None:
     def by_name(name: str) -> str:
         return name
 
-    things, users = Subject.of_path("/a/things/{id}/parts", by_id), Subject.of_path("/a/users/{user}", by_name)
+    things, users = Subject("/a/things/{id}/parts", by_id), Subject("/a/users/{user}", by_name)
     assert things.load("7", caller="me") == (7, "me")
     assert users.load("me", caller="anybody") == "me"
     for text in ("me", "07", "0", "-1", "7.0", str(2**53)):
