@@ -11,8 +11,6 @@ LAST = (datetime(9999, 1, 1, tzinfo=UTC) - EPOCH) // timedelta(microseconds=1)
 
 
 class Clock:
-    """The system clock."""
-
     def now(self) -> int:
         return time.time_ns() // 1000
 

@@ -91,8 +91,6 @@ class Server(Section):
 
 
 class Registration(Section):
-    """Registration of accounts."""
-
     open: bool = True
     grants_access: bool = False
 

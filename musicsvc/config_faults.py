@@ -55,7 +55,6 @@ def unknown_variables(prefix: str, variables: Collection[str], settings: Collect
 
 
 def variable_name(prefix: str, name: str) -> str:
-    """Return the name of the variable of a setting."""
     return prefix + name.replace(".", "__").upper()
 
 

@@ -28,7 +28,6 @@ class Printer:
         self._emails: dict[int, str] = {}
 
     def print(self, found: "list[Entry | Event]") -> None:
-        """Print these rows."""
         self._look_up({row.account_id for row in found if row.account_id is not None})
         if not self._json:
             text = "".join(escape_controls(self._line(row)) + "\n" for row in found)

@@ -29,8 +29,6 @@ COLUMNS = ("id", "name", "plays", "listeners", "all time")
 
 
 class Kind(StrEnum):
-    """A kind of subject."""
-
     TRACK = "track"
     ALBUM = "album"
     ARTIST = "artist"

@@ -43,7 +43,6 @@ class Column:
 
 
 def width(text: str) -> int:
-    """Return the width of the text on a terminal."""
     if text.isascii():
         return len(text)
     from rich.cells import cell_len

@@ -51,12 +51,10 @@ def avatar(display_name: str, seed: int) -> bytes:
 
 
 def design(display_name: str, seed: int) -> Design:
-    """Return the design of an account's avatar."""
     return Design(initials(display_name), *Chance("avatar", str(seed)).pick(GROUNDS))
 
 
 def draw(design: Design) -> bytes:
-    """Draw a design as PNG."""
     letters, light, dark = design
     # Drawn as SVG: Typst's own gradients take five times as long.
     ground = canvas.svg(

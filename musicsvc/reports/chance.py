@@ -28,7 +28,6 @@ class Chance:
             counter += 1
 
     def unit(self) -> float:
-        """Return a number in [0, 1)."""
         return next(self._numbers)
 
     def between(self, low: float, high: float) -> float:

@@ -42,7 +42,6 @@ _TEMPLATES = (
 
 
 def templates() -> list[Template]:
-    """Return all templates, by id from 1."""
     return list(_TEMPLATES)
 
 

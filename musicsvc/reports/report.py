@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ReportDay:
-    """The figures of one day."""
-
     plays: int
     listeners: int
     likes: int

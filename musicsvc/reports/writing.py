@@ -35,7 +35,6 @@ def _coverage() -> tuple[re.Pattern[str], ...]:
 
 
 def covered(text: str) -> bool:
-    """Return whether one font has all of the text."""
     return any(font.fullmatch(text) for font in _coverage())
 
 

@@ -105,11 +105,6 @@ def path(data: str, paint: str) -> str:
     return f'<path d="{data}" {paint}/>'
 
 
-def polyline(points: Iterable[Point]) -> str:
-    """Return path data of straight lines through the points."""
-    return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
-
-
 def smooth(points: list[Point]) -> str:
     """Return path data of a closed Catmull-Rom curve through the points."""
     data = f"M{points[0][0]:.1f} {points[0][1]:.1f}"

@@ -117,8 +117,6 @@ class Metrics:
 
 
 class ScrapeCollector(Collector):
-    """Metrics read at each scrape."""
-
     def __init__(self) -> None:
         self._metrics: list[tuple[str, str, Callable[[], float | None]]] = []
 
@@ -126,7 +124,6 @@ class ScrapeCollector(Collector):
         self._metrics.append((name, text, read))
 
     def collect(self) -> Iterable[Metric]:
-        """Yield the current metrics."""
         build = GaugeMetricFamily(
             "musicsvc_build_info", "Version of the service and of Python.", labels=("version", "python")
         )

@@ -33,8 +33,6 @@ NO_REQUEST = ERROR._replace(version=HttpVersion11)  # the one of aiohttp would b
 
 
 class HttpServer(Server):
-    """Creates an HttpConnection for each connection."""
-
     def __init__(self, dispatcher: Dispatcher, settings: ServerSettings, slots: ConnectionSlots) -> None:
         super().__init__(dispatcher, **OPTIONS)
         self.settings = settings

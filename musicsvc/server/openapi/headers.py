@@ -49,5 +49,4 @@ HEADERS: JSON = {
 
 
 def references(*names: str) -> JSON:
-    """Return references to the headers of these names."""
     return {name: {"$ref": f"#/components/headers/{name}"} for name in names}

@@ -20,7 +20,6 @@ CALLERS = {Access.OPEN: "all", Access.PUBLIC: "public", Access.TOKEN: "token"}
 
 
 def markdown() -> str:
-    """Return the page."""
     sections: dict[str, list[Route]] = {}
     for route in ROUTES:
         if not route.undocumented:

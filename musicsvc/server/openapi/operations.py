@@ -26,7 +26,6 @@ CALLERS = {
 
 
 def operation(route: Route, models: Models) -> JSON:
-    """Return the Operation Object of a route."""
     made: JSON = {
         "operationId": route.operation,
         "summary": summary(route).replace("`", ""),

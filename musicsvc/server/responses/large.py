@@ -31,8 +31,6 @@ class LargeAnswerError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """Encoded JSON in pieces."""
-
     pieces: list[bytes]
 
     @property
@@ -66,7 +64,6 @@ class AnswerBuilder:
         return self._array(rows, sizes, shape)
 
     def array(self, rows: Sequence[Any], measure: Measure, shape: Shape) -> list[JSON] | Members:
-        """Return any number of rows as JSON."""
         return self._array(rows, measure(rows), shape)
 
     def _array(self, rows: Sequence[Any], sizes: Sequence[int], shape: Shape) -> list[JSON] | Members:
@@ -114,7 +111,6 @@ def encoded(result: Any) -> Any:
 
 
 def encode(value: JSON) -> Encoded:
-    """Encode the value as JSON."""
     held: list[Members] = []
 
     def mark(each: Any) -> Any:

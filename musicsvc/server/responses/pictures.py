@@ -27,7 +27,6 @@ class PictureCache:
         self._recent: OrderedDict[Hashable, Representation] = OrderedDict()
 
     def get(self, key: Hashable) -> Representation | None:
-        """Return the picture if it is cached."""
         with self._lock:
             if key in self._recent:
                 self._recent.move_to_end(key)
@@ -35,7 +34,6 @@ class PictureCache:
             return self._constant.get(key)
 
     def draw(self, key: Hashable, draw: Callable[[], bytes], *, constant: bool = False) -> Representation:
-        """Return the cached picture, or draw it and cache it."""
         kept = self.get(key)
         if kept is not None:
             return kept

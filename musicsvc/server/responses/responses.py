@@ -76,7 +76,6 @@ def safe_request_id(given: str | None) -> str:
 
 
 def new_request_id() -> str:
-    """Return a random request id."""
     return os.urandom(12).hex()
 
 

@@ -41,7 +41,6 @@ def artist_nested(artist: ArtistRow) -> JSON:
 
 
 def artist_full(artist: ArtistRow) -> JSON:
-    """An artist, as returned with a token."""
     return artist_nested(artist) | {
         "model_type": "artist",
         "created_at": isoformat(artist.created_at),
@@ -76,7 +75,6 @@ def track_nested(track: TrackRow) -> JSON:
 
 
 def track_full(track: TrackRow) -> JSON:
-    """A track, as returned with a token."""
     return track_nested(track) | {
         "model_type": "track",
         "created_at": isoformat(track.created_at),

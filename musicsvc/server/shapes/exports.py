@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 
 def formats() -> list[JSON]:
-    """Return the listed file formats."""
     return [
         {"id": each.id, "name": each.name, "description": each.description} for each in FORMATS.values() if each.listed
     ]
@@ -32,7 +31,6 @@ def head(type_: str, window: Window, now: int) -> JSON:
 
 
 def file_name(type_: str, window: Window, suffix: str) -> str:
-    """Return the name of a downloaded file."""
     return f"musicsvc-{type_}-{to_date(window.first)}-to-{to_date(window.end - 1)}.{suffix}"
 
 
@@ -51,7 +49,6 @@ def report(found: Overview, now: int, *, charts: str | None) -> JSON:
 
 
 def printed(found: Overview, now: int) -> Report:
-    """Return the content of the printed report."""
     figures, window = found.figures, found.figures.window
     return Report(
         name=found.name,

@@ -40,7 +40,6 @@ def period(window: Window) -> JSON:
 
 
 def album(found: Figures, tracks: list[Ranked]) -> JSON:
-    """Return an album's figures with those of its tracks."""
     return figures(found) | {"tracks": [ranked(row) for row in tracks]}
 
 

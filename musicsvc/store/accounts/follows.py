@@ -36,6 +36,5 @@ def followers_of(user_id: int, page: Page) -> Listing[UserSummary]:
 
 
 def _accounts(side: Any, condition: Any, page: Page) -> Listing[UserSummary]:
-    """Return the accounts on one side of the matching follows."""
     rows = Follow.select(*COLUMNS).join(User, on=(side == User.id))
     return paginate(Follow.select(Follow.id).where(condition), rows, [Follow.id.desc()], page, UserSummary)

@@ -128,7 +128,6 @@ def _require_room(folder: Path, needed: int) -> None:
 
 
 def _failure(error: apsw.Error, path: Path, target: Path) -> Exception:
-    """Return the exception for an error of SQLite."""
     if isinstance(error, apsw.FullError):
         return Failure(f"The disk of {target} is full; the backup was not kept.")
     if isinstance(error, apsw.IOError):

@@ -47,7 +47,6 @@ class DanglingRows(Damaged):
 
 
 def read_facts(connection: apsw.Connection) -> Facts:
-    """Read the facts that the connection sees."""
     kinds = {str(row[1]): row[2] for row in connection.execute("PRAGMA main.table_list")}
     # A virtual table is counted by its shadow tables.
     names = sorted(name for name, kind in kinds.items() if kind in {"table", "shadow"} and name != "sqlite_schema")

@@ -97,7 +97,6 @@ def require_managed(album_id: int, *, actor: Identity) -> None:
 
 
 def missing(ids: Collection[int]) -> set[int]:
-    """Return the ids that are not ids of albums."""
     found = {row[0] for row in Album.select(Album.id).where(Album.id.in_(ids)).tuples().iterator()} if ids else set()
     return set(ids) - found
 

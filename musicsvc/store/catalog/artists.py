@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class ArtistRow:
-    """An artist with the numbers of its albums and tracks."""
-
     id: int
     name: str
     image_small: str | None
@@ -54,13 +52,11 @@ def list_all(page: Page) -> Listing[ArtistRow]:
 
 
 def missing(ids: Collection[int]) -> set[int]:
-    """Return the ids that are not ids of artists."""
     found = {row[0] for row in Artist.select(Artist.id).where(Artist.id.in_(ids)).tuples().iterator()} if ids else set()
     return set(ids) - found
 
 
 def managed(ids: Collection[int], *, actor: Identity) -> set[int]:
-    """Return the artists that the actor manages."""
     query = Artist.select(Artist.id).where(Artist.id.in_(ids), Artist.manager == actor.user_id)
     return {row[0] for row in query.tuples().iterator()}
 
@@ -79,7 +75,6 @@ def assign(artist_id: int, user: User) -> ArtistRow:
 
 
 def verify(artist_id: int, *, verified: bool = True) -> ArtistRow:
-    """Mark the artist as verified, or as not verified."""
     Artist.update(verified=verified).where(Artist.id == artist_id).execute()
     return get(artist_id)
 

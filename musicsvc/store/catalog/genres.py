@@ -65,6 +65,5 @@ def find(slugs: Sequence[str]) -> dict[str, int]:
 
 
 def list_all(page: Page) -> Listing[GenreRow]:
-    """Return all genres by name."""
     rows = Genre.select(Genre.id, Genre.name, Genre.display_name)
     return paginate(Genre.select(Genre.id), rows, [by_code_point(Genre.name), Genre.id], page, GenreRow)

@@ -121,7 +121,6 @@ def require_within_limits(album_id: int, field: str) -> None:
 
 
 def measure_albums(album_ids: Collection[int]) -> dict[int, AlbumSize]:
-    """Return the sizes of the albums."""
     among, values = dialect.in_list(album_ids)
     statement = ALBUM_SIZES.format(
         among=among,

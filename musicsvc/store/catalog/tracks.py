@@ -189,7 +189,6 @@ def create(
 
 
 def missing(ids: Collection[int]) -> set[int]:
-    """Return the ids that are not ids of tracks."""
     condition, values = dialect.in_list(ids)
     rows = fetch(f"SELECT id FROM track WHERE id {condition}", values)  # noqa: S608 - our own condition
     return set(ids) - {row[0] for row in rows}

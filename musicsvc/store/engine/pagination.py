@@ -30,8 +30,6 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Listing(Generic[Row]):
-    """The rows of one page, and the total number of rows."""
-
     rows: list[Row]
     total: int
     page: Page

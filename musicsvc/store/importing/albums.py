@@ -83,7 +83,6 @@ def _name_key(state: ItemState) -> Key:
 
 
 def _merge(row: CatalogRow, artists: Mapping[str, int], batch: Batch) -> ItemState:
-    """Merge the row into its album, and return the album."""
     state = batch.find(KIND, _key(row, artists))
     if state is None:
         empty: dict[str, Any] = {"artists": {}, "external_id": row.album_external_id}

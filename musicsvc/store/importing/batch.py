@@ -158,7 +158,6 @@ class Batch:
         return next((state for state in self.named[kind].get(key, ()) if state.name_key == key), None)
 
     def index(self, kind: str, state: ItemState, external_id: str | None, name_key: Key) -> None:
-        """Make the item findable by its external id and its name."""
         if external_id is not None:
             self.states[kind].setdefault(("id", external_id), state)
         state.name_key = name_key

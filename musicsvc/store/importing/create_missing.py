@@ -28,8 +28,6 @@ class CreationScope:
 
 
 class CreatedTrack(NamedTuple):
-    """A created track with the ids of its artists."""
-
     track: Track
     artists: tuple[int, ...]
     external_id: str | None

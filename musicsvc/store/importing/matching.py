@@ -66,7 +66,6 @@ class CatalogIndex:
             self.artists[fold_case(artist.name)].append(artist)
 
     def add_track(self, track: Track, artists: Iterable[int]) -> None:
-        """Add a track of these artists, which are in the index."""
         for artist in artists:
             self.tracks.setdefault(artist, {}).setdefault(fold_case(track.name), []).append(track)
 

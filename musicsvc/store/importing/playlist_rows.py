@@ -18,8 +18,6 @@ Entry = tuple[int, int]  # playlist id, track id
 
 @dataclass(frozen=True, slots=True)
 class PlaylistScope:
-    """The owner of the playlists, and whether new ones are public."""
-
     owner: int
     public: bool
     now: int

@@ -163,8 +163,6 @@ def table_record(line: int, names: Sequence[str], row: Sequence[str]) -> Record:
 
 
 class JsonLinesReader(TextReader):
-    """One JSON object per line."""
-
     columns = None
 
     def __iter__(self) -> Iterator[Record]:

@@ -124,7 +124,6 @@ def _name_key(state: ItemState) -> Key:
 
 
 def _merge(row: CatalogRow, key: Key, artists: Mapping[str, int], album: int | None, batch: Batch) -> ItemState:
-    """Merge the row into its track, and return the track."""
     state = batch.find(KIND, key)
     if state is None:
         empty = dict.fromkeys(FIELDS) | {"artists": (), "genres": {}, "tags": {}}

@@ -40,8 +40,6 @@ class Counted(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """A figure as served and as counted."""
-
     figure: str
     served: float | None
     counted: float | None

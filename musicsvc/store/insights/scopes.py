@@ -55,7 +55,6 @@ def name(scope: Scope) -> str | None:
 
 
 def batches(ids: BitMap64, size: int) -> Iterator[list[int]]:
-    """Yield the ids in batches of this size."""
     piece: list[int] = []
     for each in ids:
         piece.append(each)

@@ -72,7 +72,6 @@ def list_own(page: Page, *, actor: Identity) -> Listing[ConversationRow]:
 
 
 def create(user_ids: Iterable[int], *, now: int, actor: Identity) -> ConversationRow:
-    """Create a conversation of the actor with these accounts."""
     conversation = Conversation.create(created_at=now, last_at=now)
     everybody = dict.fromkeys([actor.user_id, *user_ids])
     Participant.insert_many([{"conversation": conversation.id, "user": user_id} for user_id in everybody]).execute()

@@ -60,7 +60,6 @@ def list_own(page: Page, *, actor: Identity) -> Listing[CollectionRow]:
 
 
 def create(name: str, description: str | None, track_ids: Sequence[int], *, now: int, actor: Identity) -> CollectionRow:
-    """Create a collection of the actor from existing tracks."""
     created = Collection.create(user=actor.user_id, name=name, description=description, created_at=now)
     if track_ids:
         links = [{"collection": created.id, "position": at, "track": each} for at, each in enumerate(track_ids)]

@@ -123,7 +123,6 @@ def find_by_name(name: str, *, actor: Identity) -> PlaylistRow | None:
 
 
 def create(values: Mapping[str, Any], *, now: int, actor: Identity) -> PlaylistRow:
-    """Create a playlist of the actor from column values."""
     return get(Playlist.create(**values, owner=actor.user_id, created_at=now).id)
 
 

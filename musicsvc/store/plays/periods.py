@@ -24,12 +24,10 @@ class Window(NamedTuple):
 
     @property
     def numbers(self) -> range:
-        """The days, by their numbers."""
         return range(self.first, self.end)
 
     @property
     def days(self) -> int:
-        """The number of days."""
         return self.end - self.first
 
     @property
@@ -60,5 +58,4 @@ def day_of(instant: int) -> int:
 
 
 def to_date(day: int) -> date:
-    """Return the day as a date."""
     return EPOCH + timedelta(days=day)

@@ -63,7 +63,6 @@ class Hit(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The key of its counter."""
         return f"{self.limit.name}:{self.subject}"
 
 

@@ -64,7 +64,6 @@ class UseLock:
 
 
 def lock_file(path: Path) -> Path:
-    """Return the lock file of a database."""
     path = path.resolve()
     return path.with_name(path.name + ".in-use")
 

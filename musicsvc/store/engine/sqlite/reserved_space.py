@@ -53,7 +53,6 @@ class ReservedSpace:
         return max(missing + SPARE - shutil.disk_usage(self._path.parent).free, 0) if missing > 0 else 0
 
     def release(self) -> bool:
-        """Release a slice. Return whether there was one."""
         try:
             descriptor = os.open(self._path, os.O_RDWR | os.O_NOFOLLOW)
         except OSError:

@@ -59,7 +59,6 @@ def count(packed: bytes) -> int:
 
 
 def union(many: Iterable[bytes]) -> BitMap:
-    """Return the union of the sets."""
     integers = bytearray()
     bitmaps: list[BitMap] = []
     for packed in many:

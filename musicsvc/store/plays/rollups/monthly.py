@@ -44,7 +44,6 @@ class Watermark(NamedTuple):
     kept_from: int
 
     def rolled_up(self, month: int, kind: int, subject: int) -> bool:
-        """Whether the subject has its rollup of the month."""
         return (month, kind, subject) < self[:3]
 
     @property
@@ -59,7 +58,6 @@ def watermark() -> Watermark:
 
 
 def days_of(month: int) -> range:
-    """Return the days of a month."""
     return range(month * DAYS, (month + 1) * DAYS)
 
 

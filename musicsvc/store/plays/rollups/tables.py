@@ -72,7 +72,6 @@ def replace(table: Table, rows: Iterable[tuple[int, int, int, int, bytes]]) -> N
 
 
 def delete(table: Table, keys: Sequence[Key]) -> None:
-    """Delete the rows of these keys."""
     run_many(f"DELETE FROM {table.name} WHERE {_where(table)}", keys)  # noqa: S608 - our own names
 
 

@@ -43,7 +43,6 @@ def within(days: Collection[int]) -> list[int]:
 
 
 def days_of(week: int) -> range:
-    """Return the days of a week."""
     return range(week * DAYS, (week + 1) * DAYS)
 
 
