@@ -58,6 +58,8 @@ def _read(query: str, kind: int, ids: str, values: tuple[object, ...], **names: 
     given = {key: GIVEN.format(table=each, tracks=tracks) for key, each in tables.items()}
     found = Engagement(Counter(), Counter())
     for key, liked, reposted in fetch(query.format(**given, **names), *values):
-        found.likes[key] += liked
-        found.reposts[key] += reposted
+        if liked:
+            found.likes[key] += liked
+        if reposted:
+            found.reposts[key] += reposted
     return found

@@ -119,8 +119,11 @@ class Reader:
         return self._add_up(ids, fetch(statement, *values))
 
     def stream(self, kind: int, ids: Sequence[int]) -> dict[int, list[PlayStats]]:
-        """Return the same for hundreds of ascending ids, in memory that does not grow with their rows."""
-        statement, values = self._statement(kind, *dialect.in_range_or_list(ids))
+        """Return the same for hundreds of ascending ids, in memory that does not grow with their rows.
+
+        Weekly rollups are not used: to look for them costs more than it saves, as most subjects have none.
+        """
+        statement, values = self._statement(kind, *dialect.in_range_or_list(ids), weekly=False)
         return self._add_up(ids, sql.stream_rows(statement, *values))
 
     def plays(self, kind: int, ids: Collection[int]) -> dict[int, int]:
@@ -130,14 +133,15 @@ class Reader:
         query = f"SELECT subject, sum(plays) FROM ({total}) AS rollups GROUP BY subject"  # noqa: S608 - our own statement
         return {subject: int(plays) for subject, plays in fetch(query, *values)}
 
-    def _statement(self, kind: int, among: str, ids: Sequence[Any]) -> tuple[str, list[Any]]:
+    def _statement(self, kind: int, among: str, ids: Sequence[Any], *, weekly: bool = True) -> tuple[str, list[Any]]:
         parts, values = [], []
-        for query, numbers in ((MONTHS, self._months), (WEEKS, self._weeks), (DAYS, self._days)):
+        weeks = self._weeks if weekly else ""
+        for query, numbers in ((MONTHS, self._months), (WEEKS, weeks), (DAYS, self._days)):
             if numbers:
                 parts.append(query.format(subjects=among, numbers=numbers))
                 values += [kind, *ids]
-        if self._days and self._weeks:
-            parts[-1] += NOT_IN_WEEKS.format(subjects=among, numbers=self._weeks)
+        if self._days and weeks:
+            parts[-1] += NOT_IN_WEEKS.format(subjects=among, numbers=weeks)
             values += [kind, *ids]
         return " UNION ALL ".join(parts), values
 
@@ -160,10 +164,11 @@ class Reader:
     def _stats(self, sums: Sequence[_Sum], plays: int) -> list[PlayStats]:
         if not sums:
             return [NO_PLAYS] * (len(self._windows) + self._all_time)
-        stats = [each.stats() for each in sums]
+        stats = [each.stats() if each.plays else NO_PLAYS for each in sums]
         if not self._all_time:
             return stats[:-1]
-        return [*stats[:-1], PlayStats(plays, BitMap.union(*(each.listeners for each in stats)))]
+        sets = [each.listeners for each in stats if each.plays]
+        return [*stats[:-1], PlayStats(plays, sets[0] if len(sets) == 1 else BitMap.union(*sets))]
 
 
 def _numbers(numbers: Sequence[int]) -> str:
