@@ -193,6 +193,23 @@ async def test_limits_hold_while_the_database_server_is_down(
         assert len(told(caplog)) == 1
 
 
+@sqlite
+async def test_a_lock_of_another_program_does_not_stop_the_event_loop(store: Store, clock: Clock, file: Path) -> None:
+    async with limited(store, clock) as client:
+        assert await statuses(client, 1) == [200]
+        other = apsw.Connection(str(file))
+        other.execute("BEGIN IMMEDIATE")
+        asked = asyncio.create_task(statuses(client, 1))
+        slowest = 0.0
+        while not asked.done():
+            began = time.monotonic()
+            await asyncio.sleep(0.01)
+            slowest = max(slowest, time.monotonic() - began)
+        other.execute("ROLLBACK")
+        other.close()
+        assert (await asked, slowest < 0.8) == ([200], True)
+
+
 async def test_counting_does_not_block_the_event_loop(store: Store, clock: Clock) -> None:
     _, token = person(store, clock, "ann@label.test")
     async with limited(store, clock) as client:

@@ -50,6 +50,13 @@ async def test_requests_are_counted_by_method_route_and_status(client: Client) -
     assert total(await scraped(client), REQUESTS, route="/metrics", status="200") == 1
 
 
+def test_what_is_no_http_is_counted_without_a_duration() -> None:
+    metrics = Counting()
+    metrics(Call(1, 1.0, "id", "", "192.0.2.1", status=400))
+    figures = read(metrics.text().decode())
+    assert (total(figures, REQUESTS, status="400"), total(figures, f"{SECONDS}_count")) == (1, 0)
+
+
 async def test_made_up_paths_and_methods_share_one_label(anonymous: Client) -> None:
     for number in range(50):
         await anonymous.get(f"/made/up/{number}")

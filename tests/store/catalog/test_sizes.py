@@ -78,3 +78,7 @@ def test_a_track_is_as_large_as_it_was_measured(store: Store) -> None:
     for row, size in zip(whole, store.read(lambda: tracks.measure(rows)).result(), strict=True):
         left = size - len(orjson.dumps(catalog.track_full(row)))
         assert 0 <= left <= sizes.FULL_TRACK
+
+
+def test_the_size_of_an_album_counts_its_image_for_each_track_without_one() -> None:
+    assert sizes.AlbumSize(tracks=3, imageless=2, own=10, image=5).total == 20
