@@ -203,7 +203,7 @@ class Settings(BaseSettings):
 
     @property
     def hosted(self) -> bool:
-        """Whether the service stands on a public address (docs/operating.md, HTTPS)."""
+        """Whether the service has a public address (docs/operating.md, HTTPS)."""
         return self.server.public_url is not None
 
 

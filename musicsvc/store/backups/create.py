@@ -73,7 +73,7 @@ def _verified(path: Path, target: Path, draft: Path, on_progress: OnProgress | N
     try:
         return verify.check(draft, on_progress)
     except verify.DanglingRows:
-        text = f"The database {path} is damaged, and no backup was made: a row refers to a missing one."
+        text = f"The database {path} is damaged, and no backup was created: a row refers to a missing one."
         raise Failure(f"{text} Run: musicsvc db check") from None
     except Damaged as damaged:
         reason = damaged.message.removeprefix(f"{draft} ")
@@ -135,5 +135,5 @@ def _failure(error: apsw.Error, path: Path, target: Path) -> Exception:
     if isinstance(error, apsw.BusyError):
         return Unavailable("The database is locked by another program. Try again shortly.")
     if isinstance(error, (apsw.CorruptError, apsw.NotADBError)):
-        return Failure(f"The database {path} is damaged, and no backup was made. Run: musicsvc db check")
+        return Failure(f"The database {path} is damaged, and no backup was created. Run: musicsvc db check")
     return Failure(f"The backup {target} cannot be created: {error}.")
