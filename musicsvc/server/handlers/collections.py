@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 def create(body: CollectionIn, caller: Identity, site: Site, now: int, answer: AnswerBuilder) -> JSON:
     """Create a collection of tracks."""
-    made = collections.create(body.name, body.description, body.track_ids or (), now=now, actor=caller)
-    return show(made, site, answer)
+    collection = collections.create(body.name, body.description, body.track_ids or (), now=now, actor=caller)
+    return show(collection, site, answer)
 
 
 def index(query: Pages, caller: Identity, site: Site) -> JSON:

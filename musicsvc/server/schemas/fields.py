@@ -19,7 +19,7 @@ LONGEST_RESOURCE = 128
 DIGITS = re.compile(r"0|[1-9][0-9]{0,15}")
 DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 URL_PATTERN = "^[Hh][Tt][Tt][Pp][Ss]?://[^/?#]"
-HIDDEN = re.compile(r"[\s\x00-\x1f\x7f]")
+UNSAFE = re.compile(r"[\s\x00-\x1f\x7f]")
 
 
 def parse_id(text: str) -> int | None:
@@ -45,11 +45,11 @@ def _real_date(value: str) -> str:
 def _absolute_url(value: str) -> str:
     try:
         parts = urlsplit(value)
-        sound = parts.scheme in {"http", "https"} and bool(parts.hostname) and not HIDDEN.search(value)
+        valid = parts.scheme in {"http", "https"} and bool(parts.hostname) and not UNSAFE.search(value)
         _ = parts.port
     except ValueError:
-        sound = False
-    if not sound:
+        valid = False
+    if not valid:
         raise ValueError("Must be an absolute http or https URL.")
     return value
 

@@ -51,8 +51,8 @@ class AlbumBounds:
         stored = {artist_id for artist_id in missing if artist_id > 0}
         if stored:
             self._artists |= sizes.measure_artists(stored)
-        if made := missing - stored:
-            self._artists |= {each: sizes.new_artist(name) for name, each in names.items() if each in made}
+        if unwritten := missing - stored:
+            self._artists |= {each: sizes.new_artist(name) for name, each in names.items() if each in unwritten}
 
     def artists(self, ids: Iterable[int]) -> int:
         return sum(self._artists[artist_id] for artist_id in ids)

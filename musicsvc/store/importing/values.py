@@ -139,10 +139,10 @@ def url(value: Any) -> str | None:
         return None
     try:
         parts = urlsplit(found)
-        sound = parts.scheme in {"http", "https"} and bool(parts.hostname) and not UNSAFE.search(found)
+        valid = parts.scheme in {"http", "https"} and bool(parts.hostname) and not UNSAFE.search(found)
         _ = parts.port
     except ValueError:
-        sound = False
-    if not sound:
+        valid = False
+    if not valid:
         raise ValueError("must be an absolute http or https URL")
     return found
