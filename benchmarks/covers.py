@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from musicsvc.reports import avatars, covers
+from musicsvc.reports.art import avatars, covers
 
 ROUNDS = 15
 TITLES = ("The Quiet Hours", "Белые ночи над Невой", "أغنية الصباح", "क्षितिज के पार", "夜明けのクラッシュ")

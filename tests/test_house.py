@@ -3,6 +3,7 @@
 import ast
 import logging
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,16 @@ from importlinter import cli
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = sorted((ROOT / "musicsvc").rglob("*.py"))
+LARGEST_FOLDER = 10  # modules
+LARGE_FOLDERS = {
+    "cli",
+    "server/handlers",
+    "server/routes",
+    "server/schemas",
+    "server/shapes",
+    "store/importing",
+    "store/models",
+}
 LONGEST_FILE = 300
 LONGEST_FUNCTION = 40
 NAMELESS = {"utils", "util", "helpers", "helper", "common", "base", "manager", "misc"}
@@ -29,6 +40,16 @@ def test_no_file_is_too_long() -> None:
     lengths = {str(path.relative_to(ROOT)): len(path.read_text("utf-8").splitlines()) for path in SOURCES}
 
     assert {name: length for name, length in lengths.items() if length > LONGEST_FILE} == {}
+
+
+def test_no_folder_outgrows_a_glance() -> None:
+    counts = Counter(
+        path.parent.relative_to(ROOT / "musicsvc").as_posix() for path in SOURCES if path.stem != "__init__"
+    )
+    large = {folder for folder, count in counts.items() if count > LARGEST_FOLDER and "migrations" not in folder}
+
+    assert large - LARGE_FOLDERS == set()
+    assert counts["store"] <= 3
 
 
 def _functions(path: Path) -> Iterator[tuple[str, int]]:

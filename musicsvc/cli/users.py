@@ -143,9 +143,9 @@ def change(email: str, action: "Callable[[User], object]") -> "Callable[[], User
 
 def report_shared_mailboxes(session: Session) -> list[JSON]:
     """Warn of accounts that share a mailbox and return them as JSON."""
-    from musicsvc.store.accounts import mailboxes
+    from musicsvc.store.accounts import email_addresses
 
-    pairs = session.read(mailboxes.shared)
+    pairs = session.read(email_addresses.shared_mailboxes)
     for pair in pairs:
         session.echo(f"Warning: {pair.finding} {pair.hint}")
     return [pair._asdict() for pair in pairs]

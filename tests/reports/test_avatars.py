@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from musicsvc.reports import avatars
+from musicsvc.reports.art import avatars
 from tests.reports.pictures import contrast, difference, opened
 
 

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from musicsvc.reports import covers, typesetting, writing
-from musicsvc.reports.chance import Chance
+from musicsvc.reports import typesetting, writing
+from musicsvc.reports.art import covers
+from musicsvc.reports.art.chance import Chance
 from tests.reports.pictures import contrast, difference, hexadecimal, opened
 
 SCALE = 0.2

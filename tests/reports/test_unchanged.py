@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from musicsvc.reports import covers, pdf
+from musicsvc.reports import pdf
+from musicsvc.reports.art import covers
 from musicsvc.reports.report import ReportDay
 from tests.reports.test_covers import EXTREMES, TEXTS
 from tests.reports.test_pdf import content

@@ -9,7 +9,7 @@ from musicsvc.reports.designs.canvas import Area, Picture, Style, circle, svg
 from musicsvc.reports.designs.pixels import Colour, blended, channels, enlarged
 
 if TYPE_CHECKING:
-    from musicsvc.reports.chance import Chance
+    from musicsvc.reports.art.chance import Chance
 
 
 class Palette(NamedTuple):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from musicsvc.reports.designs.canvas import Area, Picture, Style, ground, path, svg
 
 if TYPE_CHECKING:
-    from musicsvc.reports.chance import Chance
+    from musicsvc.reports.art.chance import Chance
 
 
 class Palette(NamedTuple):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.clock import DAY, SECOND
 from musicsvc.errors import NotFound
-from musicsvc.reports import avatars, covers
+from musicsvc.reports.art import avatars, covers
 from musicsvc.server.schemas.fields import parse_id
 from musicsvc.server.shapes import signed_urls
 from musicsvc.server.shapes.envelope import JSON, Download, Site, ok

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from musicsvc.reports import covers
+from musicsvc.reports.art import covers
 from musicsvc.server.schemas.answers import Answer, Success, Uri
 from musicsvc.server.schemas.fields import Body, Id, Text
 

@@ -1,16 +1,22 @@
-"""E-mail addresses: their syntax, and the normal form by which accounts and access requests are found."""
+"""E-mail addresses: their syntax, and the normal form by which accounts and access requests are found.
+
+Earlier versions allowed accounts for different spellings of one mailbox; `shared_mailboxes` finds these.
+"""
 
 from __future__ import annotations
 
 import unicodedata
-from typing import TYPE_CHECKING
+from shlex import quote
+from typing import TYPE_CHECKING, NamedTuple
 
 import regex
+
+from musicsvc.store.models import User
 
 if TYPE_CHECKING:
     from peewee import Expression, Ordering
 
-    from musicsvc.store.models import AccessRequest, User
+    from musicsvc.store.models import AccessRequest
 
 LENGTH = 255
 LOCAL_LENGTH = 64
@@ -19,6 +25,27 @@ _ATOM = r"(?:[a-zA-Z0-9!#$%&'*+/=?^_`{|}~-]|[^\x00-\x7f\p{C}\p{Z}])+"
 _LOCAL = regex.compile(rf"(?!\p{{M}}){_ATOM}(?:\.{_ATOM})*")  # RFC 5322 dot-atom, RFC 6532 for the rest of Unicode
 _LABEL = r"(?!-)[a-z0-9-]{1,63}(?<!-)"
 _DOMAIN = regex.compile(rf"localhost|(?:{_LABEL}\.)+(?!\d+$){_LABEL}")  # a number at the end: an IP address
+
+
+class SharedMailbox(NamedTuple):
+    """An account whose normalized e-mail belongs to an older account, `owner`."""
+
+    account_id: int
+    email: str
+    owner_id: int
+    owner_email: str
+
+    @property
+    def finding(self) -> str:
+        return (
+            f"Accounts {self.owner_id} ({self.owner_email}) and {self.account_id} ({self.email}) share a mailbox."
+            f" Account {self.account_id} is found only by its e-mail exactly as written."
+        )
+
+    @property
+    def hint(self) -> str:
+        one, other = (f"musicsvc user suspend {quote(email)}" for email in (self.owner_email, self.email))
+        return f"Suspend the one that is no longer used: {one}, or: {other}"
 
 
 def normalize(email: str) -> str:
@@ -50,6 +77,16 @@ def matches(table: type[User | AccessRequest], email: str) -> Expression:
 def exact_first(table: type[User | AccessRequest]) -> Ordering:
     """Return the order in which a row that is matched by its exact e-mail comes first."""
     return table.email_key.is_null().desc()
+
+
+def shared_mailboxes() -> list[SharedMailbox]:
+    """Return the accounts that share the mailbox of an older one, unless one of the two is suspended."""
+    pairs = []
+    for account in User.select().where(User.email_key.is_null(), User.suspended_at.is_null()).order_by(User.id):
+        owner = User.get_or_none(User.email_key == normalize(account.email))
+        if owner is not None and owner.suspended_at is None:
+            pairs.append(SharedMailbox(account.id, account.email, owner.id, owner.email))
+    return pairs
 
 
 def _fold(text: str) -> str:

@@ -9,7 +9,7 @@ import apsw
 from musicsvc.clock import MINUTE, SECOND, isoformat, to_datetime
 from musicsvc.errors import Failure
 from musicsvc.store import models
-from musicsvc.store.accounts import mailboxes
+from musicsvc.store.accounts import email_addresses
 from musicsvc.store.doctor.finding import failed, ok, problem, warning
 from musicsvc.store.engine.binding import current
 from musicsvc.store.engine.url import path_of
@@ -54,7 +54,7 @@ def _check_open(store: Store, now: int) -> Iterator[Finding]:
         yield problem("schema", _listed(differences), "Restore a backup, or correct the schema.")
     else:
         yield ok("schema", "The schema is up to date.")
-        for pair in store.read(mailboxes.shared).result():
+        for pair in store.read(email_addresses.shared_mailboxes).result():
             yield warning("accounts", pair.finding, pair.hint)
     last = store.read(newest_row).result()
     if last is not None and last > now + ROW_AHEAD:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from musicsvc.reports import avatars
+from musicsvc.reports.art import avatars
 from musicsvc.server.responses.pictures import PictureCache
 from musicsvc.server.shapes import representation
 from tests.support.raw_connection import connected, request

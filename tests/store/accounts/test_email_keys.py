@@ -8,7 +8,7 @@ import pytest
 
 from musicsvc.errors import Conflict, Invalid
 from musicsvc.store import opening
-from musicsvc.store.accounts import api_access, mailboxes, users
+from musicsvc.store.accounts import api_access, email_addresses, users
 from musicsvc.store.doctor import database
 from musicsvc.store.doctor.finding import warning
 from musicsvc.store.engine.store import Store
@@ -88,7 +88,7 @@ def test_the_oldest_account_of_a_mailbox_gets_the_key_and_nothing_is_merged(old_
 def test_accounts_that_share_a_mailbox_are_listed_until_one_of_them_is_suspended(old_url: str) -> None:
     schema.upgrade(old_url)
     with opening.connect(old_url) as store:
-        pairs = store.read(mailboxes.shared).result()
+        pairs = store.read(email_addresses.shared_mailboxes).result()
         assert [(pair.account_id, pair.owner_id) for pair in pairs] == [(3, 14), (11, 12), (13, 12)]
         assert pairs[1].finding == (
             "Accounts 12 (Eva@exämple.test) and 11 (eva@xn--exmple-cua.test) share a mailbox."
@@ -106,7 +106,7 @@ def test_accounts_that_share_a_mailbox_are_listed_until_one_of_them_is_suspended
                 users.suspend(users.by_email(email), now=NOW)
 
         store.write(suspend).result()
-        assert [pair.account_id for pair in store.read(mailboxes.shared).result()] == [11]
+        assert [pair.account_id for pair in store.read(email_addresses.shared_mailboxes).result()] == [11]
 
 
 def test_a_request_finds_the_account_by_its_exact_spelling_first(old_url: str) -> None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import regex
 
 from musicsvc.reports import typesetting, writing
-from musicsvc.reports.chance import Chance
+from musicsvc.reports.art.chance import Chance
 from musicsvc.reports.designs import canvas
 
 SIDE = 256  # pixels

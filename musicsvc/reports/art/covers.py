@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from musicsvc.reports import typesetting, wrapping, writing
-from musicsvc.reports.chance import Chance
+from musicsvc.reports.art.chance import Chance
 from musicsvc.reports.designs import arcs, aurora, blocks, cutouts, horizon, monogram, pulse, rings
 
 if TYPE_CHECKING:

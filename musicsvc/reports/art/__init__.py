@@ -1,0 +1,1 @@
+"""Cover art and avatars, drawn from random numbers with a seed."""
