@@ -89,3 +89,16 @@ def test_the_modules_that_the_architecture_page_names_exist() -> None:
 
     assert len(named) > 10
     assert [name for name in named if not (ROOT / "musicsvc" / name).exists()] == []
+
+
+def test_every_suppression_has_its_reason() -> None:
+    folders = ("musicsvc", "tests", "benchmarks", "mutation", "checks")
+    lines = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for folder in folders
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
+        if re.search(r"# noqa\b(?!: [A-Z0-9, ]+ - \S)", line) and "re.search" not in line
+    ]
+
+    assert lines == []

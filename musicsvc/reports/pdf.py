@@ -22,7 +22,7 @@ LONG_WORD = 22  # graphemes; longer words may be broken anywhere
 STRONGEST_DAYS = 5
 EVERYTHING = "All artists"
 MONTHS = (
-    "January February March April May June July August September October November December".split()  # noqa: SIM905
+    "January February March April May June July August September October November December".split()  # noqa: SIM905 - a list of words
 )
 
 

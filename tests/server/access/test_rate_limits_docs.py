@@ -99,7 +99,7 @@ def test_limits_can_be_tried_on_the_demo_as_it_says(tmp_path: Path, monkeypatch:
         demo.root  # noqa: B018 - waits until it listens
         token, url = re.findall(r'Bearer (\S+)" (\S+)', demo.out)[0]
         for _ in range(3):
-            with urlopen(Request(url, headers={"Authorization": f"Bearer {token}"})) as answer:  # noqa: S310 - ours
+            with urlopen(Request(url, headers={"Authorization": f"Bearer {token}"})) as answer:  # noqa: S310 - an address of the test - ours
                 assert answer.headers["X-RateLimit-Limit"] == "3"
         with pytest.raises(HTTPError, match="429"):
-            urlopen(Request(url, headers={"Authorization": f"Bearer {token}"}))  # noqa: S310
+            urlopen(Request(url, headers={"Authorization": f"Bearer {token}"}))  # noqa: S310 - an address of the test

@@ -81,7 +81,7 @@ async def test_limits_hold_while_the_file_cannot_be_created(
         await asyncio.sleep(0.2)  # several times it was tried again
         assert await statuses(client, 2) == [200, 429]
         assert told(caplog) == [f"{ALONE}: {file} cannot be used."]
-        file.rmdir()  # noqa: ASYNC240
+        file.rmdir()  # noqa: ASYNC240 - done at once
         await until(file.is_file)
         await asyncio.sleep(0.1)
         assert await statuses(client, 4) == [200, 200, 200, 429]
@@ -165,12 +165,12 @@ async def test_a_lost_file_is_created_again(store: Store, clock: Clock, file: Pa
     async with limited(store, clock) as client:
         assert await statuses(client, 1) == [200]
         if how == "deleted":
-            file.unlink()  # noqa: ASYNC240
+            file.unlink()  # noqa: ASYNC240 - done at once
         else:
             other = apsw.Connection(str(file))
             assert other.pragma("user_version") == sqlite_counter.VERSION
             other.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-            file.write_bytes(file.read_bytes()[:1024] + b"\xff" * 1024)  # noqa: ASYNC240
+            file.write_bytes(file.read_bytes()[:1024] + b"\xff" * 1024)  # noqa: ASYNC240 - done at once
             other.pragma("user_version", sqlite_counter.VERSION)
             other.close()
             assert await statuses(client, 1) == [200]

@@ -23,7 +23,7 @@ async def test_the_example_in_the_documentation_is_answered_as_it_says(
     told = []
     for who, method, path, body, _ in rows:
         for name, value in values.items():
-            path, body = path.replace(name, str(value)), body.replace(name, str(value))  # noqa: PLW2901
+            path, body = path.replace(name, str(value)), body.replace(name, str(value))  # noqa: PLW2901 - the filled-in form
         answer = await {"ann": ann, "ben": ben}[who].ask(method, path, json.loads(body) if body else None)
         values |= {"{playlist}": answer.json["playlist"]["id"]} if "playlist" in answer.json else {}
         told.append(answer.status)
