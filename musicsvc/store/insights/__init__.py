@@ -1,1 +1,1 @@
-"""Figures of tracks, albums and artists, and their exports."""
+"""Play, listener and engagement figures of tracks, albums and artists, and their exports."""

@@ -23,7 +23,7 @@ class Point(NamedTuple):
 
 
 class Chart(NamedTuple):
-    """A point for each day of the window, and one for the whole: a listener of several days counts once in it."""
+    """A point for each day of the window and one for the whole window, which counts a listener of several days once."""
 
     window: Window
     points: list[Point]
@@ -31,7 +31,7 @@ class Chart(NamedTuple):
 
 
 def build(subject: Subject, window: Window) -> Chart:
-    """Build the chart of a window, days without any plays included."""
+    """Build the chart of a window, including days without plays."""
     given = engagement.by_day(subject.kind, [subject.id], window)
     days = reader.days(subject.kind, [subject.id], window.numbers)
     points = []

@@ -1,4 +1,4 @@
-"""Likes and reposts of tracks, and of all tracks of albums and artists: those given in a window that still exist."""
+"""Likes and reposts that were created in a window and still exist, for tracks, albums (all tracks) and artists."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from musicsvc.store.plays.periods import Window
 
-# A condition for the tracks of subjects, whose ids fulfil a condition in turn.
+# Conditions for the tracks of subjects; {ids} is a condition for the ids of the subjects.
 OF_TRACKS = {
     TRACK: "track_id {ids}",
     ALBUM: "track_id IN (SELECT id FROM track WHERE album_id {ids})",
@@ -33,21 +33,21 @@ NOUNS = {kind: noun for noun, kind in KINDS.items()}
 
 
 class Engagement(NamedTuple):
-    """The numbers of likes and reposts, each by the id of a subject or by day."""
+    """The numbers of likes and reposts, both keyed by subject id or by day."""
 
     likes: Counter[int]
     reposts: Counter[int]
 
 
 def by_subject(kind: int, ids: Collection[int], window: Window) -> Engagement:
-    """Return the likes and reposts of each subject."""
+    """Return the likes and reposts in the window by subject id."""
     condition, value = subjects.among(ids)
     span = window.starts, window.ends
     return _read(BY_SUBJECT, kind, "= s.id", (*span, *span, value), noun=NOUNS[kind], among=condition)
 
 
 def by_day(kind: int, ids: Collection[int], window: Window) -> Engagement:
-    """Return the likes and reposts of all the subjects together, by day."""
+    """Return the likes and reposts of all subjects together by day of the window."""
     condition, value = subjects.among(ids)
     return _read(BY_DAY, kind, condition, (value, window.starts, window.ends) * 2)
 

@@ -1,4 +1,4 @@
-"""An independent recount of figures from single plays, to explain and check the served ones."""
+"""An independent recount of figures from single plays, to explain and check the figures that the API returns."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TRACKS = {
     ALBUM: "SELECT COUNT(*) FROM track WHERE album_id = ?",
     ARTIST: "SELECT COUNT(*) FROM track_artist WHERE artist_id = ?",
 }
-# The day of a play is that of its time; the slot, by which the table is ordered, limits the rows that are read.
+# `played_at` determines the day; the condition on `slot`, by which the table is ordered, limits the rows read.
 PLAYS = "FROM play WHERE {tracks} AND slot >= ? AND slot < ? AND played_at >= ? AND played_at < ?"
 COUNTED = f"SELECT COUNT(*), COUNT(DISTINCT listener_id) {PLAYS}"
 BY_DAY = f"""
@@ -47,10 +47,10 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The served figures beside those counted from single plays.
+    """The served figures and the figures counted from single plays.
 
-    `days` maps those with plays to what was counted. Single plays are kept from the day `kept_from` on, 0 for all; what
-    reaches further back was counted in part and is not compared.
+    `days` has the counted figures of each day with plays. Plays before the day `kept_from` were deleted (0: none were);
+    figures that include earlier days are not compared.
     """
 
     window: Window
@@ -65,7 +65,7 @@ class Explanation:
 
 
 def build(subject: Subject, window: Window) -> Explanation:
-    """Count the plays of a window, of the one before and of all time, and compare; may read every play."""
+    """Count the plays in the window, in the window before it and of all time, and compare. This may read all plays."""
     ((kept_from,),) = fetch(KEPT_FROM)
     ((tracks,),) = fetch(TRACKS[subject.kind], subject.id)
     within, before = (Counted._make(_count(COUNTED, subject, each)[0]) for each in (window, window.before))

@@ -1,6 +1,6 @@
-"""Rows of exports, read one by one in memory that does not grow with them.
+"""Rows of exports, read in batches, so that memory does not grow with their number.
 
-Each figure is the one of insights.py, read for some hundreds of subjects at once.
+The figures are those of figures.py, read for some hundreds of tracks, albums or artists at a time.
 """
 
 from __future__ import annotations
@@ -73,16 +73,16 @@ class ExportRow:
 
     @property
     def ranked(self) -> Ranked:
-        """The row in the form of the rankings."""
+        """This row as an entry of a ranking."""
         of = self.figures
         return Ranked(self.id, self.name, of.plays_total, of.plays, of.listeners)
 
 
 @contextmanager
 def cells(type_: str, scope: Scope, window: Window) -> Iterator[Iterator[tuple[Any, ...]]]:
-    """Yield the rows of an export (columns: COLUMNS[type_]) by id or by day; within a unit.
+    """Open the rows of an export (columns: COLUMNS[type_]), ordered by id or by day. Use it inside a transaction.
 
-    The end of the block closes the rows, so that none of their cursors outlives the unit when writing fails half way.
+    The end of the `with` block closes the rows, so that no cursor outlives the transaction if writing fails.
     """
     kind = KINDS.get(type_)
     found = daily(scope, window) if kind is None else (_cells(kind, row) for row in rows(kind, scope, window))
@@ -91,19 +91,19 @@ def cells(type_: str, scope: Scope, window: Window) -> Iterator[Iterator[tuple[A
 
 
 def expected(type_: str, scope: Scope) -> int:
-    """Return the number of rows, 0 for daily plays, which would have to be read to be counted."""
+    """Return the number of rows of an export, or 0 for daily plays, which can only be counted by reading them."""
     return 0 if type_ == PLAYS else len(scope.ids(KINDS[type_]))
 
 
 def rows(kind: int, scope: Scope, window: Window) -> Iterator[ExportRow]:
-    """Yield the rows of the tracks, albums or artists of a scope, by id."""
+    """Yield a row for each track, album or artist in the scope, ordered by id."""
     reader = Reader(window, window.before)
     for ids in scopes.batches(scope.ids(kind), SUBJECTS_PER_BATCH):
         yield from read_batch(kind, ids, window, reader)
 
 
 def read_batch(kind: int, ids: Sequence[int], window: Window, reader: Reader) -> Iterator[ExportRow]:
-    """Yield the rows of some hundreds of subjects, whose ids ascend."""
+    """Yield the rows of some hundreds of tracks, albums or artists. `ids` must ascend."""
     condition, value = dialect.in_list(ids)
     names = dict(fetch(NAMES[kind].format(among=condition), value))
     authors = _authors(kind, ids)
@@ -138,7 +138,7 @@ def _cells(kind: int, row: ExportRow) -> tuple[Any, ...]:
 
 
 def daily(scope: Scope, window: Window) -> Generator[tuple[Any, ...]]:
-    """Yield (date, track id, name, plays, listeners) of each day and track with plays, by date and id."""
+    """Yield (date, track id, name, plays, listeners) for each day and track with plays, ordered by date and id."""
     tracks = scope.ids(TRACK)
     for day in range(window.first, window.end):
         if not fetch(ANY, day):

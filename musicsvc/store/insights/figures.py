@@ -1,6 +1,6 @@
-"""The figures of tracks, albums and artists, defined once for the API, exports, pages and the command line.
+"""Play and engagement figures of tracks, albums and artists, for the API, exports, pages and the command line.
 
-Definitions: docs/insights.md. They are current: rollups are updated in the transaction of the plays they count.
+docs/insights.md defines them. They are always current: the transaction that stores a play updates its rollups.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ ARTIST_COUNTS = """
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The figures of a subject in a window; changes are percent against the window before."""
+    """The figures of a track, album or artist in a window; changes are in percent of the window before."""
 
     window: Window
     plays_total: int
@@ -59,7 +59,7 @@ class Figures:
 
 
 class ArtistCounts(NamedTuple):
-    """The current followers of an artist's manager, and its tracks and albums."""
+    """The number of current followers of an artist's manager, and of the artist's tracks and albums."""
 
     followers: int
     tracks: int
@@ -95,28 +95,28 @@ def noun(subject: Subject) -> str:
 
 
 def name(subject: Subject) -> str:
-    """Return the subject's name. Raises NotFound."""
+    """Return the subject's name. Raises NotFound if the subject does not exist."""
     for (found,) in fetch(NAMES[subject.kind], subject.id):
         return str(found)
     raise NotFound(f"There is no {noun(subject)} {subject.id}.")
 
 
 def figures(subject: Subject, window: Window) -> Figures:
-    """Return the figures of a subject in a window, with the growth against the window before."""
+    """Return the figures of a subject in a window, with the changes against the window before."""
     stats = Reader(window, window.before).read(subject.kind, [subject.id])
     given = engagement.by_subject(subject.kind, [subject.id], window)
     return build(window, stats[subject.id], given.likes.total(), given.reposts.total())
 
 
 def stream(kind: int, ids: Sequence[int], window: Window, reader: Reader) -> dict[int, Figures]:
-    """Return the figures of hundreds of subjects, whose ids ascend; `reader` is of the window and the one before."""
+    """Return the figures of many subjects by id. `ids` must ascend; `reader` reads the window and the one before."""
     given = engagement.by_subject(kind, ids, window)
     stats = reader.stream(kind, ids)
     return {each: build(window, stats[each], given.likes[each], given.reposts[each]) for each in ids}
 
 
 def build(window: Window, stats: Sequence[PlayStats], likes: int, reposts: int) -> Figures:
-    """Build figures from the plays in the window, in the one before and of all time."""
+    """Build figures from `stats`: the plays in the window, in the window before it and of all time."""
     within, before, ever = stats
     listeners = len(within.listeners)
     return Figures(
@@ -133,7 +133,7 @@ def build(window: Window, stats: Sequence[PlayStats], likes: int, reposts: int) 
 
 
 def change(now: int, before: int) -> float | None:
-    """Return the growth in percent with one decimal, None without anything before."""
+    """Return the growth in percent with one decimal, or None if `before` is 0."""
     return round((now - before) * 100 / before, 1) + 0.0 if before else None  # never -0.0
 
 

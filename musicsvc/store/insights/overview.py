@@ -1,4 +1,4 @@
-"""Figures, chart and rankings of everything in a scope, in which a listener of several tracks counts once."""
+"""Figures, chart and rankings of all tracks in a scope together; a listener of several tracks is counted once."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TOP_TRACKS, TOP_OTHERS = 10, 5
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """The content of a report; `name` is the artist's or the account's, None for everything."""
+    """The content of a report; `name` is the name of the artist or account, or None for everything."""
 
     name: str | None
     figures: Figures
@@ -44,7 +44,7 @@ class Overview:
 
 
 def build(scope: Scope, window: Window, *, albums_and_artists: bool = False) -> Overview:
-    """Build the overview of a scope, on request with the most played albums and artists; within a unit."""
+    """Build the overview of a scope, on request with the most played albums and artists. Call inside a transaction."""
     with sql.without_memory_map():
         return _build(scope, window, albums_and_artists=albums_and_artists)
 
@@ -68,14 +68,14 @@ def _build(scope: Scope, window: Window, *, albums_and_artists: bool) -> Overvie
 
 
 def _top(kind: int, scope: Scope, window: Window) -> list[ExportRow]:
-    """Return the albums or artists that were played most in the window, in the order of the rankings."""
+    """Return the most played albums or artists of the window, ordered as in rankings.py."""
     played = (row for row in rows(kind, scope, window) if row.figures.plays)
     return heapq.nlargest(TOP_OTHERS, played, key=lambda row: (row.figures.plays, row.figures.plays_total, row.id))
 
 
 @dataclass(slots=True)
 class _Total:
-    """Plays and listeners of many tracks."""
+    """The sum of plays and the union of listeners of many tracks."""
 
     plays: int = 0
     listeners: BitMap = field(default_factory=BitMap)
@@ -86,7 +86,7 @@ class _Total:
 
 
 class _Whole:
-    """The sum of all tracks, added in batches."""
+    """Accumulates the figures, the chart and the top of all tracks, which are added in batches."""
 
     def __init__(self, window: Window) -> None:
         self._window = window
@@ -97,7 +97,7 @@ class _Whole:
         self._most: list[tuple[int, int, int]] = []
 
     def add(self, ids: Sequence[int]) -> None:
-        """Add these tracks, whose ids ascend."""
+        """Add the tracks with these ids, which must ascend."""
         stats = self._reader.stream(TRACK, ids)
         for each in stats.values():
             for total, some in zip(self._totals, each, strict=True):
@@ -123,7 +123,7 @@ class _Whole:
         return Chart(self._window, points, Point(whole.plays, len(whole.listeners), likes.total(), reposts.total()))
 
     def top(self) -> list[ExportRow]:
-        """Return the tracks that were played most in the window, in the order of the rankings."""
+        """Return the most played tracks of the window, ordered as in rankings.py."""
         order = [track for plays, _, track in self._most if plays]
         if not order:
             return []

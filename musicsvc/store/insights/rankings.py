@@ -1,4 +1,4 @@
-"""The most played tracks of an album, and tracks and albums of an artist."""
+"""Rankings by plays: the tracks of an album, and the tracks and albums of an artist."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ALBUMS_OF_ARTIST = "SELECT t.id, t.name FROM album_artist l JOIN album t ON t.id
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A track or album in a ranking, with its plays and listeners in the window."""
+    """A track or album in a ranking, with its plays of all time and its plays and listeners in the window."""
 
     id: int
     name: str
@@ -50,7 +50,7 @@ def _ranked(kind: int, members: str, owner: int, window: Window, top: int | None
     reader = Reader(window, all_time=False)
     plays = reader.plays(kind, ever)
     order = sorted(names, key=lambda each: (-plays.get(each, 0), -ever.get(each, 0), -each))[:top]
-    # Sets of listeners are slow to read, hence only those of the rows that are returned.
+    # Listener sets are slow to read, so only those of returned rows are read.
     stats = reader.read(kind, [each for each in order if each in plays])
     shown = {each: stats.get(each, [NO_PLAYS])[0] for each in order}
     return [

@@ -1,4 +1,4 @@
-"""The current listeners and latest plays of a track, read from single plays, hence the same in every process."""
+"""The current listeners and latest plays of a track, read from single plays, so all processes return the same."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 ACTIVE = 5 * MINUTE
 HOUR = 60 * MINUTE
 RECENT = 20
-HASH_LENGTH = 32  # hexadecimal digits of the 64
+HASH_LENGTH = 32  # hexadecimal digits, of 64
 
 
 class RecentPlay(NamedTuple):
-    """A play, with a hash that is the same for each play of its listener."""
+    """A play, with a hash that is the same for all plays of a listener."""
 
     played_at: int
     listener_hash: str
@@ -36,7 +36,7 @@ class Realtime(NamedTuple):
 
 
 def load(track: Subject, now: int) -> Realtime:
-    """Return the state of a track at `now`; plays dated up to five minutes ahead count as current."""
+    """Return the listeners and plays of a track at `now`, including plays with a time up to five minutes ahead."""
     plays = play_log.between(track.id, (now - HOUR) // SLOT, (now + AHEAD) // SLOT + 1)
     last_hour = [play for play in plays if play.played_at > now - HOUR]
     active = {play.listener for play in last_hour if play.played_at > now - ACTIVE}

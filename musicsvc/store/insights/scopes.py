@@ -25,7 +25,7 @@ IDS_PER_BATCH = 10_000
 
 
 class Scope(NamedTuple):
-    """A scope: the artists that an account manages, one artist, both, or everything where both are None."""
+    """A scope: `artist` only, artists of `manager` only, both conditions together, or everything if both are None."""
 
     manager: int | None = None
     artist: int | None = None
@@ -39,14 +39,14 @@ class Scope(NamedTuple):
         query = SOME[kind].format(which=" AND ".join(given)) if given else EVERY[kind]
         rows = sql.stream_rows(query, *given.values())
         found = BitMap64()
-        # In batches, for BitMap64 would make a list of all ids first.
+        # In batches, since BitMap64 would first create a list of all ids.
         while some := [row[0] for row in islice(rows, IDS_PER_BATCH)]:
             found.update(some)
         return found
 
 
 def name(scope: Scope) -> str | None:
-    """Return the name of the scope's artist or account, None for everything."""
+    """Return the name of the scope's artist or account, or None if the scope is everything."""
     if scope.artist is not None:
         return artists.get(scope.artist).name
     if scope.manager is None:

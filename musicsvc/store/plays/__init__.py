@@ -1,1 +1,1 @@
-"""Plays: how they come in, what is counted from them, and how it is verified."""
+"""Plays: their ingestion, the rollups of plays and listeners, and the verification of rollups."""

@@ -1,4 +1,4 @@
-"""Rollups as they are stored beside those counted from their sources: single plays for days, days for the rest."""
+"""Comparisons of stored with expected rollups: daily ones are computed from single plays, others from daily ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from musicsvc.store.plays.rollups.tables import Counts, Key, Table
 
 SLOTS_PER_FETCH = 120  # an hour
-LARGE = 4096  # bytes of a set that is being gathered
+LARGE = 4096  # bytes; a larger set is compacted while plays are added to it
 NOUNS = {kind: noun for noun, kind in KINDS.items()}
 PLAYS = "SELECT track_id, listener_id FROM play WHERE slot >= ? AND slot < ?"
 DAY = "SELECT day, kind, subject, plays, listeners FROM play_day WHERE day = ?"
@@ -32,7 +32,7 @@ DAYS_OF_WEEK = """
     JOIN play_day d ON d.day IN ({days}) AND d.kind = s.kind AND d.subject = s.subject WHERE s.stretch = ?
 """
 TOTALS = tables.Table("track_plays", ("track_id", "", ""), ())
-# Only those that differ, for there are as many as tracks.
+# Only the totals that differ, as there is one for each track.
 WRONG_TOTALS = """
     SELECT d.subject, p.plays, d.plays
     FROM (SELECT subject, CAST(sum(plays) AS BIGINT) AS plays FROM play_day WHERE kind = 1 GROUP BY subject) AS d
@@ -45,7 +45,7 @@ NONE: Counts = (0, b"")
 
 @dataclass(slots=True)
 class Comparison:
-    """Part of a table, by key: the stored rows and the expected ones, and the number of single plays read for them."""
+    """Rows of a rollup table by key, as stored and as expected, and the number of single plays read to compute them."""
 
     table: Table
     stored: dict[Key, Counts]
@@ -53,7 +53,7 @@ class Comparison:
     plays: int = 0
 
     def differing(self) -> list[Key]:
-        """Return the keys of rows that differ, are missing or should not exist."""
+        """Return the keys of the rows that differ, are missing or should not exist."""
         keys = self.stored.keys() | self.expected.keys()
         return sorted(key for key in keys if not _same(self.stored.get(key), self.expected.get(key)))
 
@@ -119,7 +119,7 @@ def _by_key(rows: Iterable[tuple[int, int, int, int, bytes]]) -> dict[Key, Count
 
 
 def compare_month(month: int, kind: int, subject: int, end: int | None) -> Comparison:
-    """Compare the monthly rollups of the subjects from this one on, below the end, with their days."""
+    """Compare the monthly rollups of the subjects from `subject` to `end` - 1 with their daily rollups."""
     watermark = monthly.watermark()
     counts = monthly.count(month, kind, subject, end)
     expected = {(kind, each, month): some for each, some in counts.items() if watermark.rolled_up(month, kind, each)}
@@ -127,14 +127,14 @@ def compare_month(month: int, kind: int, subject: int, end: int | None) -> Compa
 
 
 def compare_week(week: int) -> Comparison:
-    """Compare the existing weekly rollups of a week with their days; not every subject has one."""
+    """Compare the weekly rollups of a week with the daily rollups; subjects without a weekly rollup are skipped."""
     days = fetch(DAYS_OF_WEEK.format(days=", ".join(map(str, weekly.days_of(week)))), week)
     expected = tables.add_up(((kind, subject, week), plays, packed) for kind, subject, plays, packed in days)
     return Comparison(tables.WEEKLY, _by_key(fetch(WEEK, week)), expected)
 
 
 def compare_totals() -> Comparison:
-    """Compare the all-time plays of tracks with their days; only those that differ are in the comparison."""
+    """Compare the all-time plays of tracks with their daily rollups; the result contains only tracks that differ."""
     stored, expected = {}, {}
     for track, before, now in fetch(WRONG_TOTALS):
         if before is not None:

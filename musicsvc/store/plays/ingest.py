@@ -1,4 +1,4 @@
-"""Ingestion of plays in batches: repeats are harmless, and each refusal has its reason."""
+"""Ingestion of plays in batches: repeated plays are ignored, refused plays are returned with a reason."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ FOR_OTHERS = "The account may not report for other listeners."
 
 
 class ReportedPlay(NamedTuple):
-    """A play as reported: `listener` is an opaque name, None for the reporter."""
+    """A play as reported; `listener` is an opaque name, or None if the reporter is the listener."""
 
     track_id: int
     played_at: int
@@ -54,7 +54,7 @@ class ReportedPlay(NamedTuple):
 
 
 class PlayRow(NamedTuple):
-    """A play as stored; `client_key` is empty where the reporter gave no id."""
+    """A play as stored; `client_key` is empty if the reporter gave no id."""
 
     slot: int
     track: int
@@ -67,7 +67,7 @@ class PlayRow(NamedTuple):
 
 @dataclass(slots=True)
 class IngestOutcome:
-    """The result of a batch; `refused` holds the index in the batch and the reason."""
+    """The result of a batch; `refused` holds the index in the batch and the reason of each refused play."""
 
     accepted: int = 0
     repeated: int = 0
@@ -75,7 +75,7 @@ class IngestOutcome:
 
 
 def report(plays: Sequence[ReportedPlay], *, now: int, actor: Identity) -> IngestOutcome:
-    """Ingest plays that an account reports: its own, and with the permission those of others."""
+    """Ingest the plays that `actor` reports: its own, and those of other listeners if it has the permission."""
     tables.lock()
     outcome = IngestOutcome()
     unknown = tracks.missing({play.track_id for play in plays})
@@ -97,7 +97,7 @@ def report(plays: Sequence[ReportedPlay], *, now: int, actor: Identity) -> Inges
 
 
 def roll_up(accepted: int) -> None:
-    """Make some of the monthly rollups that are due, in proportion to the new plays."""
+    """Create some of the monthly rollups that are due, in proportion to the number of `accepted` plays."""
     monthly.roll_up(min(ROLLED_UP_PER_PLAY * accepted, ROLLED_UP_AT_ONCE))
 
 
@@ -108,7 +108,7 @@ def _refusal(play: ReportedPlay, now: int, actor: Identity) -> str | None:
 
 
 def refuse_time(played_at: int, kept_from: int, now: int) -> str | None:
-    """Return the reason why no play of this time is accepted, None where it is; plays are kept from `kept_from` on."""
+    """Return the reason to refuse a play of this time, None to accept it; plays before `kept_from` were deleted."""
     if played_at > now + AHEAD:
         return FUTURE
     return PRUNED if played_at < kept_from else None
@@ -125,12 +125,12 @@ def _row(play: ReportedPlay, listener: int, actor: Identity) -> PlayRow:
 
 
 def client_key(source: str, client_id: str) -> bytes:
-    """Return the 16 bytes that represent a client's id within its source; a repeat has the same ones."""
+    """Return a hash (16 bytes) of a client's id and its source, by which repeated plays are recognized."""
     return hashlib.blake2b(f"{source}\x00{client_id}".encode(), digest_size=16).digest()
 
 
 def record(rows: Iterable[PlayRow]) -> int:
-    """Store the plays that are new, add them to the rollups and return their number; tracks and listeners exist."""
+    """Store the new plays, add them to the rollups and return their number. Their tracks and listeners must exist."""
     tables.lock()
     new = dialect.insert_returning(INSERT, TYPES, sorted(rows, key=KEY))
     if new:
@@ -139,7 +139,7 @@ def record(rows: Iterable[PlayRow]) -> int:
 
 
 def _add_to_rollups(plays: Iterable[tuple[int, ...]]) -> None:
-    """Add new plays, as (track, slot, listener), to the rollups of their tracks, albums and artists."""
+    """Add new plays, each (track, slot, listener), to the rollups of their tracks, albums and artists."""
     played: dict[tuple[int, int], bytes] = {}
     for track, slot, listener in plays:
         key = slot // SLOTS_PER_DAY, track

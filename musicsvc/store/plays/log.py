@@ -1,4 +1,4 @@
-"""Single plays of a track. The table is ordered by time, hence a track's plays are looked up slot by slot."""
+"""Single plays of a track. The table is ordered by time, so the plays of a track are read slot by slot."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class LoggedPlay(NamedTuple):
 
 
 def newest(track: int, limit: int) -> list[LoggedPlay]:
-    """Return the newest plays of a track, newest first."""
+    """Return at most `limit` plays of a track, newest first."""
     found: list[LoggedPlay] = []
     for day in _days(track):
         found += between(track, day * SLOTS_PER_DAY, (day + 1) * SLOTS_PER_DAY)
@@ -40,7 +40,7 @@ def newest(track: int, limit: int) -> list[LoggedPlay]:
 
 
 def between(track: int, first: int, end: int) -> list[LoggedPlay]:
-    """Return the plays of a track in these slots, newest first."""
+    """Return the plays of a track in the slots `first` to `end` - 1, newest first."""
     slots, values = dialect.in_list(range(first, end))
     return [LoggedPlay(*row) for row in fetch(PLAYS.format(slots=slots), values, track)]
 

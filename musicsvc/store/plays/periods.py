@@ -16,7 +16,7 @@ DEFAULT = "30-days"
 
 
 class Window(NamedTuple):
-    """The days `first` to `end - 1`, counted from 1970-01-01."""
+    """The days `first` to `end` - 1, numbered from 1970-01-01."""
 
     name: str
     first: int
@@ -32,12 +32,12 @@ class Window(NamedTuple):
 
     @property
     def before(self) -> Window:
-        """The window of equal length that ends where this one begins."""
+        """The window of equal length that ends the day before this one begins."""
         return Window(self.name, self.first - self.days, self.first)
 
     @property
     def starts(self) -> int:
-        """The first instant."""
+        """The first instant of the window."""
         return self.first * DAY
 
     @property
@@ -47,13 +47,13 @@ class Window(NamedTuple):
 
 
 def window(period: str, now: int) -> Window:
-    """Return the window of a period such as `30-days` at this instant: today and the days before it."""
+    """Return the window of a period such as `30-days`; its last day is the UTC day of `now`."""
     end = day_of(now) + 1
     return Window(period, end - DAYS[period], end)
 
 
 def day_of(instant: int) -> int:
-    """Return the UTC day of an instant, counted from 1970-01-01."""
+    """Return the number of the UTC day of an instant; 1970-01-01 is day 0."""
     return instant // DAY
 
 

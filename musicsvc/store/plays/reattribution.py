@@ -1,4 +1,4 @@
-"""Rollups of tracks that move to another album or to other artists: rebuilt from those of the tracks."""
+"""Rebuild rollups of albums and artists from those of their tracks, if tracks get another album or other artists."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DELETE = "DELETE FROM {table} WHERE {days} kind = ? AND subject = ?"
 
 @contextmanager
 def rebuilding(tracks: Collection[int]) -> Iterator[None]:
-    """Run a block that changes the tracks' albums or artists, then rebuild the rollups of those that changed."""
+    """Let the `with` block change albums or artists of the tracks, then rebuild the rollups of the affected ones."""
     played = all_time_plays(TRACK, tracks) if tracks else {}
     before = subjects.of_tracks(played)
     yield
@@ -59,7 +59,7 @@ def _rebuild(subject: Subject, watermark: monthly.Watermark) -> None:
 
 
 def _days(subject: Subject, tracks: Collection[int], watermark: monthly.Watermark) -> list[int]:
-    """Return the days for which the subject or one of its tracks may have a daily rollup."""
+    """Return the days on which the subject or one of its tracks may have a daily rollup."""
     found = {*monthly.open_days(watermark)}
     for kind, ids in ((subject.kind, [subject.id]), (TRACK, tracks)):
         among, values = dialect.in_list(ids)

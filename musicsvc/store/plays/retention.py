@@ -1,4 +1,4 @@
-"""Deletion of old plays, which keeps all rollups (setting `plays.keep_days`)."""
+"""Deletion of old plays (setting `plays.keep_days`). Rollups are not deleted."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ OLDEST = "SELECT min(slot) FROM play"
 
 
 def prune(store: Store, keep_days: int, *, now: int, on_progress: Callable[[int, int], None]) -> tuple[int, int]:
-    """Delete the plays before the last `keep_days` days; return their number and the first day that is kept.
+    """Delete the plays older than `keep_days` days; return the number of deleted plays and the first day that is kept.
 
-    `on_progress` gets the number of days done and of all days.
+    `on_progress` gets the number of finished days and the total.
     """
     first = day_of(now) - keep_days
     oldest = store.write(partial(_begin, first)).result()
@@ -32,7 +32,7 @@ def prune(store: Store, keep_days: int, *, now: int, on_progress: Callable[[int,
 
 
 def _begin(first: int) -> int:
-    """Store the first day that is kept, so that repeats of deleted plays are refused; return the oldest day."""
+    """Store the first day to keep, so that repeats of deleted plays are refused; return the day of the oldest play."""
     tables.lock()
     run("UPDATE play_mark SET kept_from = ? WHERE kept_from < ?", first, first)
     ((slot,),) = fetch(OLDEST)

@@ -25,7 +25,7 @@ class Subject(NamedTuple):
 
 
 def among(ids: Collection[int]) -> tuple[str, Any]:
-    """Return a condition that any of these ids meets, and its one parameter."""
+    """Return an SQL condition that matches any of the ids, and its single parameter."""
     if len(ids) != 1:
         return dialect.in_list(ids)
     (only,) = ids
@@ -33,7 +33,7 @@ def among(ids: Collection[int]) -> tuple[str, Any]:
 
 
 def of_tracks(tracks: Collection[int]) -> dict[int, list[Subject]]:
-    """Return the subjects that a play of each track counts for: the track, its album, its artists."""
+    """Return, by track, the subjects to which its plays are added: the track, its album and its artists."""
     found: dict[int, list[Subject]] = {}
     condition, ids = dialect.in_list(tracks)
     for track, album, artist in fetch(SUBJECTS.format(among=condition), ids):

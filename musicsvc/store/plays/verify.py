@@ -1,4 +1,4 @@
-"""Verification and repair of rollups: days are counted from single plays, then weeks, months and totals from days."""
+"""Verify and repair rollups: daily rollups against single plays, then all others against daily rollups."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WEEKS = "SELECT DISTINCT stretch FROM play_stretch ORDER BY stretch"
 
 
 class Difference(NamedTuple):
-    """A row that differs from the plays: (plays, listeners) as stored and as counted."""
+    """A wrong rollup: its name, and its (plays, listeners) as stored and as counted."""
 
     row: str
     stored: tuple[int, int]
@@ -40,7 +40,7 @@ class Difference(NamedTuple):
 
 @dataclass(slots=True)
 class VerifyReport:
-    """The result of a verification: the first hundred differences; single plays exist from the day `kept_from` on."""
+    """A verification result. `differences` has at most 100 items; plays before the day `kept_from` were deleted."""
 
     kept_from: int = 0
     days: int = 0
@@ -51,9 +51,9 @@ class VerifyReport:
 
 
 def run(store: Store, *, check: bool, on_progress: Callable[[int, int], None]) -> VerifyReport:
-    """Compare all rollups with the plays and repair what differs, unless `check`.
+    """Compare all rollups with the plays and, unless `check` is set, repair the rollups that differ.
 
-    `on_progress` gets the number of days done and of all days.
+    `on_progress` gets the number of verified days and the total.
     """
     report = VerifyReport(kept_from=store.read(lambda: monthly.watermark().kept_from).result())
     first, end = store.read(partial(_span, report.kept_from)).result()
@@ -69,18 +69,18 @@ def run(store: Store, *, check: bool, on_progress: Callable[[int, int], None]) -
 
 
 def _span(day: int) -> tuple[int, int]:
-    """Return the first day with any rows from this one on, and the day after the last."""
+    """Return the first day from `day` on with plays or rollups, and the day after the last; (day, day) if none has."""
     ((first, last),) = fetch(SPAN, day * SLOTS_PER_DAY, day)
     return (day, day) if last is None or last < day else (int(first), int(last) + 1)
 
 
 def _months() -> range:
-    """Return the months that are or are being rolled up."""
+    """Return the months whose rollups are complete or in progress."""
     return range(_span(0)[0] // monthly.DAYS, monthly.watermark().month + 1)
 
 
 def _from_days(store: Store) -> Iterator[Compare]:
-    """Yield the comparisons with daily rollups, once these are right."""
+    """Yield the comparisons of all other rollups with the daily rollups, which must be verified before."""
     for month in store.read(_months).result():
         for kind in KINDS.values():
             first: int | None = 0
@@ -94,7 +94,7 @@ def _from_days(store: Store) -> Iterator[Compare]:
 
 
 def _verify(store: Store, compare: Compare, report: VerifyReport, *, check: bool) -> int:
-    """Compare a part, report and repair its differences; return the number of single plays that were read."""
+    """Run a comparison, add it to the report and repair differences unless `check`; return the number of plays read."""
     found = store.read(compare).result()
     wrong = found.differing()
     report.rows += len(found.expected.keys() | found.stored.keys())

@@ -36,7 +36,7 @@ def folder(package: Path = Path(musicsvc.__file__).parent) -> Path:
 
 
 def load(*, now: int) -> FixtureSummary:
-    """Load the fixtures in one transaction and create the missing rows."""
+    """Create the missing rows of the fixtures and return their numbers."""
     world = World(now)
     for entry in _read("accounts", "account"):
         world.accounts[entry["key"]] = _account(entry, world)
@@ -54,7 +54,7 @@ def load(*, now: int) -> FixtureSummary:
 
 
 def warning() -> str | None:
-    """Return what the fixtures would add to a database that has other accounts, or None."""
+    """Return a warning if the fixtures would add accounts to a database that has other accounts, else None."""
     entries = _read("accounts", "account")
     found = {entry["key"]: user.id for entry in entries if (user := users.find_by_email(entry["email"]))}
     others = User.select().where(User.id.not_in(list(found.values()))).count()
@@ -136,7 +136,7 @@ def _album(entry: Entry, world: World) -> int:
 
 
 def _track(entry: Entry, world: World) -> bool:
-    """Create the track unless it exists. Return whether it was created."""
+    """Create the track unless it exists. Return True if it was created."""
     identity = _identity(entry, world)
     found: Track | None = Track.get_or_none(**identity)
     if found is not None:
@@ -157,12 +157,12 @@ def _track(entry: Entry, world: World) -> bool:
 
 
 def _identity(entry: Entry, world: World) -> Entry:
-    """Return the external id, which is unique for the manager of the first artist."""
+    """Return the columns that identify a row: its external id and the manager of its first artist."""
     return {"external_id": PREFIX + entry["key"], "imported_for": world.artists[entry["artists"][0]].manager or 0}
 
 
 def _thread(entries: list[Entry], world: World, track_id: int, parent: Comment | None = None) -> None:
-    """Create the comments in thread order, replies under their parent."""
+    """Create the comments in thread order, each followed by its replies."""
     for entry in sorted(entries, key=lambda entry: (entry.get("position", 0), -entry["days_ago"])):
         world.created.comments += 1
         comment = Comment.create(

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def load(entries: Mapping[str, Sequence[Entry]], world: World) -> None:
-    """Create the missing rows and count them in `world`."""
+    """Create the missing rows and add their numbers to `world.created`."""
     for kind, create in (
         ("playlist", _playlist),
         ("follow", _follow),
@@ -51,7 +51,7 @@ def _at(entry: Entry, world: World, name: str = "days_ago") -> int:
 
 
 def _caller(key: str, world: World) -> Identity:
-    """Return the identity that a request of the account would have, without a token."""
+    """Return the identity of an account, as in a request but without a token."""
     user = world.accounts[key]
     rights = (user.admin, user.api_access, user.reports_plays, user.suspended_at is not None)
     return Identity(user.id, user.display_name, user.avatar, *rights, token_id=0, token_name="", expires_at=0)
@@ -106,7 +106,7 @@ def _repost(entry: Entry, world: World) -> None:
 
 
 def _add_missing(kind: likes.Kind, entry: Entry, world: World) -> int:
-    """Create the missing likes or reposts and return their number."""
+    """Create the missing likes or reposts of an entry and return their number."""
     by = _caller(entry["by"], world)
     new = [each for each in _tracks(entry["tracks"], world) if kind.get_or_none(track=each, user=by.user_id) is None]
     for track_id in new:
@@ -135,7 +135,7 @@ def _conversation(entry: Entry, world: World) -> None:
 
 
 def _have_conversation(people: set[int]) -> bool:
-    """Whether a conversation of exactly these accounts exists."""
+    """Return True if a conversation of exactly these accounts exists."""
     theirs = Participant.select(Participant.conversation).where(Participant.user.in_(people))
     found: dict[int, set[int]] = {}
     query = Participant.select(Participant.conversation, Participant.user).where(Participant.conversation.in_(theirs))

@@ -45,7 +45,7 @@ Words = dict[str, tuple[str, ...]]
 
 @dataclass(slots=True)
 class SyntheticSummary:
-    """The number of rows created."""
+    """The numbers of created rows."""
 
     artists: int = 0
     albums: int = 0
@@ -59,7 +59,7 @@ class SyntheticSummary:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Some artists with their albums and tracks: the number of albums per artist, and of tracks per album."""
+    """A batch of artists: the number of albums of each artist, and the number of tracks of each album."""
 
     seed: str
     albums: Sequence[int]
@@ -72,7 +72,7 @@ class Block:
 def create(
     store: Store, scale: float, random_seed: int, *, on_progress: Callable[[float, float], None]
 ) -> SyntheticSummary:
-    """Fill the store, one transaction per block of artists; blocks of an earlier run are skipped.
+    """Create the catalog in batches of artists, one transaction each; batches of an earlier run are skipped.
 
     `on_progress` gets the number of tracks done and the total.
     """
@@ -105,7 +105,7 @@ def _blocks(scale: float, random_seed: int) -> Iterator[Block]:
 
 
 def _sizes(total: int, parts: int, flatness: float, chance: random.Random) -> array[int]:
-    """Split the total into parts of at least 1, the n-th largest near 1 / (n + flatness), in random order."""
+    """Split `total` into `parts` sizes of at least 1, the n-th largest near 1 / (n + flatness), in random order."""
     sums = list(accumulate(1 / (rank + flatness + 1) for rank in range(parts)))
     share = max(0, total - parts) / sums[-1]
     ends = [0, *(floor(part * share + 1e-6) for part in sums)]
@@ -115,7 +115,7 @@ def _sizes(total: int, parts: int, flatness: float, chance: random.Random) -> ar
 
 
 def _fill(block: Block, words: Words) -> SyntheticSummary:
-    """Write the block unless it exists."""
+    """Create the artists, albums and tracks of the block, unless an earlier run did."""
     first = _external_id(block, block.first_album)
     if Album.select().where(Album.external_id == first, Album.imported_for == 0).exists():
         return SyntheticSummary()
@@ -128,7 +128,7 @@ def _external_id(block: Block, number: int) -> str:
 
 
 class _Writer:
-    """The rows of one block; `number` numbers the artists, albums and tracks of all blocks."""
+    """Creates the rows of one block. `number` is the position of an artist, album or track in the whole catalog."""
 
     def __init__(self, block: Block, words: Words) -> None:
         self.block = block
@@ -167,7 +167,7 @@ class _Writer:
         return choices[self._below(len(choices))]
 
     def _name(self, *kinds: str) -> str:
-        """Return a random word for each kind; other words stand for themselves."""
+        """Return a random word for each of `kinds`; a text that is no kind of word is used unchanged."""
         return " ".join(self._one(self.words[kind]) if kind in self.words else kind for kind in kinds)
 
     def _image(self, kind: str, number: int, percent: int) -> str | None:
@@ -201,7 +201,7 @@ class _Writer:
         return {"external_id": _external_id(self.block, number), "created_at": BEGIN + number * MINUTE}
 
     def _terms(self) -> dict[str, Any]:
-        """Return the price, the licence, the exclusive status and the exclusive price."""
+        """Return random terms of sale: the price, the licence, the exclusive status and the exclusive price."""
         names = ("price", "licensing_type", "exclusive_status", "exclusive_price")
         if not self._in(30):
             return dict(zip(names, (None, LICENCES[0], "not_available", None), strict=True))

@@ -1,4 +1,4 @@
-"""The accounts, artists, albums and tracks of the fixtures by key, and the number of rows created."""
+"""The state of loading the fixtures: rows that later entries refer to by key, and the numbers of created rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Entry = dict[str, Any]
 
 @dataclass(slots=True)
 class FixtureSummary:
-    """The number of rows created; `tokens` holds the values of created tokens by their key in `accounts.toml`."""
+    """The numbers of created rows; `tokens` holds the values of created tokens by their key in `accounts.toml`."""
 
     accounts: int = 0
     artists: int = 0
@@ -41,7 +41,7 @@ class FixtureSummary:
 
 @dataclass(slots=True)
 class World:
-    """The rows that the keys of the data files refer to, and the number of rows created."""
+    """Accounts, artists, albums and tracks by their keys in the data files, and the numbers of created rows."""
 
     now: int
     accounts: dict[str, User] = field(default_factory=dict)

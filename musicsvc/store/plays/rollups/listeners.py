@@ -1,6 +1,6 @@
-"""Packed sets of listeners: exact, small, and extended by appending bytes, as `packed + pack(more)` is the union.
+"""Packed sets of listeners: exact, small, and extended by appending bytes: `packed + pack(more)` is the union.
 
-A set is a sequence of 4-byte integers, with repeats; from some size on they follow a roaring bitmap.
+A set is a sequence of 4-byte integers, possibly repeated. In a large set, a roaring bitmap precedes them.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ if TYPE_CHECKING:
 
 INTEGERS = "I" if array("I").itemsize == 4 else "L"  # noqa: PLR2004 - bytes
 WIDTH = 4
-FEW = 32  # integers that are smaller than their bitmap
+FEW = 32  # up to this number, integers are smaller than a bitmap
 KEYS_PER_QUERY = 5000
 INSERT = "INSERT INTO listener (key) {rows} ON CONFLICT DO NOTHING RETURNING key, id"
 
 
 def account_key(user_id: int) -> str:
-    """Return the key of an account as a listener, which no opaque listener can have."""
+    """Return the listener key of an account; it differs from the keys of all opaque names."""
     return f"account:{user_id}"
 
 
 def opaque_key(name: str) -> str:
-    """Return the key of a listener that another account reports."""
+    """Return the listener key of an opaque name, by which an account reports another listener."""
     return f"opaque:{name}"
 
 
 def pack(some: Iterable[int]) -> bytes:
-    """Return the listeners as bytes, repeats included."""
+    """Return the listeners as a packed set, repeats included."""
     return b"".join(listener.to_bytes(WIDTH, "little") for listener in some)
 
 
 def merge(sets: Iterable[bytes]) -> bytes:
-    """Return the union of the sets in few bytes."""
+    """Return the union of the packed sets, as a bitmap if it is large."""
     some = list(sets)
     joined = b"".join(some)
     if len(joined) <= FEW * WIDTH and not any(len(packed) & 1 for packed in some):
@@ -54,7 +54,7 @@ def merge(sets: Iterable[bytes]) -> bytes:
 
 
 def count(packed: bytes) -> int:
-    """Return the number of listeners in the set."""
+    """Return the number of distinct listeners in the packed set."""
     return len(union([packed]))
 
 
@@ -75,7 +75,7 @@ def union(many: Iterable[bytes]) -> BitMap:
 
 
 def ensure(keys: Iterable[str]) -> dict[str, int]:
-    """Return the ids of these listeners by key, and create the missing ones."""
+    """Return the ids of the listeners by key; create missing listeners."""
     wanted = sorted(set(keys))
     found: dict[str, int] = {}
     for start in range(0, len(wanted), KEYS_PER_QUERY):
@@ -89,6 +89,6 @@ def ensure(keys: Iterable[str]) -> dict[str, int]:
 
 
 def find(keys: Sequence[str]) -> dict[str, int]:
-    """Return the ids of those of the listeners that exist, by key."""
+    """Return the ids of the existing listeners by key."""
     condition, values = dialect.in_list(keys)
     return dict(fetch(f"SELECT key, id FROM listener WHERE key {condition}", values))  # noqa: S608 - a condition of ours

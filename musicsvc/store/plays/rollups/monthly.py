@@ -1,7 +1,7 @@
-"""Monthly rollups, of 32 days that are over: one row for many, so that a year is read as fast as a month.
+"""Monthly rollups: one row for 32 days that are over, so that a year is read about as fast as a month.
 
-Daily rollups are written first and kept; monthly ones are made from them a few subjects at a time, up to a watermark.
-Late plays are added to both, so that everything below the watermark is always complete.
+They are created from daily rollups, which are kept, for a few subjects at a time; a watermark stores the progress.
+Late plays are added to daily and monthly rollups, so that all monthly rollups below the watermark are complete.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ROWS = """
     SELECT subject, plays, listeners FROM play_day
     WHERE day {days} AND kind = ? AND subject BETWEEN ? AND ?
 """
-# The smallest of the subjects at this position in each day, which bounds the size of a batch.
+# The subject at this position on each day, and the smallest of these; it limits the size of a batch.
 BOUND = """
     SELECT min(bound) FROM (SELECT (
         SELECT subject FROM play_day WHERE day = column1 AND kind = ? AND subject >= ?
@@ -36,7 +36,7 @@ BOUND = """
 
 
 class Watermark(NamedTuple):
-    """Each smaller (month, kind, subject) is rolled up; single plays are kept from the day `kept_from` on."""
+    """Progress: all smaller (month, kind, subject) have monthly rollups; plays before day `kept_from` were deleted."""
 
     month: int
     kind: int
@@ -48,12 +48,12 @@ class Watermark(NamedTuple):
 
     @property
     def day(self) -> int:
-        """The first day that is not rolled up for every subject."""
+        """The first day of the month that is not rolled up for all subjects yet."""
         return self.month * DAYS
 
 
 def watermark() -> Watermark:
-    """Return how far monthly rollups are made."""
+    """Return the progress of the monthly rollups."""
     return Watermark(*fetch(WATERMARK)[0])
 
 
@@ -62,13 +62,13 @@ def days_of(month: int) -> range:
 
 
 def open_days(done: Watermark) -> range:
-    """Return the days with plays that are not rolled up for every subject."""
+    """Return the days with plays in months that are not rolled up for all subjects yet."""
     oldest, newest = _span(done.day)
     return range(0) if oldest is None else range(oldest, newest + 1)
 
 
 def add(new: Mapping[Key, bytes]) -> None:
-    """Add late plays, by (day, kind, subject), to the rollups that are made already."""
+    """Add late plays, keyed by (day, kind, subject), to the existing monthly rollups."""
     done = watermark()
     late: dict[Key, bytes] = defaultdict(bytes)
     for (day, kind, subject), packed in new.items():
@@ -79,7 +79,7 @@ def add(new: Mapping[Key, bytes]) -> None:
 
 
 def roll_up(limit: int) -> bool:
-    """Roll up days that are over, of about `limit` subjects; return whether there were any to roll up."""
+    """Roll up a month for about `limit` subjects, or else a week; return False if no rollups are due."""
     tables.lock()
     done = watermark()
     oldest, newest = _span(done.day)
@@ -96,13 +96,13 @@ def roll_up(limit: int) -> bool:
 
 
 def _span(first: int) -> tuple[int | None, int]:
-    """Return the oldest day with plays from the first on, and the newest of all."""
+    """Return the oldest day with plays from `first` on, or None, and the newest day with plays."""
     ((oldest, newest),) = fetch(SPAN, first)
     return oldest, newest
 
 
 def _roll_up(month: int, kind: int, subject: int, limit: int) -> int | None:
-    """Roll up the month of the next subjects; return the first one that is left, None where none is."""
+    """Roll up the month for the next `limit` subjects; return the first remaining subject, or None if none remains."""
     end = batch_end(month, kind, subject, limit)
     counts = count(month, kind, subject, end)
     tables.replace(tables.MONTHLY, [(kind, each, month, *some) for each, some in counts.items()])
@@ -110,18 +110,18 @@ def _roll_up(month: int, kind: int, subject: int, limit: int) -> int | None:
 
 
 def batch_end(month: int, kind: int, subject: int, limit: int) -> int | None:
-    """Return the end of a batch that begins with this subject, None where it takes all that are left."""
+    """Return the first subject after a batch that begins with `subject`, or None if the batch contains all others."""
     days = ", ".join(f"({day})" for day in days_of(month))
     ((end,),) = fetch(BOUND.format(days=days), kind, subject, limit)
     return None if end is None else int(end)
 
 
 def count(month: int, kind: int, subject: int, end: int | None) -> dict[int, Counts]:
-    """Count the days of a month for each subject from this one on, below the end."""
+    """Add up the daily rollups of a month, by subject, for the subjects from `subject` to `end` - 1."""
     condition, days = dialect.in_list(days_of(month))
     return tables.add_up(fetch(ROWS.format(days=condition), days, kind, subject, last(end)))
 
 
 def last(end: int | None) -> int:
-    """Return the last subject below the end, the largest id where there is no end."""
+    """Return the last subject below `end`, or the largest possible id if `end` is None."""
     return (1 << 63) - 1 if end is None else end - 1

@@ -1,7 +1,7 @@
 """Play and listener counts of tracks, albums and artists in windows of days and of all time.
 
-Days are read from monthly rollups where whole ones lie in a window, from weekly ones where the subject has them, and
-from daily ones otherwise.
+Whole months in a window are read from monthly rollups, other days from weekly rollups if the subject has any, and
+from daily rollups otherwise.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ WATERMARK = f"""
     SELECT block, (SELECT min(day) FROM play_day WHERE day >= block * {monthly.DAYS}), (SELECT max(day) FROM play_day)
     FROM play_mark
 """  # noqa: S608 - a constant
-# Numbers of days are written out: on each day of the year the statement is the same for everybody.
+# Day numbers are literals: everybody who reads a window on the same day uses the same statement.
 MONTHS = f"""
     SELECT subject, block * {monthly.DAYS}, {monthly.DAYS}, plays, listeners FROM play_block
     WHERE kind = ? AND subject {{subjects}} AND block {{numbers}}
@@ -48,11 +48,11 @@ ALL_TIME_PLAYS = {
         WHERE t.album_id {among} GROUP BY t.album_id
     """,
 }
-LARGEST = 64 * 1024  # bytes of packed sets of a subject before they are united
+LARGEST = 64 * 1024  # bytes; packed sets of a subject are united as soon as they exceed it
 
 
 class PlayStats(NamedTuple):
-    """The number of plays, and the set of their listeners."""
+    """A number of plays and the set of their listeners."""
 
     plays: int
     listeners: BitMap
@@ -62,7 +62,7 @@ NO_PLAYS = PlayStats(0, BitMap())
 
 
 class _Sum:
-    """Rows of one subject in one window, added up."""
+    """The sum of the rollups of one subject in one window."""
 
     __slots__ = ("listeners", "packed", "plays", "size")
 
@@ -91,7 +91,7 @@ class _Sum:
 
 
 class Reader:
-    """Reads any number of subjects in the same windows, no two of which share a day; within a unit."""
+    """Reads the plays and listeners of subjects in windows, which must not overlap. Use it inside one transaction."""
 
     def __init__(self, *windows: Window, all_time: bool = True) -> None:
         ((watermark, oldest, newest),) = fetch(WATERMARK)
@@ -114,20 +114,20 @@ class Reader:
         self._days = _numbers(sorted(days))
 
     def read(self, kind: int, ids: Collection[int]) -> dict[int, list[PlayStats]]:
-        """Return for each subject its counts in each window, and last those of all time unless switched off."""
+        """Return, by subject, its stats in each window and, if `all_time` was set, its stats of all time."""
         statement, values = self._statement(kind, *_among(ids))
         return self._add_up(ids, fetch(statement, *values))
 
     def stream(self, kind: int, ids: Sequence[int]) -> dict[int, list[PlayStats]]:
-        """Return the same for hundreds of ascending ids, in memory that does not grow with their rows.
+        """Return the same as `read` for hundreds of ids, which must ascend; memory does not grow with the rows read.
 
-        Weekly rollups are not used: to look for them costs more than it saves, as most subjects have none.
+        Weekly rollups are not used: looking for them costs more than it saves, as most subjects have none.
         """
         statement, values = self._statement(kind, *dialect.in_range_or_list(ids), weekly=False)
         return self._add_up(ids, sql.stream_rows(statement, *values))
 
     def plays(self, kind: int, ids: Collection[int]) -> dict[int, int]:
-        """Return the plays in the windows of each subject that has any; much faster than `read`."""
+        """Return the plays in all windows by subject, without subjects that have none; much faster than `read`."""
         statement, values = self._statement(kind, *_among(ids))
         total = statement.replace(", plays, listeners FROM", ", plays FROM")
         query = f"SELECT subject, sum(plays) FROM ({total}) AS rollups GROUP BY subject"  # noqa: S608 - our own statement
@@ -155,7 +155,7 @@ class Reader:
         return {each: self._stats(sums.get(each, ()), ever[each]) for each in ids}
 
     def _place(self, first: int, end: int) -> int:
-        """Return the index of the window that holds these days; that after the last where none does."""
+        """Return the index of the window that contains `first` to `end` - 1, or the number of windows if none does."""
         for place, window in enumerate(self._windows):
             if window.first <= first and end <= window.end:
                 return place
@@ -181,7 +181,7 @@ def _among(ids: Collection[int]) -> tuple[str, list[Any]]:
 
 
 def days(kind: int, ids: Sequence[int], numbers: Sequence[int]) -> dict[int, PlayStats]:
-    """Return by day the counts of all the subjects together, whose ids ascend; days without plays are left out."""
+    """Return the stats of all subjects together by day, without days that have no plays. `ids` must ascend."""
     condition, values = dialect.in_range_or_list(ids)
     statement = DAYS.format(subjects=condition, numbers=_numbers(numbers))
     wanted = set(ids)
@@ -195,7 +195,7 @@ def days(kind: int, ids: Sequence[int], numbers: Sequence[int]) -> dict[int, Pla
 
 
 def all_time_plays(kind: int, ids: Collection[int]) -> dict[int, int]:
-    """Return the plays of all time of each of the subjects that has any."""
+    """Return the plays of all time by subject, without subjects that have none."""
     condition, value = dialect.in_list(ids)
     rows = fetch(ALL_TIME_PLAYS[kind].format(among=condition), value)
     return {subject: int(plays) for subject, plays in rows}

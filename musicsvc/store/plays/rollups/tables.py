@@ -1,4 +1,4 @@
-"""The rollup tables: rows with the plays and listeners of a track, album or artist in a day, a week or a month."""
+"""The rollup tables: each row has the plays and listeners of a track, album or artist in a day, week or month."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     K = TypeVar("K", bound=Hashable)
 
 LOCK = 0x504C4159  # "PLAY"
-COMPACT_EVERY = 64  # plays of a row, hence the most integers that follow its bitmap
+COMPACT_EVERY = 64  # plays between compactions of a row, hence the most integers after its bitmap
 ADD = """
     INSERT INTO {table} ({key}, plays, listeners) {{rows}}
     ON CONFLICT ({key}) DO UPDATE SET plays = {table}.plays + excluded.plays, listeners = {joined}
@@ -30,7 +30,7 @@ Counts = tuple[int, bytes]  # plays, packed listeners
 
 
 class Table(NamedTuple):
-    """A rollup table: its name, and its key of three integers with their PostgreSQL types."""
+    """A rollup table: its name, the names of its three key columns, and the PostgreSQL types of all columns."""
 
     name: str
     key: tuple[str, str, str]
@@ -43,12 +43,12 @@ MONTHLY = Table("play_block", ("kind", "subject", "block"), ("int", "bigint", "i
 
 
 def lock() -> None:
-    """Let one unit at a time change rollups, until its end."""
+    """Lock the rollups until the end of the transaction, so that only one transaction at a time changes them."""
     dialect.lock(LOCK)
 
 
 def add(table: Table, new: Mapping[Key, bytes]) -> None:
-    """Add plays to the rows of these keys, each integer of a packed set being the listener of one play."""
+    """Add plays to the rows of the keys in `new`; its values are packed listeners, one for each play."""
     joined = dialect.concat_blob(f"{table.name}.listeners", "excluded.listeners")
     statement = ADD.format(table=table.name, key=", ".join(table.key), joined=joined)
     rows = [(*key, len(new[key]) // listeners.WIDTH, new[key]) for key in sorted(new)]
@@ -66,7 +66,7 @@ def _compact(table: Table, key: Key) -> None:
 
 
 def replace(table: Table, rows: Iterable[tuple[int, int, int, int, bytes]]) -> None:
-    """Insert rows, replacing those with the same keys."""
+    """Insert the rows; existing rows with the same keys are replaced."""
     statement = REPLACE.format(table=table.name, key=", ".join(table.key))
     dialect.insert_many(statement, table.types, sorted(rows))
 
@@ -80,7 +80,7 @@ def _where(table: Table) -> str:
 
 
 def add_up(rows: Iterable[tuple[K, int, bytes]]) -> dict[K, Counts]:
-    """Return for each key the sum of its plays and the union of its packed listeners."""
+    """Return, by key, the sum of the plays and the union of the packed listeners."""
     plays: dict[K, int] = defaultdict(int)
     sets: dict[K, list[bytes]] = defaultdict(list)
     for key, count, packed in rows:

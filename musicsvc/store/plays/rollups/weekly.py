@@ -1,7 +1,7 @@
-"""Weekly rollups, of eight days, of recent and much played subjects: fewer sets to unite where a window cuts a month.
+"""Weekly rollups (eight days) of recent, often played weeks: fewer sets to unite if a window cuts a month.
 
-A rollup that exists is complete: it is made when its days are over, and late plays are added to it. Where there is
-none, the daily rollups have the same counts. Rollups of old or little played weeks would cost more than they save.
+An existing rollup is complete: it is created after its last day, and late plays are added to it. If a subject has
+none, its daily rollups have the same counts. Rollups of old or rarely played weeks would cost more than they save.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from musicsvc.store.plays.rollups.tables import Key
 
 DAYS = 8  # divides a month
-KEPT = 13  # weeks: the window of 30 days and the one before, and as many again
+KEPT = 13  # weeks: the window of 30 days, the 30 days before it, and a margin
 LEAST_PLAYS = 16  # a day on average
 WATERMARK = "SELECT stretch, (SELECT max(day) FROM play_day) FROM play_mark"
 PLAYED = f"""
@@ -35,7 +35,7 @@ ADD = """
 
 
 def within(days: Collection[int]) -> list[int]:
-    """Return the weeks all of whose days are among these."""
+    """Return the weeks of which all days are in `days`."""
     if not days:
         return []
     candidates = range(-(-min(days) // DAYS), (max(days) + 1) // DAYS)
@@ -47,7 +47,7 @@ def days_of(week: int) -> range:
 
 
 def add(new: Mapping[Key, bytes]) -> None:
-    """Add late plays, by (day, kind, subject), to the rollups that exist."""
+    """Add late plays, keyed by (day, kind, subject), to the existing weekly rollups."""
     ((watermark, _),) = fetch(WATERMARK)
     late: dict[Key, bytes] = defaultdict(bytes)
     for (day, kind, subject), packed in new.items():
@@ -58,7 +58,7 @@ def add(new: Mapping[Key, bytes]) -> None:
 
 
 def roll_up() -> bool:
-    """Roll up the oldest week that is over and has no rollups yet; return whether there was one."""
+    """Create the rollups of the oldest week that is over and has none yet; return False if there is no such week."""
     ((watermark, newest),) = fetch(WATERMARK)
     last = -1 if newest is None else newest // DAYS
     if watermark >= last:
@@ -77,5 +77,5 @@ def roll_up() -> bool:
 
 
 def delete(kind: int, subject: int) -> None:
-    """Delete the rollups of a subject whose past days change; later weeks are rolled up as usual."""
+    """Delete the weekly rollups of a subject whose past days change; only later weeks get rollups again."""
     run("DELETE FROM play_stretch WHERE kind = ? AND subject = ?", kind, subject)
