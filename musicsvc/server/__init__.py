@@ -1,1 +1,1 @@
-"""The HTTP side: one table of endpoints, and what makes it answer."""
+"""The HTTP server: the table of endpoints and the code that serves them."""

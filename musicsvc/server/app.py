@@ -1,4 +1,4 @@
-"""The server of one process, assembled from settings, store and clock."""
+"""The server of one process, built from the settings, the store and the clock."""
 
 from __future__ import annotations
 
@@ -40,22 +40,22 @@ JOB_SECONDS = 1.0
 
 
 class Job(Protocol):
-    """Background work of the server."""
+    """A background job of the server."""
 
     def start(self) -> None:
-        """Start on the running event loop."""
+        """Start the job on the running event loop."""
 
     async def stop(self) -> None:
-        """Finish the work in progress and stop."""
+        """Finish the work in progress and stop the job."""
 
 
 class App:
-    """The server of one process. `start` and `stop` run on its event loop."""
+    """The server of one process. Call `start` and `stop` on the same event loop."""
 
     def __init__(
         self, settings: Settings, store: Store, clock: Clock, root: str, metrics: Metrics | None = None
     ) -> None:
-        """`root`: the start of absolute URLs; `metrics`: by default those of this process alone."""
+        """`root`: the root URL of the service, for absolute URLs; `metrics`: by default new, empty metrics."""
         self._settings = settings
         self._store = store
         self._executors = Executors()
@@ -72,7 +72,7 @@ class App:
             settings, store, clock, self._authenticator, self._executors, observers, self._sources(root)
         )
         last_used, refresh = self._authenticator.write_last_used, self._metrics.refresh
-        # In the order in which they stop: revocations need the activity log.
+        # In the order in which the jobs stop: the abuse monitor needs the activity log.
         self._jobs: list[Job] = [
             Periodic("writing last uses of tokens", last_used, every=JOB_SECONDS, finish=partial(last_used, last=True)),
             Periodic("keeping the counts of limits", counter.maintain, every=JOB_SECONDS, finish=counter.close),
@@ -89,7 +89,7 @@ class App:
         collectors.add_activity(self._metrics, self._activity_writer, self._abuse_monitor)
 
     def _sources(self, root: str) -> dict[str, Any]:
-        """Return the arguments that handlers may take by name, the same for every request."""
+        """Return the arguments that handlers may take by name. They are the same for every request."""
         return {
             "site": Site(root),
             "pictures": PictureCache(),
@@ -98,7 +98,7 @@ class App:
         }
 
     def add_job(self, job: Job) -> None:
-        """Add background work, which stops before all other jobs."""
+        """Add a background job. Call before `start`. The job stops before all jobs added earlier."""
         self._jobs.insert(0, job)
 
     async def start(self, listener: socket.socket, tls: ssl.SSLContext | None = None) -> None:
@@ -112,7 +112,7 @@ class App:
             job.start()
 
     async def stop(self) -> None:
-        """Close the listener, finish the requests in progress, write batched rows."""
+        """Close the listener, finish the requests in progress and stop the background jobs."""
         if self._acceptor is not None and self._server is not None:
             await self._acceptor.close()
             await self._server.finish(self._settings.server.shutdown_timeout)

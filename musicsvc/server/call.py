@@ -1,4 +1,4 @@
-"""The record of one request, filled in while it is answered, for the activity log, metrics and rate limits."""
+"""The record of one request for the activity log, metrics and rate limits."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 
 BUSY = "busy"
 
-# The id of the request that this task answers, for log lines.
+# The id of the request that the current task processes, for log lines.
 request_id: ContextVar[str | None] = ContextVar("musicsvc_request_id", default=None)
 
 
 @dataclass(slots=True)
 class Call:
-    """One request, complete once it is answered.
+    """The record of one request, complete once the response is known.
 
-    - `at`: when it arrived, in microseconds; `began`: the same in monotonic seconds.
-    - `resource`: the object that the path or the body names, such as `playlists/7`. None without one that can exist.
-    - `judged`: whether rate limits and abuse handling apply to it.
-    - `token_holder`: whether a valid token with API access was sent, even to an endpoint that needs none.
-    - `refused_by`: the rate limit that was exceeded, or BUSY where there was no capacity for the work.
-    - `counted`: the rate limits that counted the request.
+    - `at`: when the request arrived, in microseconds since 1970; `began`: the same moment on the monotonic clock.
+    - `resource`: the object that the path or the body names, such as `playlists/7`, or None.
+    - `judged`: whether rate limits and abuse handling apply to the request.
+    - `token_holder`: whether a valid token with API access was sent, even to an endpoint that needs no token.
+    - `refused_by`: the name of the exceeded rate limit, or BUSY if the server had no capacity for the request.
+    - `counted`: the rate limits toward which the request was counted.
     """
 
     at: int
@@ -53,7 +53,7 @@ class Call:
 
 
 class Observer(Protocol):
-    """A function called on the event loop with each answered call."""
+    """A function that is called on the event loop with each completed call."""
 
     def __call__(self, call: Call) -> None:
-        """Record the call, without waiting and without raising."""
+        """Record the call. Implementations must neither block nor raise."""

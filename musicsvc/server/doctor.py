@@ -1,4 +1,4 @@
-"""Checks of `doctor` on the network side: TLS, unsafe settings, the number of connections."""
+"""Checks of the `doctor` command: TLS certificates, unsafe settings and the limit of open files."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 SOON, URGENT = 14 * DAY, 3 * DAY
 HOUR = 3_600 * SECOND
 RENEW = "Renew it, and restart the server."
-WIDEST = {4: 8, 6: 16}  # the shortest prefix that can still be one organisation's network
+WIDEST = {4: 8, 6: 16}  # by IP version: the shortest prefix that can still be one organisation's network
 FEW_CONNECTIONS = 1_000
 
 
 def check_tls(server: Server, *, now: int) -> Iterator[Finding]:
-    """Check the dates of the certificate, and that the key belongs to it."""
+    """Check that the certificates are valid now, and that the key belongs to the certificate."""
     if server.tls_cert is None and server.tls_key is None:
         yield ok("TLS", "No certificate is set: a proxy speaks TLS, or requests stay on this machine.")
         return
@@ -53,7 +53,7 @@ def _check_validity(name: str, validity: tls.Validity, now: int) -> Finding:
 
 
 def check_settings(settings: Settings) -> list[Finding]:
-    """Check for settings that expose tokens or grant rights too widely."""
+    """Return a finding for each setting that exposes tokens or grants rights too widely."""
     return list(_unsafe(settings)) or [ok("settings", "No setting is unsafe.")]
 
 
@@ -77,7 +77,7 @@ def _unsafe(settings: Settings) -> Iterator[Finding]:
 
 
 def _unsafe_when_hosted(settings: Settings) -> Iterator[Finding]:
-    """Find settings that are safe only on a private machine."""
+    """Yield a finding for each setting that is safe only on a private machine."""
     if settings.server.local_http:
         finding = "Plain HTTP within the machine is answered on a hosted service (server.local_http)."
         yield warning("settings", finding, "Turn it off, unless a proxy without headers needs it.")
@@ -97,7 +97,7 @@ def _is_wide(network: str) -> bool:
 
 
 def check_open_files(settings: Settings) -> Finding:
-    """Check that the limit of open files allows the connections of the settings."""
+    """Check that the limit of open files allows as many connections as `server.max_connections`."""
     open_files.raise_limit()
     possible, wanted = open_files.max_connections(), -(-settings.server.max_connections // settings.server.workers)
     if possible >= wanted:

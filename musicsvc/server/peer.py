@@ -26,10 +26,10 @@ PROTO = re.compile(r"(?:^|[;,\s])proto=\"?([^\s;,\"]*)", re.IGNORECASE)  # in th
 class Peer:
     """The client of a request, as far as the connection and trusted proxies identify it.
 
-    - `secure`: the request came over TLS, or is local.
-    - `local`: the client runs on this machine.
-    - `forwarded`: the request has a proxy's headers.
-    - `hsts`: the answer carries Strict-Transport-Security.
+    - `secure`: the request came over TLS, or `local` is set.
+    - `local`: the client runs on this machine, and the settings allow it plain HTTP.
+    - `forwarded`: the request has headers that proxies add.
+    - `hsts`: the response carries Strict-Transport-Security.
     """
 
     address: str
@@ -40,7 +40,7 @@ class Peer:
 
 
 class PeerResolver:
-    """Identifies the client of each request by the settings for proxies and TLS."""
+    """Identifies the client of each request according to the settings for proxies and TLS."""
 
     def __init__(self, settings: Settings) -> None:
         self._trusted = [ipaddress.ip_network(name, strict=False) for name in settings.server.trusted_proxies]
@@ -66,7 +66,7 @@ class PeerResolver:
         return any(address in network for network in self._trusted if network.version == address.version)
 
     def _client(self, peer: Address | None, headers: CIMultiDictProxy[str]) -> str:
-        """Return the right-most address of X-Forwarded-For that does not belong to a trusted proxy."""
+        """Return the right-most address of X-Forwarded-For that is not a trusted proxy."""
         client = peer
         for part in reversed(_members(headers, "X-Forwarded-For")):
             hop = _hop(part)
@@ -79,28 +79,28 @@ class PeerResolver:
 
 
 def served_over_https(server: Server) -> bool:
-    """Return whether `server.public_url` begins with https://, so that clients use nothing else."""
+    """Return whether the public URL is https://, so that clients never use plain HTTP."""
     return server.public_url is not None and server.public_url.startswith("https://")
 
 
 def require_https(peer: Peer) -> None:
-    """Raise Forbidden for a request that is neither over TLS nor local. There is no redirect to HTTPS."""
+    """Raise Forbidden unless the request is secure. There is no redirect to HTTPS."""
     if not peer.secure:
         raise Forbidden("HTTPS is required.")
 
 
 def _members(headers: CIMultiDictProxy[str], name: str) -> list[str]:
-    """Return the members of a header that holds a list, left to right, over all its lines."""
+    """Return the values of a comma-separated header, left to right, from all its lines."""
     return [part.strip() for line in headers.getall(name, ()) for part in line.split(",")]
 
 
 def _all_https(protocols: Sequence[str]) -> bool:
-    """Return whether every proxy was reached over TLS. Clients can only add to this list, never remove from it."""
+    """Return whether all protocols in a proxy header are https. Clients can add entries but not remove a proxy's."""
     return bool(protocols) and all(protocol.lower() == "https" for protocol in protocols)
 
 
 def _hop(text: str) -> Address | None:
-    """Parse a member of X-Forwarded-For, to which some proxies add a port."""
+    """Parse one address of X-Forwarded-For; some proxies append a port to it."""
     return _address(text.strip("[]")) or _address(text.rpartition(":")[0].strip("[]"))
 
 

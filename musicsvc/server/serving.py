@@ -1,4 +1,4 @@
-"""The `serve` command: a server in one or several processes, until a signal stops it."""
+"""The `serve` command: run the server in one or several processes until a signal stops it."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ if TYPE_CHECKING:
     from musicsvc.clock import Clock
     from musicsvc.config import Settings
 
-EXIT_SECONDS = 0.3  # from the second signal until the process exits at the latest
+EXIT_SECONDS = 0.3  # the longest time from the second signal until the process exits
 BACKLOG = 1024
-# Bytes in the system's buffers for a connection; the defaults grow to megabytes for a slow client.
+# Size in bytes of the system's buffers for a connection; by default they grow to megabytes for a slow client.
 SEND_BUFFER = 128 * 1024
 RECEIVE_BUFFER = 64 * 1024
 
 
 def serve(settings: Settings, clock: Clock, ready: Callable[[str], None]) -> None:
-    """Listen and answer until SIGTERM or SIGINT. `ready` is called with the service's root URL once it listens.
+    """Serve requests until SIGTERM or SIGINT. Call `ready` with the root URL once the server listens.
 
-    Raises Failure where the address cannot be used, or would carry tokens over plain HTTP.
+    Raises Failure if the address cannot be used, or if tokens would be sent over plain HTTP.
     """
     open_files.raise_limit()
     malloc.return_large_blocks()
@@ -69,7 +69,7 @@ def serve(settings: Settings, clock: Clock, ready: Callable[[str], None]) -> Non
 
 
 def _supervise(work: Callable[[Metrics, int], None], workers: int, listener: socket.socket, early: EarlySignal) -> None:
-    """Run several worker processes, whose metrics are counted together."""
+    """Run several worker processes and combine their metrics."""
     with SharedMetrics.create(workers) as shared:
 
         def join(worker: int, parent_pipe: int) -> None:
@@ -80,7 +80,7 @@ def _supervise(work: Callable[[Metrics, int], None], workers: int, listener: soc
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a listening socket. Raises Failure where the port is taken or the address is not this machine's."""
+    """Return a listening socket. Raises Failure if the port is taken or the address is not this machine's."""
     with ExitStack() as undo:
         try:
             family, kind, protocol, address = _resolved(host, port)
@@ -101,7 +101,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def _resolved(host: str, port: int) -> tuple[int, int, int, Any]:
-    """Return family, kind, protocol and address of the socket. Raises Failure for an invalid host."""
+    """Return the family, type, protocol and address of a socket. Raises Failure for an invalid host."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except socket.gaierror as error:
@@ -112,7 +112,7 @@ def _resolved(host: str, port: int) -> tuple[int, int, int, Any]:
 
 
 def root_of(settings: Settings, listener: socket.socket, *, tls: bool) -> str:
-    """Return the start of absolute URLs: the setting or the listening address, never the Host header."""
+    """Return the service's root URL: `server.public_url` or else the listening address, never the Host header."""
     if settings.server.public_url is not None:
         return settings.server.public_url
     host = f"[{settings.server.host}]" if ":" in settings.server.host else settings.server.host
@@ -128,7 +128,7 @@ async def _work(
     end: EarlySignal | int,
     metrics: Metrics,
 ) -> None:
-    """Serve until a signal or, in a worker, until the parent pipe `end` is closed."""
+    """Serve until a stop signal arrives or, in a worker, until the parent pipe `end` is closed."""
     store = opening.connect(settings.store_url)
     collectors.add_backups(metrics, settings, clock)
     app = App(settings, store, clock, root, metrics)
@@ -171,7 +171,7 @@ def _stop_event(end: EarlySignal | int) -> asyncio.Event:
 
 
 def _run(main: Coroutine[None, None, None]) -> None:
-    """Run on uvloop where it is installed. Exits with 1 after a second signal."""
+    """Run the coroutine, on uvloop if installed. Exit with status 1 after a second signal."""
     runner = asyncio.run
     with suppress(ImportError):
         import uvloop  # noqa: PLC0415 - not available on every platform

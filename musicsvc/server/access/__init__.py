@@ -1,1 +1,1 @@
-"""Authentication, rate limits and signed URLs."""
+"""Authentication and rate limits."""

@@ -1,4 +1,4 @@
-"""Authentication by bearer token; checked tokens are cached until the database changes."""
+"""Authentication by bearer token. Tokens that were looked up are cached until the database changes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("musicsvc")
 CACHE_SIZE = 10_000
 EXPIRY_HEADER = "Token-Expires-At"
-EXPIRY_NOTICE = 14 * DAY  # before a token expires, responses carry EXPIRY_HEADER
+EXPIRY_NOTICE = 14 * DAY  # responses carry EXPIRY_HEADER from this time before a token expires
 SCHEME = "bearer "
 CLOCK_IS_BEHIND = (
     "the system clock is before the last recorded use of token %s, %s; tokens that expired by then stay expired."
@@ -34,7 +34,7 @@ CLOCK_IS_BEHIND = (
 
 
 class Authenticator:
-    """Identifies the caller of a request and checks that it has access."""
+    """Identifies the callers of requests and checks that they have access."""
 
     def __init__(self, store: Store, clock: Clock, settings: Settings, limiter: RateLimiter) -> None:
         self._store = store
@@ -50,16 +50,16 @@ class Authenticator:
         self._blocked: set[int] = set()
 
     def block(self, token_id: int) -> None:
-        """Refuse the token from now on, even while it is valid in the store, until it is unblocked."""
+        """Refuse the token until `unblock`, even while it is valid in the store."""
         self._blocked.add(token_id)
 
     def unblock(self, token_id: int) -> None:
         self._blocked.discard(token_id)
 
     async def authenticate(self, route: Route, header: str | None, call: Call) -> Identity | None:
-        """Return the caller, None in the public tier. Note it on the call, and count the request.
+        """Return the caller, or None for anonymous access. Record the caller on the call and count the request.
 
-        Raises Unauthenticated, Forbidden without API access, and TooMany where a limit is reached.
+        Raises Unauthenticated, Forbidden without API access, and TooMany if a rate limit is exceeded.
         """
         try:
             caller = await self._token_holder(route, header, call)
@@ -84,14 +84,14 @@ class Authenticator:
         return caller
 
     async def uncount(self, call: Call) -> None:
-        """Undo the count of a request that was not served for lack of capacity."""
+        """Remove from the rate limits a request that was not served for lack of capacity."""
         await self._limiter.uncount(call)
 
     async def reauthenticate(self, caller: Identity, header: str) -> Identity:
-        """Check the caller again after the request body has arrived, without counting.
+        """Check the caller's token and access again, after the body has arrived, without counting the request.
 
-        Raises Unauthenticated where the token has been revoked meanwhile, and Forbidden where the account has been
-        suspended or its API access revoked.
+        Raises Unauthenticated if the token has been revoked meanwhile, and Forbidden if the account has been suspended
+        or its API access revoked.
         """
         current = await self._valid_holder(header)
         if current.token_id != caller.token_id:
@@ -100,12 +100,12 @@ class Authenticator:
         return current
 
     async def _token_holder(self, route: Route, header: str | None, call: Call) -> Identity | None:
-        """Return the holder of the token in the header, None without one. Raises Unauthenticated if it is invalid."""
+        """Return the holder of the token in the header, or None. Raises Unauthenticated if the token is invalid."""
         if header is None:
             return None
         if route.access is not Access.OPEN:
             return await self._valid_holder(header)
-        # An open route needs no token; a valid one only decides about the limit and the queue of the request.
+        # An open route needs no token; a valid token only determines which rate limit and which queue apply.
         if route.heavy or self._limiter.applies_to(route, call):
             with suppress(Failure):
                 return await self._valid_holder(header)
@@ -122,7 +122,7 @@ class Authenticator:
         return caller
 
     async def _latest_instant(self) -> int:
-        """Return the latest instant known, so that no expired token is valid again after the clock is set back."""
+        """Return the latest time observed so far, so that expired tokens stay expired if the clock is set back."""
         now = self._clock.now()
         self._latest = max(self._latest, now)
         if not self._latest_loaded:
@@ -160,7 +160,7 @@ class Authenticator:
         return caller
 
     async def write_last_used(self, *, last: bool = False) -> None:
-        """Store when tokens were last used, at most once a minute per token; no request waits for it."""
+        """Write when tokens were last used to the store: once a minute per token, or all of them if `last` is set."""
         now = self._clock.now()
         self._latest = max(self._latest, now)
         self._written = {token: at for token, at in self._written.items() if abs(now - at) < MINUTE}

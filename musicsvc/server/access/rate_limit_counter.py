@@ -1,4 +1,4 @@
-"""Counts requests for the rate limits: together with all processes, or in memory while that is impossible."""
+"""Counting of requests for rate limits: shared by all processes, or per process while sharing fails."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 PATIENCE_SECONDS = 2.0
 PURGE_SECONDS = 30.0
-WARNING_SECONDS = 300.0  # the shared counter may fail and recover again and again
+WARNING_SECONDS = 300.0  # between two warnings; the shared counter may fail and recover repeatedly
 
 
 class RateLimitCounter:
-    """Counts requests in the shared counter, and in memory while it fails; no request fails because of it."""
+    """Counts requests in the shared counter, or in memory while it fails, so that no request fails."""
 
     def __init__(self, url: str, clock: Clock) -> None:
-        """`url`: the store's; the shared counter is opened at the first request."""
+        """`url`: the database URL. The shared counter is opened at the first request."""
         self._clock = clock
         self._shared = shared.build(url, self._milliseconds)
         self._memory = MemoryHitCounter(self._milliseconds)
@@ -41,7 +41,7 @@ class RateLimitCounter:
         self._purged = float("-inf")
 
     async def count(self, hits: Sequence[Hit]) -> list[Status]:
-        """Count a request unless one of its limits is reached. Return the status of each limit."""
+        """Count a request toward its rate limits unless one is reached. Return the status of each limit."""
         if self._opening is None:
             self._opening = asyncio.create_task(self._open())
         if not self._opening.done():
@@ -56,7 +56,7 @@ class RateLimitCounter:
         return self._memory.count(hits)
 
     async def uncount(self, hits: Sequence[Hit]) -> None:
-        """Undo the count of a request that was allowed but could not be served."""
+        """Remove from the rate limits a request that was allowed but could not be served."""
         if not self._is_shared:
             self._memory.uncount(hits)
             return
@@ -65,7 +65,7 @@ class RateLimitCounter:
                 await self._run_in_thread(lambda: self._shared.uncount(hits))
 
     async def _count_shared(self, hits: Sequence[Hit]) -> list[Status]:
-        # While others wait an attempt would fail too, and each blocks the event loop a little.
+        # While other requests wait, an immediate attempt would fail too, after blocking the event loop briefly.
         if not self._waiting:
             with suppress(Busy):
                 return self._shared.count_now(hits)
@@ -88,12 +88,12 @@ class RateLimitCounter:
             self._is_shared = True
 
     def _fall_back(self, reason: str) -> None:
-        """Count in memory from now on."""
+        """Switch to counting in memory, and log the reason."""
         self._is_shared = False
         self._warning.warn("Limits are counted by each process alone for now: %s.", reason)
 
     async def maintain(self) -> None:
-        """Drop expired counts, and return to the shared counter as soon as it works."""
+        """Delete expired counts. If the shared counter works again, return to it."""
         if self._opening is None or not self._opening.done():
             return
         self._memory.purge()

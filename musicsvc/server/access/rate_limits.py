@@ -1,4 +1,4 @@
-"""Rate limits of a request, and their response headers (docs/limits.md).
+"""The rate limits that apply to a request, and the response headers that describe them (docs/limits.md).
 
 RateLimit-Policy and RateLimit follow draft-ietf-httpapi-ratelimit-headers; X-RateLimit-* describe the tightest limit.
 """
@@ -36,7 +36,7 @@ HEADERS = ("RateLimit-Policy", "RateLimit", "X-RateLimit-Limit", "X-RateLimit-Re
 
 
 class RateLimiter:
-    """Applies the limits of the settings to requests."""
+    """Applies the rate limits of the settings to requests."""
 
     def __init__(self, settings: Limits, counter: RateLimitCounter) -> None:
         self._counter = counter
@@ -49,18 +49,18 @@ class RateLimiter:
         }
 
     def applies_to(self, route: Route, call: Call) -> bool:
-        """Return whether the request is limited: pages, pictures and health checks are not."""
+        """Return whether rate limits apply to the request. Pages, pictures and health checks are exempt."""
         return call.judged and route.family is not Family.PLAIN
 
     async def count_address(self, route: Route, call: Call) -> None:
-        """Count a request without a valid token. Raises TooMany once its address has reached a limit."""
+        """Count a request without a valid token. Raises TooMany if the address exceeds a limit."""
         if self.applies_to(route, call):
             await self._count(
                 call, [Hit(self._address, client_network(call.address)), *self._endpoint_hits(route, call)]
             )
 
     async def count_token(self, route: Route, call: Call) -> None:
-        """Count a request with a valid token. Raises TooMany once the token, or its address, has reached a limit."""
+        """Count a request with a valid token. Raises TooMany if the token or its address exceeds a limit."""
         if self.applies_to(route, call):
             await self._count(call, [Hit(self._token, str(call.token_id)), *self._endpoint_hits(route, call)])
 
@@ -87,7 +87,7 @@ class RateLimiter:
 
 
 def headers(statuses: Sequence[Status]) -> dict[str, str]:
-    """Return the headers that describe the limits in every limited response."""
+    """Return the response headers that describe these rate limits."""
     tightest = min(statuses, key=lambda status: (status.remaining, -status.wait))
     policies = (f'"{each.limit.name}";q={each.limit.amount};w={each.limit.window // SECOND}' for each in statuses)
     left = (f'"{each.limit.name}";r={each.remaining};t={_seconds(each)}' for each in statuses)
@@ -118,7 +118,7 @@ def _message(status: Status) -> str:
 
 
 def _duration(seconds: int) -> str:
-    """Return the duration in seconds, minutes or hours, rounded up."""
+    """Return the duration as text, such as `3 minutes`, rounded up."""
     size, unit = next((found for found in UNITS if seconds > 2 * found[0]), (1, "second"))
     count = -(-seconds // size)
     return quantity(count, unit)

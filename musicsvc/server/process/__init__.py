@@ -1,1 +1,1 @@
-"""Processes of a server: workers, signals, memory."""
+"""Operating-system processes of a server: workers, signals, memory and open files."""

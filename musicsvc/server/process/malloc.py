@@ -1,4 +1,4 @@
-"""Memory of a server process: freed blocks returned to the system, fewer objects for the garbage collector."""
+"""Settings that reduce the memory and the garbage collection of a server process."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ LARGE = 64 * 1024
 
 
 def return_large_blocks() -> None:
-    """Return blocks of 64 KiB and more, such as the buffer of a TLS connection, to the system when they are freed.
+    """Make malloc return freed blocks of 64 KiB and more, such as TLS buffers, to the system at once.
 
-    By default glibc does so from 128 KiB, and raises that limit once the first such block is freed.
+    The default threshold of glibc is 128 KiB, and rises when the first block above it is freed.
     """
     if sys.platform == "linux":
-        with suppress(OSError, AttributeError):  # another C library
+        with suppress(OSError, AttributeError):  # a C library other than glibc
             ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, LARGE)
 
 
 def freeze_startup_objects() -> None:
-    """Exclude the objects of a started process from garbage collection, during which no request is answered."""
+    """Exclude the objects created so far from garbage collection, because each collection delays requests."""
     gc.collect()
     gc.freeze()

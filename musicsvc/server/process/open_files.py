@@ -1,4 +1,4 @@
-"""The system's limit on the open files, and so the connections, of a process."""
+"""The system's limit on the open files of a process, which also limits its connections."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ try:
 except ImportError:  # Windows, which has no such limit
     resource = None  # type: ignore[assignment]
 
-PLENTY = 65_536  # in place of no limit or of a larger one
-RESERVED = 256  # for the database, its files, logs, and answers sent from files
+PLENTY = 65_536  # used if the system has no limit or a larger one
+RESERVED = 256  # for the database, its files, logs, and responses sent from files
 
 
 def raise_limit() -> None:
-    """Raise the soft limit to the hard limit, at most to PLENTY."""
+    """Raise the soft limit on open files to the hard limit, but at most to PLENTY."""
     if resource is None:
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -25,7 +25,7 @@ def raise_limit() -> None:
 
 
 def max_connections() -> int:
-    """Return the number of connections that this process can have beside its files."""
+    """Return the number of connections that this process can open in addition to its files."""
     if resource is None:
         return PLENTY
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -1,4 +1,4 @@
-"""Memory, processor time and open files of the server's processes, read from the system (Linux)."""
+"""Metrics of memory, processor time and open files of the server's processes, read from /proc (Linux)."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 class WorkerProcessCollector(Collector):
-    """The `process_` metrics of each worker."""
+    """Collects the `process_` metrics of each worker process."""
 
     def __init__(self, pids: Callable[[], Mapping[str, str]] | None = None) -> None:
-        """`pids` returns the process of each worker by its number. The default is this process alone."""
+        """`pids` returns a mapping of worker number to process id. The default is this process as worker 0."""
         self._pids = pids or (lambda: {"0": "self"})
 
     def collect(self) -> Iterable[Metric]:
-        """Return the current metrics, labelled with the number of the worker."""
+        """Return the current metrics, each labelled with the worker number."""
         families: dict[str, Metric] = {}
         for worker, pid in self._pids().items():
             for found in ProcessCollector(pid=partial(str, pid), registry=None).collect():

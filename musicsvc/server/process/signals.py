@@ -1,4 +1,4 @@
-"""The signals that stop a server, recorded from the moment at which it says that it listens."""
+"""The signals that stop a server, and their handling before the event loop or the supervisor runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT}
 
 
 class EarlySignal:
-    """Records a stop signal that arrives before the final handlers are installed, which then check `received`."""
+    """Sets `received` if a stop signal arrives before the final signal handlers are installed."""
 
     def __init__(self) -> None:
         self.received = False

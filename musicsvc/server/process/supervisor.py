@@ -1,4 +1,4 @@
-"""Worker processes that share one socket: forked before any event loop or thread, restarted when one exits."""
+"""Worker processes that share one socket: forked before any event loop or thread starts, replaced when they exit."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MAX_BACKOFF_SECONDS = 30.0
 
 
 class Supervisor:
-    """Keeps a number of workers running until a signal stops them all."""
+    """Keeps `workers` processes running until a signal stops them all."""
 
     def __init__(
         self,
@@ -35,16 +35,16 @@ class Supervisor:
         listener: socket.socket,
         on_exit: Callable[[int], None] | None = None,
     ) -> None:
-        """`work` takes the number of the worker, which its replacement gets too, and the parent pipe.
+        """`work` runs in each worker. Its arguments: the worker number, which a replacement keeps, and the parent pipe.
 
-        The worker must stop when the parent pipe reaches its end. `on_exit` is called with the number of each worker
-        that has exited.
+        `work` must return when the parent pipe reaches its end. `on_exit` is called with the number of each worker that
+        has exited.
         """
         self._work = work
         self._workers = workers
         self._listener = listener
         self._on_exit = on_exit
-        # Nothing is written to the pipe. Its end is closed by this process, or by the system when this is killed.
+        # Nothing is written to the pipe. This process closes its end, or the system does if this process is killed.
         self._parent_pipe, self._parent_end = os.pipe()
         self._running: dict[int, tuple[int, float]] = {}
         self._stopping = False
@@ -52,7 +52,7 @@ class Supervisor:
         self._backoff = 0.0
 
     def run(self, early: EarlySignal | None = None) -> None:
-        """Fork the workers and replace those that exit. The first signal lets them finish, the second kills them."""
+        """Fork workers and replace any that exit. The first stop signal lets them finish, the second kills them."""
         for number in STOP_SIGNALS:
             signal.signal(number, self._stop)
         if early is not None and early.received:
@@ -62,7 +62,7 @@ class Supervisor:
         while self._running:
             pid, status = os.wait()
             if pid not in self._running:
-                continue  # a child that this process had before it became a server
+                continue  # a child process from before the server started
             worker, started = self._running.pop(pid)
             if self._on_exit is not None:
                 self._on_exit(worker)
@@ -74,7 +74,7 @@ class Supervisor:
             sys.exit(1)
 
     def _fork(self, worker: int) -> None:
-        # A signal handled between the fork and its record would not reach the new worker.
+        # If a signal were handled before the new worker is in `_running`, the worker would not be stopped.
         signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
         if not self._stopping:
             pid = os.fork()
@@ -101,7 +101,7 @@ class Supervisor:
             os._exit(status)
 
     def _wait_before_restart(self, lived: float) -> None:
-        """Wait longer after each quick exit, so that a worker that cannot start does not use the processor."""
+        """Wait longer after each quick exit, so that a worker that cannot start is not restarted in a busy loop."""
         quick = lived < QUICK_EXIT_SECONDS
         self._backoff = min(max(self._backoff * 2, 0.1), MAX_BACKOFF_SECONDS) if quick else 0.0
         until = time.monotonic() + self._backoff

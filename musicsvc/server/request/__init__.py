@@ -1,1 +1,1 @@
-"""Reading, checking and dispatch of requests."""
+"""Request handling: bodies, dispatch to handlers, and executors for heavy work."""

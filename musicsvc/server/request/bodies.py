@@ -1,4 +1,4 @@
-"""Reading of JSON bodies, limited in size, time and number of pieces."""
+"""Reading of JSON request bodies, with limits on size, time and number of chunks."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 MAX_BODY = 1024 * 1024
 MAX_CHUNKS = 2048
 PROMPT_ARRIVALS = 64  # pieces of a body that are read as soon as they arrive
-PAUSE_SECONDS = 0.05  # between two further pieces
-MAX_HELD = 32 * 1024 * 1024  # bytes of all bodies in progress together
-SMALL = 16 * 1024  # bytes; smaller bodies are parsed on the event loop and do not count towards MAX_HELD
+PAUSE_SECONDS = 0.05  # between pieces after the first PROMPT_ARRIVALS
+MAX_HELD = 32 * 1024 * 1024  # bytes, for all bodies in progress together
+SMALL = 16 * 1024  # bytes; smaller bodies are parsed on the event loop and are ignored by MAX_HELD
 JSON_KIND = re.compile(r"application/(json|[a-z0-9.-]+\+json)", re.IGNORECASE)
-CHARSETS = {"utf-8", "utf8", "us-ascii"}  # accepted names; none is needed
+CHARSETS = {"utf-8", "utf8", "us-ascii"}  # accepted names; the charset may be omitted
 
 
 class Bodies:
-    """Reads bodies. Those in progress hold at most 32 MiB together, beside 16 KiB each."""
+    """Reads request bodies. Apart from 16 KiB each, the bodies in progress hold at most 32 MiB together."""
 
     def __init__(self, timeout: float, executors: Executors) -> None:
-        """`timeout`: seconds for a whole body."""
+        """`timeout`: the seconds in which a whole body must arrive."""
         self._timeout = timeout
         self._executors = executors
         self._free = MAX_HELD
@@ -45,7 +45,7 @@ class Bodies:
     async def receive(
         self, request: BaseRequest, schema: type[Body], context: Mapping[str, Any], *, token_holder: bool
     ) -> ParsedBody:
-        """Read, parse and check the JSON body of a request; a large one is parsed off the event loop.
+        """Read, parse and check the JSON body of a request. Large bodies are parsed off the event loop.
 
         Raises UnsupportedMedia, TooLarge, TooSlow, Overloaded and Malformed.
         """
@@ -71,7 +71,7 @@ class Bodies:
             async with asyncio.timeout(self._timeout):
                 await _continue(request)
                 if request.content.at_eof():
-                    return  # no body: aiohttp's empty stream would yield chunks for ever
+                    return  # no body: iterating over aiohttp's empty stream would never end
                 chunks = arrivals = arrived = 0
                 async for piece, ends_chunk in request.content.iter_chunks():
                     chunks += ends_chunk
@@ -89,7 +89,7 @@ class Bodies:
             raise Malformed("The body is not framed as HTTP requires.") from None
 
     def _hold(self, before: int, size: int) -> None:
-        """Reserve the memory that a body needs to grow to this size. Raises TooLarge and Overloaded."""
+        """Reserve the memory for a body to grow from `before` to `size` bytes. Raises TooLarge and Overloaded."""
         if size > MAX_BODY:
             raise TooLarge("The body is larger than 1 MiB.")
         more = _counted(size) - _counted(before)
@@ -99,7 +99,7 @@ class Bodies:
 
 
 def _counted(size: int) -> int:
-    """Return the part of a body's size that counts towards MAX_HELD."""
+    """Return the bytes of a body of this size that count towards MAX_HELD."""
     return max(0, size - SMALL)
 
 
@@ -111,7 +111,7 @@ def _require_json(request: BaseRequest) -> None:
 
 
 async def _pause_reading(request: BaseRequest) -> None:
-    """Let data collect in the system's buffer for a moment: reading each byte of a slow body separately is costly."""
+    """Pause, so that data collects in the system's buffer: reading a slow body byte by byte is costly."""
     if request.content.is_eof() or request.transport is None:
         return
     request.transport.pause_reading()

@@ -1,4 +1,4 @@
-"""The path of every request: checks in a fixed order, one unit of work on the store, one response."""
+"""Processing of requests: checks in a fixed order, one unit of work on the store, one response."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ if TYPE_CHECKING:
     from musicsvc.store.engine.store import Store
 
 log = logging.getLogger("musicsvc")
-CLIENT_CLOSED = 499  # the status recorded where the client left before its answer
+CLIENT_CLOSED = 499  # the recorded status if the client disconnected before the response
 
 
 class Dispatcher:
-    """Answers requests by the table of endpoints."""
+    """Finds the endpoint of each request, runs its handler and returns the response."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class Dispatcher:
         observers: Sequence[Observer],
         sources: Mapping[str, Any],
     ) -> None:
-        """`sources`: arguments that handlers may take by name, the same for every request."""
+        """`sources`: arguments that handlers may take by name; they are the same for every request."""
         self._settings = settings
         self._store = store
         self._clock = clock
@@ -73,7 +73,7 @@ class Dispatcher:
         self.answer_memory = AnswerMemory(settings.server.answer_memory)
 
     async def __call__(self, request: BaseRequest) -> StreamResponse:
-        """Return the response to a request, whatever fails on the way."""
+        """Return the response to a request, an error response if the request fails."""
         request_id = safe_request_id(request.headers.get("X-Request-Id"))
         calls.request_id.set(request_id)
         call = Call(self._clock.now(), self._clock.monotonic(), request_id, request.method)
@@ -86,7 +86,7 @@ class Dispatcher:
             if call.reservation is not None:
                 call.reservation.release()
             self._complete(call, response)
-            calls.request_id.set(None)  # the same task may answer the connection's next request
+            calls.request_id.set(None)  # the same task may process the connection's next request
 
     async def _reply_or_refusal(self, request: BaseRequest, call: Call) -> Reply:
         path = request.rel_url.raw_path
@@ -105,13 +105,13 @@ class Dispatcher:
         return replace(reply, headers={**call.headers, **reply.headers}) if call.headers else reply
 
     def note_unreadable(self, address: str, request_id: str, status: int, size: int) -> None:
-        """Pass to the observers a request that was not valid HTTP and was answered by the connection."""
+        """Record a request that was not valid HTTP, to which the connection itself responded, with the observers."""
         call = Call(self._clock.now(), self._clock.monotonic(), request_id, "", address)
         call.status, call.size = status, size
         self._notify(call)
 
     def _complete(self, call: Call, response: StreamResponse | None) -> None:
-        """Complete the call and pass it to the observers. Without a response the client has closed the connection."""
+        """Complete the call and pass it to the observers. `response` is None if the client has disconnected."""
         call.status = CLIENT_CLOSED if response is None else response.status
         call.size = 0 if response is None or call.method == "HEAD" else response.content_length or 0
         call.milliseconds = (self._clock.monotonic() - call.began) * 1000
@@ -169,9 +169,9 @@ class Dispatcher:
         given: dict[str, Any],
         call: Call,
     ) -> Any:
-        """Check the query, then look up the subject, raise the errors of all fields and run the handler in one unit.
+        """Check the query; then, in one unit of work, load the subject, check all fields and run the handler.
 
-        `given`: arguments that handlers may take by name.
+        `given`: arguments of this request that handlers may take by name.
         """
         query, query_errors = check_query(route.query, request.query.items()) if route.query is not None else (None, {})
         now, body = self._clock.now(), parsed and parsed.model
@@ -211,7 +211,7 @@ def _unit(
     parsed: ParsedBody | None,
     query_errors: dict[str, str],
 ) -> Callable[[], Any]:
-    """Return the unit of work of a request. It can run twice (retries), so it leaves the sources as they are."""
+    """Return the unit of work of a request. It may run again in a retry, so it does not modify `sources`."""
 
     def unit() -> Any:
         subject = None
@@ -223,39 +223,39 @@ def _unit(
         if found:
             raise Invalid(found)
         result = route.call_handler({**sources, **values, "subject": subject})
-        # Encoding must not hold up the event loop, nor the writer where it can be done outside the unit.
+        # Reads are encoded here, off the event loop; writes after the unit of work, so as not to block other writes.
         return result if route.writes or route.render is not None else encoded(result)
 
     return unit
 
 
 def refusal(failure: Failure, path: str) -> Reply:
-    """Return the answer that describes the failure, in the form of the path's family."""
+    """Return the error response for the failure: in the insights format for insights paths, else in the general one."""
     insights = path == INSIGHTS or path.startswith(f"{INSIGHTS}/")
     body = errors.body_of(failure, insights=insights)
     return Reply(body, errors.status_of(failure), headers=errors.headers_of(failure))
 
 
 def _credentials(request: BaseRequest) -> str | None:
-    """Return the Authorization header, None without one. Several are joined, so that they match no token."""
+    """Return the Authorization header, or None if there is none. Several are joined, so that they match no token."""
     lines = request.headers.getall(hdrs.AUTHORIZATION, None)
     return None if lines is None else ",".join(lines)
 
 
 def _remote_address(request: BaseRequest) -> str:
-    """Return the address at the other end of the connection, empty once it is closed."""
+    """Return the remote address of the connection, or an empty string once the connection is closed."""
     peer = request.transport.get_extra_info("peername") if request.transport is not None else None
     return str(peer[0]) if isinstance(peer, tuple) else ""
 
 
 def _size_name(route: Route, request: BaseRequest) -> str:
-    """Return the name that the client uses for the page size."""
+    """Return the name of the query parameter that the client uses for the page size."""
     names = ("perPage", "per_page")
     return next((name for name in names if name in request.query), getattr(route.query, "size_name", names[0]))
 
 
 def _caching(request: BaseRequest, route: Route, caller: Any) -> str | None:
-    """Return the Cache-Control of a successful answer. None where the answer must not be cached."""
+    """Return the Cache-Control header of a successful response, or None if the response must not be cached."""
     if request.method not in SAFE:
         return None
     public = route.access is Access.OPEN or (route.access is Access.PUBLIC and caller is None)

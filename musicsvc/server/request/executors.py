@@ -1,4 +1,4 @@
-"""Executors for heavy work, with bounded threads and queues, separate for token holders and for everyone else."""
+"""Executors for heavy work, with bounded threads and queues, separate for token holders and other clients."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ NICENESS = 10
 
 
 class Work(Enum):
-    """A kind of heavy work: its name, its number of threads, and the length of its queue."""
+    """A kind of heavy work. The value is the name, the number of threads and the maximum length of the queue."""
 
     HASHING = ("hashing", 2, 32)
     DRAWING = ("drawing", 1, 64)
     LOOKING_UP = ("looking-up", 1, 64)
     BUILDING = ("building", 1, 512)  # of large answers, whose memory is reserved before they wait
-    EXPORTING = ("exporting", 2, 32)  # fewer than the readers of a store, so that other requests go on
+    EXPORTING = ("exporting", 2, 32)  # fewer threads than the store has readers, so that other requests can still read
     PARSING = ("parsing", 1, 512)
 
 
-# Parsing holds the interpreter lock, so a low priority would only make others wait longer. Lookups wait for the store.
+# Parsing holds the interpreter lock, so a low priority would only delay other threads. Lookups wait for the store.
 FOREGROUND = {Work.PARSING, Work.LOOKING_UP}
 
 
@@ -42,7 +42,7 @@ class BoundedExecutor:
         self._accepted = 0
 
     async def run(self, work: Callable[[], Any]) -> Any:
-        """Run the work in its turn. Raises Overloaded when the queue is full."""
+        """Queue the work and return its result. Raises Overloaded if the queue is full."""
         if self._accepted >= self._capacity:
             raise Overloaded("Too many requests of this kind are under way. Try again in a second.")
         self._accepted += 1
@@ -56,15 +56,15 @@ class BoundedExecutor:
 
 
 def lower_priority() -> None:
-    """Lower the priority of this thread, on systems that have priorities of threads."""
+    """Lower the priority of the current thread, on systems that support thread priorities."""
     with suppress(OSError, AttributeError):
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
 
 
 class Executors:
-    """The executors of one process: for each kind of work one for token holders and one for everyone else.
+    """The executors of one process: for each kind of work, one for token holders and one for other clients.
 
-    So requests without a token never delay those of token holders, nor fill their queues.
+    Requests without a token therefore neither delay requests of token holders nor fill their queues.
     """
 
     def __init__(self) -> None:
@@ -75,7 +75,7 @@ class Executors:
         }
 
     async def run(self, kind: Work, work: Callable[[], Any], *, token_holder: bool) -> Any:
-        """Run the work in its turn. Raises Overloaded when the queue of its kind is full."""
+        """Queue the work and return its result. Raises Overloaded if the queue for this kind of work is full."""
         return await self._executors[kind, token_holder].run(work)
 
     def close(self) -> None:

@@ -1,1 +1,1 @@
-"""Responses: encoding, streaming, and the memory that they may take."""
+"""Responses: encoding, streaming, caching and limits on memory."""

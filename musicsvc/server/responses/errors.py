@@ -1,4 +1,4 @@
-"""Statuses, bodies and headers of failures (docs/api.md, Errors)."""
+"""HTTP statuses, bodies and headers of error responses (docs/api.md, Errors)."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ STATUSES: dict[type[errors.Failure], int] = {
 
 
 def status_of(failure: errors.Failure) -> int:
-    """Return the HTTP status of the failure, 500 by default."""
+    """Return the HTTP status for the failure, 500 by default."""
     return next((status for kind, status in STATUSES.items() if isinstance(failure, kind)), 500)
 
 
 def body_of(failure: errors.Failure, *, insights: bool) -> JSON:
-    """Return the error body, in the form of the insights endpoints or in the general one."""
+    """Return the error body, in the insights format if `insights` is set, else in the general format."""
     status = status_of(failure)
     found = _listed(failure.errors) if isinstance(failure, errors.Invalid) else {}
     if insights:
@@ -47,7 +47,7 @@ def body_of(failure: errors.Failure, *, insights: bool) -> JSON:
 
 
 def _listed(found: dict[str, str]) -> dict[str, str]:
-    """Return at most MAX_LISTED errors: a batch can have thousands."""
+    """Return at most MAX_LISTED of the field errors, because a batch can have thousands."""
     if len(found) <= MAX_LISTED:
         return found
     rest = {"body": f"Has {len(found):,} errors; the first {MAX_LISTED:,} are listed."}
@@ -55,7 +55,7 @@ def _listed(found: dict[str, str]) -> dict[str, str]:
 
 
 def headers_of(failure: errors.Failure) -> dict[str, str]:
-    """Return the headers that belong to the failure's status."""
+    """Return the additional headers of the error response, such as Retry-After."""
     if isinstance(failure, errors.Unauthenticated):
         reason = failure.reason and f' error="invalid_token", error_description="{failure.reason}"'
         return {"WWW-Authenticate": f"Bearer{reason or ''}"}  # RFC 6750, section 3

@@ -1,4 +1,4 @@
-"""Answers that may be large: measured before they are loaded, encoded in pieces off the event loop."""
+"""Large responses: their size is measured before the rows are loaded, and they are encoded off the event loop."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from musicsvc.server.responses.memory_budget import Reservation
 
 MAX_PAGE = 16 * 1024 * 1024  # bytes
-LARGE = 1024 * 1024  # bytes; larger answers are built in pieces, few answers at once
-UNMEASURED = 2 * LARGE  # bytes reserved for a page that is not measured yet
+LARGE = 1024 * 1024  # bytes; larger responses are built in pieces, on an executor with few threads
+UNMEASURED = 2 * LARGE  # bytes reserved for a page before its size is measured
 MARK = b"\x00"  # a byte that JSON never contains
 TOO_LARGE = "The page would be larger than 16 MiB. Ask for fewer rows per page."
 
@@ -26,7 +26,7 @@ Shape = Callable[[Sequence[Any]], list[JSON]]  # loads the content of some rows 
 
 
 class LargeAnswerError(Exception):
-    """The answer is large. The unit is run again on the executor for large answers."""
+    """Raised when a response is large: its unit of work must run again on the executor for large responses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +39,10 @@ class Encoded:
 
 
 class AnswerBuilder:
-    """Builds the answer to one request within the client's share of memory.
+    """Builds the response to one request within the client's share of memory.
 
-    `size_name`: the name that the client uses for the page size. `large`: the unit runs on the executor for large
-    answers.
+    `size_name`: the query parameter that the client uses for the page size. `large`: the unit of work runs on the
+    executor for large responses.
     """
 
     def __init__(self, reservation: Reservation, size_name: str, *, writes: bool) -> None:
@@ -52,12 +52,12 @@ class AnswerBuilder:
         self.large = False
 
     def expect_large(self) -> None:
-        """Treat the answer as large before it is measured, because measuring it can take long."""
+        """Treat the response as large before it is measured, because measuring can take long."""
         self._reservation.resize(UNMEASURED)
         self.large = True
 
     def page(self, rows: Sequence[Any], measure: Measure, shape: Shape) -> list[JSON] | Members:
-        """Return the rows of a page as JSON. Raises Invalid for several rows that exceed the size of a page."""
+        """Return the rows of a page as JSON. Raises Invalid if there are several and they exceed MAX_PAGE."""
         sizes = measure(rows)
         if len(rows) > 1 and sum(sizes) > MAX_PAGE:
             raise Invalid({self._size_name: TOO_LARGE})
@@ -77,17 +77,17 @@ class AnswerBuilder:
         return Members(pieces[1:], len(rows))
 
     def hold(self, size: int) -> None:
-        """Reserve memory for an answer of this size. Raises Overloaded, and LargeAnswerError to move the unit."""
+        """Reserve memory for the response. Raises Overloaded, or LargeAnswerError if another executor must build it."""
         self._reservation.resize(size)
         if size > LARGE and not self.large and not self._writes:
             self.large = True
-            with sql.without_memory_map():  # unmaps the pages read to measure the answer
+            with sql.without_memory_map():  # unmaps the pages read to measure the response
                 raise LargeAnswerError
 
     def finish(self, result: Any, *, drawn: bool) -> Any:
-        """Return the result in the form to send. Raises Overloaded, but not after a write, which is committed.
+        """Return the result, encoded if it is JSON. Raises Overloaded, but not after a write, which is committed.
 
-        `drawn`: a picture or a document was drawn for this answer alone, unless it comes from a cache.
+        `drawn`: a picture or a document was drawn for this response alone, unless it comes from a cache.
         """
         body = encoded(result)
         if not self._writes:
@@ -96,7 +96,7 @@ class AnswerBuilder:
 
 
 def uncached(unit: Callable[[], Any]) -> Callable[[], Any]:
-    """Return the unit in a form that leaves nothing it reads in the database's caches."""
+    """Return a function that runs the unit of work without leaving the data it reads in the database's caches."""
 
     def run() -> Any:
         with sql.without_cache():
@@ -127,14 +127,14 @@ def encode(value: JSON) -> Encoded:
 
 
 def _size(body: Any, *, drawn: bool) -> int:
-    """Return the bytes that this answer holds for itself. Other files are read or drawn once and shared."""
+    """Return the bytes that this response alone holds in memory, 0 for files that responses share."""
     if isinstance(body, Encoded):
         return body.size
     return len(body.content) if drawn and isinstance(body, Download) and body.kept is None else 0
 
 
 def _groups(rows: Sequence[Any], sizes: Sequence[int]) -> Iterator[Sequence[Any]]:
-    """Yield the rows in runs of about a mebibyte, each of at least one row."""
+    """Yield consecutive groups of rows, each at most LARGE bytes or a single row."""
     begin = held = 0
     for at, size in enumerate(sizes):
         if held and held + size > LARGE:

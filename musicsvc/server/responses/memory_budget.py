@@ -1,4 +1,4 @@
-"""The memory of answers that wait until their clients read them: a budget per process, shared among clients."""
+"""A budget for the memory of responses that clients have not read yet, per process and shared among clients."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from collections import Counter
 from musicsvc.errors import Overloaded
 from musicsvc.networks import client_network
 
-UNCOUNTED = 64 * 1024  # bytes; smaller answers are never refused
+UNCOUNTED = 64 * 1024  # bytes; responses up to this size are ignored
 SHARE = 4  # one client may hold this fraction of the budget
 WITHOUT_TOKEN = 2  # all clients without a token together may hold this fraction
 MEBIBYTE = 1 << 20
 
 
 class AnswerMemory:
-    """The budget of one process. Safe to use from any thread."""
+    """The memory budget of one process. Safe to use from any thread."""
 
     def __init__(self, limit: int) -> None:
-        """`limit`: bytes."""
+        """`limit`: the size of the budget in bytes."""
         self._limit = limit
         self._lock = threading.Lock()
         self._held: Counter[str] = Counter()
@@ -27,16 +27,16 @@ class AnswerMemory:
 
     @property
     def total(self) -> int:
-        """Bytes that answers hold now."""
+        """The number of bytes that responses hold now."""
         return self._total
 
     def reservation(self, address: str, token_id: int | None) -> Reservation:
-        """Return an empty reservation for the answer to a client: its token, or its address without one."""
+        """Return an empty reservation for a response to a client, identified by its token or else by its address."""
         client = f"address {client_network(address)}" if token_id is None else f"token {token_id}"
         return Reservation(self, client, token=token_id is not None)
 
     def take(self, client: str, size: int, *, token: bool) -> None:
-        """Take this many bytes, or return a negative number of them. Raises Overloaded."""
+        """Reserve `size` bytes for the client, or free them if negative. Raises Overloaded if the budget is spent."""
         with self._lock:
             if size > 0:
                 self._require_room(client, size, token=token)
@@ -60,7 +60,7 @@ class AnswerMemory:
 
 
 class Reservation:
-    """The part of the budget that the answer to one call holds until it is released."""
+    """The part of the memory budget that the response to one request holds."""
 
     def __init__(self, memory: AnswerMemory, client: str, *, token: bool) -> None:
         self._memory = memory
@@ -71,14 +71,14 @@ class Reservation:
         self._released = False
 
     def resize(self, size: int) -> None:
-        """Hold this many bytes instead of the present number. Raises Overloaded, also after the release."""
+        """Set the number of reserved bytes. Raises Overloaded if the budget is exceeded, or after `release`."""
         with self._lock:
             if self._released:
                 raise Overloaded("The client has gone.")
             self._hold(size if size > UNCOUNTED else 0)
 
     def release(self) -> None:
-        """Hold nothing from now on: a unit may still build an answer that no client waits for."""
+        """Free the memory for good: a unit of work may still build a response after the client has gone."""
         with self._lock:
             self._released = True
             self._hold(0)

@@ -1,4 +1,4 @@
-"""Cache of drawn pictures with bounded memory, shared by the store threads and drawing threads of a process."""
+"""A cache of drawn pictures with bounded memory, shared by the threads of a process."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ PNG = "image/png"
 
 
 class PictureCache:
-    """The most recently used pictures. Constant pictures, of which there are few, are never dropped."""
+    """A cache of the most recently used pictures. The few constant pictures are never dropped."""
 
     def __init__(self, capacity: int = CAPACITY) -> None:
-        """`capacity`: bytes for pictures that are not constant."""
+        """`capacity`: the bytes available for pictures that are not constant."""
         self._capacity = capacity
         self._size = 0
         self._lock = threading.Lock()

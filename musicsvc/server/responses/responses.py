@@ -1,4 +1,4 @@
-"""Responses built from handlers' results: JSON, ETag and 304, compression, common headers."""
+"""Construction of responses from handlers' results: JSON, ETag and 304, compression, common headers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ REQUEST_ID = re.compile(r"[A-Za-z0-9._~-]{1,128}")
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The content of an answer. `caching`: the Cache-Control of an answer that may be cached and revalidated."""
+    """The content of a response. `caching`: its Cache-Control header, or None if the response must not be cached."""
 
     result: Any
     status: int
@@ -43,7 +43,7 @@ class Reply:
 
 
 async def build_response(request: BaseRequest, reply: Reply, request_id: str) -> StreamResponse:
-    """Return the response to send. A long one is sent in pieces before this returns."""
+    """Return the response. Long responses have already been sent, in pieces, when this returns."""
     headers: CIMultiDict[str] = CIMultiDict(reply.headers)
     headers[hdrs.SERVER] = SERVER
     headers["X-Request-Id"] = request_id
@@ -70,7 +70,7 @@ async def build_response(request: BaseRequest, reply: Reply, request_id: str) ->
 
 
 def safe_request_id(given: str | None) -> str:
-    """Return the client's request id if it is safe to log, else a new one. API tokens are never logged."""
+    """Return the client's request id if it is safe to log, else a new id. API tokens are not safe."""
     safe = given is not None and REQUEST_ID.fullmatch(given) and tokens.PREFIX not in given
     return given if given is not None and safe else new_request_id()
 
@@ -82,7 +82,7 @@ def new_request_id() -> str:
 async def _cacheable(
     request: BaseRequest, body: list[bytes], headers: CIMultiDict[str], caching: str, kept: Representation | None
 ) -> StreamResponse:
-    """Return a 200 with a strong ETag, one per encoding, or a 304 where the ETag matches (RFC 9110, section 13)."""
+    """Return a 200 with a strong ETag, or a 304 if the client already has this ETag (RFC 9110, section 13)."""
     size = sum(map(len, body))
     compressible_body = kept.packed is not None if kept is not None else compressible(size, headers[hdrs.CONTENT_TYPE])
     compress = compressible_body and _accepts_gzip(request.headers.getall(hdrs.ACCEPT_ENCODING, ()))
@@ -118,7 +118,7 @@ async def _packed(body: list[bytes], size: int, kept: Representation | None) -> 
 
 
 def _matches(given: Sequence[str], tag: str) -> bool:
-    """Return whether If-None-Match contains the tag, by weak comparison."""
+    """Return whether If-None-Match contains the tag or `*`, so that a 304 can be sent. Ignores weak prefixes (`W/`)."""
     parts = {part.strip().removeprefix("W/") for line in given for part in line.split(",")}
     return tag in parts or "*" in parts
 

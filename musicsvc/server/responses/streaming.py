@@ -1,6 +1,6 @@
-"""Long answers sent in pieces, each once the client has read the one before, so that a slow client needs little memory.
+"""Long responses, sent in pieces as fast as the client reads them, so that a slow client needs little memory.
 
-The connection is closed on a client that reads no piece within `server.write_timeout`.
+The connection is closed if the client reads nothing for `server.write_timeout` seconds.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PIECE = 64 * 1024
 
 
 async def send_file(request: BaseRequest, spooled: Spooled, status: int, headers: CIMultiDict[str]) -> StreamResponse:
-    """Send the file, read off the event loop, and close it."""
+    """Send the file and close it. The file is read off the event loop."""
     response = _response(status, headers, spooled.length)
     with spooled.file, suppress(ConnectionError):
         await response.prepare(request)
@@ -36,7 +36,7 @@ async def send_file(request: BaseRequest, spooled: Spooled, status: int, headers
 async def send_bytes(
     request: BaseRequest, body: Sequence[bytes], status: int, headers: CIMultiDict[str]
 ) -> StreamResponse:
-    """Send a long body without copying it."""
+    """Send a long body without joining its parts."""
     response = _response(status, headers, sum(map(len, body)))
     with suppress(ConnectionError):
         await response.prepare(request)
