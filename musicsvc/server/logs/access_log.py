@@ -15,7 +15,7 @@ LONGEST_METHOD = 16
 
 
 def write(call: Call) -> None:
-    """Log a call with the same data as the activity log: no query, no token, no body."""
+    """Log a call with the same data as the activity log: no query string, token value or body."""
     log.info(
         "request",
         extra={

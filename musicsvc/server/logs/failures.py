@@ -1,4 +1,4 @@
-"""Failures as clients see them, and their details for the log."""
+"""Error responses without internal details, which are logged instead."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ REPEAT_SECONDS = 10.0
 
 
 class FailureLog:
-    """Logs the details of failures that name files, hosts and settings; clients get a sentence without them."""
+    """Logs the details of failures, such as files, hosts and settings; clients get a message without them."""
 
     def __init__(self, clock: Clock) -> None:
-        self._warning = ThrottledWarning(REPEAT_SECONDS, clock.monotonic)  # an outage refuses every request
+        self._warning = ThrottledWarning(REPEAT_SECONDS, clock.monotonic)  # in an outage every request fails
 
     def for_client(self, failure: Failure, call: Call) -> Failure:
-        """Return the failure to answer with, and log the details that it leaves out."""
+        """Return the failure to send to the client, and log the details that it leaves out."""
         if status_of(failure) == INTERNAL:
             log.error("request %s failed: %s", call.request_id, failure.here)
             return apology(call)
@@ -35,5 +35,5 @@ class FailureLog:
 
 
 def apology(call: Call) -> Failure:
-    """Return the answer to a request that failed through a fault of the service."""
+    """Return the failure to send if a request failed because of an error in the service."""
     return Failure(f"Something went wrong here. Name request {call.request_id} to the operator.")

@@ -26,16 +26,16 @@ CUT = "…"
 
 
 class Formatter:
-    """Formats messages as lines; `time` is an instant in microseconds, `exception` a traceback or its text."""
+    """Formats messages as lines; a message's `time` is in microseconds, its `exception` a traceback or text."""
 
     def __init__(self, *, text: bool) -> None:
-        """`text`: text for people instead of JSON."""
+        """`text`: write plain text for people instead of JSON."""
         self._escape = _printable if text else _encodable
         self._escape_traceback = _indented if text else _encodable
         self._render: Callable[[Any, str, EventDict], Any] = _text() if text else _json()
 
     def render(self, message: EventDict) -> bytes:
-        """Return the line of a message; long values are cut until it fits."""
+        """Return a message as a line of at most LONGEST bytes; long values are cut."""
         for value, traceback in LIMITS:
             line = self._encode(message, value, traceback)
             if len(line) <= LONGEST:
@@ -78,7 +78,7 @@ def _text() -> ConsoleRenderer:
 
 
 def _traceback_text(failure: Any) -> str:
-    """Return the traceback as Python prints it; its source lines are read here, on the log thread."""
+    """Return the traceback as Python prints it. This reads source files, so it runs on the log thread."""
     return "".join(failure.format()).rstrip("\n") if isinstance(failure, TracebackException) else str(failure)
 
 
@@ -88,7 +88,7 @@ def _without_secrets(text: str) -> str:
 
 
 def _cut_middle(text: str, longest: int) -> str:
-    """Return the text without its middle if it is too long."""
+    """Cut out the middle of the text if it is longer than `longest`."""
     return text if len(text) <= longest else f"{text[: longest // 3]}{CUT}{text[-2 * longest // 3 :]}"
 
 

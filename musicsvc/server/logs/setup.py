@@ -1,4 +1,4 @@
-"""Server logging: records of the standard library become lines on stderr, without blocking a request."""
+"""Server logging: log records are written to stderr as lines, without blocking a request."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from musicsvc.clock import Clock
     from musicsvc.config import Log
 
-FRAMES = -25  # the innermost frames of a traceback
+FRAMES = -25  # log only the 25 innermost frames of a traceback
 REQUESTS = "musicsvc.requests"
 OWN_LOGGERS = re.compile(r"musicsvc(?!\.wire$)(\.|$)")  # aiohttp logs to musicsvc.wire
 STANDARD = {*logging.makeLogRecord({}).__dict__, "message", "asctime", "taskName"}
@@ -32,15 +32,15 @@ SCALARS = (str, int, float, type(None))
 
 
 class Sink(Protocol):
-    """A receiver of messages."""
+    """A receiver of log messages."""
 
     def put(self, message: EventDict) -> None:
-        """Accept a message; never fails."""
+        """Accept a message. Must not raise."""
 
 
 @contextmanager
 def started(settings: Log, clock: Clock, *, threaded: bool) -> Iterator[LogWriter]:
-    """Log to stderr according to the settings. Before a fork, call it with `threaded` false."""
+    """Log to stderr according to the settings. If the process will fork, `threaded` must be false."""
     with suppress(OSError):
         sys.stderr.flush()
     descriptor = sys.stderr.fileno()
@@ -62,7 +62,7 @@ class Handler(logging.Handler):
         self._clock = clock
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Convert the record and hand it to the sink."""
+        """Convert the record to a message and pass it to the sink."""
         own = OWN_LOGGERS.match(record.name) is not None
         more = {key: found for key, found in record.__dict__.items() if key not in STANDARD}
         message: EventDict = {
@@ -99,7 +99,7 @@ def _as_text(found: object) -> str:
 def _exception(
     kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None, *, own: bool
 ) -> traceback.TracebackException | str:
-    """Return the traceback; for a library only frames and class name, as its text may contain client data."""
+    """Return the traceback; for libraries only frames and class name, because messages may hold client data."""
     if not own or kind is None or fault is None:
         frames = traceback.StackSummary.extract(traceback.walk_tb(trace), limit=FRAMES, lookup_lines=False)
         places = (f"{frame.filename}:{frame.lineno} in {frame.name}" for frame in frames)
@@ -109,12 +109,12 @@ def _exception(
 
 @contextmanager
 def _handling(handler: logging.Handler, settings: Log) -> Iterator[None]:
-    """Install the handler for all loggers, for other libraries from level WARNING; restore them at the end."""
+    """Install the handler for all loggers, with level WARNING or higher for libraries; undo this at the end."""
     wanted = logging.getLevelNamesMapping()[settings.level.upper()]
     root = logging.getLogger()
     levels = {root: max(wanted, logging.WARNING), logging.getLogger("musicsvc"): wanted}
     if settings.requests:
-        levels[logging.getLogger(REQUESTS)] = logging.INFO  # the setting counts whatever the level
+        levels[logging.getLogger(REQUESTS)] = logging.INFO  # the setting applies at any level
     before = root.handlers[:], {logger: logger.level for logger in levels}
     root.handlers[:] = [handler]
     for logger, level in levels.items():
@@ -131,7 +131,7 @@ def _handling(handler: logging.Handler, settings: Log) -> Iterator[None]:
 
 @contextmanager
 def _exception_hooks() -> Iterator[None]:
-    """Log exceptions that Python itself would print."""
+    """Log unhandled exceptions, which Python would print to stderr."""
     log = logging.getLogger("musicsvc")
 
     def end_of_thread(fault: threading.ExceptHookArgs) -> None:

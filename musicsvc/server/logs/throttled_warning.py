@@ -1,4 +1,4 @@
-"""Warnings about a lasting fault, logged once instead of each time the fault is met."""
+"""Warnings about a lasting fault, logged once instead of each time the fault occurs."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ log = logging.getLogger("musicsvc")
 
 
 class ThrottledWarning:
-    """A warning that stays silent after it was logged, for a number of seconds or until the fault is over."""
+    """A warning that is not logged again for a number of seconds, or until `reset` is called."""
 
     def __init__(self, seconds: float = inf, time: Callable[[], float] = lambda: 0.0) -> None:
-        """`seconds`: the silence after a warning; `time`: a monotonic clock, needed only for a finite silence."""
+        """`seconds`: how long repeats are suppressed; `time`: a monotonic clock, needed only if this is finite."""
         self._seconds = seconds
         self._time = time
         self._silent_until = -inf
@@ -28,6 +28,6 @@ class ThrottledWarning:
             log.warning(message, *values)
 
     def reset(self) -> bool:
-        """End the silence. Return whether there was one."""
+        """Allow the next warning to be logged. Return whether repeats were being suppressed."""
         was_silent, self._silent_until = self._time() < self._silent_until, -inf
         return was_silent

@@ -1,4 +1,4 @@
-"""Writers of log lines to stderr, which may be blocked or closed; lines that cannot be written are counted."""
+"""Write log lines to stderr, which may be blocked or closed; lines that cannot be written are counted."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class LogWriter:
             self.drop(1)
 
     def write(self, messages: list[EventDict]) -> None:
-        """Write the messages, blocking; report the number of dropped lines once writing works again."""
+        """Write the messages, waiting while stderr is blocked. Then log the number of lines dropped before."""
         for chunk, count in _chunks(filter(None, map(self._line, messages))):
             if not self._write_all(chunk):
                 self.drop(count)
@@ -80,7 +80,7 @@ class LogWriter:
                 self._unreported += count
 
     def _write_all(self, chunk: bytes) -> bool:
-        """Return whether the whole chunk was written. A chunk after an incomplete line begins on a new line."""
+        """Write the chunk, on a new line if the last line is incomplete. Return False if not all was written."""
         left = b"\n" + chunk if self._in_line else chunk
         try:
             while left:
@@ -94,7 +94,7 @@ class LogWriter:
         return True
 
     def _is_writable(self, milliseconds: int | None) -> bool:
-        """Return whether a line can be written without blocking; wait up to `milliseconds`, None for ever."""
+        """Wait up to `milliseconds`, or forever for None. Return whether a line can be written without blocking."""
         poll = select.poll()
         poll.register(self._descriptor, select.POLLOUT)
         return bool(poll.poll(milliseconds))
@@ -110,7 +110,7 @@ class QueuedLogWriter:
         self._thread = threading.Thread(target=self._run, name="log", daemon=True)
 
     def put(self, message: EventDict) -> None:
-        """Queue the message, or drop it where too many wait."""
+        """Queue the message, or drop it if MOST_WAITING messages are queued."""
         if self._queue.qsize() < MOST_WAITING:
             self._queue.put(message)
         else:
@@ -128,7 +128,7 @@ class QueuedLogWriter:
 
     def _run(self) -> None:
         while (first := self._queue.get()) is not None:
-            # Waking up for each line would cost more than writing it.
+            # Collect more lines: waking up for each line would cost more than writing it.
             self._ended.wait(GATHERING_SECONDS)
             messages = [first]
             with suppress(Empty):
@@ -140,7 +140,7 @@ class QueuedLogWriter:
 
 
 def _chunks(lines: Iterator[bytes]) -> Iterator[tuple[bytes, int]]:
-    """Yield chunks of lines that a pipe accepts whole, with the number of their lines."""
+    """Join lines to chunks that a pipe accepts whole. Yield each chunk with its number of lines."""
     chunk, count = b"", 0
     for line in lines:
         if count and len(chunk) + len(line) > LONGEST:

@@ -1,4 +1,4 @@
-"""Metrics of the parts of a process: connections, activity log, answers, backups, log lines, store."""
+"""Metrics of connections, the activity log, unsent responses, backups, log lines and the store."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def add_connections(
     metrics: Metrics, server: Callable[[], HttpServer | None], acceptor: Callable[[], Acceptor | None]
 ) -> None:
-    """Add connections and requests in progress. Server and acceptor are None before the process listens."""
+    """Add metrics of connections and requests; `server` and `acceptor` return None before the process listens."""
 
     def connections() -> int:
         running = server()
@@ -50,7 +50,7 @@ def add_connections(
 
 
 def add_activity(metrics: Metrics, activity: ActivityWriter, monitor: AbuseMonitor) -> None:
-    """Add the calls recorded in the activity log, and the tokens revoked for abuse."""
+    """Add metrics of the calls in the activity log and of the tokens revoked for abuse."""
     metrics.counter("musicsvc_activity_written", "Calls written to the activity log.", lambda: activity.written)
     metrics.counter("musicsvc_activity_counted", "Calls counted there without a row.", lambda: activity.counted)
     metrics.counter("musicsvc_activity_dropped", "Calls that could not be written there.", lambda: activity.dropped)
@@ -59,13 +59,13 @@ def add_activity(metrics: Metrics, activity: ActivityWriter, monitor: AbuseMonit
 
 
 def add_answers(metrics: Metrics, memory: AnswerMemory) -> None:
-    """Add the memory that answers hold until they are sent."""
+    """Add a metric of the memory that large unsent responses take."""
     text = "Memory of answers of 64 KiB and more that are not sent yet."
     metrics.gauge("musicsvc_answer_memory_bytes", text, lambda: memory.total)
 
 
 def add_backups(metrics: Metrics, settings: Settings, clock: Clock) -> None:
-    """Add age and size of the last good backup. On PostgreSQL there is none."""
+    """Add metrics of the age and size of the last good backup, unless the database is PostgreSQL."""
     if path_of(settings.store_url) is None:
         return
 
@@ -86,13 +86,13 @@ def add_backups(metrics: Metrics, settings: Settings, clock: Clock) -> None:
 
 
 def add_logs(metrics: Metrics, writer: LogWriter) -> None:
-    """Add the log lines that were lost."""
+    """Add a metric of lost log lines."""
     text = "Log lines that stderr did not accept."
     metrics.counter("musicsvc_log_lines_dropped", text, lambda: writer.dropped)
 
 
 def add_store(metrics: Metrics, store: Store) -> None:
-    """Add the store's queues, its commits, and its size on disk."""
+    """Add metrics of the store's queues and commits, and of the size of the database on disk."""
     done = store.workload
     metrics.gauge("musicsvc_store_reads_waiting", "Units that wait for a reader.", lambda: store.waiting()[0])
     metrics.gauge("musicsvc_store_writes_waiting", "Units that wait for the writer.", lambda: store.waiting()[1])

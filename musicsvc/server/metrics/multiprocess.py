@@ -1,7 +1,7 @@
 """Metrics shared by the workers of one server: files in a private folder, mapped into the memory of each worker.
 
-The replacement of a worker gets its number, opens the same files and counts on. So no sum is lost with a process, and
-there are never more files than workers.
+A worker that replaces another gets its number and continues in the same files. So no counter is lost with a process,
+and the number of files does not grow.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from musicsvc.store.engine.sqlite import file_locks
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-MEMORY = Path("/dev/shm")  # noqa: S108 - files there are memory, and never wait for a disk
+MEMORY = Path("/dev/shm")  # noqa: S108 - files there are in memory, and never wait for a disk
 PREFIX = "musicsvc-metrics-"
 SIZES = {"counter": 512 * 1024, "histogram": 1024 * 1024}
 GAUGES = 16 * 1024
@@ -32,14 +32,14 @@ class SharedMetrics:
 
     def __init__(self, parent: Path) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
-        # Held by this process and, after forks, by every worker; free once all of them have ended in any way.
+        # This process and every worker forked from it hold the lock; it is released when the last of them ends.
         self._lock = (self.folder / "lock").open("wb")
         file_locks.acquire(self._lock.fileno())
 
     @classmethod
     @contextmanager
     def create(cls, workers: int) -> Iterator[SharedMetrics | None]:
-        """Create the folder and remove it in the end. Yields None where there is no space for it."""
+        """Create the folder, and remove it at the end. Yields None if there is no space for its files."""
         shared = cls._allocate(workers, MEMORY) or cls._allocate(workers, Path(tempfile.gettempdir()))
         try:
             yield shared
@@ -49,7 +49,7 @@ class SharedMetrics:
 
     @classmethod
     def _allocate(cls, workers: int, parent: Path) -> SharedMetrics | None:
-        """Create files of full size, because a process that touches a mapped page without space is killed."""
+        """Create the files at full size, because a process that writes to a mapped file on a full disk is killed."""
         shared = None
         try:
             remove_abandoned(parent)
@@ -64,7 +64,7 @@ class SharedMetrics:
         return shared
 
     def join(self, worker: int) -> SharedMetrics | None:
-        """Count as the worker of this number from now on. None without space: the worker then counts for itself."""
+        """Record metrics in the files of this worker number from now on. Returns None if there is no space for them."""
         try:
             self._put(f"gauge_livesum_{worker}.db", bytes(GAUGES))
             self._put(f"{worker}.pid", b"%d" % os.getpid())
@@ -75,13 +75,13 @@ class SharedMetrics:
         return self
 
     def _put(self, name: str, content: bytes) -> None:
-        """Write the file in one step, because other workers may be reading."""
+        """Replace the file atomically, because other workers may be reading it."""
         draft = self.folder / f"{name}.draft"
         draft.write_bytes(content)
         draft.replace(self.folder / name)
 
     def worker_exited(self, worker: int) -> None:
-        """Remove the gauges and the process id of a worker."""
+        """Remove the gauges and the process id of a worker that has exited."""
         mark_process_dead(worker, str(self.folder))  # type: ignore[no-untyped-call]
         (self.folder / f"{worker}.pid").unlink(missing_ok=True)
 
@@ -90,7 +90,7 @@ class SharedMetrics:
         self._lock.close()
 
     def pids(self) -> dict[str, str]:
-        """Return the process id of each running worker by its number."""
+        """Return the process ids of the running workers by worker number."""
         found = {}
         for file in sorted(self.folder.glob("*.pid")):
             with suppress(OSError):
@@ -99,7 +99,7 @@ class SharedMetrics:
 
 
 def remove_abandoned(parent: Path) -> None:
-    """Remove the folders of servers that were killed."""
+    """Remove the folders that killed servers left behind."""
     for folder in parent.glob(f"{PREFIX}*"):
         with suppress(OSError), (folder / "lock").open("rb") as lock:
             if file_locks.acquire(lock.fileno(), timeout=0):

@@ -1,4 +1,4 @@
-"""Prometheus metrics of the server: requests counted as they end, other values read every second."""
+"""Prometheus metrics of the server: requests are counted when they end, other values are read every second."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class Metrics:
     """The metrics of one process or, with `shared`, of all workers of the server together."""
 
     def __init__(self, shared: SharedMetrics | None = None) -> None:
-        """`shared`: already joined by this process."""
+        """`shared`: the folder of shared files, which this process has already joined."""
         disable_created_metrics()  # type: ignore[no-untyped-call]
         shown = CollectorRegistry()
         if shared is None:
-            values.ValueClass = values.MutexValue  # whatever the environment sets
+            values.ValueClass = values.MutexValue  # even if the environment asks for multiprocess mode
             self._own = shown
         else:
             self._own = CollectorRegistry()
@@ -85,24 +85,24 @@ class Metrics:
             self._refusals.labels(call.refused_by).inc()
 
     def gauge(self, name: str, text: str, read: Callable[[], float]) -> None:
-        """Add a current value, summed over workers. `read` neither waits nor raises."""
+        """Add a gauge, summed over all workers. `read` returns its value and must neither block nor raise."""
         gauge = Gauge(name, text, multiprocess_mode="livesum", registry=self._own)
         self._gauges.append((gauge, read))
 
     def counter(self, name: str, text: str, read: Callable[[], float]) -> None:
-        """Add a running total, summed over workers. `read` neither waits nor raises."""
+        """Add a counter, summed over all workers. `read` returns its total and must neither block nor raise."""
         counter = Counter(name, text, registry=self._own)
         self._counters.append((counter, read))
 
     def on_scrape(self, name: str, text: str, read: Callable[[], float | None]) -> None:
-        """Add a value that is the same for all workers, read at each scrape. Omitted on None, OSError and Failure."""
+        """Add a gauge that all workers share, read at each scrape. Omitted on None, OSError and Failure."""
         self._on_scrape.add(name, text, read)
 
     async def refresh(self) -> None:
         self._read()
 
     def text(self) -> bytes:
-        """Return all metrics in Prometheus' text format. Reads files, so not for the event loop."""
+        """Return all metrics in Prometheus text format. Reads files, so do not call it on the event loop."""
         self._read()
         return generate_latest(self._shown)
 

@@ -1,1 +1,1 @@
-"""Schemas of requests and responses; every request body and query is validated by one."""
+"""Schemas of requests and responses; they validate every request body and query string."""

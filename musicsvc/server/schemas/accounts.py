@@ -12,7 +12,7 @@ from musicsvc.store.accounts import email_addresses, passwords, users
 
 
 class RegisterIn(Body):
-    """A new account; `token_name` requests a token."""
+    """An account to register; if `token_name` is sent, an access token with this name is created."""
 
     email: Annotated[str, Text(1, email_addresses.LENGTH)] = Field(
         examples=["clara@example.test"], json_schema_extra={"format": "email"}
@@ -40,19 +40,19 @@ class RegisterIn(Body):
 
     @classmethod
     def check_against_store(cls, sent: dict[str, Any], faults: dict[str, str], subject: Any = None) -> dict[str, str]:  # noqa: ARG003 - comments use it
-        """Report a taken address together with the other errors."""
+        """Return an error if another account uses the e-mail address."""
         if "email" not in faults and users.is_taken(sent["email"]):
             return {"email": users.TAKEN}
         return {}
 
 
 class RegisteredUser(UserSummary):
-    """A new account; it has a token only if `token_name` was sent."""
+    """A new account; `access_token` is present only if the request had a `token_name`."""
 
     access_token: str = Field("", examples=["msvc_" + "0" * 46])
 
 
 class Registered(Success):
-    """The new account."""
+    """A response with the new account."""
 
     user: RegisteredUser

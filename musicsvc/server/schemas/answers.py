@@ -19,22 +19,22 @@ Uri = Annotated[str, Field(pattern=URL_PATTERN, examples=["https://images.exampl
 
 
 class Answer(BaseModel):
-    """A JSON object with exactly these keys; keys with a default may be absent.
+    """Base of response schemas: no keys other than the fields; keys with a default may be absent.
 
-    The OpenAPI document uses the `examples` of the fields; strings without a fixed format need one.
+    The OpenAPI document uses the `examples` of the fields; a string without a fixed format needs an example.
     """
 
     model_config = ConfigDict(extra="forbid")
 
 
 class Success(Answer):
-    """Success."""
+    """A successful response without further data."""
 
     status: Literal["success"]
 
 
 class Alive(Answer):
-    """The process answers."""
+    """A response that shows that the server is running."""
 
     status: Literal["ok"]
 
@@ -60,6 +60,6 @@ class Paginator(Answer, Generic[T]):
 
 
 class Paged(Success, Generic[T]):
-    """A list under `pagination`."""
+    """A response with one page of a list under `pagination`."""
 
     pagination: Paginator[T]

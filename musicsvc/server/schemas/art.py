@@ -18,7 +18,7 @@ def _known(template_id: int) -> int:
 
 
 class PreviewIn(Body):
-    """The content of a cover."""
+    """The template and texts of a cover."""
 
     template_id: Annotated[Id, AfterValidator(_known)] = Field(examples=[1])
     title: Annotated[str, Text(1, 120)] = Field(examples=["Maple Leaf Rag"])
@@ -26,7 +26,7 @@ class PreviewIn(Body):
 
 
 class Preview(Success):
-    """The URL of the picture, valid for 24 hours."""
+    """A response with the URL of the cover preview, which is valid for 24 hours."""
 
     preview_url: Uri
 
@@ -41,6 +41,6 @@ class Template(Answer):
 
 
 class Templates(Success):
-    """All templates."""
+    """A response with all cover templates."""
 
     templates: list[Template]

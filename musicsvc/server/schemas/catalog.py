@@ -48,7 +48,7 @@ def _known_currency(value: str) -> str:
 
 
 def _without_sign(value: float) -> float:
-    """Return 0.0 for -0.0, which PostgreSQL stores as sent and SQLite does not."""
+    """Replace -0.0 by 0.0, because PostgreSQL keeps the sign and SQLite does not."""
     return value + 0.0
 
 
@@ -135,7 +135,7 @@ class TrackIn(Body):
 
 
 class AlbumParts(Query):
-    """The parts of an album to return."""
+    """Query string that selects the optional parts of an album."""
 
     with_: Annotated[frozenset[str], BeforeValidator(_parts), WithJsonSchema(PARTS_SCHEMA)] = Field(
         frozenset(), alias="with"
@@ -143,13 +143,13 @@ class AlbumParts(Query):
 
 
 class AlbumPages(Pages):
-    """Pages of albums and artists, whose size the original specification calls `per_page`."""
+    """Page number and size for albums and artists; the original specification calls the size `per_page`."""
 
     size_name: ClassVar[str] = "per_page"
 
 
 class Genre(Answer):
-    """A genre; `name` is its slug."""
+    """A genre; `name` is its slug, `display_name` the name to show."""
 
     id: int
     name: str = Field(examples=["ragtime"])
@@ -158,14 +158,14 @@ class Genre(Answer):
 
 
 class Tag(Answer):
-    """A tag, which is any text."""
+    """A tag; `name` can be any text."""
 
     id: int
     name: str = Field(examples=["syncopated"])
 
 
 class ArtistNested(Answer):
-    """An artist as a part of another resource."""
+    """An artist, as included in another resource."""
 
     id: int
     name: str = Field(examples=["Scott Joplin"])
@@ -174,7 +174,7 @@ class ArtistNested(Answer):
 
 
 class ArtistPublic(Answer):
-    """An artist, as returned without a token."""
+    """An artist, as returned to callers without a token."""
 
     id: int
     name: str = Field(examples=["Scott Joplin"])
@@ -182,7 +182,7 @@ class ArtistPublic(Answer):
 
 
 class Artist(ArtistNested):
-    """An artist, as returned with a token."""
+    """An artist, as returned to callers with a token."""
 
     model_type: Literal["artist"]
     created_at: Timestamp
@@ -191,7 +191,7 @@ class Artist(ArtistNested):
 
 
 class TrackNested(Answer):
-    """A track as a part of another resource."""
+    """A track, as included in another resource."""
 
     id: int
     name: str = Field(examples=["Maple Leaf Rag"])
@@ -203,7 +203,7 @@ class TrackNested(Answer):
 
 
 class TrackPublic(Answer):
-    """A track, as returned without a token."""
+    """A track, as returned to callers without a token."""
 
     id: int
     name: str = Field(examples=["Maple Leaf Rag"])
@@ -214,7 +214,7 @@ class TrackPublic(Answer):
 
 
 class Track(TrackNested):
-    """A track, as returned with a token."""
+    """A track, as returned to callers with a token."""
 
     model_type: Literal["track"]
     created_at: Timestamp
@@ -236,7 +236,7 @@ class Track(TrackNested):
 
 
 class AlbumPublic(Answer):
-    """An album, as returned without a token."""
+    """An album, as returned to callers without a token."""
 
     id: int
     name: str = Field(examples=["Das Wohltemperierte Klavier"])
@@ -246,7 +246,7 @@ class AlbumPublic(Answer):
 
 
 class Album(Answer):
-    """An album, as returned with a token, with genres and tags if `with` names them."""
+    """An album, as returned to callers with a token; the query parameter `with` adds `genres` and `tags`."""
 
     id: int
     name: str = Field(examples=["Das Wohltemperierte Klavier"])
@@ -263,36 +263,36 @@ class Album(Answer):
 
 
 class OfAlbums(Success, Generic[T]):
-    """A list under `albums`."""
+    """A response with one page of albums under `albums`."""
 
     albums: Paginator[T]
 
 
 class OfArtists(Success, Generic[T]):
-    """A list under `artists`."""
+    """A response with one page of artists under `artists`."""
 
     artists: Paginator[T]
 
 
 class OneAlbum(Success, Generic[T]):
-    """An album."""
+    """A response with one album."""
 
     album: T
 
 
 class OneArtist(Success, Generic[T]):
-    """An artist."""
+    """A response with one artist."""
 
     artist: T
 
 
 class OneTrack(Success, Generic[T]):
-    """A track."""
+    """A response with one track."""
 
     track: T
 
 
 class Fingerprint(Success):
-    """The status of a track's fingerprint."""
+    """A response with the status of a track's fingerprint."""
 
     fingerprint_status: Literal["pending", "processing", "completed", "failed"]

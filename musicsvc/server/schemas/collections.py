@@ -15,7 +15,7 @@ MAX_TRACKS = 500
 
 
 class CollectionIn(Body):
-    """A new collection."""
+    """A new collection of tracks."""
 
     references: ClassVar = {"track_ids": tracks.missing}
 
@@ -25,7 +25,7 @@ class CollectionIn(Body):
 
 
 class CollectionListed(Answer):
-    """A collection in a list; `GET /collections/{id}` returns its tracks."""
+    """A collection without its tracks, as returned in lists; `GET /collections/{id}` returns the tracks."""
 
     id: int
     name: str = Field(examples=["Left hand alone"])
@@ -36,7 +36,7 @@ class CollectionListed(Answer):
 
 
 class Collection(Answer):
-    """A collection with its tracks, in order."""
+    """A collection with its tracks in their order."""
 
     id: int
     name: str = Field(examples=["Left hand alone"])
@@ -48,6 +48,6 @@ class Collection(Answer):
 
 
 class OneCollection(Success):
-    """A collection."""
+    """A response with one collection."""
 
     collection: Collection

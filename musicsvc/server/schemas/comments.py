@@ -12,7 +12,7 @@ from musicsvc.store.catalog import comments
 
 
 class CommentIn(Body):
-    """A comment on a track, or a reply to one."""
+    """A comment on a track, or a reply to another comment."""
 
     content: Annotated[str, Text(1, 1000)] = Field(examples=["The bar before the return!"])
     position: Annotated[int, Field(strict=True, ge=0, le=100)] | None = Field(
@@ -24,7 +24,7 @@ class CommentIn(Body):
 
     @classmethod
     def check_against_store(cls, sent: dict[str, Any], faults: dict[str, str], subject: Any = None) -> dict[str, str]:
-        """Report a parent that accepts no reply together with the other errors."""
+        """Return an error if the parent comment does not accept replies."""
         parent_id = sent.get("parent_id")
         if parent_id is None or "parent_id" in faults:
             return {}
@@ -33,7 +33,7 @@ class CommentIn(Body):
 
 
 class Comment(Answer):
-    """A comment; a deleted one with replies stays without its content."""
+    """A comment; a deleted comment that has replies stays in the list, with empty content."""
 
     id: int
     content: str = Field(examples=["Is this the 1899 print?"])
@@ -44,6 +44,6 @@ class Comment(Answer):
 
 
 class OneComment(Success):
-    """A comment."""
+    """A response with one comment."""
 
     comment: Comment

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 from musicsvc.server.schemas.answers import Answer
 
-# The `error` of the insights endpoints, by status.
+# The value of `error` in error responses of the insights endpoints, by HTTP status.
 CODES = {
     400: "bad_request",
     401: "unauthorized",
@@ -27,7 +27,7 @@ CODES = {
 
 
 class Error(Answer):
-    """The general error body; `errors` has a message for each invalid field."""
+    """The body of an error response; `errors` maps each invalid field to a message."""
 
     status: Literal["error"]
     message: str
@@ -35,13 +35,13 @@ class Error(Answer):
 
 
 class Unauthenticated(Answer):
-    """The body of 401."""
+    """The body of a 401 response."""
 
     message: Literal["Unauthenticated."]
 
 
 class InsightsError(Answer):
-    """The error body of the insights endpoints; `errors` is present if fields are invalid."""
+    """The body of an error response of the insights endpoints; `errors` is present only if fields are invalid."""
 
     success: Literal[False]
     message: str

@@ -1,4 +1,4 @@
-"""Bodies and answers of the exports (docs/exports.md)."""
+"""Requests and responses of the export endpoints (docs/exports.md)."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ Growing = Annotated[float | None, Field(description="Percent against the period 
 
 
 class PeriodIn(Body):
-    """Days of the export."""
+    """The period of an export."""
 
     period: Annotated[PeriodName, TRIMMED, replace_null("30-days", PeriodName)] = Field("30-days", description=PERIOD)
 
 
 class ExportIn(PeriodIn):
-    """Content and days of the export."""
+    """The content and period of an export."""
 
     type: Annotated[TypeName, TRIMMED, replace_null("tracks", TypeName)] = Field(
         "tracks", description="`plays`: a row for each day and track with plays."
@@ -40,7 +40,7 @@ class ExportIn(PeriodIn):
 
 
 class ReportIn(PeriodIn):
-    """Days of the report, with or without figures of each day."""
+    """The period of a report, with or without figures for each day."""
 
     include_charts: Annotated[
         bool, Field(strict=True, description="Add the figures of each day."), replace_null(value=False, kind=bool)
@@ -56,14 +56,14 @@ class Format(Answer):
 
 
 class Formats(Answer):
-    """The file formats of exports."""
+    """A response with the file formats of exports."""
 
     success: Literal[True]
     formats: list[Format]
 
 
 class Row(Answer):
-    """Figures of a track, album or artist, under the names of the columns in CSV."""
+    """Plays, listeners, likes and reposts of a track, album or artist; the keys are the column names in CSV."""
 
     plays_total: int
     plays_period: int
@@ -76,7 +76,7 @@ class Row(Answer):
 
 
 class TrackRow(Row):
-    """Figures of a track."""
+    """A row of an export of tracks."""
 
     track_id: int
     track: str = Field(examples=["Maple Leaf Rag"])
@@ -84,7 +84,7 @@ class TrackRow(Row):
 
 
 class AlbumRow(Row):
-    """Figures of an album."""
+    """A row of an export of albums."""
 
     album_id: int
     album: str = Field(examples=["Classic Rags"])
@@ -92,14 +92,14 @@ class AlbumRow(Row):
 
 
 class ArtistRow(Row):
-    """Figures of an artist."""
+    """A row of an export of artists."""
 
     artist_id: int
     artist: str = Field(examples=["Scott Joplin"])
 
 
 class PlaysRow(Answer):
-    """Plays of a track on a day."""
+    """A row of an export of plays: the plays of a track on one day."""
 
     date: str = Field(examples=["2026-01-31"], json_schema_extra={"format": "date"})
     track_id: int
@@ -109,7 +109,7 @@ class PlaysRow(Answer):
 
 
 class Export(Answer):
-    """Rows of one type, read at one moment."""
+    """An export: rows of one type, all read at the same time."""
 
     type: TypeName
     period: Period
@@ -118,7 +118,7 @@ class Export(Answer):
 
 
 class Summary(Answer):
-    """Totals of everything that the caller manages; a listener counts once."""
+    """Totals of everything that the caller manages; each distinct listener is counted once."""
 
     plays: Plays
     listeners: Listeners
@@ -130,7 +130,7 @@ class Summary(Answer):
 
 
 class Report(Answer):
-    """A report on everything that the caller manages, read at one moment."""
+    """A report on everything that the caller manages; all figures are read at the same time."""
 
     period: Period
     generated_at: Timestamp

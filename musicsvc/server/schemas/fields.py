@@ -23,7 +23,7 @@ UNSAFE = re.compile(r"[\s\x00-\x1f\x7f]")
 
 
 def parse_id(text: str) -> int | None:
-    """Return the id in a path or query, or None if it is not an integer from 1 to 2^53-1."""
+    """Parse the text of an id. Return None if it is not an integer from 1 to 2^53-1."""
     value = int(text) if DIGITS.fullmatch(text) else 0
     return value if 1 <= value <= MAX_ID else None
 
@@ -35,7 +35,7 @@ def _no_nul(value: str) -> str:
 
 
 def _real_date(value: str) -> str:
-    # The pattern first: fromisoformat also takes 20260131 and 2026-W05-6.
+    # Check the pattern first, because fromisoformat also accepts 20260131 and 2026-W05-6.
     with suppress(ValueError):
         if DATE.fullmatch(value) and date.fromisoformat(value):
             return value
@@ -67,14 +67,14 @@ def _trimmed(value: Any) -> Any:
 
 
 def require_unique(values: list[int]) -> list[int]:
-    """Return the ids. Raises ValueError if one occurs twice."""
+    """Return `values`. Raises ValueError if an id occurs twice."""
     if len(set(values)) < len(values):
         raise ValueError("Must not contain an id twice.")
     return values
 
 
 class Text(StringConstraints):
-    """Metadata of a string type: trimmed, `minimum` to `maximum` code points, without NUL."""
+    """Constraint of a string type: trimmed, from `minimum` to `maximum` code points long, and without NUL."""
 
     def __init__(self, minimum: int, maximum: int) -> None:
         super().__init__(strict=True, strip_whitespace=True, min_length=minimum, max_length=maximum)
@@ -86,7 +86,7 @@ class Text(StringConstraints):
 
 
 def replace_null(value: Any, kind: Any) -> BeforeValidator:
-    """Return a validator that replaces null by this value, the default of the field."""
+    """Return a validator that replaces null by `value`; `kind` is the field's type in the JSON schema."""
     return BeforeValidator(lambda sent: value if sent is None else sent, json_schema_input_type=kind | None)
 
 
@@ -121,10 +121,10 @@ TagName = Annotated[str, Text(1, 60)]
 
 
 class Body(BaseModel):
-    """The JSON object of a request body; unknown fields are ignored.
+    """Base of request bodies, which are JSON objects; unknown fields are ignored.
 
-    `references` maps a field of ids to the store function that returns the missing ones. `subjects` maps a field with
-    the id of an object that the caller needs a right to, to the noun of that object.
+    `references` maps a field with ids to a store function that returns the ids that do not exist. `subjects` maps a
+    field with the id of an object that the caller needs access to, to the kind of this object, such as `albums`.
     """
 
     model_config = ConfigDict(extra="ignore", frozen=True)
@@ -133,7 +133,7 @@ class Body(BaseModel):
 
     @classmethod
     def get_resource(cls, sent: Any, faults: Mapping[str, str]) -> str | None:
-        """Return the object that the request concerns, such as `conversations/7`, or None."""
+        """Return the objects that the body names by id, such as `conversations/7`, or None if there are none."""
         sent = sent if isinstance(sent, dict) else {}
         found = [(noun, _ids_sent(name, sent.get(name), faults).values()) for name, noun in cls.subjects.items()]
         named = [f"{noun}/{each}" for noun, ids in found for each in ids if type(each) is int and 1 <= each <= MAX_ID]
@@ -141,9 +141,9 @@ class Body(BaseModel):
 
     @classmethod
     def check_against_store(cls, sent: dict[str, Any], faults: dict[str, str], subject: Any = None) -> dict[str, str]:  # noqa: ARG003 - comments use it
-        """Return the errors found in the database for fields valid so far; inside a transaction.
+        """Check the fields without errors so far against the database. Return a message for each invalid field.
 
-        `subject` is the object that the path names.
+        Call inside a transaction. `subject` is the object that the path names.
         """
         errors: dict[str, str] = {}
         for name, missing in cls.references.items():
@@ -154,7 +154,7 @@ class Body(BaseModel):
 
 
 def _ids_sent(name: str, value: Any, faults: Mapping[str, str]) -> dict[str, int]:
-    """Return the valid ids of a field by their path, such as `artists.0`."""
+    """Return the valid ids of a field by their position in the body, such as `artists.0`."""
     if name in faults or value is None:
         return {}
     places = {f"{name}.{at}": each for at, each in enumerate(value)} if isinstance(value, list) else {name: value}
@@ -162,9 +162,9 @@ def _ids_sent(name: str, value: Any, faults: Mapping[str, str]) -> dict[str, int
 
 
 class Query(BaseModel):
-    """The parameters of a query string; unknown parameters are ignored.
+    """Base of query string schemas; unknown parameters are ignored.
 
-    `other_names` maps alternative names of parameters to their names; only one of the two may be sent.
+    `other_names` maps an alternative name of a parameter to its name here; a request may use only one of them.
     """
 
     model_config = ConfigDict(extra="ignore", frozen=True)
@@ -172,7 +172,7 @@ class Query(BaseModel):
 
     @property
     def large(self) -> bool:
-        """Whether a page larger than the default is asked for."""
+        """Whether the request asks for a page larger than the default."""
         return False
 
 
@@ -180,7 +180,7 @@ class Pages(Query):
     """Page number and size; `per_page` is another name for `perPage`."""
 
     other_names: ClassVar = {"per_page": "perPage"}
-    size_name: ClassVar[str] = "perPage"  # the first name in the OpenAPI document
+    size_name: ClassVar[str] = "perPage"  # the name that the OpenAPI document lists first
 
     page: Annotated[int, Field(ge=1, le=MAX_PAGE), DIGITS_ONLY] = Field(1, description="Page number, from 1.")
     perPage: Annotated[int, Field(ge=1, le=100), DIGITS_ONLY] = Field(  # noqa: N815 - the API's name
@@ -188,10 +188,10 @@ class Pages(Query):
     )
 
     def to_page(self) -> Page:
-        """The requested page."""
+        """Return the requested page, as the store expects it."""
         return Page(self.page, self.perPage)
 
     @property
     def large(self) -> bool:
-        """Whether a page larger than the default is asked for."""
+        """Whether the request asks for a page larger than the default."""
         return bool(self.perPage > Page().size)

@@ -1,4 +1,4 @@
-"""Queries and answers of the insights endpoints (docs/insights.md)."""
+"""Query strings and responses of the insights endpoints (docs/insights.md)."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ PERIOD = "Whole days in UTC, ending with the end of today."
 
 
 class PeriodQuery(Query):
-    """Days of the figures."""
+    """Query string with the period that the figures cover."""
 
     period: PeriodName = Field("30-days", description=PERIOD)
 
 
 class TimeframeQuery(Query):
-    """Days of a chart."""
+    """Query string with the timeframe that a chart covers."""
 
     timeframe: TimeframeName = Field("30d", description=PERIOD)
 
 
 class Found(Answer, Generic[T]):
-    """An answer with figures under `data`."""
+    """A successful response with its content under `data`."""
 
     success: Literal[True]
     data: T
 
 
 class Plays(Answer):
-    """Numbers of plays."""
+    """Numbers of plays, of all time and in the period."""
 
     total: int = Field(description="Of all time.", examples=[5120])
     period: int = Field(description="In the period.", examples=[412])
 
 
 class Listeners(Answer):
-    """Exact numbers of distinct listeners."""
+    """Exact numbers of distinct listeners, of all time and in the period."""
 
     total: int = Field(description="Of all time.", examples=[901])
     unique: int = Field(description="In the period.", examples=[187])
@@ -56,14 +56,14 @@ class Unique(Answer):
 
 
 class Engagement(Answer):
-    """Likes and reposts given in the period and not withdrawn."""
+    """Likes and reposts that were added in the period and still exist."""
 
     likes: int = Field(examples=[31])
     reposts: int = Field(examples=[4])
 
 
 class Growth(Answer):
-    """Percent against the period of equal length just before, null if that had none."""
+    """Change in percent from the preceding period of equal length; null if the number was 0 in that period."""
 
     plays_change: float | None = Field(examples=[12.5])
     listeners_change: float | None = Field(examples=[-3.1])
@@ -78,7 +78,7 @@ class Period(Answer):
 
 
 class Figures(Answer):
-    """Figures of a track."""
+    """Plays, listeners, likes, reposts and growth of a track in the period."""
 
     plays: Plays
     listeners: Listeners
@@ -88,7 +88,7 @@ class Figures(Answer):
 
 
 class Ranked(Answer):
-    """A track or album among the most played."""
+    """A track or album in a list of the most played."""
 
     id: int
     name: str = Field(examples=["Maple Leaf Rag"])
@@ -97,13 +97,13 @@ class Ranked(Answer):
 
 
 class AlbumFigures(Figures):
-    """Figures of an album, over all its tracks, and of each track."""
+    """Figures of all tracks of an album together, and of each track."""
 
     tracks: list[Ranked] = Field(description="Most played in the period first.")
 
 
 class ArtistFigures(Figures):
-    """Figures of an artist, over all its tracks."""
+    """Figures of all tracks of an artist together, with the most played tracks and albums."""
 
     followers: int = Field(description="Of the account that manages the artist.", examples=[12])
     top_tracks: list[Ranked] = Field(max_length=10, description="Most played in the period first.")
@@ -113,7 +113,7 @@ class ArtistFigures(Figures):
 
 
 class Totals(Answer):
-    """Figures of the whole window; a listener of several days counts once."""
+    """Totals of all days of a chart; a listener of several days is counted once."""
 
     plays: int = Field(examples=[412])
     listeners: int = Field(examples=[187])
@@ -122,7 +122,7 @@ class Totals(Answer):
 
 
 class Point(Answer):
-    """Figures of one day."""
+    """Plays, listeners, likes and reposts of one day."""
 
     date: Date = Field(examples=["2026-01-31"])
     plays: int = Field(examples=[14])
@@ -132,7 +132,7 @@ class Point(Answer):
 
 
 class Chart(Answer):
-    """One point per day, days without plays included."""
+    """A chart with one point for each day, including days without plays."""
 
     timeframe: TimeframeName = Field(examples=["30d"])
     interval: Literal["day"]
@@ -141,7 +141,7 @@ class Chart(Answer):
 
 
 class RecentPlay(Answer):
-    """A play; equal hashes mean the same listener."""
+    """A play; equal values of `listener_hash` mean the same listener."""
 
     played_at: Timestamp
     listener_hash: str = Field(examples=["9b74c9897bac770ffc029102a200c5de"], pattern="^[0-9a-f]{32}$")
@@ -158,7 +158,7 @@ class Realtime(Answer):
 
 
 class Collaborator(Answer):
-    """Another artist, and the tracks that both share."""
+    """Another artist who has tracks in common with the requested artist."""
 
     id: int
     name: str = Field(examples=["Clara Schumann"])
@@ -169,7 +169,7 @@ class Collaborator(Answer):
 
 
 class Collaborations(Answer):
-    """The tracks that an artist shares with others, and these artists."""
+    """The tracks that an artist shares with other artists, and these artists."""
 
     total_collaborations: int = Field(description="Tracks with another artist.", examples=[3])
     top_collaborators: list[Collaborator] = Field(max_length=100, description="Most tracks first.")

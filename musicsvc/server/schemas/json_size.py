@@ -1,7 +1,7 @@
-"""Limits on the number of values in a JSON text, checked before it is parsed.
+"""Limit the number of values in a JSON text before it is parsed.
 
 A body of 1 MiB can hold half a million values. Parsing them would keep the interpreter, and with it the event loop,
-busy for hundreds of milliseconds, whichever thread does it.
+busy for hundreds of milliseconds, on any thread.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ CLOSING = {"[": "]", "{": "}"}
 
 
 def has_too_many_values(raw: bytes | bytearray) -> bool:
-    """Whether the JSON text has more than MAX_VALUES objects, arrays, items and members."""
+    """Return whether the JSON text has more than MAX_VALUES objects, arrays, items and members."""
     if _separators(raw) <= MAX_VALUES:
         return False
-    # Some separators may be parts of strings.
+    # Some separators may be inside strings, so count only those outside.
     unescaped = raw.replace(b"\\\\", b"").replace(b'\\"', b"")
     if unescaped.count(b'"') > 4 * MAX_VALUES:  # a value has at most two strings, its key and itself
         return True
@@ -27,7 +27,7 @@ def has_too_many_values(raw: bytes | bytearray) -> bool:
 
 
 def first_values(text: str) -> str:
-    """Return the JSON text up to its first SAMPLE values, with every open object and array closed."""
+    """Cut the JSON text after its first SAMPLE values, and close every open object and array."""
     closing: list[str] = []
     values = 0
     for token in TOKEN.finditer(text):

@@ -29,7 +29,7 @@ class MessageIn(Body):
 
 
 class ConversationIn(Body):
-    """A conversation with one to nine others."""
+    """A conversation of the caller with one to nine other accounts."""
 
     references: ClassVar = {"user_ids": users.missing}
 
@@ -42,7 +42,7 @@ class ConversationIn(Body):
 
 
 class Message(Answer):
-    """A message."""
+    """A message of a conversation."""
 
     id: int
     conversation_id: int
@@ -61,12 +61,12 @@ class Conversation(Answer):
 
 
 class OneMessage(Success):
-    """A message."""
+    """A response with one message."""
 
     message: Message
 
 
 class OneConversation(Success):
-    """A conversation."""
+    """A response with one conversation."""
 
     conversation: Conversation

@@ -24,7 +24,7 @@ def _not_blank(value: str) -> str:
 
 
 class DeviceIn(Body):
-    """A push token of the caller's device."""
+    """The push token of a device of the caller, to store or update."""
 
     token: PushToken = Field(examples=["fcm:a-token-of-this-device"])
     platform: Annotated[Literal["web", "android", "ios"], TRIMMED] | None = "web"
@@ -42,7 +42,7 @@ class DeviceOut(Body):
 
 
 class Channels(Body):
-    """Channels to change; absent ones keep their values."""
+    """Notification channels to switch on or off; absent channels keep their values."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -53,7 +53,7 @@ class Channels(Body):
     @model_validator(mode="before")
     @classmethod
     def _few_keys(cls, value: Any) -> Any:
-        """Keep the known keys and a few unknown ones, because each unknown key is reported as an error."""
+        """Remove all but a few unknown keys, because each unknown key is reported as an error."""
         if not isinstance(value, dict) or len(value) <= MAX_KEYS:
             return value
         known = {name: value[name] for name in cls.model_fields if name in value}
@@ -61,26 +61,26 @@ class Channels(Body):
 
 
 class Selection(Body):
-    """One kind of notification and its channels."""
+    """The channels to change for one kind of notification."""
 
     notif_id: NotifId = Field(examples=["new_follower"])
     channels: Channels
 
 
 class SubscriptionsIn(Body):
-    """The settings to change."""
+    """The notification settings to change."""
 
     selections: Annotated[list[Selection], Field(max_length=100)]
 
 
 class DeviceStored(Answer):
-    """The device's token is stored."""
+    """A response that confirms that the push token is stored."""
 
     status: Literal["ok"]
 
 
 class ChannelsChosen(Answer):
-    """The channels that are on."""
+    """Whether each notification channel is on."""
 
     email: bool
     in_app: bool
@@ -88,13 +88,13 @@ class ChannelsChosen(Answer):
 
 
 class Subscription(Answer):
-    """One kind of notification."""
+    """The channels of one kind of notification."""
 
     notif_id: str = Field(examples=["new_follower"])
     channels: ChannelsChosen
 
 
 class Subscriptions(Success):
-    """The notification settings."""
+    """A response with all notification settings."""
 
     subscriptions: list[Subscription]

@@ -1,4 +1,4 @@
-"""From the bytes of a request body to a checked model; safe to run on any thread."""
+"""Parse and validate the bytes of a request body. Safe to run on any thread."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ TOO_MANY_VALUES = f"Must have at most {MAX_VALUES:,} values in total."
 class ParsedBody:
     """A parsed request body.
 
-    `sent` is its JSON value, or None if it is too large; `model` is None if there are `errors`. `resource` is the
-    object that the body names.
+    `sent` is its JSON value, or None if it has too many values; `model` is None if there are `errors`. `resource` is
+    the object that the body names, such as `conversations/7`.
     """
 
     sent: Any
@@ -32,7 +32,7 @@ class ParsedBody:
 
 
 def parse_body(schema: type[Body], raw: bytes | bytearray, context: Mapping[str, Any]) -> ParsedBody:
-    """Parse the body and check it against the schema. Raises Malformed."""
+    """Parse the body and validate it with the schema. Raises Malformed if it is not valid JSON."""
     text = decode(raw)
     if has_too_many_values(raw):
         return ParsedBody(None, None, _errors_of_oversized(schema, text, context), None)
@@ -48,7 +48,7 @@ def _empty(schema: type[Body]) -> dict[str, Any]:
 
 
 def _errors_of_oversized(schema: type[Body], text: str, context: Mapping[str, Any]) -> Errors:
-    """Return the errors of the first values, without those for absent fields, which may follow later."""
+    """Return the errors in the first values. Missing fields are not reported, because they may follow later."""
     _, errors = check(schema, parse_json(first_values(text)), context)
     present = {name: message for name, message in errors.items() if message != REQUIRED}
     return {"body": TOO_MANY_VALUES} | present

@@ -46,7 +46,7 @@ Ids = Annotated[list[Id], Field(min_length=1, max_length=MAX_IDS)]
 
 
 class PlaylistIn(Body):
-    """A playlist; absent fields get their defaults."""
+    """A playlist to create or replace; absent fields get their defaults."""
 
     name: Annotated[str, Text(1, 250)] = Field(examples=["Rags for a rainy day"])
     description: Annotated[str, Text(20, 170)] | None = Field(
@@ -58,7 +58,7 @@ class PlaylistIn(Body):
 
 
 class PlaylistPut(PlaylistIn):
-    """A playlist that replaces the one with this `id`, else the caller's with this name, or is created."""
+    """A playlist to replace, found by `id` or else by name; it is created if the caller has none with this name."""
 
     subjects: ClassVar = {"id": "playlists"}
 
@@ -66,7 +66,7 @@ class PlaylistPut(PlaylistIn):
 
 
 class TracksOut(Body):
-    """Tracks to remove from a playlist; tracks not in it are ignored."""
+    """Tracks to remove from a playlist; tracks that it does not contain are ignored."""
 
     ids: Ids
 
@@ -88,7 +88,7 @@ class InviteIn(Body):
 
 
 class Playlist(Answer):
-    """A playlist; `GET /playlists/{id}/tracks` returns its tracks."""
+    """A playlist without its tracks, which `GET /playlists/{id}/tracks` returns."""
 
     id: int
     name: str = Field(examples=["Rags for a rainy day"])
@@ -103,12 +103,12 @@ class Playlist(Answer):
 
 
 class OnePlaylist(Success):
-    """A playlist."""
+    """A response with one playlist."""
 
     playlist: Playlist
 
 
 class Invited(Success):
-    """The invitation was sent."""
+    """A response that confirms that the invitation was sent."""
 
     message: Literal["Invitation sent successfully."]

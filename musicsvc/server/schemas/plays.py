@@ -1,4 +1,4 @@
-"""Bodies and answers of plays."""
+"""Requests and responses of play reports."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ NO_TIME = "Must be a time such as 2026-01-31T12:00:00Z, with Z or an offset, or 
 
 
 def _instant(value: Any) -> int:
-    """Return microseconds since 1970 of an ISO 8601 time with its offset, or of Unix seconds."""
+    """Convert an ISO 8601 time with an offset, or Unix seconds, to microseconds since 1970."""
     if isinstance(value, str) and TIME.fullmatch(value.strip()):
         try:
-            # With an offset, times at the ends of the calendar may be out of range.
+            # The offset may move a time in the first or last year out of the range of datetime.
             return (datetime.fromisoformat(value.strip().upper()) - EPOCH) // (datetime.resolution)
         except (ValueError, OverflowError):
             raise ValueError(NO_TIME) from None
@@ -69,20 +69,20 @@ class PlayIn(BaseModel):
 
 
 class PlaysIn(Body):
-    """Up to a thousand plays."""
+    """A report of up to 1,000 plays."""
 
     plays: Annotated[list[PlayIn], Field(min_length=1, max_length=MOST)]
 
 
 class Refused(Answer):
-    """A refused play."""
+    """A refused play of the report, and the reason."""
 
     index: int = Field(examples=[0], description="Its place in the batch, from 0.")
     reason: str = Field(examples=["There is no such track."])
 
 
 class Reported(Success):
-    """The result of the report."""
+    """A response with the numbers of accepted and repeated plays of the report, and its refused plays."""
 
     accepted: int
     repeated: int

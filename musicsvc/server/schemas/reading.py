@@ -46,7 +46,7 @@ MESSAGES = {
 
 
 def decode(raw: bytes | bytearray) -> str:
-    """Return the text of a body. Raises Malformed where it is not UTF-8."""
+    """Decode the bytes of a body. Raises Malformed if they are not UTF-8."""
     try:
         return raw.decode("utf-8", "strict")
     except UnicodeDecodeError:
@@ -54,7 +54,7 @@ def decode(raw: bytes | bytearray) -> str:
 
 
 def parse_json(text: str) -> Any:
-    """Return the JSON value of a text. Raises Malformed for invalid JSON and for a repeated key."""
+    """Parse a JSON text. Raises Malformed if it is invalid or an object repeats a key."""
     try:
         value = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse, parse_int=_integer)
         if SURROGATE.search(json.dumps(value, ensure_ascii=False) if "\\u" in text else ""):
@@ -78,12 +78,12 @@ def _refuse(constant: str) -> Any:
 
 
 def _integer(digits: str) -> int:
-    """Return the integer; a huge one is cut to a length that still exceeds every limit."""
+    """Parse an integer from its first DIGITS_KEPT digits, which are enough to exceed every limit."""
     return int(digits[:DIGITS_KEPT])
 
 
 def check(schema: type[M], value: Any, context: Any = None) -> tuple[M | None, Errors]:
-    """Return the validated value, or None and a message for each invalid field."""
+    """Validate the value. Return the model, or None and a message for each invalid field."""
     if not isinstance(value, dict):
         return None, {"body": "Must be a JSON object."}
     try:
@@ -96,7 +96,7 @@ def check(schema: type[M], value: Any, context: Any = None) -> tuple[M | None, E
 
 
 def check_query(schema: type[Q], pairs: Iterable[tuple[str, str]]) -> tuple[Q | None, Errors]:
-    """Return the validated parameters, or None and a message for each invalid or repeated one."""
+    """Validate query parameters. Return the model, or None and a message for each invalid or repeated parameter."""
     values: dict[str, str] = {}
     errors: Errors = {}
     names = {field.alias or name for name, field in schema.model_fields.items()}

@@ -11,7 +11,7 @@ from musicsvc.server.schemas.fields import DIGITS_ONLY, Query, Text
 
 
 class SearchQuery(Query):
-    """A search for accounts; `q` is another name for `query`."""
+    """Query string of a search for accounts by display name; `q` is another name for `query`."""
 
     other_names: ClassVar = {"q": "query"}
 
@@ -23,12 +23,12 @@ class SearchQuery(Query):
 
 
 class OneUser(Success):
-    """The public part of an account."""
+    """A response with the public part of one account."""
 
     user: UserSummary
 
 
 class FoundUsers(Success):
-    """Accounts, the best match first."""
+    """A response with the matching accounts, the best match first."""
 
     users: list[UserSummary]

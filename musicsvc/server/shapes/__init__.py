@@ -1,1 +1,1 @@
-"""Response bodies: one function per resource and tier, which returns a dict in documented order."""
+"""Response bodies. A function per resource, with or without a token, returns a dict in the documented key order."""

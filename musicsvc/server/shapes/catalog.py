@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
 
 def duration_text(milliseconds: int) -> str:
-    """`m:ss`, from one hour on `h:mm:ss`; seconds floored."""
+    """Return a duration as `m:ss`, or as `h:mm:ss` from one hour on, rounded down to seconds."""
     minutes, seconds = divmod(milliseconds // 1000, 60)
     hours, rest = divmod(minutes, 60)
     return f"{hours}:{rest:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
 
 
 def artist_public(artist: ArtistRow) -> JSON:
-    """An artist, as returned without a token."""
+    """Return an artist as shown to callers without a token."""
     return {"id": artist.id, "name": artist.name, "model_type": "artist"}
 
 
 def artist_nested(artist: ArtistRow) -> JSON:
-    """An artist as a part of another resource."""
+    """Return an artist as included in another resource."""
     return {
         "id": artist.id,
         "name": artist.name,
@@ -50,7 +50,7 @@ def artist_full(artist: ArtistRow) -> JSON:
 
 
 def track_public(track: TrackRow) -> JSON:
-    """A track, as returned without a token."""
+    """Return a track as shown to callers without a token."""
     return {
         "id": track.id,
         "name": track.name,
@@ -62,7 +62,7 @@ def track_public(track: TrackRow) -> JSON:
 
 
 def track_nested(track: TrackRow) -> JSON:
-    """A track as a part of another resource."""
+    """Return a track as included in another resource."""
     return {
         "id": track.id,
         "name": track.name,
@@ -97,7 +97,7 @@ def track_full(track: TrackRow) -> JSON:
 
 
 def album_public(album: AlbumRow) -> JSON:
-    """An album, as returned without a token."""
+    """Return an album as shown to callers without a token."""
     return {
         "id": album.id,
         "name": album.name,
@@ -108,7 +108,7 @@ def album_public(album: AlbumRow) -> JSON:
 
 
 def album_full(album: AlbumRow, parts: Collection[str] = ()) -> JSON:
-    """An album, as returned with a token, with genres and tags if `parts` names them."""
+    """Return an album as shown to callers with a token, with genres and tags if `parts` names them."""
     shape: JSON = {
         "id": album.id,
         "name": album.name,
@@ -129,7 +129,7 @@ def album_full(album: AlbumRow, parts: Collection[str] = ()) -> JSON:
 
 
 def genre(genre_id: int, name: str, display_name: str) -> JSON:
-    """A genre, the same with and without a token."""
+    """Return a genre, which is the same with and without a token."""
     return {"id": genre_id, "name": name, "display_name": display_name, "model_type": "genre"}
 
 
@@ -138,7 +138,7 @@ def genre_row(row: GenreRow) -> JSON:
 
 
 def comment(row: CommentRow, site: Site) -> JSON:
-    """A comment; a deleted one has no text."""
+    """Return a comment; the content of a deleted comment is empty."""
     return {
         "id": row.id,
         "content": "" if row.deleted else row.content,

@@ -1,4 +1,4 @@
-"""Collections."""
+"""Response bodies of collections."""
 
 from __future__ import annotations
 

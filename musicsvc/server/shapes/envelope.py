@@ -1,4 +1,4 @@
-"""The parts of a response around the resource: status, page, and downloads."""
+"""The parts of a response around its content: status and pagination, and downloads."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ JSON = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """The address of the service for clients, with which absolute URLs begin."""
+    """The public base URL of the service, with which absolute URLs in responses begin."""
 
     root: str
 
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """A response body of bytes; `kept` is its representation with ETag and gzip form, if already computed."""
+    """A response body of bytes; `kept` is its cached form with ETag and gzip, or None if there is none."""
 
     content: bytes
     content_type: str
@@ -33,13 +33,13 @@ class Download:
 
     @classmethod
     def from_representation(cls, kept: Representation, headers: Mapping[str, str]) -> Self:
-        """Build the response that sends a representation."""
+        """Build a download that sends a cached representation."""
         return cls(kept.content, kept.content_type, headers, kept)
 
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """The members of a JSON array, encoded in pieces, with the commas between them."""
+    """The encoded items of a JSON array, including the commas between them; `count` is the number of items."""
 
     pieces: list[bytes]
     count: int
@@ -57,7 +57,7 @@ def success(data: Any) -> JSON:
 
 
 def paginator(listing: Listing[Any], data: list[JSON] | Members) -> JSON:
-    """The seven-key paginator (docs/api.md, Pages); `data` are the shaped rows of the listing."""
+    """Return a page of a list with its seven keys (docs/api.md, Pages); `data` holds the rows as response bodies."""
     page, some = listing.page, bool(data)
     return {
         "current_page": page.number,

@@ -35,7 +35,7 @@ def file_name(type_: str, window: Window, suffix: str) -> str:
 
 
 def report(found: Overview, now: int, *, charts: str | None) -> JSON:
-    """Return the overview, with the days as a chart of the timeframe `charts` unless that is None."""
+    """Return the body of a report; it includes a chart of each day if `charts` is the name of a timeframe."""
     figures = insights.figures(found.figures)
     period = figures.pop("period")
     counts = {"tracks_count": found.tracks, "albums_count": found.albums, "artists_count": found.artists}

@@ -1,4 +1,4 @@
-"""Figures as their endpoints answer them (docs/insights.md)."""
+"""Response bodies of the insights endpoints (docs/insights.md)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def figures(found: Figures) -> JSON:
-    """Return the four blocks of figures and their period."""
+    """Return plays, listeners, engagement and growth, and the period that they cover."""
     return {
         "plays": {"total": found.plays_total, "period": found.plays},
         "listeners": {"total": found.listeners_total, "unique": found.listeners},
@@ -31,7 +31,7 @@ def figures(found: Figures) -> JSON:
 
 
 def period(window: Window) -> JSON:
-    """Return a window by its first and last day."""
+    """Return a period with its name and its first and last day."""
     return {
         "name": window.name,
         "start": to_date(window.first).isoformat(),
@@ -55,7 +55,7 @@ def artist(found: Figures, counts: ArtistCounts, tracks: list[Ranked], albums: l
 
 
 def ranked(row: Ranked) -> JSON:
-    """Return a track or album of a ranking."""
+    """Return a track or album of a list of the most played."""
     return {
         "id": row.id,
         "name": row.name,
@@ -65,7 +65,7 @@ def ranked(row: Ranked) -> JSON:
 
 
 def chart(found: Chart, timeframe: str) -> JSON:
-    """Return a point for each day, and the totals of the window."""
+    """Return a chart with a point for each day, and the totals of all days."""
     first = found.window.first
     return {
         "timeframe": timeframe,

@@ -1,4 +1,4 @@
-"""Conversations and messages."""
+"""Response bodies of conversations and messages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def message(row: MessageRow, site: Site) -> JSON:
 
 
 def conversation(row: ConversationRow, site: Site) -> JSON:
-    """A conversation with its participants and its newest message."""
+    """Return a conversation with its participants and its newest message."""
     return {
         "id": row.id,
         "users": [users.summary(*user, site) for user in row.users],

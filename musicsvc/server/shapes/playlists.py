@@ -1,4 +1,4 @@
-"""Playlists."""
+"""Response bodies of playlists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Response bodies with their entity tag and gzip form, computed once for all answers that send them."""
+"""Response bodies with their entity tag and gzip form, computed once and sent in many responses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TEXT = re.compile(r"text/|application/(json|javascript)|image/svg")
 
 @dataclass(frozen=True, slots=True)
 class Representation:
-    """A body, its content type and entity tag, and its gzip form (`packed`) where that saves enough."""
+    """A body, its content type and entity tag, and its gzip form (`packed`), or None if gzip saves too little."""
 
     content: bytes
     content_type: str
@@ -33,12 +33,12 @@ def represent(content: bytes, content_type: str) -> Representation:
 
 
 def compressible(size: int, content_type: str) -> bool:
-    """Return whether gzip saves enough on a body of this size and type."""
+    """Return whether a body of this size and type is worth compressing with gzip."""
     return size >= MIN_COMPRESSED and TEXT.match(content_type) is not None
 
 
 def tag_of(pieces: Iterable[bytes]) -> str:
-    """Return the entity tag of the body, without quotes."""
+    """Return the entity tag of a body in pieces, without quotes."""
     digest = hashlib.blake2b(digest_size=16)
     for piece in pieces:
         digest.update(piece)
@@ -46,7 +46,7 @@ def tag_of(pieces: Iterable[bytes]) -> str:
 
 
 def pack(pieces: list[bytes]) -> list[bytes]:
-    """Return the body in gzip. Empties the list, to free each piece once it is compressed."""
+    """Compress a body with gzip. Empties the list of pieces, to free each piece once it is compressed."""
     packer = zlib.compressobj(level=5, wbits=31)
     packed = []
     while pieces:

@@ -24,13 +24,13 @@ class _TruncatedHmac(HMACAlgorithm):
 
 
 def sign(key: bytes, value: Any) -> str:
-    """Return a JSON value as text for a path segment, with its signature."""
+    """Encode a JSON value and its signature as text for a path segment."""
     payload = zlib.compress(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(), 9)
     return _signer(key).sign(base64_encode(payload)).decode()
 
 
 def verify(key: bytes, text: str) -> Any:
-    """Return the value that was signed. Raises ValueError if this key did not sign the text."""
+    """Return the signed JSON value in the text. Raises ValueError if the text was not signed with this key."""
     try:
         payload = _signer(key).unsign(text)
     except BadSignature as error:

@@ -17,7 +17,7 @@ IN_MEMORY = 64 * 1024  # bytes; longer responses go to an unnamed file, which is
 
 @dataclass(frozen=True, slots=True)
 class Spooled:
-    """A file to send from its start; the sender closes it."""
+    """A response body in a file, to send from its start; the sender closes the file."""
 
     file: IO[bytes]
     length: int
@@ -26,7 +26,7 @@ class Spooled:
 
 
 def spool(pieces: Iterable[bytes], content_type: str, headers: Mapping[str, str] | None = None) -> Spooled:
-    """Write the pieces to a file, so that a slow client does not hold a database snapshot. Raises Unavailable."""
+    """Write the pieces to a file, so that a slow client holds no database snapshot. Raises Unavailable."""
     file: IO[bytes] = SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115 - the sender closes it
     try:
         for piece in pieces:
