@@ -23,14 +23,14 @@ LONGEST = {"use_case": 2_000, "volume": 255, "organization": 255, "reason": 1_00
 
 
 class AccessEntry(NamedTuple):
-    """A line of the list of access: a request, an account, or both."""
+    """An entry in the list of API access: a request, an account, or a request with its account."""
 
     request: AccessRequest | None
     user: User | None
 
 
 class Approval(NamedTuple):
-    """An approved request and its account; `created`: the approval created the account."""
+    """An approved request and its account; `created` is True if the approval created the account."""
 
     request: AccessRequest
     user: User
@@ -49,7 +49,7 @@ def grant(user: User, *, plays: bool = False, now: int, actor: Actor = "cli") ->
 
 
 def revoke(user: User, *, now: int, actor: Actor = "cli") -> None:
-    """Revoke API access and the right to report plays. Tokens remain and answer 403 until it is granted again."""
+    """Revoke API access and the right to report plays. Tokens remain, but get 403 until access is granted again."""
     had = user.api_access or user.reports_plays
     user.api_access = user.reports_plays = False
     _save(user)
@@ -63,9 +63,9 @@ def _save(user: User) -> None:
 
 
 def list(*, limit: int | None = None, text: str | None = None) -> Sequence[AccessEntry]:  # noqa: A001 - the module is the namespace
-    """Return all requests with their accounts, then the accounts that have access without a request, oldest first.
+    """Return all requests with their accounts, then the accounts with access but no request; each part oldest first.
 
-    `text` selects the entries that contain it; `limit` selects the newest, requests before accounts.
+    `text` selects the entries that contain it. `limit` selects the newest requests, then the newest accounts.
     """
     requests = tuple(AccessRequest.select().order_by(AccessRequest.id.desc()))
     asked = AccessRequest.select(AccessRequest.email_key)
@@ -92,9 +92,9 @@ def _texts(entry: AccessEntry) -> tuple[str | None, ...]:
 def request(
     email: str, use_case: str, volume: str, organization: str, *, now: int, actor: Actor = "cli"
 ) -> AccessRequest:
-    """Create a pending request; the address needs no account yet.
+    """Create a pending request for an e-mail, which need not belong to an account yet.
 
-    Raises Conflict where one is pending already or the account has access.
+    Raises Conflict if a request for this e-mail is already pending or its account already has access.
     """
     texts = {"use_case": use_case.strip(), "volume": volume.strip(), "organization": organization.strip()}
     _check({"email": email_addresses.problem(email), **_problems(texts)})
@@ -119,8 +119,8 @@ def request(
 def approve(asked: int | str, *, now: int, actor: Actor = "cli") -> Approval:
     """Approve the request with this id or e-mail.
 
-    An address without an account gets one without a password, so that nobody else can register it and take the access;
-    `user password` sets the password.
+    If no account has this e-mail, an account without a password is created, so that nobody else can register the e-mail
+    and obtain the access. The command `musicsvc user password` sets the password.
     """
     found = _find(asked)
     decided = _decide(found, "approved", None, now, hint=_regrant(found))
@@ -133,7 +133,7 @@ def approve(asked: int | str, *, now: int, actor: Actor = "cli") -> Approval:
 
 
 def deny(asked: int | str, reason: str, *, now: int, actor: Actor = "cli") -> AccessRequest:
-    """Deny the request with this id or e-mail, and store the reason."""
+    """Deny the request with this id or e-mail and store the reason."""
     _check(_problems({"reason": reason.strip()}))
     denied = _decide(_find(asked), "denied", reason.strip(), now)
     _add_event("access.denied", denied, now, actor)
@@ -141,14 +141,14 @@ def deny(asked: int | str, reason: str, *, now: int, actor: Actor = "cli") -> Ac
 
 
 def _add_event(kind: Kind, asked: AccessRequest, now: int, actor: Actor) -> None:
-    """Add a security event about a request; its address may have no account."""
+    """Add a security event about a request. The e-mail of the request may belong to no account."""
     user = users.find_by_email(asked.email)
     reason = f"request {asked.id}: {asked.reason}" if asked.reason else f"request {asked.id}"
     security_events.add(kind, account_id=user.id if user else None, reason=reason, now=now, actor=actor)
 
 
 def _find(asked: int | str) -> AccessRequest:
-    """Return the request with this id, or the pending or else newest request of this mailbox. Raises NotFound."""
+    """Lock and return the request with this id, or the pending or else newest one by this e-mail. Raises NotFound."""
     by_id = isinstance(asked, int)
     wanted = AccessRequest.id == asked if by_id else email_addresses.matches(AccessRequest, str(asked))
     exact = email_addresses.exact_first(AccessRequest)
@@ -160,7 +160,7 @@ def _find(asked: int | str) -> AccessRequest:
 
 
 def _regrant(found: AccessRequest) -> str:
-    """Return a hint where access was approved once and revoked since, else an empty text."""
+    """Return a hint if the request was approved but access was revoked later, otherwise an empty string."""
     user = users.find_by_email(found.email)
     if found.state != "approved" or user is None or user.api_access:
         return ""
@@ -168,7 +168,7 @@ def _regrant(found: AccessRequest) -> str:
 
 
 def _decide(found: AccessRequest, state: str, reason: str | None, now: int, *, hint: str = "") -> AccessRequest:
-    """Record the decision. Raises Conflict with the hint where the request is decided already."""
+    """Store the decision on a request. Raises Conflict, with the hint, if the request was already decided."""
     if found.state != "pending":
         raise Conflict(f"Request {found.id} by {found.email} is {found.state} already.{hint}")
     found.state, found.reason, found.decided_at = state, reason, now

@@ -1,6 +1,6 @@
-"""E-mail addresses: their syntax, and the normal form by which accounts and access requests are found.
+"""E-mail addresses: their syntax, and the normalized form by which accounts and access requests are found.
 
-Earlier versions allowed accounts for different spellings of one mailbox; `shared_mailboxes` finds these.
+Earlier versions allowed several accounts with spellings of the same address; `shared_mailboxes` finds them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _DOMAIN = regex.compile(rf"localhost|(?:{_LABEL}\.)+(?!\d+$){_LABEL}")  # a numb
 
 
 class SharedMailbox(NamedTuple):
-    """An account whose normalized e-mail belongs to an older account, `owner`."""
+    """An account with the same normalized e-mail as an older account, the owner."""
 
     account_id: int
     email: str
@@ -49,16 +49,16 @@ class SharedMailbox(NamedTuple):
 
 
 def normalize(email: str) -> str:
-    """Return the form that all spellings of one mailbox share.
+    """Return the normalized form of the e-mail, which is the same for all spellings of one address.
 
-    Local part: NFKC and case-folded. Domain: ASCII by IDNA (UTS 46, non-transitional).
+    The local part is case-folded in NFKC. The domain is converted to ASCII by IDNA (UTS 46, non-transitional).
     """
     local, at, domain = email.strip().rpartition("@")
     return _fold(local) + at + (_ascii_domain(domain) or _fold(domain))
 
 
 def problem(email: str) -> str | None:
-    """Return the error in the syntax of an address, or None. Reserved domains such as `.test` are valid."""
+    """Return the syntax error in an e-mail, or None if it is valid. Reserved domains such as `.test` are valid."""
     email = email.strip()
     if len(email) > LENGTH:
         return f"The email must not be longer than {LENGTH} characters."
@@ -70,17 +70,17 @@ def problem(email: str) -> str | None:
 
 
 def matches(table: type[User | AccessRequest], email: str) -> Expression:
-    """Return the condition for rows of this mailbox; a row without a normal form is matched by its exact e-mail."""
+    """Return the condition for rows with this e-mail; rows without a normalized e-mail must match exactly."""
     return (table.email_key == normalize(email)) | (table.email_key.is_null() & (table.email == email.strip()))
 
 
 def exact_first(table: type[User | AccessRequest]) -> Ordering:
-    """Return the order in which a row that is matched by its exact e-mail comes first."""
+    """Return the ordering that puts rows without a normalized e-mail, which match exactly, first."""
     return table.email_key.is_null().desc()
 
 
 def shared_mailboxes() -> list[SharedMailbox]:
-    """Return the accounts that share the mailbox of an older one, unless one of the two is suspended."""
+    """Return the accounts that share an address with an older account, if neither account is suspended."""
     pairs = []
     for account in User.select().where(User.email_key.is_null(), User.suspended_at.is_null()).order_by(User.id):
         owner = User.get_or_none(User.email_key == normalize(account.email))
@@ -90,7 +90,7 @@ def shared_mailboxes() -> list[SharedMailbox]:
 
 
 def _fold(text: str) -> str:
-    """Return the text in NFKC and case-folded, in a form that does not change when folded again."""
+    """Return the text case-folded and in NFKC. Folding the result again does not change it."""
     if text.isascii():
         return text.lower()
     for _ in range(2):
@@ -99,7 +99,7 @@ def _fold(text: str) -> str:
 
 
 def _ascii_domain(domain: str) -> str:
-    """Return the domain in its ASCII form, or an empty string where it has none."""
+    """Return the domain in its ASCII form, or an empty string if it is invalid."""
     if domain.isascii() and "xn--" not in (lowered := domain.lower()):
         return lowered
     import idna  # noqa: PLC0415 - slow to load; most domains do without it

@@ -14,24 +14,24 @@ if TYPE_CHECKING:
 
 
 def follow(user_id: int, *, now: int, actor: Identity) -> None:
-    """Let the caller follow an account; harmless when repeated. Raises Invalid for the caller's own."""
+    """Make the actor follow an account, if not already following. Raises Invalid for the actor's own account."""
     if user_id == actor.user_id:
         raise Invalid({}, "You cannot follow yourself.")
     Follow.insert(follower=actor.user_id, followed=user_id, created_at=now).on_conflict_ignore().execute()
 
 
 def unfollow(user_id: int, *, actor: Identity) -> None:
-    """End the caller's follow of an account; harmless when repeated."""
+    """Make the actor stop following an account, if following it."""
     Follow.delete().where(Follow.follower == actor.user_id, Follow.followed == user_id).execute()
 
 
 def followed_by(user_id: int, page: Page) -> Listing[UserSummary]:
-    """Return the accounts that this account follows, newest follow first."""
+    """Return the accounts that this account follows, most recently followed first."""
     return _accounts(Follow.followed, Follow.follower == user_id, page)
 
 
 def followers_of(user_id: int, page: Page) -> Listing[UserSummary]:
-    """Return the followers of the account, newest follow first."""
+    """Return the accounts that follow this account, most recent follower first."""
     return _accounts(Follow.follower, Follow.followed == user_id, page)
 
 

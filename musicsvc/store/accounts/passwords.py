@@ -14,7 +14,7 @@ HASHER = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)  # me
 
 
 def hash_password(password: str) -> str:
-    """Return the argon2id hash with its salt and parameters; takes about 20 ms and 19 MiB."""
+    """Return the argon2id hash of the password with salt and parameters. Takes about 20 ms and 19 MiB."""
     return HASHER.hash(password)
 
 
@@ -26,7 +26,7 @@ def verify(hashed: str, password: str) -> bool:
 
 
 def check(password: str, *, email: str, hosted: bool) -> str | None:
-    """Return the reason to refuse the password, or None; the commonest are refused only on a hosted service."""
+    """Return the reason to refuse the password, or None. Common passwords are refused only on a hosted service."""
     if not SHORTEST <= len(password) <= LONGEST:
         return f"The password must have {SHORTEST} to {LONGEST} characters."
     if email_addresses.normalize(password) == email_addresses.normalize(email):

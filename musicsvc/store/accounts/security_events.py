@@ -27,7 +27,7 @@ Actor = Literal["cli", "api", "abuse", "fixtures", "server"]
 
 
 class Event(NamedTuple):
-    """An action on an account or token: `actor` performed it, `reason` says why."""
+    """An action on an account or token; `actor` is the part of musicsvc that performed it, such as `cli` or `api`."""
 
     at: int
     kind: str
@@ -49,7 +49,7 @@ def add(
     token_id: int | None = None,
     reason: str | None = None,
 ) -> None:
-    """Add an event; call it in the unit that performs the action."""
+    """Add an event. Call inside the transaction that performs the action."""
     SecurityEvent.insert(
         at=now, kind=kind, account_id=account_id, token_id=token_id, actor=actor, reason=reason
     ).execute()
@@ -57,7 +57,7 @@ def add(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """Conditions on events; None matches everything. `since` is included, `until` is not."""
+    """Conditions on events; None matches everything. `since` is inclusive, `until` is exclusive."""
 
     account_id: int | None = None
     token_id: int | None = None
@@ -75,13 +75,13 @@ def find(conditions: Filter = ALL, *, limit: int) -> list[Event]:
 
 
 def last_id() -> int:
-    """Return the id of the event written last, 0 where there is none."""
+    """Return the id of the newest event, or 0 if there is none."""
     row = SecurityEvent.select(SecurityEvent.id).order_by(SecurityEvent.id.desc()).tuples().first()
     return int(row[0]) if row else 0
 
 
 def written_after(event_id: int, conditions: Filter = ALL) -> list[tuple[int, Event]]:
-    """Return the matching events with higher ids, in the order of writing, with their ids."""
+    """Return the matching events with an id above `event_id`, ordered by id, as pairs of id and event."""
     rows = _select(conditions, SecurityEvent.id).where(SecurityEvent.id > event_id).order_by(SecurityEvent.id)
     return [(row[0], Event._make(row[1:])) for row in rows.tuples()]
 

@@ -39,7 +39,7 @@ State = Literal["valid", "expired", "revoked"]
 
 
 class Identity(NamedTuple):
-    """The holder of a token: the account and its token, which has expired from `expires_at` on."""
+    """A token and the account that it belongs to. The token is invalid from `expires_at` on."""
 
     user_id: int
     display_name: str
@@ -55,7 +55,7 @@ class Identity(NamedTuple):
 
 
 def generate() -> str:
-    """Return a new value: the prefix, 40 random base62 characters and a CRC-32 of them as 6 more."""
+    """Return a new token value: the prefix, 40 random base62 characters, and 6 that encode the CRC-32 of the rest."""
     body = PREFIX + "".join(secrets.choice(ALPHABET) for _ in range(RANDOM_LENGTH))
     return body + _checksum(body)
 
@@ -68,7 +68,7 @@ def well_formed(value: str) -> bool:
 
 
 def digest(value: str) -> bytes:
-    """Return the SHA-256 of the value, under which its token is stored."""
+    """Return the SHA-256 of the token value, which is stored instead of the value."""
     return hashlib.sha256(value.encode()).digest()
 
 
@@ -81,9 +81,9 @@ def _checksum(text: str) -> str:
 
 
 def identify(digest: bytes) -> Identity | None:
-    """Return the identity behind the token of this digest, None for an unknown one.
+    """Return the identity that belongs to the token with this digest, or None if there is no such token.
 
-    The caller checks whether the token is revoked or expired.
+    The caller must check whether the token is revoked or expired.
     """
     # Every request runs this. Building the query with Peewee takes 200 µs, running it 20.
     for row in fetch(IDENTIFY, digest):
@@ -98,9 +98,9 @@ def state(token: Token, now: int) -> State:
 
 
 def create(user: User, name: str, *, now: int, without_access: bool = False, actor: Actor = "cli") -> tuple[Token, str]:
-    """Create a token for 90 days. Return it with its value, which is not stored.
+    """Create a token that expires after 90 days. Return the token and its value, which is not stored.
 
-    Raises Forbidden for a suspended account, and for one without API access unless `without_access`.
+    Raises Forbidden if the account is suspended, or if it has no API access and `without_access` is False.
     """
     name = name.strip()
     if not SHORTEST_NAME <= len(name) <= LONGEST_NAME:
@@ -126,7 +126,7 @@ def _secret(value: str, now: int) -> dict[str, bytes | str | int | None]:
 
 
 def get(token_id: int) -> Token:
-    """Return the token with this id and its account. Raises NotFound."""
+    """Return the token with this id, with its account loaded. Raises NotFound."""
     token: Token | None = _with_accounts().where(Token.id == token_id).first()
     if token is None:
         raise NotFound(f"There is no token {token_id}.")
@@ -136,9 +136,9 @@ def get(token_id: int) -> Token:
 def list(  # noqa: A001 - the module is the namespace
     user: User | None = None, *, limit: int | None = None, text: str | None = None
 ) -> Sequence[Token]:
-    """Return the tokens of all accounts or one, with revoked and expired ones, oldest first.
+    """Return the tokens of `user`, or of all accounts, oldest first. Revoked and expired tokens are included.
 
-    `text` selects those with the text in their name or e-mail; `limit` selects the newest.
+    `text` selects tokens with this text in their name or the account's e-mail; `limit` selects the newest tokens.
     """
     query = _with_accounts().order_by(Token.id.desc()).limit(None if text else limit)
     if user is not None:
@@ -147,13 +147,13 @@ def list(  # noqa: A001 - the module is the namespace
 
 
 def find_by_value(value: str) -> Token | None:
-    """Return the token with this value and its account, in any state; None where there is none."""
+    """Return the token with this value, even if revoked or expired, with its account loaded; None if unknown."""
     token: Token | None = _with_accounts().where(Token.digest == digest(value)).first()
     return token
 
 
 def revoke(token_id: int, reason: str, *, now: int, actor: Actor = "cli") -> Token:
-    """Revoke the token. A token that is revoked already keeps its time and reason."""
+    """Revoke the token. If it is already revoked, the stored time and reason do not change."""
     ended = Token.update(revoked_at=now, revoked_reason=reason).where(Token.id == token_id, Token.revoked_at.is_null())
     changed, token = ended.execute(), get(token_id)
     if changed:
@@ -174,7 +174,7 @@ def reinstate(token_id: int, *, now: int, actor: Actor = "cli") -> Token:
 
 
 def regenerate(token_id: int, *, now: int, actor: Actor = "cli") -> tuple[Token, str]:
-    """Give a valid or expired token a new value for 90 days; the old value is invalid at once.
+    """Give a valid or expired token a new value that expires after 90 days; the old value becomes invalid at once.
 
     Raises Conflict for a revoked token.
     """
@@ -189,14 +189,14 @@ def regenerate(token_id: int, *, now: int, actor: Actor = "cli") -> tuple[Token,
 
 
 def latest_use() -> tuple[int, int]:
-    """Return the id of the unrevoked token used last, and the time of that use; zeros where none was used."""
+    """Return the id of the most recently used unrevoked token and the time of that use, or (0, 0) if none was used."""
     used = Token.select(Token.id, Token.last_used_at).where(Token.revoked_at.is_null(), ~Token.last_used_at.is_null())
     token: Token | None = used.order_by(Token.last_used_at.desc()).first()
     return (0, 0) if token is None else (token.id, token.last_used_at or 0)
 
 
 def touch(last_used: Mapping[int, int]) -> None:
-    """Store when tokens were last used (instants by token id); an older instant never replaces a newer one."""
+    """Store the times of last use, given by token id. A stored later time is not replaced."""
     statement = "UPDATE token SET last_used_at = ? WHERE id = ? AND coalesce(last_used_at, 0) < ?"
     # Ordered by id, so that two processes that update the same tokens do not deadlock.
     rows = [(moment, token_id, moment) for token_id, moment in sorted(last_used.items())]

@@ -1,8 +1,8 @@
 """Search for accounts by display name: normalization, ranking and the index.
 
-The index holds the normalized name of every account that is not suspended, with marks where the name and its words
-begin. Its key is the length of the name in the high bits and the id in the low bits, so that the lowest keys of a match
-are the best ones.
+The index holds the normalized name of every account that is not suspended. Marks in the name show where it and each of
+its words begin. The key of an entry has the length of the name in the high bits and the account id in the low bits, so
+that sorting matches by key puts the best matches first.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PLAIN = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ħ": "h", "ŧ": "t", "\
 
 
 def fold(text: str) -> str:
-    """Return the name without case, accents, invisible characters and differences of white space."""
+    """Return the normalized name: lower case, no accents or invisible characters, and single spaces."""
     text = " ".join(text.split())
     if text.isascii() and text.isprintable():
         return text.lower()
@@ -44,21 +44,21 @@ def fold(text: str) -> str:
 
 
 def _ignored(char: str) -> bool:
-    """Return whether the character is an accent or invisible; vowel signs of Indic scripts are neither."""
+    """Return True for accents and invisible characters, which `fold` drops, but False for Indic vowel signs."""
     variant = "\ufe00" <= char <= "\ufe0f"
     return variant or bool(unicodedata.combining(char)) or unicodedata.category(char) in IGNORED
 
 
 def find(query: str, limit: int) -> list[UserSummary]:
-    """Return the accounts with the text in their display names, best first.
+    """Return up to `limit` accounts whose display names contain the text, best matches first.
 
-    Names that begin with the text come first, then names with a word that does, then, for three characters or more,
-    names that contain it anywhere; in each group by length and then id, so that an exact match leads.
+    Names that begin with the text come first, then names with a word that begins with it, then names that contain it
+    elsewhere (only for three characters or more). Each group is ordered by length of the name, then by account id.
     """
     ids: dict[int, None] = {}
     for pattern in _patterns(fold(query)):
         if len(ids) < limit:
-            # Better matches match again, so ask for as many more.
+            # The results of better patterns match this one too, so request as many more.
             ids |= dict.fromkeys(key & ((1 << ID_BITS) - 1) for key in _keys(pattern, limit + len(ids)))
     chosen = list(ids)[:limit]
     rows = User.select(*COLUMNS).where(User.id.in_(chosen), User.suspended_at.is_null()).tuples()
@@ -67,7 +67,7 @@ def find(query: str, limit: int) -> list[UserSummary]:
 
 
 def _patterns(folded: str) -> list[str]:
-    """Return the patterns to search in the marked names, best first."""
+    """Return the patterns to search for in the index; earlier patterns find better matches."""
     if not folded:
         return []
     marked = _marked(folded)
@@ -76,7 +76,7 @@ def _patterns(folded: str) -> list[str]:
 
 
 def _marked(folded: str) -> str:
-    """Return the text with a mark at each word that begins after the first character."""
+    """Return the text with a mark before each word, except a word at the very beginning."""
     before = [True, *(char.isalnum() for char in folded)]
     return "".join(
         WORD_BEGINS + char if char.isalnum() and not within else char
@@ -85,7 +85,7 @@ def _marked(folded: str) -> str:
 
 
 def _keys(pattern: str, limit: int) -> Sequence[int]:
-    """Return the lowest keys of the names that contain the pattern."""
+    """Return the lowest `limit` keys of the names in the index that contain the pattern."""
     if is_sqlite():
         phrase = '"' + pattern.replace('"', '""') + '"'
         sql = "SELECT rowid FROM account_search WHERE account_search MATCH ? ORDER BY rowid LIMIT ?"
@@ -97,10 +97,10 @@ def _keys(pattern: str, limit: int) -> Sequence[int]:
 
 
 def _keys_by_trigrams(pattern: str, limit: int) -> Sequence[int]:
-    """Return the lowest keys on PostgreSQL, whose trigram index returns names unordered.
+    """Do the same as `_keys` with the trigram index of PostgreSQL, which returns keys in no order.
 
-    A frequent text is found among the shortest names; the trigram index serves the rest. Two queries, because the
-    planner cannot tell the cases apart and takes a second for a text that no name contains.
+    A frequent pattern is found among the shortest names; the trigram index is used only for the others. These are two
+    queries, because a single query takes a second for a pattern that no name contains.
     """
     like = "%" + pattern.replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_") + "%"
     sql = (
@@ -119,7 +119,7 @@ def _first_column(sql: str, values: tuple[Any, ...]) -> Sequence[int]:
 
 
 def add(people: Iterable[tuple[int, str]]) -> None:
-    """Add accounts that are not in the index: pairs of id and display name."""
+    """Add accounts, given as pairs of id and display name, to the index. They must not be in it."""
     folded = [(user_id, fold(name)) for user_id, name in people]
     rows = [(_key(user_id, name), NAME_BEGINS + _marked(name)) for user_id, name in folded if name]
     connection: Any = current().connection()
@@ -132,7 +132,7 @@ def add(people: Iterable[tuple[int, str]]) -> None:
 
 
 def remove(user_id: int, display_name: str) -> None:
-    """Remove an account from the index; harmless where it is not in it."""
+    """Remove an account from the index, if it is there."""
     key = "rowid" if is_sqlite() else "key"
     sql = f"DELETE FROM account_search WHERE {key} = ?"  # noqa: S608 - two words of ours
     run(sql, _key(user_id, fold(display_name)))
@@ -158,9 +158,9 @@ def _key(user_id: int, folded: str) -> int:
 def newest(
     rows: Iterable[Row], limit: int | None, text: str | None, texts: Callable[[Row], Iterable[str | None]]
 ) -> Sequence[Row]:
-    """Return up to `limit` rows, oldest first, from rows that come newest first.
+    """Return the newest `limit` rows, oldest first. The rows passed in are ordered newest first.
 
-    With `text`, only rows that contain it in one of their `texts`, compared as in the account search.
+    If `text` is set, only rows with `text` in one of the strings of `texts(row)` match, compared in normalized form.
     """
     if text:
         wanted = fold(text)

@@ -32,7 +32,7 @@ def create(
     now: int,
     actor: Actor = "cli",
 ) -> User:
-    """Create an account, by default named after the local part of its e-mail. Raises Invalid where that is taken."""
+    """Create an account; its name defaults to the local part of the e-mail. Raises Invalid if the e-mail is taken."""
     email = email.strip()
     name = email.rpartition("@")[0] if display_name is None else display_name.strip()
     problems = {
@@ -78,7 +78,7 @@ class NewUser(NamedTuple):
 def create_many(people: Sequence[NewUser], *, now: int) -> Sequence[int]:
     """Create accounts without password and API access, for imports and synthetic data. Return their ids in order.
 
-    The caller has checked that e-mails and external ids are valid and free; otherwise the database refuses them all.
+    The caller must check that e-mails and external ids are valid and unused; if one is not, no account is created.
     """
     ids = bulk.ids(User, len(people))
     rows = [
@@ -99,14 +99,14 @@ def get(user_id: int) -> User:
 
 
 def find_by_email(email: str) -> User | None:
-    """Return the account of this mailbox in any spelling, or None; one without a normalized e-mail comes first."""
+    """Return the account with this e-mail in any spelling, or None. Exact matches without an `email_key` come first."""
     found = User.select().where(email_addresses.matches(User, email))
     user: User | None = found.order_by(email_addresses.exact_first(User)).first()
     return user
 
 
 def by_email(email: str) -> User:
-    """Return the account of this mailbox in any spelling. Raises NotFound."""
+    """Return the account with this e-mail in any spelling. Raises NotFound."""
     user = find_by_email(email)
     if user is None:
         raise NotFound(f"There is no account {email}.")
@@ -114,19 +114,19 @@ def by_email(email: str) -> User:
 
 
 def without_key() -> dict[int, str]:
-    """Return the e-mails, by id, of the accounts whose normalized e-mail belongs to an older account."""
+    """Return the e-mails, by account id, of the accounts whose normalized e-mail belongs to an older account."""
     rows: Any = User.select(User.id, User.email).where(User.email_key.is_null()).order_by(User.id).tuples()
     return dict(rows)
 
 
 def emails(ids: Collection[int]) -> dict[int, str]:
-    """Return the e-mails of these accounts by id; unknown ids are omitted."""
+    """Return the e-mails of these accounts by account id; unknown ids are omitted."""
     rows: Any = User.select(User.id, User.email).where(User.id.in_(ids)).tuples()
     return dict(rows)
 
 
 def list(*, limit: int | None = None, text: str | None = None) -> Sequence[User]:  # noqa: A001 - the module is the namespace
-    """Return the accounts, or the newest `limit` with the text in their e-mail or display name; oldest first."""
+    """Return accounts, oldest first: the newest `limit`, with `text` in the e-mail or display name if it is set."""
     query: Any = User.select().order_by(User.id.desc()).limit(None if text else limit)
     return newest(query.iterator(), limit, text, lambda user: (user.email, user.display_name))
 
@@ -143,7 +143,7 @@ def set_password(user: User, password_hash: str, *, now: int, actor: Actor = "cl
 
 
 def suspend(user: User, *, now: int, reason: str | None = None, actor: Actor = "cli") -> None:
-    """Suspend the account: its tokens answer 403 until it is reinstated. Harmless when repeated."""
+    """Suspend the account if it is not suspended yet. Calls with its tokens get 403 until it is reinstated."""
     if user.suspended_at is None:
         user.suspended_at, user.suspended_reason = now, reason
         _save_suspension(user)

@@ -1,4 +1,4 @@
-"""Entries of the activity log: adding, finding and deleting them. All functions run as units on the log's store."""
+"""Add, find and delete entries of the activity log. All functions but `replay` run in a transaction of the log."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from musicsvc.store.engine.store import Store
 
 SLICE = 5_000
-PRUNED = 2_000  # few, so that new calls do not wait long for the writer
+PRUNED = 2_000  # a small number, so that pruning does not delay new entries for long
 
 
 class Entry(NamedTuple):
-    """An answered call, or a count of calls without a token from one address, with one status, in one minute.
+    """A logged call, or a count of calls: all calls without a token from one address with one status in one minute.
 
-    `at`: arrival in microseconds; `route`: the template of the path, None for an unknown one; `resource`: the object
-    in the path, such as `playlists/7`; `size`: bytes of the response body; `judged`: whether limits and abuse rules
-    apply; `private`: whether resources of this kind can be private; `calls`: the number of calls. A count has no
-    request id, and its `milliseconds` and `size` are sums.
+    `at`: arrival in microseconds; `route`: the template of the path, None for an unknown path; `resource`: the object
+    in the path, such as `playlists/7`; `size`: bytes of the response body; `judged`: True if limits and abuse rules
+    apply; `private`: True if resources of this kind can be private; `calls`: 1, or the number of calls in a count.
+    The request id of a count is empty, and its `milliseconds` and `size` are sums.
     """
 
     at: int
@@ -63,7 +63,7 @@ UNPACKED = f"SELECT {', '.join(f'value->>{at}' for at in range(len(Entry._fields
 class Filter:
     """Conditions on entries; None matches everything.
 
-    `statuses`: the first and the last; `route`: a part of the template; `since` is included, `until` is not.
+    `statuses`: the lowest and the highest; `route`: a part of the template; `since` is inclusive, `until` exclusive.
     """
 
     account_id: int | None = None
@@ -81,7 +81,7 @@ ALL = Filter()
 
 
 def add(entries: Sequence[Entry]) -> None:
-    """Insert the entries in one statement, which lets the event loop run meanwhile on SQLite."""
+    """Insert the entries in one statement, so that on SQLite the event loop can run during it."""
     if is_sqlite():
         rows = orjson.dumps([list(entry) for entry in entries]).decode()
         run(INSERT.format(rows=UNPACKED), rows)
@@ -96,14 +96,14 @@ def find(conditions: Filter = ALL, *, limit: int) -> list[Entry]:
 
 
 def of_tokens(token_ids: Collection[int], since: int) -> list[Entry]:
-    """Return the entries of these tokens since an instant, oldest first."""
+    """Return the entries of these tokens at or after `since`, oldest first."""
     chosen = Activity.token_id.in_(list(token_ids)), Activity.at >= since
     rows: Any = Activity.select(*COLUMNS).where(*chosen).order_by(Activity.at, Activity.id)
     return [Entry._make(row) for row in rows.tuples()]
 
 
 def replay(log: Store, conditions: Filter = ALL) -> Iterator[Entry]:
-    """Yield all matching entries, oldest first, read in slices."""
+    """Yield all matching entries, oldest first, reading `SLICE` entries per transaction."""
     at, last = conditions.since or 0, 0
     while rows := log.read(partial(_slice, conditions, at, last)).result():
         yield from (entry for _, entry in rows)
@@ -111,26 +111,26 @@ def replay(log: Store, conditions: Filter = ALL) -> Iterator[Entry]:
 
 
 def _slice(conditions: Filter, at: int, last: int) -> list[tuple[int, Entry]]:
-    """Return the first entries after this instant and id, with their ids."""
+    """Return the next `SLICE` matching entries after the entry with time `at` and id `last`, with their ids."""
     beyond = (Activity.at > at) | ((Activity.at == at) & (Activity.id > last))
     rows = _select(conditions, Activity.id).where(Activity.at >= at, beyond).order_by(Activity.at, Activity.id)
     return [(row[0], Entry._make(row[1:])) for row in rows.limit(SLICE).tuples()]
 
 
 def last_id() -> int:
-    """Return the id of the entry written last, 0 where there is none."""
+    """Return the id of the newest entry, or 0 if there is none."""
     row = Activity.select(Activity.id).order_by(Activity.id.desc()).tuples().first()
     return int(row[0]) if row else 0
 
 
 def written_after(entry_id: int, conditions: Filter = ALL) -> list[tuple[int, Entry]]:
-    """Return the matching entries with higher ids, in the order of writing, with their ids."""
+    """Return up to `SLICE` matching entries with an id above `entry_id`, ordered by id, as pairs of id and entry."""
     rows = _select(conditions, Activity.id).where(Activity.id > entry_id).order_by(Activity.id).limit(SLICE)
     return [(row[0], Entry._make(row[1:])) for row in rows.tuples()]
 
 
 def prune(before: int, *, limit: int = PRUNED) -> int:
-    """Delete at most `limit` entries from before this instant, oldest first. Return their number."""
+    """Delete at most `limit` entries older than `before`, oldest first. Return the number of deleted entries."""
     oldest = Activity.select(Activity.id).where(Activity.at < before).order_by(Activity.at).limit(limit)
     return int(Activity.delete().where(Activity.id.in_(oldest)).execute())
 
@@ -138,7 +138,7 @@ def prune(before: int, *, limit: int = PRUNED) -> int:
 def _select(conditions: Filter, *more: Any) -> Any:
     query = Activity.select(*more, *COLUMNS)
     if conditions.address is not None:
-        network = client_network(conditions.address)  # counts of an IPv6 client have its network as address
+        network = client_network(conditions.address)  # counts of calls from an IPv6 client store its network
         same = Activity.address == conditions.address
         query = query.where(same if network == conditions.address else same | (Activity.address == network))
     for name in ("account_id", "token_id", "request_id", "method"):

@@ -1,4 +1,4 @@
-"""The place of the activity log: on SQLite a file of its own, on PostgreSQL a table beside the others."""
+"""Storage of the activity log: a separate file with SQLite, a table of the database with PostgreSQL."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class LogTable(Log):
-    """The log as a PostgreSQL table, with its own connections so that no request waits for it."""
+    """The activity log as a PostgreSQL table, with its own connections so that no request waits for the log."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -59,7 +59,7 @@ def create(url: str, file: Path | None = None) -> None:
 
 
 def check(url: str, file: Path | None = None) -> list[str]:
-    """Return the problems of the log, one a line; none where there is no log yet."""
+    """Return descriptions of the problems of the activity log; an empty list if there is no log yet."""
     try:
         found = problems(url, file)
     except Failure as failure:
@@ -68,9 +68,9 @@ def check(url: str, file: Path | None = None) -> list[str]:
 
 
 def problems(url: str, file: Path | None = None) -> list[str]:
-    """Return the problems of the log.
+    """Return descriptions of the problems of the activity log.
 
-    Raises Failure where it cannot be read, Damaged or Outdated where the next server repairs it.
+    Raises Damaged or Outdated if the next start of the server repairs the log, Failure if it cannot be read.
     """
     with build(url, file) as log:
         return log.read(schema_problems).result() if log.open_existing() else []

@@ -1,4 +1,4 @@
-"""The activity log as a SQLite file, created where it is missing and replaced where it cannot be used."""
+"""The activity log as a SQLite file, created if it is missing and replaced if it cannot be used."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 T = TypeVar("T")
-SIDES = ("-wal", "-shm", "")  # the file itself last: a new file would adopt an old WAL beside it
+SIDES = ("-wal", "-shm", "")  # the database file last, because a new one would use an old WAL beside it
 log = logging.getLogger("musicsvc")
 
 
 class LogFile(Log):
-    """The log in a separate file, so that neither its size nor its damage affects the data."""
+    """The activity log in a separate file, so that its size or damage to it does not affect the data."""
 
     def __init__(self, path: Path) -> None:
         self.url = f"sqlite:///{path}"
@@ -35,7 +35,7 @@ class LogFile(Log):
         self._store: SqliteStore | None = None
 
     def prepare(self) -> None:
-        """Open the file; create a missing one, replace an unusable one."""
+        """Open the file. Create it if it is missing, replace it if it is unusable."""
         with self._changing:
             if self._store is not None and not self._store.in_place():
                 self._close()
@@ -91,7 +91,7 @@ def default_file(data: Path) -> Path:
 
 
 def _open_or_create(path: Path) -> SqliteStore:
-    """Create, migrate or replace the file, and open it. Raises Failure where the disk or a foreign file prevents it."""
+    """Create, migrate or replace the file, and open it. Raises Failure if a disk error or another file prevents it."""
     try:
         files.create(path, files.LOG_ID)
         with _exclusive(path):
@@ -131,7 +131,7 @@ def _open_migrated(path: Path) -> SqliteStore:
 
 @contextmanager
 def _exclusive(path: Path) -> Iterator[None]:
-    """Hold the lock under which a process creates, migrates or replaces the file."""
+    """Hold the lock that a process needs to create, migrate or replace the file."""
     lock = os.open(path.with_name(path.name + ".lock"), os.O_CREAT | os.O_RDWR, 0o600)
     try:
         file_locks.acquire(lock)
@@ -141,7 +141,7 @@ def _exclusive(path: Path) -> Iterator[None]:
 
 
 def _rename_unusable(path: Path) -> None:
-    """Rename the file and its WAL to the next free name."""
+    """Rename the log file and its WAL to the next unused name."""
     names = (path.with_name(f"{path.name}.aside-{number}") for number in itertools.count(1))
     aside = next(name for name in names if not name.exists())
     for side in SIDES:

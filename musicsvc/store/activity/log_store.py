@@ -1,4 +1,4 @@
-"""The store of the activity log: its interface, and its schema on both kinds of database."""
+"""The interface of the activity log, and its schema for SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -23,37 +23,37 @@ HISTORY = "activity_migration"
 
 
 class Outdated(Failure):
-    """The schema of the log is older than the program."""
+    """The schema of the activity log is not the one of this version of musicsvc."""
 
 
 class Log(Store):
-    """The activity log; raises Unavailable until `prepare` has run."""
+    """The activity log. Open it by `prepare` or `open_existing`; until then, methods may raise Unavailable."""
 
     def prepare(self) -> None:
-        """Create, repair or migrate the log where necessary; blocking, harmless when repeated.
+        """Open the log, and create, repair or migrate it if necessary. Blocks; may be called repeatedly.
 
-        Raises Failure where that is impossible for now.
+        Raises Failure if this is impossible for now.
         """
         raise NotImplementedError
 
     def open_existing(self) -> bool:
-        """Open the log for reading, without changing it. Return False where there is none.
+        """Open the log for reading, without changing it. Return False if there is no log.
 
-        Raises Failure where it cannot be read.
+        Raises Failure if the log cannot be read.
         """
         raise NotImplementedError
 
     def replace(self) -> None:
-        """Replace a damaged log file by a new one; the old one is kept under another name."""
+        """Rename a damaged log file and create a new file. Does nothing if the log is a table."""
 
     def changes(self) -> None:
-        """Return None: nothing read from the log is cached."""
+        """Return None, because nothing read from the log is cached."""
 
 
 def migrate(database: Database) -> list[str]:
-    """Bring the log to the current schema under the caller's lock. Return the migrations applied.
+    """Migrate the log to the current schema. Return the applied migrations. The caller must hold the lock.
 
-    Raises Damaged where a newer program created the log.
+    Raises Damaged if a newer version of musicsvc created the log.
     """
     with bound(database):
         have, want = applied(), known()
@@ -64,7 +64,7 @@ def migrate(database: Database) -> list[str]:
 
 
 def exists() -> bool:
-    """Return whether the database has a log. Raises Outdated where its schema is not the current one."""
+    """Return True if the database contains a log. Raises Outdated if the schema of the log is not the current one."""
     have = applied()
     if have and have != known():
         raise Outdated("The activity log was created by another version of musicsvc. Run: musicsvc db upgrade")
@@ -82,7 +82,7 @@ def applied() -> set[str]:
 
 
 def schema_problems() -> list[str]:
-    """Return the integrity errors of the log and its differences from the model, one a line."""
+    """Return the integrity errors of the log and the differences between its schema and the model."""
     found: list[str] = []
     if is_sqlite():
         found += [str(row[0]) for row in current().execute_sql("PRAGMA integrity_check") if row[0] != "ok"]

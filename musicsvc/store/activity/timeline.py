@@ -1,4 +1,4 @@
-"""Calls and security events merged in the order of time."""
+"""Logged calls and security events, merged and ordered by time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OVERLAP = 1_000
 
 
 class Timeline:
-    """Selected calls and security events; a filter of None selects none of them."""
+    """The calls and the security events that match their filters; a filter of None selects nothing."""
 
     def __init__(
         self, store: Store, log: Log, calls: activity_calls.Filter | None, events: security_events.Filter | None
@@ -40,13 +40,13 @@ class Timeline:
         self._find_events = lambda limit: security_events.find(events or security_events.ALL, limit=limit)
 
     def newest(self, limit: int) -> list[Entry | Event]:
-        """Return the newest `limit` entries, oldest first."""
+        """Return the newest `limit` calls and events together, oldest first."""
         calls = self._calls.begin(lambda: self._find_calls(limit)) if self._calls and self._log_exists() else []
         events = self._events.begin(lambda: self._find_events(limit)) if self._events else []
         return _merged(calls, events)[-limit:]
 
     def later(self) -> list[Entry | Event]:
-        """Return the entries written since the last query."""
+        """Return the calls and events written since the last call of `newest` or `later`."""
         return _merged(
             self._calls.more() if self._calls and self._log_exists() else [],
             self._events.more() if self._events else [],
@@ -58,7 +58,7 @@ class Timeline:
 
 
 class Tail(Generic[T]):
-    """A cursor at the end of a growing table."""
+    """Reads the rows that are added to a table."""
 
     def __init__(
         self, store: Store, last_id: Callable[[], int], written_after: Callable[[int], list[tuple[int, T]]]
@@ -70,7 +70,7 @@ class Tail(Generic[T]):
         self._seen: Collection[int] = ()
 
     def begin(self, find: Callable[[], list[T]]) -> list[T]:
-        """Return the rows found, and continue after them."""
+        """Return the result of `find`; `more` returns the rows written after it."""
 
         def unit() -> tuple[list[T], int, list[tuple[int, T]]]:
             last = self._last_id()
@@ -81,7 +81,7 @@ class Tail(Generic[T]):
         return found
 
     def more(self) -> list[T]:
-        """Return the rows written since the last call."""
+        """Return the rows written since the last call of `begin` or `more`."""
 
         def unit() -> tuple[int, list[tuple[int, T]]]:
             return self._last_id(), self._written_after(self._last - OVERLAP)
