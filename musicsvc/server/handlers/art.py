@@ -96,7 +96,7 @@ def draw(drawing: Picture, pictures: PictureCache) -> Download:
 
 
 def _cached_or_pending(picture: Picture, pictures: PictureCache) -> Picture | Download:
-    """Return the cached picture, or the description if it must be drawn."""
+    """Return the picture from the cache, or `picture` itself if it must still be drawn."""
     kept = pictures.get(picture.key)
     return picture if kept is None else _png(kept, picture.max_age)
 

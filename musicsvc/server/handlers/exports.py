@@ -25,7 +25,7 @@ TIMEFRAME_OF = {period: timeframe for timeframe, period in TIMEFRAMES.items()}
 
 
 class PendingReport(NamedTuple):
-    """A report that is read but not drawn yet, with its file name."""
+    """The content of a report that is still to be drawn as PDF, and the name of its file."""
 
     name: str
     content: Report
@@ -70,7 +70,7 @@ def export_pdf(body: PeriodIn, caller: Identity, now: int) -> PendingReport:
 
 
 def render_pdf(drawing: PendingReport) -> Download:
-    """Draw the report, outside the unit because it takes long."""
+    """Draw the report as PDF, outside the transaction because it is slow."""
     return Download(pdf.render(drawing.content), FORMATS["pdf"].media_type, _attachment(drawing.name))
 
 

@@ -1,4 +1,4 @@
-"""Evaluates the abuse rules for refused tokens in the background, every second, and revokes tokens that break them."""
+"""Checks tokens with refused calls against the abuse rules every second, and revokes tokens that violate a rule."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 log = logging.getLogger("musicsvc")
-SETTLED = 3 * SECOND // 2  # by then every process has written its calls, successful ones included
+SETTLED = 3 * SECOND // 2  # after this time every process has logged its calls, including successful ones
 EVALUATION_SECONDS = 1.0
 PAUSE_FACTOR, LONGEST_PAUSE_SECONDS = 9, 20.0  # a pause takes 9 times as long as the evaluation before it
-EVALUATIONS = 10  # of a token after a refused call: other processes may have logged more of its calls
+EVALUATIONS = 10  # per token after a refused call, because other processes may log more of its calls
 
 
 class AbuseMonitor:
-    """Evaluates tokens with refused calls against the abuse rules and revokes those that violate one.
+    """Evaluates tokens with refused calls against the abuse rules, and revokes tokens that violate a rule.
 
-    A revocation takes effect in the memory of this process first, so that a full disk does not keep a token valid;
-    then in the store, retried every second, and from there in all other processes.
+    A revocation takes effect in the memory of this process first, so that a full disk does not keep a token valid. It
+    is then written to the store, retried every second, and from there reaches all other processes.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class AbuseMonitor:
         access: Authenticator,
         clock: Clock,
     ) -> None:
-        """`calls`: the activity log; `activity`: the calls that are not written to it yet."""
+        """`calls`: the activity log; `activity`: its writer, with the calls that are not written yet."""
         self._rules = settings.abuse
         self._keep_days = settings.activity.keep_days
         self._store = store
@@ -74,7 +74,7 @@ class AbuseMonitor:
         self._incomplete_until = 0.0
 
     def __call__(self, call: Call) -> None:
-        """Note the token of a refused call that counts."""
+        """Mark the call's token for evaluation if the call was refused and is subject to the abuse rules."""
         denied = call.status in DENIED and call.route is not None and call.route.private
         if call.judged and call.token_id is not None and (denied or call.status == REFUSED):
             self._suspected[call.token_id] = EVALUATIONS
@@ -90,7 +90,7 @@ class AbuseMonitor:
             log.error("token %s was revoked in memory only: the database could not be written", token_id)
 
     async def _evaluate(self) -> float:
-        """Evaluate the suspected tokens. Return the seconds until the next evaluation, more after a long one."""
+        """Evaluate the suspected tokens. Return the seconds until the next evaluation: more if this one was slow."""
         time = asyncio.get_running_loop().time
         began = time()
         self._suspected = {token: left - 1 for token, left in self._suspected.items() if left}
@@ -99,10 +99,10 @@ class AbuseMonitor:
         return min(max(EVALUATION_SECONDS, (time() - began) * PAUSE_FACTOR), LONGEST_PAUSE_SECONDS)
 
     async def _revoke_violators(self, token_ids: Collection[int]) -> None:
-        """Revoke the tokens that violate a rule, in memory; the store follows."""
+        """Revoke the tokens that violate a rule in memory; `_enforce` writes the revocations to the store."""
         now = self._clock.now()
         since = now - enforcement.window(self._rules)
-        # Read before the log: a batch that is written in the meantime is then in both rather than in neither.
+        # Read this before the log: a batch written in the meantime is then found twice rather than not at all.
         unwritten = self._activity.unwritten()
         waiting = [entry for entry in unwritten if entry.token_id in token_ids and entry.at >= since]
         suspicious = await self._suspicious(token_ids, waiting, since)
@@ -124,7 +124,7 @@ class AbuseMonitor:
             self._enforcement.wake()
 
     async def _suspicious(self, token_ids: Collection[int], waiting: Iterable[Entry], since: int) -> set[int]:
-        """Return the tokens with enough refused calls to be worth reading all their calls."""
+        """Return the tokens with enough refused calls to justify reading all their calls."""
         found = await self._read_log(partial(enforcement.refusal_counts, token_ids, since)) or {}
         for entry in waiting:
             if entry.token_id is not None:
@@ -133,7 +133,7 @@ class AbuseMonitor:
         return {token_id for token_id, counts in found.items() if counts.suspicious(self._rules)}
 
     async def _read_log(self, unit: Callable[[], T]) -> T | None:
-        """Return the result of the unit on the activity log, None where the log cannot be read."""
+        """Run the function `unit` on the activity log. Return its result, or None if the log cannot be read."""
         try:
             await asyncio.to_thread(self._calls.prepare)
             return await asyncio.wrap_future(self._calls.read(unit))
@@ -141,7 +141,7 @@ class AbuseMonitor:
             return None
 
     def _applicable_rules(self, *, reads_are_known: bool) -> Abuse:
-        """Return the rules, without the probing rule while successful calls may be missing from the log."""
+        """Return the rules; the probing rule is switched off while the log may lack successful calls."""
         now = self._clock.monotonic()
         if self._activity.dropped != self._dropped:
             self._dropped = self._activity.dropped
@@ -150,7 +150,7 @@ class AbuseMonitor:
         return self._rules.model_copy(update={"probe_success_percent": 0}) if incomplete else self._rules
 
     async def _enforce(self) -> None:
-        """Write the revocations to the store; those that fail are retried at the next run."""
+        """Write the revocations to the store; failed writes are retried at the next run."""
         for token_id, violation in list(self._unwritten.items()):
             unit = partial(enforcement.enforce, token_id, violation, self._rules, now=self._clock.now())
             try:
@@ -167,9 +167,9 @@ class AbuseMonitor:
 
 
 def _counted(calls: Collection[Entry], known: set[Denial], unwritten: Iterable[Entry]) -> list[Entry]:
-    """Return the calls without denials of resources that the account has read before.
+    """Remove from the calls the denials of resources that the account has read before.
 
-    `known`: those denials according to the log; `unwritten`: calls that are not in the log yet.
+    `known`: such denials according to the log; `unwritten`: calls that are not in the log yet.
     """
     return list(earlier_reads.without(calls, known | earlier_reads.read_before_in(unwritten, calls)))
 
@@ -177,7 +177,7 @@ def _counted(calls: Collection[Entry], known: set[Denial], unwritten: Iterable[E
 def _violations(
     calls: Iterable[Entry], statuses: Iterable[TokenStatus], until: int, rules: Abuse
 ) -> dict[int, Violation]:
-    """Return the violations by token id, according to the calls up to the instant `until`."""
+    """Evaluate the calls up to the time `until`. Return the rule violations by token id."""
     once = {(entry.at, entry.request_id): entry for entry in calls if entry.at <= until}
     by_token: dict[int | None, list[Entry]] = {}
     for key in sorted(once):

@@ -40,17 +40,17 @@ LONGEST_METHOD, LONGEST_TEXT = 16, 128
 class ActivityWriter:
     """Queues calls and writes them to the activity log; no request waits for it.
 
-    Calls that cannot be written wait in memory, up to MOST_WAITING.
+    Calls that cannot be written wait in memory; above MOST_WAITING, calls are dropped.
     """
 
     def __init__(self, calls: Log, store: Store, clock: Clock, keep_days: int, workers: int = 1) -> None:
-        """`calls`: the activity log; `store`: records the loss of calls; `workers`: processes that share the log."""
+        """`calls`: the log; `store`: where lost calls are recorded; `workers`: number of processes with this log."""
         self._calls = calls
         self._store = store
         self._clock = clock
         self._keep_days = keep_days
         self._anonymous = AnonymousCalls(clock, workers)
-        # By importance, the first to be dropped first: successful calls, failed ones, refused ones.
+        # By importance: successful calls, which are dropped first, then failed calls, then refused calls.
         self._queues: tuple[deque[Entry], ...] = (deque(), deque(), deque())
         self._batch: list[Entry] = []
         self.written = self.dropped = 0
@@ -72,14 +72,14 @@ class ActivityWriter:
 
     @property
     def counted(self) -> int:
-        """The number of calls logged only as part of a count."""
+        """The number of calls that are only counted in the log, without an entry of their own."""
         return self._anonymous.counted
 
     def unwritten(self) -> list[Entry]:
         return [*self._batch, *chain.from_iterable(self._queues)]
 
     def __call__(self, call: Call) -> None:
-        """Queue a finished call, or count it."""
+        """Queue a finished call, or only count it if its address makes too many calls without a token."""
         if call.route is not None and call.route.path in PROBES and call.status < FAULTY:
             return
         if not self._anonymous.count(call):
@@ -94,7 +94,7 @@ class ActivityWriter:
         self._pruning.start()
 
     async def stop(self) -> None:
-        """Write the calls that wait, and close the log."""
+        """Write the queued calls, and close the log."""
         await self._pruning.stop()
         await self._writing.stop()
         if self.waiting:
@@ -139,7 +139,7 @@ class ActivityWriter:
         self._trim()
 
     def _trim(self) -> None:
-        """Drop the oldest of the least important calls while too many wait."""
+        """Drop the oldest of the least important calls while more than MOST_WAITING are queued."""
         while self.waiting > MOST_WAITING:
             self._drop(next(queue for queue in self._queues if queue).popleft().calls)
 
@@ -148,7 +148,7 @@ class ActivityWriter:
         self._unreported += calls
 
     async def _report_loss(self) -> None:
-        """Record dropped calls as a security event; a failed attempt is repeated after the next batch."""
+        """Record the number of dropped calls as a security event; if this fails, retry after the next batch."""
         if lost := self._unreported:
             reason, now = f"{quantity(lost, 'call')} not in the activity log", self._clock.now()
             event = partial(security_events.add, "activity.lost", reason=reason, now=now, actor="server")
@@ -159,19 +159,19 @@ class ActivityWriter:
                 self._unreported += lost
 
     async def _prune(self) -> None:
-        """Delete calls older than `activity.keep_days`, a few at a time so that new calls can be written between."""
+        """Delete calls older than `activity.keep_days`, a few at a time so that new calls can be written meanwhile."""
         unit = partial(activity_calls.prune, self._clock.now() - self._keep_days * DAY)
         while await asyncio.wrap_future(self._calls.write(unit)) and not self._pruning.stopping:
             await self._pruning.sleep(PRUNING_PAUSE_SECONDS)
 
 
 def _importance(entry: Entry) -> int:
-    """Return 0 for a successful call, 1 for a failed one, 2 for a refused one or a count."""
+    """Return 0 for a successful call, 1 for a failed call, 2 for a refused call or a count of calls."""
     return 2 if entry.is_count or entry.status in REFUSED else int(entry.status >= FAULTY)
 
 
 def _entry(call: Call) -> Entry:
-    """Return the log entry of a call: no query, no headers, no body, and of the path only its route and resource."""
+    """Return the log entry of a call: without query, headers and body, and with only the path's route and resource."""
     resource = call.resource
     return Entry(
         at=call.at,

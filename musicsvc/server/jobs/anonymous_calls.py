@@ -20,7 +20,7 @@ OTHERS = "others"
 
 @dataclass(slots=True)
 class CallCount:
-    """The calls of one address with one status within a minute that are not logged one by one."""
+    """Totals of the calls by one address, with one status, in one minute, that are not logged one by one."""
 
     at: int
     calls: int = 0
@@ -37,7 +37,7 @@ class AnonymousCalls:
     """Decides which anonymous calls are logged in full, and counts the others by minute, address and status."""
 
     def __init__(self, clock: Clock, workers: int) -> None:
-        """`workers`: the processes that share FULL_CALLS."""
+        """`workers`: the number of processes that share the limit FULL_CALLS."""
         self._clock = clock
         self._limit = max(1, FULL_CALLS // workers)
         self._minute = 0
@@ -47,7 +47,7 @@ class AnonymousCalls:
         self.counted = 0
 
     def count(self, call: Call) -> bool:
-        """Count the call, unless it is to be logged in full. Return whether it was counted."""
+        """Count an anonymous call beyond the limit. Return False for other calls, which are logged in full."""
         if call.token_id is not None:
             return False
         self._begin_minute()
@@ -63,13 +63,13 @@ class AnonymousCalls:
         return True
 
     def finished(self, *, last: bool = False) -> list[Entry]:
-        """Return the counts of the minutes that are over, each once; with `last` those of the current minute too."""
+        """Return the new counts of finished minutes, and also those of the current minute if `last` is true."""
         self._begin_minute(end=last)
         found, self._finished = self._finished, []
         return found
 
     def _begin_minute(self, *, end: bool = False) -> None:
-        """Finish the counts of the last minute when a new one has begun, or at the end."""
+        """Finish the counts of the previous minute if a new minute has begun or `end` is true."""
         minute = self._clock.now() // MINUTE
         if minute != self._minute or end:
             self._finished += [_entry(*key, count) for key, count in self._counts.items()]
@@ -77,7 +77,7 @@ class AnonymousCalls:
 
 
 def _entry(address: str, status: int, count: CallCount) -> Entry:
-    """Return the log entry of a count: a row without a request id, with the number of calls."""
+    """Return the log entry of a count, which has the number of calls and no request id."""
     return Entry(
         at=count.at,
         request_id="",

@@ -24,21 +24,21 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("musicsvc")
 FIRST_CHECK_SECONDS = 3.0
-LONGEST_PAUSE_SECONDS = 60.0  # the clock may be changed, another process may end
+LONGEST_PAUSE_SECONDS = 60.0  # short, because the clock may be changed or another process may end
 RETRY_SECONDS = 900.0
 HOUR = 3_600 * SECOND
 LOCK = folder.LOCK
 
 
 class Abandoned(Exception):
-    """Raised inside a backup when the server stops."""
+    """Raised to end the backup in progress when the server stops."""
 
 
 class BackupScheduler:
-    """Makes a backup when the last good one is too old, and deletes surplus ones."""
+    """Makes a backup when the last good backup is too old, and deletes surplus backups."""
 
     def __init__(self, settings: Settings, clock: Clock, first_check: float = FIRST_CHECK_SECONDS) -> None:
-        """`first_check`: seconds from the start."""
+        """`first_check`: seconds from `start` to the first check whether a backup is due."""
         self._settings = settings
         self._clock = clock
         self._path = create.database_file(settings.store_url)
@@ -47,7 +47,7 @@ class BackupScheduler:
         self._thread = ThreadPoolExecutor(1, "backups", initializer=lower_priority)
         self._job = Periodic("making a backup", self._run, every=RETRY_SECONDS, first=first_check)
         self._lock: int | None = None
-        # Fingerprints of backups that this process has verified; a disk may damage a backup after it was made.
+        # File ids of backups that passed or failed verification; a disk may damage a backup after it was made.
         self._verified: set[str] = set()
         self._damaged: set[str] = set()
 
@@ -55,7 +55,7 @@ class BackupScheduler:
         self._job.start()
 
     async def stop(self) -> None:
-        """Abandon the backup in progress, and let another process make backups."""
+        """Abandon the backup in progress, and release the lock so that another process can make backups."""
         self._stopping.set()
         await asyncio.wait([asyncio.create_task(self._job.stop())], timeout=self._settings.server.shutdown_timeout)
         self._thread.shutdown(wait=False, cancel_futures=True)
@@ -69,7 +69,7 @@ class BackupScheduler:
             return LONGEST_PAUSE_SECONDS
 
     def make_if_due(self) -> float:
-        """Make the backup that is due. Return the seconds until the next check. Raises Failure."""
+        """Make a backup if it is due. Return the seconds until the next check. Raises Failure."""
         try:
             if not self._acquire_lock():
                 return LONGEST_PAUSE_SECONDS
@@ -82,7 +82,7 @@ class BackupScheduler:
             raise Failure(f"{error.filename or self._folder}: {error.strerror}.") from None
 
     def _acquire_lock(self) -> bool:
-        """Return whether this process makes the backups; it then does so until it ends."""
+        """Lock the backup folder until this process ends. Return False if another process holds the lock."""
         if self._lock is not None:
             return True
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -95,14 +95,14 @@ class BackupScheduler:
         return True
 
     def _seconds_left(self) -> float:
-        """Return the seconds until the last good backup is too old."""
+        """Return the seconds until the next backup is due, 0 or less if it is due now."""
         now = self._clock.now()
-        self._newest(now, None)  # the metrics show the last good backup of any kind
+        self._newest(now, None)  # verify other kinds too: the metrics show the last good backup of any kind
         newest = self._newest(now, folder.SCHEDULED)
         return 0 if newest is None else (newest.at + self._settings.backups.every_hours * HOUR - now) / SECOND
 
     def _newest(self, now: int, kind: str | None) -> folder.BackupFile | None:
-        """Return the newest backup that passes verification."""
+        """Return the newest backup of this kind (None: of any kind) that passes verification, or None."""
         while (entry := folder.newest(self._folder, now, kind, self._damaged)) is not None:
             mark = folder.file_id(entry.file)
             if mark in self._verified:
@@ -142,7 +142,7 @@ class BackupScheduler:
 
 
 def build(settings: Settings, clock: Clock) -> BackupScheduler | None:
-    """Return the scheduler of the settings, None where backups are turned off or the database is on PostgreSQL."""
+    """Create the backup scheduler. Return None if backups are turned off or the database is PostgreSQL."""
     if settings.backups.every_hours == 0 or path_of(settings.store_url) is None:
         return None
     return BackupScheduler(settings, clock)

@@ -1,4 +1,4 @@
-"""Background jobs that run again and again on the event loop until the server stops."""
+"""Background jobs that run repeatedly on the event loop until the server stops."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ log = logging.getLogger("musicsvc")
 class Periodic:
     """Runs a job repeatedly; a failed run is logged and does not end the series.
 
-    A Failure is logged when it begins and when it is over, an unexpected exception every time.
+    Of repeated Failures only the first is logged, and later the first success; other exceptions are always logged.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Periodic:
         self._wake.set()
 
     async def stop(self) -> None:
-        """Wait for the run in progress, then finish."""
+        """Wait for the run in progress to end, then run `finish`."""
         self.stopping = True
         self._wake.set()
         if self._task is not None:
@@ -61,7 +61,7 @@ class Periodic:
             await self._attempt(self._finish)
 
     async def sleep(self, seconds: float) -> None:
-        """Wait, but no longer than until the job is woken or stopped."""
+        """Wait for `seconds`, or until the job is woken or stopped."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._wake.wait()

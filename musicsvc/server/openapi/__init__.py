@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, built from the table of endpoints and the schemas of bodies and answers."""
+"""The OpenAPI 3.1 document, built from the table of endpoints and the schemas of requests and responses."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ DEFAULT_ROOT = f"http://{Server().host}:{Server().port}"
 
 @lru_cache(maxsize=1)
 def encoded_document(root: str) -> Representation:
-    """Return the encoded OpenAPI document of a service at this root, built once."""
+    """Return the OpenAPI document in encoded form, cached; `root` is the base URL of the service."""
     return represent(orjson.dumps(document(root)), JSON_TYPE)
 
 
 def document(root: str = DEFAULT_ROOT) -> JSON:
-    """Build the OpenAPI document of a service at this root, which takes about 50 ms."""
+    """Build the OpenAPI document, which takes about 50 ms; `root` is the base URL of the service."""
     shown = [route for route in ROUTES if not route.undocumented]
     models = Models(shown)
     paths: JSON = {}

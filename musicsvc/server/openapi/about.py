@@ -1,4 +1,4 @@
-"""Introduction of the document: the rules and limits of the whole API."""
+"""Introductory text of the OpenAPI document: the rules and limits of the whole API."""
 
 from musicsvc.config import Limits
 from musicsvc.server.schemas.fields import MAX_ID

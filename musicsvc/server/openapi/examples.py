@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def example(schema: JSON, definitions: Mapping[str, JSON], name: str = "text") -> Any:
-    """Return the schema's first example, or one composed from its parts. A string without one is its field's name."""
+    """Return the schema's first example, or compose one. A string without an example gets the name of its field."""
     if "examples" in schema:
         return schema["examples"][0]
     if "const" in schema:

@@ -1,4 +1,4 @@
-"""Headers of answers: their meaning, and the answers that carry them."""
+"""Response headers: their meanings, and the responses that have them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from musicsvc.server.shapes.envelope import JSON
 
 CACHING = ("ETag", "Cache-Control", "Vary")
-LIMITS = rate_limits.HEADERS  # on answers to requests with a rate limit; local requests have none
-COMMON = ("X-Request-Id", EXPIRY_HEADER, *LIMITS)  # on any answer, so described once for all
+LIMITS = rate_limits.HEADERS  # on responses to requests with a rate limit; local requests have no rate limit
+COMMON = ("X-Request-Id", EXPIRY_HEADER, *LIMITS)  # on any response, so described once for all endpoints
 OPTIONAL = {EXPIRY_HEADER, *LIMITS}
 MEMBER = r'"[a-z_]+"(;[a-z]=[0-9]+)+'
 MEMBERS = {"type": "string", "pattern": f"^{MEMBER}(, {MEMBER})*$"}

@@ -1,4 +1,4 @@
-"""The schemas of bodies and answers, in `#/components/schemas`."""
+"""The schemas of request bodies and responses, in `#/components/schemas`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Mode = Literal["validation", "serialization"]
 
 
 class SchemaGenerator(GenerateJsonSchema):
-    """Generates schemas without titles, and without defaults that only make a field optional."""
+    """Generates JSON schemas without titles, and without defaults that only make a field optional."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - the library's hook
         return False
@@ -35,7 +35,7 @@ class SchemaGenerator(GenerateJsonSchema):
         return re.sub("[^A-Za-z0-9]", "", name)
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> dict[str, Any]:
-        """Return the schema, with a default only if clients could send it."""
+        """Return the schema of a field. Defaults of response fields, and defaults null and [], are removed."""
         made = super().default_schema(schema)
         if self.mode == "serialization" or made.get("default") in (None, []):
             made.pop("default", None)
@@ -43,7 +43,7 @@ class SchemaGenerator(GenerateJsonSchema):
 
 
 class Models:
-    """The schemas of these routes and of errors, each under the name of its model."""
+    """The JSON schemas of the routes' request bodies and responses and of errors, by model name."""
 
     def __init__(self, routes: Iterable[Route]) -> None:
         wanted: dict[tuple[type[BaseModel], Mode], None] = {}
@@ -67,9 +67,9 @@ class Models:
 
 
 def describe_default(schema: JSON) -> JSON:
-    """Move the default into the description.
+    """Move the default of a schema into its description.
 
-    Generated clients send every default, and TypeScript requires a field that has one.
+    Generated clients would send every default, and generated TypeScript types would require fields with a default.
     """
     if "default" not in schema:
         return schema
@@ -79,6 +79,6 @@ def describe_default(schema: JSON) -> JSON:
 
 
 def answers(route: Route) -> list[type[BaseModel]]:
-    """Return the models of a successful answer: with a token, then without one if that differs."""
+    """Return the models of a successful response: with a token, and without a token if that model differs."""
     both = dict.fromkeys((route.answer, route.public_answer))
     return [model for model in both if model is not None]

@@ -1,4 +1,4 @@
-"""Operations and tags of the document."""
+"""Operations and tags of the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ def operation(route: Route, models: Models) -> JSON:
 
 
 def capacity(route: Route) -> list[str]:
-    """Describe the endpoint's own rate limit and its limited capacity."""
+    """Return sentences about the endpoint's own rate limit and its limited capacity, if it has them."""
     limit = [] if route.limit is None else [f"Also has the rate limit `{route.limit.value}`."]
     busy = "Heavy: answered with 503 and `Retry-After` while too many requests of its kind are in progress."
     return [*limit, *([busy] if route.heavy else [])]
 
 
 def body_example(route: Route, models: Models) -> Any:
-    """Return a valid body; examples of the route take precedence over those of the schema."""
+    """Return an example of a request body; examples of the route take precedence over those of the schema."""
     assert route.body is not None  # noqa: S101 - checked by the caller
     made = models.example(models.reference(route.body, "validation"))
     return {name: route.example.get(name, part) for name, part in made.items()}
@@ -70,7 +70,7 @@ def summary(route: Route) -> str:
 
 
 def tags(routes: Iterable[Route]) -> list[JSON]:
-    """Return the tags in the table's order, each described by the docstring of its handlers' module."""
+    """Return a tag for each module of handlers, in the order of the routes, described by the module's docstring."""
     modules = dict.fromkeys(route.handler.__module__ for route in routes)
     return [{"name": name.rpartition(".")[2], "description": sys.modules[name].__doc__} for name in modules]
 

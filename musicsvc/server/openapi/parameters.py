@@ -1,4 +1,4 @@
-"""Parameters of paths and queries."""
+"""Path and query parameters in the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SIZE = "perPage"
 
 
 def parameters(route: Route) -> list[JSON]:
-    """Return the parameters of the path, then those of the query."""
+    """Return the path parameters, followed by the query parameters."""
     return [_of_path(route, name) for name in route.parameters] + (list(_of_query(route.query)) if route.query else [])
 
 
@@ -51,7 +51,7 @@ def _of_query(query: type[Query]) -> Iterator[JSON]:
 
 
 def _other_name(name: str, first: str, schema: JSON, *, needed: bool) -> JSON:
-    """Describe a parameter under its other name: deprecated, without an example."""
+    """Describe the alternative name of a parameter as deprecated, without an example."""
     bounds = {key: value for key, value in schema.items() if key != "examples"}
     rule = f"Another name of `{first}`; give {'one' if needed else 'at most one'} of the two."
     return _in_query(name, {**bounds, "description": rule}) | {"deprecated": True}

@@ -1,4 +1,4 @@
-"""Statuses of an endpoint and their contents."""
+"""Responses of an endpoint in the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ FAILURES: tuple[tuple[str, Failure], ...] = (
 
 
 def statuses(route: Route) -> list[int]:
-    """List the statuses of the endpoint. 405, 408 and 431 are described once, for the whole API."""
+    """Return the statuses of the endpoint, without 405, 408 and 431, which the introduction describes."""
     given = {route.status, 400, 403, 429, 500, *route.raises}
     if route.method == "GET":
         given.add(UNCHANGED)
@@ -75,7 +75,7 @@ def responses(route: Route, models: Models) -> JSON:
 
 
 def shared(models: Models) -> JSON:
-    """Return the responses that endpoints share, by name."""
+    """Return the error and 304 responses that endpoints share, by name."""
     made = {
         _name(UNCHANGED): {
             "description": "Unchanged since this `ETag`.",

@@ -1,1 +1,1 @@
-"""The endpoints, one module a domain; `table` collects them."""
+"""The endpoints, in one module per kind of resource; `table` collects them."""

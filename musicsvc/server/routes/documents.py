@@ -1,4 +1,4 @@
-"""The OpenAPI document and the page that shows it."""
+"""Endpoints of the OpenAPI document and of the page that shows it."""
 
 from musicsvc.server.handlers import documents
 from musicsvc.server.routes.paths import V1

@@ -1,4 +1,4 @@
-"""Exports of the figures of everything that the caller manages."""
+"""Endpoints of exports and reports."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Figures of tracks, albums and artists, for the accounts that manage them."""
+"""Endpoints of the plays, listeners, likes and reposts of tracks, albums and artists."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Reports of plays."""
+"""Endpoint to report plays."""
 
 from musicsvc.server.handlers import plays
 from musicsvc.server.routes.paths import V1

@@ -23,7 +23,7 @@ JSON_MEDIA = "application/json"
 
 
 class Access(Enum):
-    """Callers of an endpoint: anybody, anybody with fewer fields for callers without a token, or token holders."""
+    """Callers of an endpoint: all; all, with fewer fields for callers without a token; or token holders only."""
 
     OPEN = "open"
     PUBLIC = "public"
@@ -31,7 +31,7 @@ class Access(Enum):
 
 
 class Family(Enum):
-    """The form of answers and errors: general JSON, JSON of the insights endpoints, or a page outside the API."""
+    """The form of responses and errors: general JSON, JSON of the insights endpoints, or a page outside the API."""
 
     GENERAL = "general"
     INSIGHTS = "insights"
@@ -39,7 +39,7 @@ class Family(Enum):
 
 
 class RateLimit(Enum):
-    """A rate limit of an endpoint, beside that of its caller. The setting of the same name holds its value."""
+    """A rate limit of an endpoint, in addition to the caller's limit; the setting of the same name has its value."""
 
     REGISTER = "register"
     EXPORTS = "exports"
@@ -51,15 +51,15 @@ class Route:
     """One endpoint, read by the router, the checks of a request, the OpenAPI document and the tests.
 
     - `find`: the store function that loads the subject of the path if the caller has a right to it.
-    - `answer`, `public_answer`: schemas of a successful answer, with a token and without one.
-    - `enabled_if` raises a Failure where the settings switch the endpoint off.
-    - `prepare` and `render`: heavy work before the handler and on its result, off the store's threads.
+    - `answer`, `public_answer`: schemas of a successful response, with a token and without a token.
+    - `enabled_if` raises a Failure if the settings switch the endpoint off.
+    - `prepare` and `render`: slow work before the handler and on its result, outside the transaction.
     - `reads`: a method other than GET that writes nothing; `no_store`: the handler uses no database.
     - `slow`: may take long, so only few such requests run at once.
-    - `nests_tracks`: with a token, each row of a page contains tracks, so large pages are built in an own thread.
+    - `nests_tracks`: with a token, each row of a page contains tracks, so large pages are built on a separate thread.
     - `extension`: goes beyond the original specification; `undocumented`: absent from the OpenAPI document.
-    - `plain_http`: also answered without TLS; `private`: the subject can be private, so a denial may be a probe.
-    - `raises`: statuses that the OpenAPI document cannot derive from the other fields, of 404, 409 and 422.
+    - `plain_http`: also answered without TLS; `private`: denied requests may be attempts to find private subjects.
+    - `raises`: of the statuses 404, 409 and 422, those that the OpenAPI document cannot derive from other fields.
     - `example`: examples of path parameters and body fields that differ from those of the schemas, by name.
     """
 
@@ -112,12 +112,12 @@ class Route:
 
     @property
     def heavy(self) -> bool:
-        """Whether the request runs on a bounded executor, which may be full."""
+        """Whether the request runs on an executor with limited capacity, which may be full."""
         return self.slow or self.prepare is not None or self.render is not None
 
     @property
     def operation(self) -> str:
-        """Unique id of the operation in the OpenAPI document."""
+        """The unique id of the operation in the OpenAPI document."""
         return f"{self.handler.__module__.rpartition('.')[2]}_{self.handler.__name__}"
 
 
