@@ -1,4 +1,4 @@
-"""Find or create the accounts that rows name, by e-mail address or by their id in another service."""
+"""Find or create the accounts that imported rows name, by e-mail address or by id in another service."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ Key = tuple[str, str]  # ("email", normalized address), ("exact", address as sto
 
 @dataclass(slots=True)
 class ResolvedAccounts:
-    """The account ids of the names in a batch, and the reason for each name without one."""
+    """The accounts of the names in a batch: their ids, or the reason why a name has no account (`problems`)."""
 
     ids: dict[Key, int]
     created: int = 0
-    created_ids: dict[Key, int] = field(default_factory=dict)  # under every key that finds them from now on
+    created_ids: dict[Key, int] = field(default_factory=dict)  # of new accounts, under each of their keys
     problems: dict[Key, str] = field(default_factory=dict)
 
 
 def load_exact() -> dict[Key, int]:
-    """Return the accounts found by their exact e-mail only, because an older account has the normalized form."""
+    """Return accounts that only their exact e-mail finds: an older account has the same normalized address."""
     return {("exact", email): user_id for user_id, email in users.without_key().items()}
 
 
 def get_key(name: str, known: Container[Key]) -> Key:
-    """Return the key that all spellings of one account share.
+    """Return the key of the account; all spellings of its e-mail address or id have the same key.
 
-    An e-mail address that an import generated is the same as the id in it. `known` is the result of `load_exact`.
+    A generated e-mail address has the same key as the id in it. `known` is the result of `load_exact`.
     """
     if ("exact", name) in known:
         return "exact", name
@@ -52,9 +52,9 @@ def get_key(name: str, known: Container[Key]) -> Key:
 def resolve(
     names: Iterable[str], known: Mapping[Key, int], *, create: bool, dry_run: bool, now: int
 ) -> ResolvedAccounts:
-    """Return the accounts of these names, creating missing ones if `create` is true.
+    """Find the accounts with these names (e-mail addresses or ids), and create missing ones if `create` is true.
 
-    `known` is the result of `load_exact`, plus the accounts that a dry run would have created, with negative ids.
+    `known` is the result of `load_exact`. A dry run adds the accounts it would have created, with negative ids.
     """
     spelled: dict[Key, str] = {}
     for name in names:
@@ -95,7 +95,7 @@ def _creatable(missing: Mapping[Key, str], found: ResolvedAccounts) -> dict[Key,
 
 
 def _new(key: Key, name: str) -> NewUser:
-    """Return the account to create. If only its id is known, it gets an e-mail address that receives no mail."""
+    """Return the account to create. If `name` is an id, generate an e-mail address that receives no mail."""
     kind, value = key
     if kind == "email":
         return NewUser(name, name.rpartition("@")[0][: users.NAME_LENGTH])

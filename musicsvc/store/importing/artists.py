@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def resolve(rows: Sequence[CatalogRow], batch: Batch) -> dict[str, int]:
-    """Return the ids of the rows' artists by name, creating missing artists, and count every mention."""
+    """Create missing artists and return the ids of all artists of the rows by name. Updates `batch.counts`."""
     names = list(dict.fromkeys(name for row in rows for name in row.artists))
     found = batch.memory.artists | _find(names, batch.scope)
     missing = [name for name in names if name not in found]

@@ -1,4 +1,4 @@
-"""The state of a catalog import: of the current batch of rows, and between batches."""
+"""The state of a catalog import: within the current batch of rows, and between batches."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
     from musicsvc.store.catalog.sizes import AlbumSize
 
-COUNTED = 1 << 30  # a bit of `given`, beyond the fields
+COUNTED = 1 << 30  # bit of ItemState.given: the item has been counted; lower bits are fields
 Key = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ImportScope:
-    """The manager that an import is for (None: nobody), its time, and whether it is a dry run."""
+    """The account that manages the imported items (None: nobody), the time, and whether it is a dry run."""
 
     manager: int | None
     now: int
@@ -35,23 +35,23 @@ class ImportScope:
 
 @dataclass(slots=True)
 class ItemState:
-    """An album or track with the changes of the rows so far. A dry run uses negative ids for new ones.
+    """An album or track with the changes from the rows so far. In a dry run, new items have negative ids.
 
-    `given` has a bit for each field that a row of this import has set. The first row with a value for a field decides
-    it, so a second import of the same file changes nothing.
+    The first row with a value for a field sets it, so a second import of the same file changes nothing. `given` is a
+    bit mask of the fields that rows of this import have set.
     """
 
     id: int
     values: dict[str, Any]
-    name_key: Key = ()  # finds it for rows without an external id
+    name_key: Key = ()  # identifies the item in rows without an external id
     given: int = 0
     new: bool = False
     changed: set[str] = field(default_factory=set)
     added: dict[str, dict[Any, Any]] = field(default_factory=dict)
-    size: AlbumSize = sizes.NEW_ALBUM  # of an album before the batch
+    size: AlbumSize = sizes.NEW_ALBUM  # of the album before this batch; unused for tracks
 
     def apply(self, offered: Mapping[str, Any]) -> tuple[bool, bool]:
-        """Set the fields that no earlier row has set. Return whether any changed, and whether the rows disagree."""
+        """Set fields that no earlier row has set. Return (a field changed, a value contradicts an earlier row)."""
         altered = differs = False
         for place, (name, value) in enumerate(offered.items()):
             if value is None:
@@ -68,7 +68,7 @@ class ItemState:
         return altered, differs
 
     def add_members(self, name: str, more: Mapping[Any, Any]) -> bool:
-        """Add the missing entries to the collection `name`. Return whether there were any."""
+        """Add the missing entries to the collection `name`. Return True if at least one was missing."""
         members: dict[Any, Any] = self.values[name]
         fresh = {key: value for key, value in more.items() if key not in members}
         members.update(fresh)
@@ -77,7 +77,7 @@ class ItemState:
 
     @property
     def altered(self) -> bool:
-        """Whether the batch has changed the item or added to it."""
+        """Whether the batch has changed a field of the item or added an artist, genre or tag."""
         return bool(self.changed or any(self.added.values()))
 
     def copy(self) -> ItemState:
@@ -88,7 +88,7 @@ class ItemState:
 
 @dataclass(slots=True)
 class ImportMemory:
-    """State kept between batches: the fields already set, and in a dry run everything that was not written."""
+    """State kept between batches: the fields already set, and in a dry run all items that it did not write."""
 
     given: dict[str, dict[int, int]] = field(default_factory=lambda: {"albums": {}, "tracks": {}})
     artists: dict[str, int] = field(default_factory=dict)
@@ -99,7 +99,7 @@ class ImportMemory:
     last_id: int = 0
 
     def absorb(self, batch: Batch) -> None:
-        """Keep the state of a finished batch that later batches need."""
+        """Copy the state that later batches need from a finished batch."""
         for kind, states in batch.states.items():
             self.given[kind].update({state.id: state.given for state in states.values() if state.given})
             if batch.scope.dry_run:
@@ -119,9 +119,9 @@ class ImportMemory:
 
 
 class Batch:
-    """A few hundred rows being imported. It does not change `memory`, so that its transaction can be retried.
+    """The state of importing a few hundred rows. `memory` is only read, so that the transaction can be retried.
 
-    `refused` holds the rows left out, by line; `strict` is passed to AlbumBounds.
+    `refused` contains the rows already refused, by line number; `strict` is passed to AlbumBounds.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class Batch:
         self.memory = memory
         self.counts = {kind: Counts() for kind in KINDS}
         self.notes: Counter[str] = Counter()
-        self.differing: set[int] = set()  # lines that disagree with an earlier line
+        self.differing: set[int] = set()  # numbers of lines that contradict an earlier line
         self.new_artists: dict[str, int] = {}
         self.new_genres: set[str] = set()
         self.states: dict[str, dict[Key, ItemState]] = {"albums": {}, "tracks": {}}
@@ -152,7 +152,7 @@ class Batch:
         return self.last_id
 
     def find(self, kind: str, key: Key) -> ItemState | None:
-        """Return the item with this key; of several with the same name, the first."""
+        """Return the item with this key, or None. If several items match a name, return the first."""
         if key[0] != "name":
             return self.states[kind].get(key)
         return next((state for state in self.named[kind].get(key, ()) if state.name_key == key), None)
@@ -166,7 +166,7 @@ class Batch:
             namesakes.append(state)
 
     def get(self, kind: str, state_id: int) -> ItemState | None:
-        """Return the item with this id if the batch has loaded it or a dry run has kept it."""
+        """Return the item with this id if this batch has loaded it or an earlier batch of the dry run kept it."""
         loaded = self.states[kind].get(("#", state_id))
         if loaded is not None:
             return loaded
@@ -174,7 +174,7 @@ class Batch:
         return None if kept is None else self.add(kind, kept.copy())
 
     def add(self, kind: str, state: ItemState) -> ItemState:
-        """Add an item to the batch, with the record of the fields that earlier batches have set."""
+        """Add an item to the batch and restore the bit mask of its fields that earlier batches have set."""
         state.given = self.memory.given[kind].get(state.id, 0)
         if kind == "albums":
             state.size = self.memory.sizes.get(state.id, state.size)
@@ -182,7 +182,7 @@ class Batch:
         return state
 
     def load_unwritten(self, kind: str, key: Key) -> None:
-        """Load the items with this key that the dry run has created or changed in earlier batches."""
+        """Add the items with this key that earlier batches of the dry run have created or changed."""
         state = self.memory.states[kind].get(key)
         ids = self.memory.named[kind].get(key, ()) if state is None else (state.id,)
         for state_id in ids:
@@ -191,7 +191,7 @@ class Batch:
                 self.index(kind, known, key[1] if key[0] == "id" else None, known.name_key)
 
     def count(self, kind: str, state: ItemState, *, altered: bool) -> None:
-        """Count a row's mention of the album or track: as new or changed the first time, then as repeated."""
+        """Count one row that names this album or track: the first as new or changed, all others as repeated."""
         counts = self.counts[kind]
         if state.given & COUNTED or not (state.new or altered):
             counts.repeated += 1

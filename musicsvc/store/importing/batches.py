@@ -1,4 +1,4 @@
-"""Helpers of all imports: batches of rows for one transaction each, and a lock against concurrent imports."""
+"""Helpers of all imports: splitting rows into one batch per transaction, and a lock for imports."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LOCK_KEY = 0x6D737663
 
 
 def in_batches(found: Iterable[T]) -> Iterator[list[T]]:
-    """Yield the rows in lists, one for each transaction."""
+    """Yield the rows in lists of at most ROWS_A_UNIT, to be written in one transaction each."""
     stream = iter(found)
     while piece := list(islice(stream, ROWS_A_UNIT)):
         yield piece
@@ -32,7 +32,7 @@ def lock_imports() -> None:
 
 
 def read_cells(record: Record, columns: Columns, blanks: Sequence[str]) -> dict[str, list[Any]]:
-    """Return the cells of each field; a cell equal to one of the `blanks` is None."""
+    """Return the cells of the record by field. A cell that equals one of `blanks` becomes None."""
     found = columns.apply(record.values)
     if blanks:
         found = {name: [None if cell in blanks else cell for cell in held] for name, held in found.items()}
@@ -40,7 +40,7 @@ def read_cells(record: Record, columns: Columns, blanks: Sequence[str]) -> dict[
 
 
 def resume_hint(through: int, *, dry_run: bool) -> str:
-    """Return the sentence about the rows of an import that failed after `through` rows were committed."""
+    """Return a sentence for the error message of an import that failed after `through` rows were committed."""
     if dry_run or not through:
         return " Nothing was imported."
     return f" The first {through:,} rows were imported. Run the command again to continue."

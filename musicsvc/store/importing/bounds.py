@@ -1,4 +1,4 @@
-"""Limits on the size of albums in an import: a row that would exceed one is refused."""
+"""Limits on the size of albums in an import. A row is refused if its album would exceed a limit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class BoundsExceededError(Exception):
-    """Rows of a batch would exceed the limits of an album; `refused` holds them by line."""
+    """Rows of a batch would exceed the limits of an album. `refused` contains these rows by line number."""
 
     def __init__(self, refused: Mapping[int, Refusal]) -> None:
         super().__init__(f"{len(refused)} rows exceed the limits of an album")
@@ -25,7 +25,7 @@ class BoundsExceededError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """The album that a track is on (None: no album), and the bytes that it adds to the album."""
+    """The album of a track (None: no album), and the size that the track adds to the album."""
 
     album: int | None = None
     size: AlbumSize = EMPTY
@@ -33,20 +33,20 @@ class Placement:
 
 @dataclass(slots=True)
 class AlbumBounds:
-    """The sizes of the albums that a batch changes, updated row by row.
+    """Track the sizes of the albums that a batch changes, row by row.
 
-    If `strict`, all later rows of an album are refused as soon as one is.
+    If `strict`, the first refused row of an album causes all later rows of this album to be refused.
     """
 
     strict: bool = False
     albums: dict[int, AlbumSize] = field(default_factory=dict)  # by id
-    growth: dict[int, AlbumSize] = field(default_factory=dict)  # of an album itself, without its tracks, by line
+    growth: dict[int, AlbumSize] = field(default_factory=dict)  # of the album itself, without its tracks, by line
     refused: dict[int, Refusal] = field(default_factory=dict)  # by line
     _artists: dict[int, int] = field(default_factory=dict)
     _full: dict[int, str] = field(default_factory=dict)  # the limit that each album exceeded
 
     def load_artists(self, ids: Iterable[int], names: Mapping[str, int]) -> None:
-        """Measure these artists; the names of those that a dry run has not written are in `names`."""
+        """Measure these artists. `names` contains the ids by name, for artists that a dry run did not write."""
         missing = set(ids) - self._artists.keys()
         stored = {artist_id for artist_id in missing if artist_id > 0}
         if stored:
@@ -58,7 +58,7 @@ class AlbumBounds:
         return sum(self._artists[artist_id] for artist_id in ids)
 
     def measure_track(self, values: Mapping[str, Any]) -> Placement:
-        """Return the album of a track with these values, and the bytes that it adds."""
+        """Return the album of a track with these field values, and the size that the track adds to the album."""
         if values["album"] is None:
             return Placement()
         image = values["image"]
@@ -67,7 +67,7 @@ class AlbumBounds:
         return Placement(values["album"], AlbumSize(1, int(image is None), own, 0))
 
     def apply(self, row: CatalogRow, album: int | None, before: Placement, after: Placement) -> None:
-        """Update the sizes of the row's album and of its track's album, which may differ, or refuse the row."""
+        """Update the sizes of `album` and of the track's albums before and after the row, or refuse the row."""
         changes = {} if after.album is None else {after.album: after.size}
         if before.album is not None:
             changes[before.album] = changes.get(before.album, EMPTY).minus(before.size)

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from musicsvc.store.importing.rows import CatalogRow
 
 
-# After this many attempts all further rows of a full album are refused; otherwise each attempt may refuse one row.
+# An attempt may find only one row too many per album. After this many, AlbumBounds refuses all further rows of it.
 ATTEMPTS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class CatalogOptions:
-    """Options of the import: `pairs` map columns (`column=field`), `blanks` are texts that mean an empty cell."""
+    """Options of the import. `pairs`: mappings (`column=field`); `blanks`: cell texts to treat as empty."""
 
     pairs: Sequence[str] = ()
     blanks: Sequence[str] = ()
@@ -39,9 +39,9 @@ class CatalogOptions:
 
 
 def run(store: Store, reader: Reader, options: CatalogOptions, *, now: int, on_progress: Progress) -> ImportSummary:
-    """Import the file and list refused rows; `on_progress` is called after every batch.
+    """Import the file and return a summary with the refused rows. Calls `on_progress` after every batch.
 
-    Raises Failure if the file is damaged. Batches before that are committed, and a second run continues after them.
+    Raises Failure if the file is damaged. Batches before the damage stay committed; a second run does not repeat them.
     """
     columns = Columns(rows.FIELDS, options.pairs, rows.SEVERAL)
     if reader.columns is not None:
@@ -71,7 +71,7 @@ def _manager(store: Store, email: str | None) -> int | None:
 def _parse(
     reader: Reader, columns: Columns, blanks: Sequence[str], summary: ImportSummary
 ) -> Iterator[CatalogRow | None]:
-    """Yield each valid row, and None for each refused one."""
+    """Yield the parsed row of each record, or None if the row is refused."""
     for record in reader:
         summary.rows += 1
         yield _row(record, columns, blanks, summary)

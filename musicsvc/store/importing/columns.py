@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 class Columns:
-    """Columns fill the field of their name, unless `column=field` pairs say otherwise.
+    """A mapping of columns to fields. A column fills the field of the same name unless `pairs` map it otherwise.
 
-    Several columns may fill a field of `several`. Raises Invalid for a malformed or conflicting pair.
+    Only a field in `several` can have more than one column. Raises Invalid for a malformed or conflicting pair.
     """
 
     def __init__(self, fields: Collection[str], pairs: Iterable[str], several: Collection[str]) -> None:
@@ -30,7 +30,7 @@ class Columns:
             self._mapped[column] = field
 
     def check(self, names: list[str], required: Collection[str]) -> None:
-        """Raise Failure if the file lacks a mapped column, or a column for a required field."""
+        """Raise Failure if `names` lack a mapped column or a column for a required field."""
         listed = f"The columns are {', '.join(names)}."
         for column in self._mapped:
             if column not in names:
@@ -41,7 +41,7 @@ class Columns:
             raise Failure(f"No column gives the {missing[0]}. Name one with --map COLUMN={missing[0]}. {listed}")
 
     def field(self, column: str) -> str | None:
-        """Return the field that the column fills, or None."""
+        """Return the field that the column fills, or None if the column is ignored."""
         if column in self._mapped:
             return self._mapped[column] or None
         return column if column in self._fields and column not in self._mapped.values() else None
@@ -50,7 +50,7 @@ class Columns:
         return [name for name in names if self.field(name) is None]
 
     def apply(self, values: Mapping[str, Any]) -> dict[str, list[Any]]:
-        """Return the cells of the row by field, in the order of the columns."""
+        """Group the cells of a row by field, in the order of the columns."""
         found: dict[str, list[Any]] = {}
         for column, value in values.items():
             if field := self.field(column):

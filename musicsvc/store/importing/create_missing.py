@@ -1,4 +1,4 @@
-"""Create the artists and tracks that a listening history names and the catalog lacks."""
+"""Create artists and tracks that a listening history names but that are missing in the catalog."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CreationScope:
-    """The manager of created items (None: nobody) and their time; `ids` generates ids in a dry run, else None."""
+    """The manager and creation time of new items. `ids` generates ids in a dry run and is None otherwise."""
 
     manager: int | None
     now: int
@@ -34,7 +34,7 @@ class CreatedTrack(NamedTuple):
 
 
 class MissingCreator:
-    """Creates the missing items of one batch row by row, so that the next row finds them; inside a transaction."""
+    """Creates the missing items of one batch row by row, so that later rows find them. Use in a transaction."""
 
     def __init__(self, lookup: TrackLookup, scope: CreationScope, listens: Sequence[Listen]) -> None:
         self.artists: list[Artist] = []

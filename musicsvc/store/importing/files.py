@@ -1,4 +1,4 @@
-"""Numbered UTF-8 lines of plain and gzipped files, with a readable message for every kind of damage."""
+"""Read the lines of plain and gzipped UTF-8 files, with an error message for each kind of damage."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class Lines:
-    """The lines of a file, of which `position` of `size` bytes have been read. Raises Failure if unreadable."""
+    """The lines of a file; `position` is the number of bytes read so far. Raises Failure if it is unreadable."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -32,7 +32,7 @@ class Lines:
         self.number = 0
 
     def starts_with(self, signature: bytes) -> bool:
-        """Whether the file starts with these bytes. Call it before reading the first line."""
+        """Return True if the file starts with these bytes. Call this before reading the first line."""
         start = self._file.read(len(signature))
         self._file.seek(0)
         return start == signature
@@ -46,7 +46,7 @@ class Lines:
         self._file.close()
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the lines with their line ends; `number` is the number of the current line."""
+        """Yield the lines with their line breaks, and set `number` to the number of the current line."""
         while raw := self._next():
             self.number += 1
             if len(raw) > LONGEST_LINE:
@@ -67,10 +67,10 @@ class Lines:
             raise unreadable(self.path, error) from None
 
     def broken(self, what: str, line: int | None = None) -> Failure:
-        """Build the Failure about a line, by default the current one."""
+        """Return a Failure about this line, by default the current line."""
         return Failure(f"{self.path}: line {line or self.number} {what}.")
 
 
 def unreadable(path: Path, error: OSError) -> Failure:
-    """Build the Failure about a file that cannot be read."""
+    """Return a Failure that says why the file cannot be read."""
     return Failure(f"{path} cannot be read: {error.strerror or error}.")

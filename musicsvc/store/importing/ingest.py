@@ -42,7 +42,7 @@ MatchedPlay = tuple[Listen, int]  # a row and the id of its track
 
 @dataclass(slots=True)
 class PlayOutcome:
-    """The result of a batch, and the state that later batches need."""
+    """The result of importing a batch, and the state that later batches need."""
 
     tracks: Tracks
     creator: MissingCreator
@@ -53,7 +53,7 @@ class PlayOutcome:
 
 @dataclass(frozen=True, slots=True)
 class PlayImporter:
-    """Imports the batches of one file. A transaction may be retried, so it changes none of these attributes."""
+    """Imports the batches of one file. Attributes change only after a transaction, because it may be retried."""
 
     store: Store
     catalog: CatalogIndex
@@ -61,7 +61,7 @@ class PlayImporter:
     seen: SeenKeys
 
     def ingest(self, batch: Sequence[Listen | Refusal], summary: ImportSummary, *, create_missing: bool) -> None:
-        """Import the rows, or in a dry run count them; rows already refused are listed in order with the others."""
+        """Import the rows, or only count them in a dry run. Adds the refused rows to the summary in file order."""
         unit = partial(self._unit, batch, create_missing=create_missing)
         outcome = (self.store.read(unit) if self._dry else self.store.write(unit)).result()
         self.catalog.tracks.update(outcome.tracks)
@@ -105,7 +105,7 @@ class PlayImporter:
         return outcome
 
     def _first(self, listen: Listen, local: set[str]) -> bool:
-        """Whether no earlier row of the file has the same client_id."""
+        """Return True unless an earlier row of the file has the same client_id."""
         if listen.client_id is None:
             return True
         if listen.client_id in local or self.seen.has(("client", listen.client_id)):
@@ -121,7 +121,7 @@ class PlayImporter:
             self.seen.add(_play_key(listen, track))
 
     def _record(self, matched: Sequence[MatchedPlay]) -> int:
-        """Record the plays. Return the number of new ones; in a dry run, of those that would be new."""
+        """Record the plays and return the number of new plays. A dry run only counts them."""
         keys = {listen.listener: listeners.opaque_key(listen.listener) for listen, _ in matched}
         if self._dry:
             return self._count_new(matched, listeners.find(list(keys.values())))
@@ -143,7 +143,7 @@ def _is_creatable(listen: Listen) -> bool:
 
 
 def _play_key(listen: Listen, track: int) -> tuple[object, ...]:
-    """Return a key that is equal for two rows of the same play."""
+    """Return the key of a play. Rows of the same play have the same key."""
     when = listen.played_at // SLOT if listen.client_id is None else listen.played_at
     return track, listen.listener, when, listen.client_id
 
@@ -151,13 +151,13 @@ def _play_key(listen: Listen, track: int) -> tuple[object, ...]:
 def _row(listen: Listen, track: int, listener: int) -> PlayRow:
     key = WITHOUT_ID
     if listen.client_id is not None:
-        # A client_id is unique in its file only, so a play of another file must also equal in listener, track and time.
+        # A client_id is unique only in its file. Plays of two files are the same if listener, track and time match too.
         key = ingest.client_key("import", repr((track, listen.played_at, listen.listener, listen.client_id)))
     return PlayRow(listen.played_at // SLOT, track, listener, key, listen.played_at, listen.duration_ms, 0)
 
 
 def _unknown(listen: Listen, several: Sequence[int]) -> Reason:
-    """Return why the row has no track; `several` are the ids of the candidates if there is more than one."""
+    """Return why no track was found for the row. `several`: the ids of the candidates if it was ambiguous."""
     if listen.track_id is not None:
         return NO_ID, (str(listen.track_id),)
     if listen.track is None or not listen.artists:
@@ -169,12 +169,12 @@ def _unknown(listen: Listen, several: Sequence[int]) -> Reason:
 
 
 def refusal(row: Listen | Record, kind: str, names: tuple[str, ...] = ()) -> Refusal:
-    """Build the refusal of a row from its line and, in an archive, the name of its file."""
+    """Return a Refusal for this row, with its line number and the name of its file within an archive."""
     return Refusal(row.line, kind, names, row.member)
 
 
 def _count(summary: ImportSummary, outcome: PlayOutcome, valid: int, refused: int) -> None:
-    """Count the items that the valid rows name, and the refused rows."""
+    """Add the results of a batch with `valid` and `refused` rows to the counts of the summary."""
     artists, tracks = len(outcome.creator.artists), len(outcome.creator.tracks)
     mentions = sum(len(listen.artists) for listen, _ in outcome.matched)
     summary.counts["artists"].add(Counts(new=artists, repeated=max(0, mentions - artists)))

@@ -40,7 +40,7 @@ NO_TIME = "must be a time such as 2026-01-31T12:00:00Z, or Unix seconds"
 
 
 class Listen(NamedTuple):
-    """A validated row, which names its track by id, by ids of another service, or by artists and name."""
+    """A validated row. It names its track by id, by ids in other services, or by artists and track name."""
 
     line: int
     member: str | None
@@ -60,7 +60,7 @@ class RefusedError(Exception):
 
 
 def parse(record: Record, cells: Mapping[str, list[Any]], listener: str | None) -> Listen:
-    """Return the row; `listener` is the default. Raises RefusedError, which names every faulty field."""
+    """Validate a row; `listener` is the default listener. Raises RefusedError with all faulty fields."""
     row = Cells(cells)
     found = Listen(
         line=record.line,
@@ -95,7 +95,7 @@ def _id(value: Any) -> int | None:
 
 
 def _album(cells: Mapping[str, list[Any]]) -> str | None:
-    """Return the name of the album, or None if it is invalid; it only serves to distinguish tracks."""
+    """Return the album name. An invalid name is ignored (None): it only helps to choose between tracks."""
     try:
         return values.text(cells.get("album", [None])[0], NAME_LENGTH)
     except ValueError:
@@ -103,7 +103,7 @@ def _album(cells: Mapping[str, list[Any]]) -> str | None:
 
 
 def instant(value: Any) -> int | None:
-    """Return the microseconds since 1970 of an ISO 8601 time (default: UTC) or of Unix seconds."""
+    """Convert Unix seconds or an ISO 8601 time (UTC unless it has an offset) to microseconds since 1970."""
     if values.is_blank(value):
         return None
     if isinstance(value, datetime):

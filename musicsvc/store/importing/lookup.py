@@ -1,4 +1,4 @@
-"""Find the stored tracks that rows name, by external id, otherwise by artists and name."""
+"""Find the stored tracks that imported rows name, by external id, otherwise by artists and track name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Name = tuple[frozenset[str], str]  # the names of the artists, and of the track
 
 
 class TrackMention(NamedTuple):
-    """A reference to a track in a row; `album` only distinguishes tracks with the same artists and name."""
+    """A track as a row names it. `album` is used only if several tracks have the same artists and name."""
 
     external_id: str | None
     artists: tuple[str, ...] = ()
@@ -23,15 +23,15 @@ class TrackMention(NamedTuple):
 
     @property
     def name(self) -> Name:
-        """The key of the track if the row has no external id."""
+        """The key for finding the track if the row has no external id."""
         return frozenset(self.artists), self.track or ""
 
 
 def find(mentions: Sequence[TrackMention], *, manager: int) -> list[int | None]:
-    """Return the id of each track, or None if there is none.
+    """Return the track id for each mention, or None if no track matches.
 
-    Of several, prefer tracks on the row's album, then those imported for the manager or by the manager's artists, then
-    those imported for nobody, then the oldest.
+    If several tracks have the external id, prefer tracks imported for the manager, then tracks imported for nobody. If
+    several have the name, prefer tracks on the row's album, then by artists of the manager. Then prefer the oldest.
     """
     by_id = _by_external_id({each.external_id for each in mentions if each.external_id}, manager)
     by_name = _by_name([each for each in mentions if not each.external_id], manager)
@@ -52,7 +52,7 @@ def _by_external_id(external_ids: Iterable[str], manager: int) -> dict[str, int]
 
 
 def _by_name(mentions: Iterable[TrackMention], manager: int) -> dict[Name, list[tuple[int, str | None]]]:
-    """Return the tracks of each name with their albums, the best match first."""
+    """Return the tracks by name as (id, album name); tracks by artists of the manager come first."""
     wanted = {each.name for each in mentions}
     artists = {artist_id for artist_id, _ in _artists({name for names, _ in wanted for name in names})}
     rows: dict[int, tuple[str, str | None]] = {}
@@ -75,7 +75,7 @@ def _artists(names: Iterable[str]) -> Iterator[Any]:
 
 
 def _tracks(names: Sequence[str], artist_ids: Iterable[int]) -> Iterator[Any]:
-    """Yield (id, name, album name) of the tracks with these names by any of the artists."""
+    """Yield (id, name, album name) for each track that has one of the names and one of the artists."""
     for some in dialect.batches(list(artist_ids)):
         query = Track.select(Track.id, Track.name, Album.name).join(Album, "LEFT JOIN")
         by = TrackArtist.select(TrackArtist.track).where(TrackArtist.artist.in_(some))
@@ -89,5 +89,5 @@ def _credits(track_ids: Sequence[int]) -> Iterator[Any]:
 
 
 def _best(found: Sequence[tuple[int, str | None]], album: str | None) -> int | None:
-    """Return the first track on the album, otherwise the first."""
+    """Return the id of the first track on this album, otherwise of the first track, or None."""
     return next((track_id for track_id, on in found if album and on == album), found[0][0] if found else None)

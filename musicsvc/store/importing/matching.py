@@ -1,4 +1,4 @@
-"""Match the rows of a listening history with tracks: by id, otherwise by artists and name, exactly or in any case."""
+"""Match rows of a listening history with tracks by id, otherwise by artists and name, preferring the exact case."""
 
 from __future__ import annotations
 
@@ -45,15 +45,15 @@ Tracks = dict[int, dict[str, list[Track]]]  # by artist, then by case-folded nam
 
 
 def fold_case(name: str) -> str:
-    """Return the name in a form that is equal for all upper- and lower-case spellings."""
+    """Return the case-folded name. Names that differ only in case have the same result."""
     return unicodedata.normalize("NFC", name.casefold())
 
 
 @dataclass(slots=True)
 class CatalogIndex:
-    """An index of all artists, and of the tracks of the artists seen so far, by case-folded name.
+    """An index by case-folded name: all artists, and the tracks of the artists that earlier rows named.
 
-    Artists and external ids of `manager` take precedence. `external` holds the external ids of a dry run only.
+    The manager's artists and external ids take precedence. `external` is used only in a dry run.
     """
 
     manager: int | None
@@ -71,17 +71,17 @@ class CatalogIndex:
 
 
 def load(manager: int | None) -> CatalogIndex:
-    """Return an index with all artists; inside a transaction."""
+    """Return an index with all artists and no tracks. Call inside a transaction."""
     catalog = CatalogIndex(manager)
     catalog.add(Artist(*row) for row in fetch(ARTISTS))
     return catalog
 
 
 class TrackLookup:
-    """Finds the tracks of a batch. Items created meanwhile are in `created`; the catalog index is not changed."""
+    """Finds the tracks of a batch. Add newly created items to `created`; the catalog index is not changed."""
 
     def __init__(self, listens: Sequence[Listen], catalog: CatalogIndex) -> None:
-        """Load the tracks that the rows may name; inside a transaction."""
+        """Load the tracks that the rows may name. Call inside a transaction."""
         self.created = CatalogIndex(catalog.manager)
         self._catalog = catalog
         self._ids = _ids({each.track_id for each in listens if each.track_id is not None})
@@ -104,11 +104,11 @@ class TrackLookup:
         return _choose(found, listen, self.created.manager) if found else None
 
     def ambiguous_ids(self, listen: Listen) -> list[int]:
-        """Return the ids of the tracks between which find() cannot choose."""
+        """Return the ids of all matching tracks if find() returns AMBIGUOUS, otherwise an empty list."""
         return sorted(track.id for track, _ in self._candidates(listen)) if self.find(listen) == AMBIGUOUS else []
 
     def managed(self, name: str) -> Artist | None:
-        """Return the manager's artist with this name, or the only one that differs just in case."""
+        """Return the manager's artist with exactly this name, otherwise the only artist that differs in case."""
         mine = [artist for artist in self._alike(name) if artist.manager == self.created.manager]
         exact = [artist for artist in mine if artist.name == name]
         return min(exact) if exact else mine[0] if len(mine) == 1 else None
@@ -122,7 +122,7 @@ class TrackLookup:
         return [*known.get(key, ()), *self.created.tracks.get(artist, {}).get(key, ())]
 
     def _candidates(self, listen: Listen) -> Collection[tuple[Track, Artist]]:
-        """Return the tracks with the row's name by all of its artists, otherwise by the first, in any case."""
+        """Return tracks with the row's name by all its artists, otherwise by its first artist, ignoring case."""
         artists = [self._alike(name) for name in listen.artists]
         key = fold_case(listen.track or "")
         first = {track.id: (track, by) for by in artists[0] for track in self._named(by.id, key)}
@@ -159,7 +159,7 @@ def _ids(ids: Collection[int]) -> set[int]:
 
 
 def _external(ids: Collection[str], manager: int | None) -> dict[str, int]:
-    """Return the track of each id; of several, one imported for the manager, then for nobody, then the oldest."""
+    """Return track ids by external id. Prefers tracks of the manager, then tracks of nobody, then the oldest."""
     condition, values = dialect.in_list(ids)
     best: dict[str, tuple[bool, bool, int]] = {}
     for external_id, track, owner in fetch(EXTERNAL.format(among=condition), values):
@@ -169,7 +169,7 @@ def _external(ids: Collection[str], manager: int | None) -> dict[str, int]:
 
 
 def _tracks(artists: Collection[int]) -> Tracks:
-    """Return the tracks of the artists, by artist and case-folded name."""
+    """Load the tracks of the artists, by artist id and case-folded name."""
     found: Tracks = {artist: {} for artist in artists}
     condition, ids = dialect.in_list(artists)
     for artist, *values in fetch(OF_ARTISTS.format(among=condition), ids):

@@ -1,4 +1,4 @@
-"""Read Parquet files with DuckDB; rows are numbered from 1."""
+"""Read Parquet files with DuckDB. Line numbers of records are row numbers, starting at 1."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ROWS_A_FETCH = 1000
-# Nothing is downloaded, and memory does not depend on the size of the file.
+# Download no extensions, and limit memory whatever the size of the file.
 SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "threads": 1,
     "memory_limit": "256MB",
@@ -25,7 +25,7 @@ SETTINGS: dict[str, str | bool | int | float | list[str]] = {
 
 
 class ParquetReader(Reader):
-    """The rows of one Parquet file. Raises Failure if it cannot be read."""
+    """Reader of a Parquet file. Raises Failure if the file cannot be read."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -34,7 +34,7 @@ class ParquetReader(Reader):
             path.open("rb").close()
         except OSError as error:
             raise unreadable(path, error) from None
-        # DuckDB reads a file name as a pattern; a character in brackets stands for itself.
+        # DuckDB treats a file name as a glob pattern; brackets escape its special characters.
         name = re.sub(r"([*?\[])", r"[\1]", str(path))
         self._connection = duckdb.connect(":memory:", config=SETTINGS)
         try:

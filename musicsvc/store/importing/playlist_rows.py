@@ -1,4 +1,4 @@
-"""Find or create the playlists of an import, and append the tracks that they lack."""
+"""Find or create the playlists of an import, and append tracks that are not in them yet."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class PlaylistScope:
 
 
 class PlaylistRef(NamedTuple):
-    """A playlist of the owner. A dry run uses negative ids for new ones."""
+    """A playlist of the owner. In a dry run, new playlists have negative ids."""
 
     id: int
     external_id: str | None
@@ -34,7 +34,7 @@ class PlaylistRef(NamedTuple):
 
 @dataclass(slots=True)
 class PlaylistMemory:
-    """State kept between batches: the playlists already counted, and in a dry run everything that was not written."""
+    """State kept between batches: the playlists counted as new or changed, and the unwritten items of a dry run."""
 
     counted: set[int] = field(default_factory=set)
     unwritten: list[PlaylistRef] = field(default_factory=list)
@@ -42,7 +42,7 @@ class PlaylistMemory:
 
 
 class PlaylistIndex:
-    """The owner's playlists that the rows may name, the oldest first."""
+    """Index of the owner's playlists that the rows may name, by external id and by name."""
 
     def __init__(self, found: Iterable[PlaylistRef]) -> None:
         self._by_id: dict[str, PlaylistRef] = {}
@@ -57,7 +57,7 @@ class PlaylistIndex:
         self._by_name.setdefault(each.name, []).append(each)
 
     def find(self, external_id: str | None, name: str) -> PlaylistRef | None:
-        """Find by external id, otherwise by name: the oldest, but one without an external id first."""
+        """Find by `external_id` unless None, else by name: prefer playlists without external id, then the oldest."""
         if external_id is not None:
             return self._by_id.get(external_id)
         return min(self._by_name.get(name, ()), key=lambda each: each.external_id is not None, default=None)
@@ -71,7 +71,7 @@ class PlaylistIndex:
 def find_or_create(
     wanted: Sequence[tuple[str | None, str]], scope: PlaylistScope, memory: PlaylistMemory
 ) -> tuple[list[int], list[PlaylistRef]]:
-    """Return the id of the playlist for each (external id, name), and the playlists created."""
+    """Return the playlist id for each wanted (external id, name), and the list of created playlists."""
     index = PlaylistIndex([*_load(wanted, scope), *memory.unwritten])
     ids = []
     for external_id, name in wanted:
@@ -85,7 +85,7 @@ def find_or_create(
 
 
 def _load(wanted: Sequence[tuple[str | None, str]], scope: PlaylistScope) -> list[PlaylistRef]:
-    """Return the owner's playlists with these external ids and names, by id; locked unless this is a dry run."""
+    """Load the owner's playlists with these external ids or names, oldest first. Locks them unless a dry run."""
     found: dict[int, PlaylistRef] = {}
     for column, values in (
         (Playlist.external_id, {external_id for external_id, _ in wanted if external_id is not None}),
@@ -106,7 +106,7 @@ def _create(external_id: str | None, name: str, scope: PlaylistScope) -> int:
 
 
 def append(pairs: Iterable[Entry], scope: PlaylistScope, memory: PlaylistMemory) -> set[Entry]:
-    """Append tracks to their playlists in order, skipping those already present. Return the appended ones."""
+    """Append tracks to playlists, except tracks that a playlist already contains. Return the new entries."""
     once = list(dict.fromkeys(pairs))
     present = memory.entries.union(_existing(once))
     new = [pair for pair in once if pair not in present]

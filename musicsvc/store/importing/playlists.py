@@ -1,4 +1,4 @@
-"""`import playlists`: append a track to a playlist per row, in order, a few hundred rows per transaction."""
+"""`import playlists`: append the track of each row to its playlist, a few hundred rows per transaction."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ NO_TRACK = "no such track; import the catalog first"
 
 @dataclass(frozen=True, slots=True)
 class PlaylistOptions:
-    """Options of the import: `pairs` map columns (`column=field`), `blanks` are texts that mean an empty cell.
+    """Options of the import. `pairs`: mappings (`column=field`); `blanks`: cell texts to treat as empty.
 
-    `manager` is the e-mail of the account that owns the playlists; `public` makes new playlists public.
+    `manager` is the e-mail address of the owner of the playlists; `public` makes new playlists public.
     """
 
     manager: str
@@ -54,11 +54,11 @@ class PlaylistOutcome(NamedTuple):
 
 
 def run(store: Store, reader: Reader, options: PlaylistOptions, *, now: int, on_progress: Progress) -> ImportSummary:
-    """Import the file and list refused rows; `on_progress` is called after every batch.
+    """Import the file and return a summary with the refused rows. Calls `on_progress` after every batch.
 
-    Raises Failure if the file is damaged. Batches before that are committed, and a second run continues after them.
+    Raises Failure if the file is damaged. Batches before the damage stay committed; a second run does not repeat them.
     """
-    columns = Columns(rows.FIELDS, options.pairs, rows.SEVERAL)  # columns of a catalog are accepted and ignored
+    columns = Columns(rows.FIELDS, options.pairs, rows.SEVERAL)  # other columns of a catalog file are ignored
     if reader.columns is not None:
         named = any(columns.field(name) == "external_id" for name in reader.columns)
         columns.check(reader.columns, ("playlist",) if named else ("playlist", *rows.REQUIRED))
@@ -94,7 +94,7 @@ def _row(record: Record, columns: Columns, blanks: Sequence[str]) -> EntryRow | 
 
 
 def _mention(row: rows.Cells) -> TrackMention:
-    """Return the reference to a track; if there is an external id, names are ignored."""
+    """Return the track that the row names. If the row has an external id, all names are ignored."""
     external_id = row.text("external_id")
     if external_id is not None or "external_id" in row.faults:
         return TrackMention(external_id)
@@ -106,7 +106,7 @@ def _mention(row: rows.Cells) -> TrackMention:
 
 
 def _import_batch(store: Store, valid: list[EntryRow], scope: PlaylistScope, memory: PlaylistMemory) -> PlaylistOutcome:
-    """Import a batch. The transaction may be retried, so `memory` changes only after it."""
+    """Import a batch. `memory` is updated only after the transaction, because that may be retried."""
 
     def unit() -> PlaylistOutcome:
         if not scope.dry_run:

@@ -1,4 +1,4 @@
-"""`import plays`: import plays, a few thousand rows per transaction."""
+"""`import plays`: import listening histories, a few thousand rows per transaction."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ NO_TRACK = "No column names the track. Add --map COLUMN=FIELD for track_id, for 
 
 @dataclass(frozen=True, slots=True)
 class PlayOptions:
-    """Options of the import: `pairs` map columns (`column=field`), `blanks` are texts that mean an empty cell.
+    """Options of the import. `pairs`: mappings (`column=field`); `blanks`: cell texts to treat as empty.
 
-    `listener` is the default listener, `manager` the e-mail of the account that gets created artists and tracks.
+    `listener`: the default listener; `manager`: the e-mail address of the manager of created artists and tracks.
     """
 
     pairs: Sequence[str] = ()
@@ -48,9 +48,9 @@ class PlayOptions:
 
 
 def run(store: Store, reader: Reader, options: PlayOptions, *, now: int, on_progress: Progress) -> ImportSummary:
-    """Import the file and list refused rows; `on_progress` is called after every batch.
+    """Import the file and return a summary with the refused rows. Calls `on_progress` after every batch.
 
-    Raises Failure if the file is damaged. Batches before that are committed, and a second run continues after them.
+    Raises Failure if the file is damaged. Batches before the damage stay committed; a second run does not repeat them.
     """
     columns = Columns(listen_rows.FIELDS, options.pairs, listen_rows.SEVERAL)
     if reader.columns is not None:
@@ -78,7 +78,7 @@ def run(store: Store, reader: Reader, options: PlayOptions, *, now: int, on_prog
 
 
 def _check(columns: Columns, names: list[str], options: PlayOptions) -> None:
-    """Raise Failure if no row of a file with these columns can be valid."""
+    """Raise Failure if the file lacks columns that every play needs."""
     columns.check(names, ("played_at",))
     found = {columns.field(name) for name in names}
     if not (found & {"track_id", "external_id"} or found >= {"artist", "track"}):
@@ -94,7 +94,7 @@ def _manager(email: str) -> int:
 def _parse(
     reader: Reader, columns: Columns, options: PlayOptions, summary: ImportSummary
 ) -> Iterator[Listen | Refusal | None]:
-    """Yield each valid row, the refusal of each invalid one, and None for each that is not a play."""
+    """Yield for each record its valid row, its refusal, or None if the record is not a play."""
     listener = None if options.listener is None else options.listener.strip()
     for record in reader:
         summary.rows += 1

@@ -25,7 +25,7 @@ SUFFIXES = {".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl",
 
 
 def open_file(path: Path, form: str | None = None) -> Reader:
-    """Open the file in the given format, else by its name, else by its first bytes. Raises Failure."""
+    """Open the file in the format `form`, by default the result of format_of(). Raises Failure."""
     kind = form or format_of(path)
     if kind not in FORMATS:
         raise Failure(f"There is no format {kind}. The formats are {', '.join(FORMATS)}.")
@@ -40,7 +40,7 @@ def open_file(path: Path, form: str | None = None) -> Reader:
 
 
 def format_of(path: Path) -> str:
-    """Return the format by the name of the file, else by its first bytes. Raises Failure if neither shows it."""
+    """Detect the format from the file name, otherwise from the content. Raises Failure if it is unknown."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     last = suffixes[-2:-1] if suffixes[-1:] == [".gz"] else suffixes[-1:]
     for suffix in last:
@@ -62,26 +62,26 @@ def _sniff(path: Path) -> str:
 
 
 def _first_line(path: Path) -> str:
-    """Return the first line that is not blank, trimmed."""
+    """Return the first line that is not blank, without leading and trailing spaces."""
     with closing(Lines(path)) as lines:
         return next(filter(None, map(str.strip, lines)), "")
 
 
 def _separator(path: Path) -> str:
-    """Return the separator that gives the header the most columns; the comma if undecided."""
+    """Return the separator that splits the header into the most columns, by default the comma."""
     first = _first_line(path)
 
     def columns(sign: str) -> int:
         try:
             return len(next(csv.reader([first], delimiter=sign), []))
-        except csv.Error:  # a cell is too long, which is reported when the file is read
+        except csv.Error:  # a cell is too long; CsvReader reports this later
             return 0
 
     return max(SEPARATORS, key=columns)
 
 
 def _refuse_document(path: Path) -> None:
-    """Raise Failure for a file that is one JSON value instead of one object per line."""
+    """Raise Failure if the file is a single JSON value instead of one JSON object per line."""
     first = _first_line(path)
     if first.startswith("["):
         what = "is a JSON array"
@@ -108,10 +108,10 @@ class TextReader(Reader):
 
 
 class CsvReader(TextReader):
-    """A table with a header, separated by commas, semicolons or tabs."""
+    """Reader of a CSV file with a header; the separator is a comma, a semicolon or a tab."""
 
     def __init__(self, path: Path) -> None:
-        """Read the header. Raises Failure if it is missing or names a column twice."""
+        """Open the file and read the header. Raises Failure if it is missing or names a column twice."""
         separator = _separator(path)
         super().__init__(path)
         self._rows = csv.reader(iter(self._lines), delimiter=separator, strict=True)
@@ -133,7 +133,7 @@ class CsvReader(TextReader):
         return names
 
     def _next(self) -> tuple[int, list[str]] | None:
-        """Return the next row that is not blank and the line on which it begins; None at the end."""
+        """Return the next row that is not blank, with the line on which it begins, or None at the end of the file."""
         while True:
             begins = self._lines.number + 1
             try:
@@ -146,14 +146,14 @@ class CsvReader(TextReader):
                 return begins, row
 
     def __iter__(self) -> Iterator[Record]:
-        """Yield the rows; a row with more or fewer cells than the header is faulty."""
+        """Yield a record for each row. Its `fault` is set if its number of cells differs from the header."""
         while (found := self._next()) is not None:
             begins, row = found
             yield table_record(begins, self._names, row)
 
 
 def table_record(line: int, names: Sequence[str], row: Sequence[str]) -> Record:
-    """Return the record of a table's row; a row with more or fewer cells than the header is faulty."""
+    """Return the record of a row of a table. Its `fault` is set if the number of cells differs from `names`."""
     if len(row) == len(names):
         return Record(line, dict(zip(names, row, strict=True)))
     values: dict[str, Any] = dict(zip(names, row, strict=False))
@@ -166,7 +166,7 @@ class JsonLinesReader(TextReader):
     columns = None
 
     def __iter__(self) -> Iterator[Record]:
-        """Yield the objects; any other line is faulty."""
+        """Yield a record for each line that is not blank. Its `fault` is set if it is not a JSON object."""
         for line in self._lines:
             if line.isspace():
                 continue

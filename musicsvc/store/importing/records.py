@@ -1,4 +1,4 @@
-"""The records of a file, whatever its format."""
+"""Records, and the interface of readers for all file formats."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 class Record(NamedTuple):
-    """One row: the line on which it begins, its values by column, and the fault if the whole row is refused.
+    """One row of a file: its first line, its values by column, and the reason (`fault`) if it cannot be read.
 
-    `note` is a key of summary.NOTES for a row that is left out; `member` is the file within an archive.
+    `note` is a key of summary.NOTES if the row is left out; `member` is the name of its file within an archive.
     """
 
     line: int
@@ -24,7 +24,7 @@ class Record(NamedTuple):
 
 
 class Reader(ABC):
-    """An open file; `columns` is None if each row has its own."""
+    """Reader of an open file. `columns` is None if the columns differ between rows."""
 
     columns: list[str] | None
     size: int
@@ -32,11 +32,11 @@ class Reader(ABC):
     @property
     @abstractmethod
     def position(self) -> int:
-        """The part of `size` that has been read."""
+        """The amount read so far, in the unit of `size` (bytes or records)."""
 
     @abstractmethod
     def __iter__(self) -> Iterator[Record]:
-        """Yield the records, once."""
+        """Yield the records. A reader can be iterated only once."""
 
     @abstractmethod
     def close(self) -> None:

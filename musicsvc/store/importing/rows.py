@@ -45,7 +45,7 @@ FIELDS = {
 
 @dataclass(frozen=True, slots=True)
 class CatalogRow:
-    """A validated row; blank fields are None or empty."""
+    """A validated row of a catalog file. Blank fields are None or empty."""
 
     line: int
     name: str
@@ -66,7 +66,7 @@ class CatalogRow:
 
 
 class RefusedError(Exception):
-    """The row is invalid; `kind` is the kind of item to count as refused."""
+    """The row is invalid. `kind` is the kind of item (such as tracks) that the summary counts as refused."""
 
     def __init__(self, faults: Mapping[str, str]) -> None:
         super().__init__("; ".join(f"{field} {reason}" for field, reason in faults.items()))
@@ -74,7 +74,7 @@ class RefusedError(Exception):
 
 
 class Cells:
-    """The cells of one row, and the faults found so far."""
+    """The cells of one row by field. Parsing a cell records its fault in `faults` if it is invalid."""
 
     def __init__(self, cells: Mapping[str, list[Any]]) -> None:
         self._cells = cells
@@ -93,7 +93,7 @@ class Cells:
         return found
 
     def several(self, field: str, longest: int) -> list[str]:
-        """Return the distinct texts of all cells of the field."""
+        """Return the texts of all cells of the field without duplicates; empty if a cell is faulty."""
         try:
             found = [part for cell in self._cells.get(field, ()) for part in values.several(cell, longest)]
         except ValueError as error:
@@ -102,13 +102,13 @@ class Cells:
         return list(dict.fromkeys(found))
 
     def refuse(self, field: str, reason: str, *, when: bool) -> None:
-        """Record the fault, unless the field has one already."""
+        """If `when` is true, record the fault of the field unless it already has a fault."""
         if when:
             self.faults.setdefault(field, reason)
 
 
 def parse(line: int, cells: Mapping[str, list[Any]]) -> CatalogRow:
-    """Return the row. Raises RefusedError, which names every faulty field."""
+    """Validate a row of a catalog file. Raises RefusedError with all faulty fields."""
     row = Cells(cells)
     notes: list[str] = []
     found = CatalogRow(

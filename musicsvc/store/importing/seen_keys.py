@@ -1,4 +1,4 @@
-"""A set of the keys that have occurred in a file, on disk if there are many."""
+"""A set of the keys that have occurred in a file. A large set is stored on disk."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_IN_MEMORY = 100_000
 
 
 class SeenKeys:
-    """A set of keys: in memory up to MAX_IN_MEMORY, then in a temporary SQLite database."""
+    """A set of keys, in memory up to MAX_IN_MEMORY keys, above that in a temporary SQLite database."""
 
     def __init__(self) -> None:
         self._in_memory: set[bytes] = set()
@@ -36,7 +36,7 @@ class SeenKeys:
             self._move_to_database()
 
     def _move_to_database(self) -> None:
-        # Transactions run on different threads of the store, but one after the other.
+        # Transactions use it from different threads of the store, but never at the same time.
         self._database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
         self._database.execute("PRAGMA journal_mode = OFF")
         self._database.execute("CREATE TABLE seen (key BLOB PRIMARY KEY) WITHOUT ROWID")

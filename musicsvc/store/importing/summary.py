@@ -26,7 +26,7 @@ NOTES = {
 
 @dataclass(slots=True)
 class Counts:
-    """The numbers of rows that created, changed or repeated an item, or were refused."""
+    """The numbers of rows that created an item, changed it, repeated known data about it, or were refused."""
 
     new: int = 0
     changed: int = 0
@@ -41,9 +41,9 @@ class Counts:
 
 
 class Refusal(NamedTuple):
-    """A refused row. `kind` is the reason, shared by many rows; `names` are the values of this row that it concerns.
+    """A refused row. `kind` is the reason, which many rows can share; `names` are the faulty values of this row.
 
-    `member` is the file within an archive.
+    `member` is the name of the file within an archive.
     """
 
     line: int
@@ -59,7 +59,7 @@ class Refusal(NamedTuple):
 
 @dataclass(slots=True)
 class ImportSummary:
-    """The result of an import. `notes` counts by the keys of NOTES; `unused` are the columns that fill no field."""
+    """The result of an import. `notes` has a number for each key of NOTES; `unused` lists ignored columns."""
 
     dry_run: bool
     unused: list[str] = field(default_factory=list)

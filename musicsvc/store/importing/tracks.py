@@ -31,7 +31,7 @@ COLUMNS = (Track.id, Track.external_id, *(getattr(Track, name) for name in FIELD
 
 
 def resolve(rows: Sequence[CatalogRow], artists: Mapping[str, int], albums: Sequence[int | None], batch: Batch) -> None:
-    """Create or update the rows' tracks; `albums` holds the album id of each row.
+    """Create or update the tracks of the rows. `albums` contains the album id of each row.
 
     Raises BoundsExceededError if an album would exceed its limits.
     """
@@ -61,7 +61,7 @@ def _key(row: CatalogRow, artists: Mapping[str, int], album: int | None) -> Key:
 
 
 def _load(keys: Sequence[Key], batch: Batch) -> None:
-    """Load the tracks with these keys, from the store and from what a dry run has not written."""
+    """Load the tracks with these keys: stored tracks, and in a dry run those of earlier batches."""
     found = [*_by_external_id([key[1] for key in keys if key[0] == "id"], batch)]
     found += _by_name([key for key in keys if key[0] == "name"])
     ids = [row[0] for row in found]
@@ -80,7 +80,7 @@ def _load(keys: Sequence[Key], batch: Batch) -> None:
 
 
 def _measure(rows: Sequence[CatalogRow], artists: Mapping[str, int], batch: Batch) -> None:
-    """Measure the artists that the tracks have or may get, and the albums that they are on."""
+    """Load the sizes of the old and new artists of the tracks, and of the albums of stored tracks."""
     found = [state.values for state in batch.states[KIND].values()]
     on = {values["album"] for values in found} - {None}
     if on or batch.bounds.albums:
@@ -106,7 +106,7 @@ def _by_name(keys: Sequence[Any]) -> Iterable[Any]:
 
 
 def _collect(link: Any, track_ids: Sequence[int]) -> dict[int, dict[Any, None]]:
-    """Return the artist ids in order, the genre slugs, or the tag names of each track."""
+    """Return the linked values by track id: artist ids in order, genre slugs, or tag names, depending on `link`."""
     found: dict[int, dict[Any, None]] = {}
     for some in dialect.batches(track_ids):
         if link is TrackArtist:
@@ -132,7 +132,7 @@ def _merge(row: CatalogRow, key: Key, artists: Mapping[str, int], album: int | N
     offered = {name: getattr(row, name) for name in FIELDS} | {"album": album}
     altered, differs = state.apply(offered | {"artists": tuple(artists[name] for name in row.artists)})
     if not row.external_id:
-        state.given |= ALBUM_GIVEN  # found by name, artists and album, so none of these may change any more
+        state.given |= ALBUM_GIVEN  # the key includes the album, so later rows must not change it
     altered |= state.add_members("genres", row.genres)
     altered |= state.add_members("tags", dict.fromkeys(_new_tags(row, state, batch)))
     batch.count(KIND, state, altered=altered)
@@ -143,7 +143,7 @@ def _merge(row: CatalogRow, key: Key, artists: Mapping[str, int], album: int | N
 
 
 def _new_tags(row: CatalogRow, state: ItemState, batch: Batch) -> list[str]:
-    """Return the row's new tags, up to the maximum per track."""
+    """Return the tags to add to the track, up to MOST_TAGS per track, and count the dropped tags."""
     fresh = [tag for tag in row.tags if tag not in state.values["tags"]]
     room = max(0, MOST_TAGS - len(state.values["tags"]))
     batch.notes["tags_dropped"] += len(fresh[room:])
@@ -179,7 +179,7 @@ def _columns(state: ItemState, batch: Batch) -> tuple[Any, ...]:
 
 
 def _update(states: Sequence[ItemState]) -> None:
-    """Update existing tracks, and write the artists of new and existing tracks."""
+    """Update the columns of existing tracks, and replace the artists of new and existing tracks."""
     for state in states:
         changes = {name: state.values[name] for name in state.changed if name != "artists"}
         if changes and not state.new:

@@ -1,4 +1,4 @@
-"""Parse the cells of each kind of field. Raises ValueError with the reason; blank cells are None."""
+"""Parsers of cells. They return None for a blank cell, and raise ValueError with the reason if it is invalid."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ SEPARATOR = ";"
 
 
 class Day(NamedTuple):
-    """A date; `padded` is the part that was missing: `month`, `day` or None."""
+    """A date. `padded` is `month` if month and day were missing, `day` if only the day was, otherwise None."""
 
     date: str
     padded: str | None
 
 
 def is_blank(value: Any) -> bool:
-    """Whether the cell is empty or NaN, the empty value of data frames."""
+    """Return True if the cell is empty, only spaces, or NaN (the empty value of data frames)."""
     if isinstance(value, str):
         return not value.strip()
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
 def text(value: Any, longest: int) -> str | None:
-    """Return the trimmed text, of at most `longest` code points."""
+    """Return the text without surrounding spaces. It may have at most `longest` code points."""
     if is_blank(value):
         return None
     if isinstance(value, bool) or not isinstance(value, (str, int)):
@@ -49,14 +49,14 @@ def text(value: Any, longest: int) -> str | None:
 
 
 def several(value: Any, longest: int) -> list[str]:
-    """Return the distinct texts of a list, or of one cell separated by semicolons, in order."""
+    """Return the texts of a list or of a text separated by semicolons, in order and without duplicates."""
     parts = value if isinstance(value, list) else value.split(SEPARATOR) if isinstance(value, str) else [value]
     found = [part for each in parts if (part := text(each, longest)) is not None]
     return list(dict.fromkeys(found))
 
 
 def number(value: Any) -> Decimal | None:
-    """Return a number in decimal or scientific notation."""
+    """Parse a number in decimal or scientific notation."""
     if is_blank(value):
         return None
     if isinstance(value, bool) or not isinstance(value, (str, int, float, Decimal)):
@@ -68,12 +68,12 @@ def number(value: Any) -> Decimal | None:
 
 
 def rounded(value: Decimal) -> int:
-    """Return the nearest whole number; halves are rounded away from zero."""
+    """Round to the nearest integer; halves are rounded away from zero."""
     return int(value.to_integral_value(ROUND_HALF_UP))
 
 
 def whole(value: Any, lowest: int, highest: int) -> int | None:
-    """Return the number rounded to a whole one, if it is within the bounds."""
+    """Parse a number from `lowest` to `highest` and round it to an integer."""
     found = number(value)
     if found is None:
         return None
@@ -83,7 +83,7 @@ def whole(value: Any, lowest: int, highest: int) -> int | None:
 
 
 def day(value: Any) -> Day | None:
-    """Return a date; for a year or a month, its first day."""
+    """Parse a date. A year or a month stands for its first day."""
     if is_blank(value):
         return None
     found = value.isoformat()[:10] if isinstance(value, date) else str(value).strip()
@@ -99,7 +99,7 @@ def day(value: Any) -> Day | None:
 
 
 def key(value: Any) -> str | None:
-    """Return the note of a musical key, from its name or from 0 (C) to 11 (B); -1 means none."""
+    """Parse the note of a musical key: a name or a number from 0 (C) to 11 (B). Returns None for -1."""
     if is_blank(value):
         return None
     found = str(value).strip()
@@ -113,7 +113,7 @@ def key(value: Any) -> str | None:
 
 
 def scale(value: Any) -> str | None:
-    """Return Major or Minor, from its name or from 1 and 0."""
+    """Parse a scale and return Major (also written 1) or Minor (0)."""
     if is_blank(value):
         return None
     mode = _integer(value)
@@ -124,7 +124,7 @@ def scale(value: Any) -> str | None:
 
 
 def _integer(value: Any) -> int | None:
-    """Return the whole number in the cell, including `7.0`, or None."""
+    """Return the integer in the cell (`7` or `7.0`), or None if it is anything else."""
     try:
         found = number(value)
     except ValueError:
@@ -133,7 +133,7 @@ def _integer(value: Any) -> int | None:
 
 
 def url(value: Any) -> str | None:
-    """Return an absolute http or https URL."""
+    """Return the URL, which must be absolute and begin with http or https."""
     found = text(value, URL_LENGTH)
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""Listening histories exported by other services: detect the format and read records with our fields."""
+"""Listening histories exported by other services: detect the format, and convert entries to import fields."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ FORMATS: dict[str, Callable[[Path], Reader]] = {
 
 
 def is_history(path: Path, form: str | None = None, *, mapped: bool = False) -> bool:
-    """Whether the file is the history of one (unnamed) listener rather than a table. Raises Failure.
+    """Return True if the file is a history of one listener, not a table. Raises Failure if it is unreadable.
 
-    `mapped` says that columns are mapped to fields, so the file is a table.
+    `mapped` means that the user has mapped columns to fields, so the file is a table.
     """
     if form is not None:
         return form not in readers.FORMATS
@@ -45,7 +45,7 @@ def is_history(path: Path, form: str | None = None, *, mapped: bool = False) -> 
 
 
 def open_file(path: Path, form: str | None = None, *, mapped: bool = False) -> Reader:
-    """Open the file in the given format, else in the one detected from its content. Raises Failure."""
+    """Open the file in the format `form`, by default in the detected format. Raises Failure."""
     if not is_history(path, form, mapped=mapped):
         return readers.open_file(path, form)
     if form is not None and form not in FORMATS:
@@ -56,6 +56,6 @@ def open_file(path: Path, form: str | None = None, *, mapped: bool = False) -> R
 
 
 def _history(member: Path, form: str | None) -> Reader | None:
-    """Open a file of an archive; None if it is not a history."""
+    """Open an unpacked file of an archive. Return None if it is not a listening history."""
     found = form or detection.history_of(member)
     return FORMATS[found](member) if found else None

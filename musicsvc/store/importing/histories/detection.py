@@ -1,4 +1,4 @@
-"""Detect the service that exported a file from its first bytes; in doubt the file is an ordinary table."""
+"""Detect from the first bytes of a file which service exported it. An unknown file counts as a table."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 HEAD = 65_536  # bytes
 MINUTE = re.compile(r"[0-9]{1,2} [A-Z][a-z]{2} [0-9]{4},? [0-9]{2}:[0-9]{2}")
 COMMENTS = ("#", "+ACM-")
-# For each JSON format: the characters that the file can start with, and the keys that all occur near its start.
+# For each JSON format: the possible first characters, and keys that must all occur in the first HEAD bytes.
 JSON_KINDS = (
     ("spotify", "[", ("master_metadata_track_name", "ms_played")),
     ("spotify-account", "[", ("endTime", "msPlayed", "trackName")),
@@ -30,7 +30,7 @@ LOVED = "lists loved tracks without the times of plays. Import the listening his
 
 
 def history_of(path: Path) -> str | None:
-    """Return the name of the format, or None for an ordinary table. Raises Failure for a file without plays."""
+    """Return the format of a history, or None for a table. Raises Failure for a list of loved tracks."""
     head = _head(path).removeprefix("\ufeff").lstrip()
     if head.startswith("#AUDIOSCROBBLER/"):
         return "rockbox"

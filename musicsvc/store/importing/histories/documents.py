@@ -1,4 +1,4 @@
-"""Readers of files that are one JSON value; entries are numbered from 1."""
+"""Readers of files that contain one JSON value. Line numbers of records are entry numbers, starting at 1."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LARGEST = 512 * 1024 * 1024
 
 
 def load(path: Path) -> Any:
-    """Return the JSON value of a file, plain or gzipped. Raises Failure."""
+    """Return the JSON value in a plain or gzipped file. Raises Failure if it cannot be read."""
     try:
         with path.open("rb") as file:
             packed = file.read(len(GZIP)) == GZIP
@@ -40,12 +40,12 @@ def load(path: Path) -> Any:
 
 
 class Document(Reader):
-    """Base of the readers of the entries of one JSON value."""
+    """Base class of readers whose file is one JSON value with a list of entries."""
 
     columns = None
 
     def __init__(self, path: Path) -> None:
-        """Read the file. Raises Failure if it is in another format."""
+        """Read the whole file. Raises Failure if it does not have the format of the reader."""
         self._path = path
         self._entries = self.entries(load(path))
         self._read = 0
@@ -53,11 +53,11 @@ class Document(Reader):
 
     @abstractmethod
     def entries(self, value: Any) -> list[Any]:
-        """Return the entries of the JSON value."""
+        """Extract the list of entries from the parsed file. Raises Failure if the structure is different."""
 
     @abstractmethod
     def values(self, entry: Mapping[str, Any]) -> Mapping[str, Any] | str:
-        """Return the fields of a play, or the note for any other entry. Raises ValueError if it is faulty."""
+        """Return the fields of a play, or a key of summary.NOTES to skip the entry. Raises ValueError if invalid."""
 
     @property
     def position(self) -> int:
@@ -72,12 +72,12 @@ class Document(Reader):
         self._entries = []
 
     def unlike(self, what: str) -> Failure:
-        """Build the Failure about a file in another format."""
+        """Return a Failure that says that the file is not `what`."""
         return Failure(f"{self._path} is not {what}.")
 
 
 def record(number: int, entry: Any, values: Any) -> Record:
-    """Return the record of an entry: its fields, its fault, or the note for an entry that is not a play."""
+    """Convert an entry to a Record with `values`, and set `fault` if this fails, or `note` if it is not a play."""
     try:
         found = values(entry)
     except KeyError as missing:

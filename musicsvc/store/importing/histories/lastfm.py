@@ -1,4 +1,4 @@
-"""Exports of Last.fm histories by three tools; Last.fm itself has none."""
+"""Last.fm histories in the formats of three export tools; Last.fm itself has no export."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CELLS = 4
 
 
 class LastfmPages(Document):
-    """`recenttracks-….json`: an array of pages of scrobbles."""
+    """Reader of `recenttracks-….json`: a JSON array of pages of scrobbles."""
 
     def entries(self, value: Any) -> list[Any]:
         pages = value if isinstance(value, list) else [value]
@@ -32,7 +32,7 @@ class LastfmPages(Document):
         return found
 
     def values(self, entry: Mapping[str, Any]) -> Mapping[str, Any] | str:
-        """Return the fields of a scrobble; a track that is still playing has no date."""
+        """Return the fields of a scrobble, or a note for a track that is still playing, which has no date."""
         if entry.get("date") is None:
             return "playing_now"
         return {
@@ -44,15 +44,15 @@ class LastfmPages(Document):
 
 
 def _text(value: Any) -> Any:
-    """Return a name, which the API gives as `#text` or, in its extended form, as `name`."""
+    """Return the name of an artist or album: the key `#text`, or `name` in extended responses of the API."""
     return value.get("#text") or value.get("name") if isinstance(value, dict) else value
 
 
 class LastfmCsv(CsvReader):
-    """A table with the columns `uts`, `artist`, `album`, `track`."""
+    """Reader of a CSV file with the columns `uts`, `artist`, `album` and `track`."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file. Its columns are converted, so users cannot map them. Raises Failure."""
+        """Open the file. `columns` is None, because users cannot map the columns. Raises Failure."""
         super().__init__(path)
         self.columns = None
 
@@ -71,7 +71,7 @@ def _scrobble(row: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 class LastfmToCsv(TextReader):
-    """A table without a header: artist, album, title, and a time to the minute in UTC."""
+    """Reader of a CSV file without header; the columns are artist, album, title, and the UTC time in minutes."""
 
     columns = None
 
@@ -97,7 +97,7 @@ def _row(row: list[str]) -> Mapping[str, Any]:
 
 
 def _instant(text: str) -> datetime | str:
-    """Parse a time with an English month, whatever the locale; a blank stays blank."""
+    """Parse a time with an English month name in any locale. Returns an empty text unchanged."""
     if not text:
         return text
     day, month, year, clock = text.replace(",", "").split()

@@ -1,4 +1,4 @@
-"""ListenBrainz exports: one object per line (current) or one JSON array of objects (older)."""
+"""ListenBrainz exports: one JSON object per line, or one JSON array in older exports."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ class ListenBrainz(Reader):
 
 
 def _is_lines(path: Path) -> bool:
-    """Whether the first line is a complete object, not the start of a JSON document."""
+    """Return True if the first line is a complete listen, so that the file has one object per line."""
     with JsonLinesReader(path) as lines:
         first = next(iter(lines), None)
     return first is None or (first.fault is None and "payload" not in first.values)
 
 
 def _listens(value: Any, path: Path) -> list[Any]:
-    """Return the listens of an array, or of a document in the form of a submission to the API."""
+    """Return the listens in a JSON array, or in an object with the `payload` of an API request."""
     if isinstance(value, dict) and isinstance(value.get("payload"), list):
         return [] if value.get("listen_type") == "playing_now" else list(value["payload"])
     if not isinstance(value, list):

@@ -19,7 +19,7 @@ ROCKBOX = ("artist", "album", "track", "number", "length", "rating", "played_at"
 
 
 class Rockbox(TextReader):
-    """`.scrobbler.log` (AudioScrobbler 1.1), separated by tabs; times are read as UTC."""
+    """Reader of `.scrobbler.log` (AudioScrobbler 1.1), separated by tabs. Treats times as UTC."""
 
     columns = None
 
@@ -46,14 +46,14 @@ def _rockbox(row: Mapping[str, str]) -> Mapping[str, Any] | str:
 
 
 class Table(TextReader):
-    """A table with other lines before its header; `names` maps its lower-case columns to our fields."""
+    """Base class for tables with other lines before the header. `names` maps lower-case columns to fields."""
 
     columns = None
     names: Mapping[str, str]
     kind: str
 
     def __iter__(self) -> Iterator[Record]:
-        """Yield the rows below the header."""
+        """Yield the rows below the header. Raises Failure if there is no header."""
         rows = csv.reader(line for line in self._lines if not line.startswith(COMMENTS))
         header: Sequence[str] = ()
         while True:
@@ -86,21 +86,21 @@ class Table(TextReader):
 
 
 class LibreFm(Table):
-    """Libre.fm's export, with comments (some in broken UTF-7) before the header."""
+    """Reader of Libre.fm exports, which have comments (some in broken UTF-7) before the header."""
 
     kind = "Libre.fm"
     names = {"artist": "artist", "track": "track", "album": "album", "time": "played_at"}  # noqa: RUF012 - a constant
 
 
 class Spinitron(Table):
-    """A radio station's playlist, with lines about the show before the header."""
+    """Reader of Spinitron playlists of radio stations, which have lines about the show before the header."""
 
     kind = "Spinitron"
     names = {"artist": "artist", "song": "track", "release": "album", "date-time": "played_at"}  # noqa: RUF012 - a constant
 
 
 class PanoScrobbler(JsonLinesReader):
-    """Pano Scrobbler's log: one JSON object per line."""
+    """Reader of Pano Scrobbler logs, which have one JSON object per line."""
 
     def __iter__(self) -> Iterator[Record]:
         for line in super().__iter__():

@@ -1,4 +1,4 @@
-"""Maloja's export, the only format with lists of artists."""
+"""Maloja exports, the only history format with a list of artists for each track."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Maloja(Document):
-    """`maloja_export_….json`: an object with a list of scrobbles."""
+    """Reader of `maloja_export_….json`: a JSON object with a list of scrobbles."""
 
     def entries(self, value: Any) -> list[Any]:
         found = value.get("scrobbles") if isinstance(value, dict) else None
@@ -20,7 +20,7 @@ class Maloja(Document):
         return found
 
     def values(self, entry: Mapping[str, Any]) -> Mapping[str, Any] | str:
-        """Return the fields of a scrobble; `duration` is the time played, in seconds."""
+        """Return the fields of a scrobble. Its `duration` is the number of seconds played."""
         track = entry["track"]
         seconds = entry.get("duration")
         return {

@@ -1,7 +1,7 @@
-"""Spotify's privacy exports: the extended streaming history, and the last year in the account data.
+"""Spotify's privacy exports: the extended streaming history, and the account data with the last year.
 
-Only the time, the track, the time played and the reason for the end are read; IP addresses, devices, countries and
-user names are not. A stream of 30 seconds or up to the end of the track is a play; private sessions are left out.
+IP addresses, devices, countries and user names are ignored. A stream is imported as a play if it lasted at least 30
+seconds or reached the end of the track. Private sessions are left out.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ URI = "spotify:track:"
 
 
 class SpotifyExtended(Document):
-    """`endsong_N.json` and `Streaming_History_Audio_….json`: an array of streams."""
+    """Reader of `endsong_N.json` and `Streaming_History_Audio_….json`: a JSON array of streams."""
 
     def entries(self, value: Any) -> list[Any]:
         if not isinstance(value, list):
@@ -27,7 +27,7 @@ class SpotifyExtended(Document):
         return value
 
     def values(self, entry: Mapping[str, Any]) -> Mapping[str, Any] | str:
-        """Return the fields of a stream; the file has the time of its end."""
+        """Return the fields of a stream, or a note if it is left out. The file contains the end time."""
         played = entry["ms_played"]
         if entry.get("master_metadata_track_name") is None:
             return "no_track"
@@ -46,7 +46,7 @@ class SpotifyExtended(Document):
 
 
 class SpotifyAccount(Document):
-    """`StreamingHistory….json` of the account data: an array of streams without ids."""
+    """Reader of `StreamingHistory….json` in the account data: a JSON array of streams without track ids."""
 
     def entries(self, value: Any) -> list[Any]:
         if not isinstance(value, list):
@@ -54,7 +54,7 @@ class SpotifyAccount(Document):
         return value
 
     def values(self, entry: Mapping[str, Any]) -> Mapping[str, Any] | str:
-        """Return the fields of a stream; the file has the minute of its end, in UTC."""
+        """Return the fields of a stream, or a note if it is short. The file contains the minute of the end in UTC."""
         played = entry["msPlayed"]
         if played < SHORTEST:
             return "short"
@@ -67,5 +67,5 @@ class SpotifyAccount(Document):
 
 
 def _began(ended: str, played: int) -> datetime:
-    """Return the start of a stream from its end, a time in UTC."""
+    """Return the start time of a stream that ended at `ended` (UTC) after `played` milliseconds."""
     return datetime.fromisoformat(ended.removesuffix("Z")).replace(tzinfo=UTC) - timedelta(milliseconds=played)
