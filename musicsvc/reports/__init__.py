@@ -1,1 +1,1 @@
-"""Data in, bytes out: what server and CLI print and draw."""
+"""Reports, export files and pictures, rendered to bytes for the server and the CLI."""

@@ -17,7 +17,7 @@ class Format:
     """A file format, written by `write_table` from rows or by `write_report` from a report.
 
     - `listed`: the API offers it under `/export/formats`.
-    - `attachment`: browsers save an answer of the API rather than show it.
+    - `attachment`: browsers save the API's response instead of showing it.
     - `text`: it may be written to a terminal.
     """
 

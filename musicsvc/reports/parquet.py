@@ -27,7 +27,7 @@ CHANGE = "_change"
 
 
 def parquet(table: Table) -> Iterator[bytes]:
-    """Yield a Parquet file: texts unchanged, days as dates. Raises Failure without the extra."""
+    """Yield a Parquet file in pieces, with days as dates. Raises Failure if the extra `parquet` is not installed."""
     with extras.required("parquet"):
         import duckdb  # noqa: PLC0415 - an extra
     with TemporaryDirectory(prefix="musicsvc-") as folder:

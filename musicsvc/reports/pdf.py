@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 JSON = dict[str, Any]
 TEMPLATE = "report.typ"
 LONGEST_TITLE, LONGEST_NAME, LONGEST_SHORT = 120, 90, 45  # graphemes
-WORTH_KEEPING = 0.8  # share of a cut text that a whole word must leave
+WORTH_KEEPING = 0.8  # share of a cut text that must remain to cut it between words
 LONG_WORD = 22  # graphemes; longer words may be broken anywhere
 STRONGEST_DAYS = 5
 EVERYTHING = "All artists"
@@ -37,7 +37,7 @@ def pages(report: Report, pixels_per_point: float = 1.0) -> list[bytes]:
 
 
 def page_data(report: Report) -> JSON:
-    """Return the input of the template: formatted texts, and graphs as shares of their height and width."""
+    """Return the input of the template: formatted texts, and graphs with positions as shares of width and height."""
     made = report.generated_at.astimezone(UTC)
     days, first, last = report.days, report.first, report.last
     return {
@@ -78,7 +78,7 @@ def _card(label: str, value: int, change: float | None = None) -> JSON:
 
 
 def _change(change: float | None) -> JSON | None:
-    """Return the text of a change in percent, and its direction."""
+    """Return a change in percent as formatted text, and its direction."""
     if change is None:
         return None
     sign = "+" if change > 0 else "\u2212" if change < 0 else ""
@@ -114,7 +114,7 @@ def _table(title: str, noun: str, rows: Sequence[ReportRow], *, artists: bool) -
 
 
 def _strongest(days: Sequence[ReportDay], first: date) -> list[JSON]:
-    """Return the days with the most plays, the most first."""
+    """Return the days with the most plays and their figures, most plays first."""
     order = sorted(range(len(days)), key=lambda place: (-days[place].plays, -place))[:STRONGEST_DAYS]
     return [
         {"day": _day(first + timedelta(days=place))}
@@ -125,7 +125,7 @@ def _strongest(days: Sequence[ReportDay], first: date) -> list[JSON]:
 
 
 def _named(text: str, longest: int) -> JSON:
-    """Return a name as it can be drawn, cut if it is very long."""
+    """Return a name in drawable form with its typographic properties; a very long name is cut."""
     shown = _cut(writing.drawable(text), longest)
     length = len(writing.graphemes(shown))
     if any(len(writing.graphemes(word)) > LONG_WORD for word in shown.split(" ")):
@@ -153,6 +153,6 @@ def _day(day: date) -> str:
 
 
 def _span(first: date, last: date) -> str:
-    """Return both days, with the year once if it is the same."""
+    """Return both days as text, with the year only once if it is the same."""
     start = f"{first.day} {MONTHS[first.month - 1]}" if first.year == last.year else _day(first)
     return f"{start} \u2013 {_day(last)}"

@@ -32,7 +32,7 @@ class ReportRow:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The figures of an account, an artist or everything over the days `first` to `last`; totals are of all time."""
+    """The figures of an account, an artist or everything over the days `first` to `last`; `…_total` is of all time."""
 
     name: str | None
     first: date

@@ -1,4 +1,4 @@
-"""CSV and JSON files, written piece by piece in memory that does not grow with the rows."""
+"""CSV and JSON files, written in pieces, so that memory does not grow with the number of rows."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 PIECE = 64 * 1024
 END = b"\r\n"  # RFC 4180
-# A spreadsheet may also take a line within a cell for a formula. The second sign of each pair is the full-width one.
+# Spreadsheets may also run a line within a cell as a formula. The second sign of each pair is the full-width form.
 _FORMULA = re.compile(r"(?m)(?:^|(?<=[\r\v\f\x1c-\x1e\x85\u2028\u2029]))(?=[=\uff1d+\uff0b\-\uff0d@\uff20\t\r])")
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The content of a file: rows under the names of their columns, and the keys that precede the rows in JSON."""
+    """The content of an export file; `head` holds the keys that precede the rows in JSON."""
 
     columns: Sequence[str]
     rows: Iterable[Sequence[object]]
@@ -27,7 +27,7 @@ class Table:
 
 
 def csv(table: Table) -> Iterator[bytes]:
-    """Yield a header and the rows in UTF-8 (RFC 4180): texts quoted, numbers not, None as an empty cell."""
+    """Yield a CSV file (RFC 4180, UTF-8) in pieces: texts are quoted, numbers are not, None is an empty cell."""
     return _pieces(_lines(table))
 
 
@@ -38,7 +38,7 @@ def _lines(table: Table) -> Iterator[bytes]:
 
 
 def cell(value: object) -> str:
-    """Return a value as a CSV file holds it: numbers plain, texts quoted, `'` before what would be a formula.
+    """Return the value as a CSV cell: texts are quoted and get a `'` before anything that would be a formula.
 
     Quotes keep a text in its cell, whichever separator a spreadsheet expects.
     """
@@ -50,7 +50,7 @@ def cell(value: object) -> str:
 
 
 def json(table: Table) -> Iterator[bytes]:
-    """Yield the object `{"success": true, "data": {…head, "rows": […]}}`, each row an object keyed by columns."""
+    """Yield a JSON file in pieces: `{"success": true, "data": {…head, "rows": […]}}`, with rows as objects."""
     return _pieces(_objects(table))
 
 

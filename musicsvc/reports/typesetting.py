@@ -28,7 +28,7 @@ POINTS_PER_INCH = 72
 
 @functools.cache
 def fonts() -> typst.Fonts:
-    """Return the packaged fonts only, so that every machine draws the same."""
+    """Return the packaged fonts, without those of the system, so that every machine draws the same pictures."""
     return typst.Fonts(include_system_fonts=False, include_embedded_fonts=False, font_paths=[FOLDER])
 
 

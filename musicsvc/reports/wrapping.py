@@ -33,7 +33,7 @@ _LOOSE = regex.compile(rf"(?<={_SYLLABLE})(?=[^\s\p{{M}}])|(?<=[^\s\p{{M}}])(?={
 
 @dataclass(frozen=True)
 class Wrapping:
-    """A text with marked line breaks, in `broken` also within long words, and the parts that each keeps whole."""
+    """A title with marked line breaks: in `text` between `words`, in `broken` also within all words not in `kept`."""
 
     text: str
     words: list[str]
@@ -42,7 +42,7 @@ class Wrapping:
 
 
 def wrapping(text: str) -> Wrapping:
-    """Return the possible line breaks of a text without double blanks."""
+    """Mark the possible line breaks of `text`, which must not contain double blanks."""
     ideographs = "japanese" if _KANA.search(text) else "simplified_chinese"
     tokens = [_parts(token, ideographs) for token in _DASH.sub(f"{UNBROKEN_BLANK}\\1 ", text).split(" ")]
     whole = [_runs(parts) for parts in tokens]
@@ -64,7 +64,7 @@ def _parser(language: str) -> budoux.Parser:
 
 
 def _parts(token: str, ideographs: str) -> list[str]:
-    """Return the phrases of a Japanese or Chinese token, the words of a Thai one, else the token itself."""
+    """Split a Japanese or Chinese token into phrases, and a Thai token into words; leave others whole."""
     script = _IDEOGRAPHIC if _IDEOGRAPHIC.search(token) else _THAI
     if not script.search(token):
         return [token]
@@ -78,7 +78,7 @@ def _parts(token: str, ideographs: str) -> list[str]:
 
 
 def _runs(parts: list[str]) -> list[str]:
-    """Return the parts with Thai words joined in runs, within which Typst's dictionary breaks lines better."""
+    """Join Thai words into runs, within which Typst's dictionary finds better line breaks; keep other parts."""
     runs: list[str] = []
     for part in parts:
         if runs and _THAI.search(runs[-1]) and len(graphemes(runs[-1] + part)) <= THAI_RUN:
@@ -93,7 +93,7 @@ def _glued(word: str) -> str:
 
 
 def _loosened(word: str) -> str:
-    """Return the word, if long with a break after every grapheme, or after every few in joining scripts."""
+    """Allow breaks in a long word after each grapheme, in joining scripts after every few; keep other words whole."""
     if not _is_long(word):
         return _glued(word)
     pieces = (re.findall(f"(?s).{{1,{LONGEST_CLUSTER}}}", cluster) for cluster in graphemes(word))

@@ -10,10 +10,10 @@ import regex
 
 from musicsvc.reports.typesetting import FOLDER
 
-SIGN = "□"  # replaces what no font has
+SIGN = "□"  # replaces graphemes that no font has
 
 _CLUSTER = regex.compile(r"\X")
-_JOINERS = "\u200c\u200d"  # they shape their neighbours and have no glyph
+_JOINERS = "\u200c\u200d"  # characters that shape their neighbours and have no glyph
 _INVISIBLE = regex.compile(rf"[[\p{{Default_Ignorable_Code_Point}}]--[{_JOINERS}]]", regex.VERSION1)
 _MARK = r"[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff]"
 _STACK = regex.compile(rf"({_MARK}{{3}}){_MARK}+|(\p{{M}}{{4}})\p{{M}}+")  # higher stacks would leave the canvas
@@ -25,7 +25,7 @@ _LANGUAGES = (("th", "\\p{Thai}"), ("ja", "[\\p{Hiragana}\\p{Katakana}]"), ("ko"
 
 @functools.cache
 def _coverage() -> tuple[re.Pattern[str], ...]:
-    """Return a pattern of what each family can draw, in the order of fallback (fonts/coverage.txt)."""
+    """Return a pattern of the characters of each font family, in the order of fallback (fonts/coverage.txt)."""
     patterns = []
     for line in (FOLDER / "coverage.txt").read_text(encoding="ascii").splitlines():
         spans = [span.split("-") for span in line.split(":")[1].split()]
@@ -39,14 +39,14 @@ def covered(text: str) -> bool:
 
 
 def drawable(text: str) -> str:
-    """Return the text with blanks collapsed and a SIGN for each grapheme that no font has."""
+    """Return the text with blanks collapsed and each grapheme that no font can draw replaced by SIGN."""
     seen = _STACK.sub(r"\1\2", _INVISIBLE.sub("", unicodedata.normalize("NFD", text)))
     drawn = "".join(map(_drawable, _CLUSTER.findall(unicodedata.normalize("NFC", seen))))
     return " ".join(drawn.split()) or SIGN
 
 
 def _drawable(cluster: str) -> str:
-    """Return the grapheme, its compatible spelling, its letter without marks that the font lacks, or SIGN."""
+    """Return the first drawable form of a grapheme: unchanged, as NFKC, without marks that the font lacks, or SIGN."""
     visible = cluster.translate(dict.fromkeys(map(ord, _JOINERS)))
     if cluster[0].isspace():
         return " " if visible.isspace() else f" {SIGN}"
@@ -68,26 +68,26 @@ def _bare(cluster: str) -> str:
 
 
 def graphemes(text: str) -> list[str]:
-    """Return the characters as a reader counts them."""
+    """Split the text into graphemes: characters as a reader counts them."""
     return _CLUSTER.findall(text)
 
 
 def is_rtl(text: str) -> bool:
-    """Return whether the first strong character runs from right to left."""
+    """Return True if the text runs from right to left, which its first strongly directional character decides."""
     strong = (unicodedata.bidirectional(character) for character in text)
     return next((kind for kind in strong if kind in {"L", "R", "AL"}), "L") != "L"
 
 
 def language(text: str) -> str:
-    """Return the language whose rules of line breaking fit the text."""
+    """Return the code of the language whose line-breaking rules fit the text."""
     return next((code for code, script in _LANGUAGES if regex.search(script, text)), "ar" if is_rtl(text) else "en")
 
 
 def is_tall(text: str) -> bool:
-    """Return whether the text reaches far above its capitals or below its baseline."""
+    """Return True if the text needs more room between lines, as its script or stacked marks reach far up or down."""
     return bool(_TALL.search(text) or _PILED.search(unicodedata.normalize("NFD", text)))
 
 
 def may_be_spaced(text: str) -> bool:
-    """Return whether letters may be spaced out, which joining scripts forbid."""
+    """Return True if space may be added between letters; scripts with joined letters forbid this."""
     return not _JOINED.search(text)

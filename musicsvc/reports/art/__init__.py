@@ -1,1 +1,1 @@
-"""Cover art and avatars, drawn from random numbers with a seed."""
+"""Cover art and avatars, drawn with seeded random numbers."""

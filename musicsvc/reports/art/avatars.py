@@ -46,7 +46,7 @@ class Design(NamedTuple):
 
 
 def avatar(display_name: str, seed: int) -> bytes:
-    """Draw the avatar of an account as PNG, 256 by 256 pixels; its id, the seed, selects the colour."""
+    """Draw the avatar of an account as PNG, 256 by 256 pixels; `seed`, the account's id, selects the colour."""
     return draw(design(display_name, seed))
 
 
@@ -65,7 +65,7 @@ def draw(design: Design) -> bytes:
 
 
 def initials(display_name: str) -> str:
-    """Return the initials of the first and last word, of the first only in some scripts, a note if there are none."""
+    """Return the initials of the first and last word, in some scripts of the first only; NAMELESS if there are none."""
     words = _WORD.findall(writing.drawable(display_name))
     if not words:
         return NAMELESS
@@ -76,7 +76,7 @@ def initials(display_name: str) -> str:
 
 
 def _initial(word: str) -> str:
-    """Return the word's first grapheme, as a capital if there is one."""
+    """Return the first grapheme of the word, in upper case if that can be drawn."""
     sign = writing.graphemes(word.lstrip(_LEADING_VOWELS) or word)[0].rstrip("्")
     capital = sign.upper()
     return capital if len(capital) == len(sign) and writing.covered(capital) else sign

@@ -12,7 +12,7 @@ Item = TypeVar("Item")
 
 
 class Chance:
-    """A generator from SHA-256 of the words and a counter, since those of libraries may change between versions."""
+    """A random generator, seeded with `words`. It uses SHA-256, as library generators may change between versions."""
 
     def __init__(self, *words: str) -> None:
         self._seed = hashlib.sha256(
@@ -31,7 +31,7 @@ class Chance:
         return next(self._numbers)
 
     def between(self, low: float, high: float) -> float:
-        """Return a number of the range."""
+        """Return a number from `low` to `high`."""
         return low + (high - low) * self.unit()
 
     def below(self, count: int) -> int:
@@ -42,6 +42,6 @@ class Chance:
         return items[self.below(len(items))]
 
     def shuffled(self, items: Sequence[Item]) -> list[Item]:
-        """Return the items in random order."""
+        """Return a list of the items in random order."""
         rest = list(items)
         return [rest.pop(self.below(len(rest))) for _ in items]

@@ -1,4 +1,4 @@
-"""Cover art of a template, a title and an artist; the same input always gives the same picture."""
+"""Cover art from a template, a title and an artist; the same input always gives the same picture."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ THUMBNAIL_SIDES = range(16, SIDE + 1)
 
 @dataclass(frozen=True)
 class Template:
-    """A design of covers; its id is permanent, as it is part of the addresses of previews."""
+    """A design of covers; its id is permanent, as it is part of the URLs of previews."""
 
     id: int
     name: str
@@ -51,7 +51,7 @@ def cover(template_id: int, title: str, artist: str) -> bytes:
 
 
 def thumbnail(template_id: int, size: int = 250) -> bytes:
-    """Draw a template with its sample text as PNG of `size` by `size` pixels. Raises KeyError, ValueError."""
+    """Draw a template with its sample text as PNG, `size` pixels wide. Raises KeyError (template) or ValueError."""
     if size not in THUMBNAIL_SIDES:
         raise ValueError(f"a thumbnail has {THUMBNAIL_SIDES.start} to {SIDE} pixels a side, not {size}")
     template = _template(template_id)
@@ -87,7 +87,7 @@ def _giant(giant: Giant, title: str) -> dict[str, object]:
 
 
 def _area(area: Area, title: str, artist: str) -> dict[str, object]:
-    """Return the box as input of the Typst template, with title and artist at the side where the title begins."""
+    """Return the area as input of cover.typ; unless centred, texts are aligned to the side where the title begins."""
     texts = [_text(style, text) for style, text in ((area.title, title), (area.artist, artist)) if style]
     start = "right" if writing.is_rtl(title) else "left"
     return {
@@ -109,7 +109,7 @@ def _area(area: Area, title: str, artist: str) -> dict[str, object]:
 
 
 def _text(style: Style, text: str) -> dict[str, object]:
-    """Return the text with its style; tall scripts get more room between lines."""
+    """Return a text and its style as input of cover.typ; tall scripts get more room between lines."""
     lines = wrapping.wrapping(text)
     above, below, leading = (1.0, 0.37, 0.04) if writing.is_tall(text) else (0.78, 0.22, 0.12)
     return {

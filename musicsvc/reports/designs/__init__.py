@@ -1,1 +1,1 @@
-"""The designs of cover art, one per file, each drawn from random numbers alone."""
+"""The designs of cover art, one per file; random numbers are their only input."""

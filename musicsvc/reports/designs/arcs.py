@@ -33,7 +33,7 @@ OUTER = (96, 912)  # the middle of the outermost stripe: y at the left edge, x a
 
 
 def draw(chance: Chance) -> Picture:
-    """Draw the design with these random numbers."""
+    """Draw the design with random numbers from `chance`."""
     palette = chance.pick(PALETTES)
     bend = chance.between(330, 470)
     stripes = [_stripe(colour, place, bend) for place, colour in enumerate(palette.stripes)]

@@ -29,12 +29,12 @@ PALETTES = (
     Palette("#0a0d1c", ("#27308f", "#0e5c8f", "#5a2a97", "#8f1f5c", "#123b6b"), "#f2f4ff"),
 )
 
-CELLS = 36  # per side of the small picture that is enlarged, for a real blur takes seconds
+CELLS = 36  # per side of a small picture that is enlarged, since a real blur takes seconds
 LIGHTS = 7
 
 
 def draw(chance: Chance) -> Picture:
-    """Draw the design with these random numbers."""
+    """Draw the design with random numbers from `chance`."""
     palette = chance.pick(PALETTES)
     title = Style(140, 42, 400, palette.ink, -0.01)
     artist = Style(44, 25, 400, palette.ink, 0.08)
@@ -45,7 +45,7 @@ def draw(chance: Chance) -> Picture:
 
 
 def _sky(chance: Chance, palette: Palette) -> list[list[Colour]]:
-    """Return rows of colours: the ground under lights that fade from their middle."""
+    """Return rows of cells: the ground colour, with lights that fade out from their centres."""
     sky = [[channels(palette.ground)] * CELLS for _ in range(CELLS)]
     for light in [*chance.shuffled(palette.lights), *chance.shuffled(palette.lights)][:LIGHTS]:
         x, y, angle = chance.unit(), chance.unit(), chance.between(0, math.pi)

@@ -29,7 +29,7 @@ PALETTES = (
 )
 SIZE = 200
 COLUMNS, ROWS = 5, 3
-# Figures of a tile of 200 by 200, each drawn from one corner and turned by quarters.
+# Path data of figures in a tile of 200 by 200, which is turned by a multiple of 90 degrees.
 FIGURES = (
     "M0 0H200A200 200 0 0 1 0 200Z",
     "M0 0H200V200H0ZM100 40A60 60 0 1 0 100 160A60 60 0 1 0 100 40Z",
@@ -43,7 +43,7 @@ FIGURES = (
 
 
 def draw(chance: Chance) -> Picture:
-    """Draw the design with these random numbers."""
+    """Draw the design with random numbers from `chance`."""
     palette = chance.pick(PALETTES)
     tiles = [_tile(chance, palette, column, row) for row in range(ROWS) for column in range(COLUMNS)]
     title = Style(132, 42, 700, palette.ink, -0.02)

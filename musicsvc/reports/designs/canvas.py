@@ -14,7 +14,7 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class Style:
-    """The style of a text: largest size in points, size below which long words are broken, weight, colour."""
+    """The style of a text: `most` is the largest size in points; below size `comfort`, long words are broken."""
 
     most: int
     comfort: int
@@ -35,17 +35,17 @@ class Area:
     artist: Style | None = None
     across: Literal["start", "center"] = "start"
     down: Literal["top", "middle", "bottom"] = "top"
-    share: float = 0.36  # of the height for the artist at most
+    share: float = 0.36  # of the height that the artist gets at most
     gap: int = 22
     flipped: bool = False  # the artist above the title
-    rule: str | None = None  # colour of a short line between the two
+    rule: str | None = None  # colour of a short line between title and artist
     plate: str | None = None  # colour of a background that grows with the text
     inset: int = 0
 
 
 @dataclass(frozen=True)
 class Giant:
-    """The title's first letter behind the drawing: centre, longer side, colour, and colour of the page."""
+    """The title's first letter behind the drawing: its centre, longer side and colour, and the colour of the page."""
 
     x: int
     y: int
@@ -81,7 +81,7 @@ def gradient(name: str, *colours: str, slope: Point = (0, 1)) -> str:
 
 
 def glow(name: str, colour: str, *, strength: float = 1) -> str:
-    """Return a radial gradient that fades out, used as `url(#name)`."""
+    """Return a radial gradient that fades out from its centre, used as `url(#name)`."""
     stops = "".join(
         f'<stop offset="{place / 8}" stop-color="{colour}" stop-opacity="{strength * (1 - place / 8) ** 2:.3f}"/>'
         for place in range(9)
@@ -106,7 +106,7 @@ def path(data: str, paint: str) -> str:
 
 
 def smooth(points: list[Point]) -> str:
-    """Return path data of a closed Catmull-Rom curve through the points."""
+    """Return the SVG path data of a closed Catmull-Rom curve through the points."""
     data = f"M{points[0][0]:.1f} {points[0][1]:.1f}"
     count = len(points)
     for place in range(count):
@@ -118,6 +118,6 @@ def smooth(points: list[Point]) -> str:
 
 
 def mixed(first: str, second: str, share: float) -> str:
-    """Mix two colours `#rrggbb`, with this share of the second."""
+    """Mix two colours `#rrggbb`; `share` (0 to 1) is the part of the second."""
     pairs = [(int(first[at : at + 2], 16), int(second[at : at + 2], 16)) for at in (1, 3, 5)]
     return "#" + "".join(f"{round(one + (other - one) * share):02x}" for one, other in pairs)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Palette(NamedTuple):
-    """Colours of the paper, of the inks that multiply on it, and of the text."""
+    """Colours of the paper, of the inks, which darken where they overlap, and of the text."""
 
     paper: str
     inks: tuple[str, ...]
@@ -33,7 +33,7 @@ DOT, APART = 9, 30
 
 
 def draw(chance: Chance) -> Picture:
-    """Draw the design with these random numbers."""
+    """Draw the design with random numbers from `chance`."""
     palette = chance.pick(PALETTES)
     inks = chance.shuffled(palette.inks)
     title = Style(150, 44, 700, palette.ink, -0.02)
@@ -71,7 +71,7 @@ def _frond(chance: Chance, x: float, y: float, size: float) -> str:
 
 
 def _lobe(chance: Chance, row: int, lobes: int) -> list[Point]:
-    """Return one lobe at the right of an upright stem from 1 (bottom) to -1 (top)."""
+    """Return the points of a lobe on the right of an upright stem, which extends from 1 (bottom) to -1 (top)."""
     level = 0.72 - 1.5 * row / (lobes - 1)
     reach = chance.between(0.55, 0.85) * (1 - 0.35 * abs(level))
     return [(0.16, level + 0.16), (reach, level - 0.02), (reach * 0.92, level - 0.22), (0.17, level - 0.12)]

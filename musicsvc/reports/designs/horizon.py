@@ -35,7 +35,7 @@ LINE = 610  # height of the farthest ridge
 
 
 def draw(chance: Chance) -> Picture:
-    """Draw the design with these random numbers."""
+    """Draw the design with random numbers from `chance`."""
     palette = chance.pick(PALETTES)
     x, radius = chance.between(260, 740), chance.between(105, 155)
     y = LINE - chance.between(-15, 25)
@@ -54,7 +54,7 @@ def draw(chance: Chance) -> Picture:
 
 
 def _ridges(chance: Chance, palette: Palette) -> list[str]:
-    """Draw ridges of hills, darker the nearer, each with haze at its foot."""
+    """Draw ridges of hills; nearer ridges are darker."""
     return [
         path(_ridge(chance, depth), f'fill="{mixed(palette.sky[-1], palette.near, (0.32 + 0.68 * depth) ** 1.1)}"')
         for depth in (place / (RIDGES - 1) for place in range(RIDGES))

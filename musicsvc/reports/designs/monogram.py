@@ -1,4 +1,4 @@
-"""Monogram: the title's first letter, as large as the page, behind the text in a similar colour."""
+"""Monogram: the title's first letter, as large as the page and similar to it in colour, behind the text."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PALETTES = (
 
 
 def draw(chance: Chance) -> Picture:
-    """Draw the design with these random numbers."""
+    """Draw the design with random numbers from `chance`."""
     palette = chance.pick(PALETTES)
     giant = Giant(
         round(chance.between(540, 680)),

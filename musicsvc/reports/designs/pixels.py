@@ -12,19 +12,19 @@ Colour = tuple[float, float, float]
 
 
 def channels(colour: str) -> Colour:
-    """Return red, green and blue of `#rrggbb`, each 0 to 255."""
+    """Return red, green and blue of a colour `#rrggbb`, each from 0 to 255."""
     red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
     return red, green, blue
 
 
 def blended(under: Colour, over: Colour, share: float) -> Colour:
-    """Blend a colour over another with this opacity."""
+    """Blend the colour `over` onto `under`; `share` (0 to 1) is its opacity."""
     keep = 1 - share
     return under[0] * keep + over[0] * share, under[1] * keep + over[1] * share, under[2] * keep + over[2] * share
 
 
 def enlarged(rows: list[list[Colour]]) -> str:
-    """Return the cells as an SVG image that fills the page; half of each edge cell, which would fade, is outside."""
+    """Return the cells as an SVG image that fills the page; the edge cells, which would fade, lie outside it."""
     edge = SIDE / len(rows)
     data = base64.b64encode(_png(rows)).decode()
     return (

@@ -35,7 +35,7 @@ INNER, LEAST, MOST = 128, 10, 190
 
 
 def draw(chance: Chance) -> Picture:
-    """Draw the design with these random numbers."""
+    """Draw the design with random numbers from `chance`."""
     palette = chance.pick(PALETTES)
     title = Style(104, 40, 700, palette.ink, -0.01)
     artist = Style(46, 26, 400, palette.soft, 0.02)
@@ -53,7 +53,7 @@ def draw(chance: Chance) -> Picture:
 
 
 def _bars(chance: Chance, palette: Palette) -> list[str]:
-    """Draw the ring's bars, the same in both halves, clear of the text."""
+    """Draw the bars of the ring, whose halves mirror each other."""
     heights = _heights(chance)
     bars = []
     for place in range(BARS):
@@ -71,7 +71,7 @@ def _bars(chance: Chance, palette: Palette) -> list[str]:
 
 
 def _heights(chance: Chance) -> list[float]:
-    """Return the heights of half a ring from 0 to 1: a slow wave with fast noise, like music."""
+    """Return the heights (0 to 1) of the bars of half the ring: a slow wave with fast noise, like music."""
     swells = [(chance.between(1, 3.2) * order, chance.between(0, math.tau), 1 / order) for order in (1, 2, 3)]
     heights = []
     for place in range(BARS // 2 + 1):

@@ -36,7 +36,7 @@ REACH = 1080
 
 
 def draw(chance: Chance) -> Picture:
-    """Draw the design with these random numbers."""
+    """Draw the design with random numbers from `chance`."""
     palette = chance.pick(PALETTES)
     title = Style(104, 42, 700, palette.ink, -0.015)
     artist = Style(44, 25, 400, palette.soft)

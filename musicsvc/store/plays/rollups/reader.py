@@ -155,7 +155,7 @@ class Reader:
         return {each: self._stats(sums.get(each, ()), ever[each]) for each in ids}
 
     def _place(self, first: int, end: int) -> int:
-        """Return the index of the window that contains `first` to `end` - 1, or the number of windows if none does."""
+        """Return the index of the window with days `first` to `end` - 1, or the number of windows if none has them."""
         for place, window in enumerate(self._windows):
             if window.first <= first and end <= window.end:
                 return place
