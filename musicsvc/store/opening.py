@@ -1,4 +1,4 @@
-"""Open the store at an address, SQLite or PostgreSQL."""
+"""Open the store at a database URL, SQLite or PostgreSQL."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 def connect(url: str) -> Store:
-    """Open the store at this address and check its schema.
+    """Open the store at `url` and check its schema.
 
-    Raises Failure with a remedy if the database is missing, foreign, damaged, or of another schema.
+    Raises Failure with a remedy if the database is missing, damaged, of another program, or of another schema version.
     """
     from musicsvc.store.schema import schema  # noqa: PLC0415 - loads the drivers when a store is opened
 
@@ -28,7 +28,7 @@ def connect(url: str) -> Store:
 
 
 def open_unchecked(url: str) -> Store:
-    """Open the store without checking its schema; for `init`, `db upgrade` and `db check`."""
+    """Open the store at `url` without checking its schema, for `init`, `db upgrade` and `db check`."""
     if url.startswith("sqlite:///"):
         from musicsvc.store.engine.sqlite.store import SqliteStore  # noqa: PLC0415 - the same
 

@@ -1,4 +1,4 @@
-"""The database that the models use: the one whose unit of work runs on this thread."""
+"""Bind the models to the database whose unit of work runs on the current thread."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ _current: ContextVar[Database | None] = ContextVar("musicsvc_database", default=
 
 
 class CurrentDatabase(DatabaseProxy):
-    """A proxy that the models are bound to, for the database of the thread's unit."""
+    """A proxy for the database of the current unit of work. All models are bound to it."""
 
     @property
     def obj(self) -> Database | None:
-        """The database of this thread, None outside of units."""
+        """The database that is bound to the current thread, or None."""
         return _current.get()
 
     @obj.setter
     def obj(self, value: Database | None) -> None:
-        """Ignore the None that Peewee sets at initialisation; threads use `bind`."""
+        """Ignore the None that Peewee sets on initialization. Use `bind` to set the database."""
 
 
 def bind(database: Database) -> None:
-    """Bind the models to this database on the current thread."""
+    """Bind the models to `database` on the current thread."""
     _current.set(database)
 
 
 @contextmanager
 def bound(database: Database) -> Iterator[None]:
-    """Bind the models to this database for the block."""
+    """Bind the models to `database` for the `with` block."""
     token = _current.set(database)
     try:
         yield
@@ -45,7 +45,7 @@ def bound(database: Database) -> Iterator[None]:
 
 
 def perform(database: Database, unit: Callable[[], T]) -> T:
-    """Run the unit in the open transaction, in which Peewee's `atomic` becomes a savepoint."""
+    """Run the unit of work in the open transaction. Inside it, Peewee's `atomic` creates a savepoint."""
     database.push_transaction(unit)
     try:
         result = unit()
@@ -57,7 +57,7 @@ def perform(database: Database, unit: Callable[[], T]) -> T:
 
 
 def current() -> Database:
-    """Return the database of the running unit."""
+    """Return the database of the current unit of work."""
     database = _current.get()
     if database is None:
         raise RuntimeError("store functions must run in a unit of Store.read or Store.write")
@@ -65,6 +65,6 @@ def current() -> Database:
 
 
 def savepoint() -> AbstractContextManager[Any]:
-    """Return a savepoint, for a statement that may violate a constraint."""
+    """Return a context manager that runs a statement in a savepoint, because it may violate a constraint."""
     point: AbstractContextManager[Any] = current().savepoint()
     return point

@@ -1,6 +1,6 @@
-"""SQL that differs between SQLite and PostgreSQL, for the database of the unit that runs.
+"""SQL that differs between SQLite and PostgreSQL. The functions use the database of the current unit of work.
 
-Statements are written with `?` for each parameter; `native` puts in the placeholder of the database.
+Statements are written with `?` for each parameter; `native` replaces it by the placeholder of the database.
 """
 
 from __future__ import annotations
@@ -16,53 +16,53 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
 T = TypeVar("T")
-DENSE = 4  # ascending ids are read as one range if at least one in DENSE of its numbers is among them
+DENSE = 4  # ascending ids are read as one range if they are at least 1/DENSE of its numbers
 BATCH = 500  # values in one statement; both databases take more than ten thousand
 
 
 def is_sqlite() -> bool:
-    """Whether the unit runs on SQLite."""
+    """Return True if the current unit of work runs on SQLite."""
     return not current().for_update
 
 
 def native(statement: str) -> str:
-    """Return the statement with the database's own placeholder for each `?`."""
+    """Return the statement with each `?` replaced by the placeholder of the current database."""
     return statement.replace("?", current().param)
 
 
 def lock_rows(query: Any) -> Any:
-    """Return the query with a lock on its rows until the unit ends. On SQLite a writing unit runs alone anyway.
+    """Return the query with a lock on its rows until the transaction ends. SQLite needs none: it has one writer.
 
-    The lock is NO KEY UPDATE: rows that refer to a locked one can still be inserted, which avoids deadlocks.
+    The lock is NO KEY UPDATE: rows that refer to a locked row can still be inserted, which avoids deadlocks.
     """
     return query if is_sqlite() else query.for_update("FOR NO KEY UPDATE")
 
 
 def lock(number: int) -> None:
-    """Hold the advisory lock of this number until the unit ends. On SQLite a writing unit runs alone anyway."""
+    """Acquire the advisory lock `number` until the transaction ends. SQLite needs none: it has one writer."""
     if not is_sqlite():
         current().execute_sql("SELECT pg_advisory_xact_lock(%s)", (number,))
 
 
 def by_code_point(field: Any) -> Any:
-    """Return the text column in the order of its code points, the same on both databases."""
+    """Return an expression that sorts a text column by code point on both databases."""
     return field if is_sqlite() else field.collate('"C"')
 
 
 def concat_blob(left: str, right: str) -> str:
-    """Return an expression that joins two blobs."""
+    """Return an SQL expression that concatenates two blobs."""
     return f"CAST({left} || {right} AS BLOB)" if is_sqlite() else f"{left} || {right}"
 
 
 def in_list(values: Collection[int] | Collection[str]) -> tuple[str, Any]:
-    """Return a condition for a column, with one parameter however many values there are, and that parameter."""
+    """Return an SQL condition that matches a column against `values`, and the only parameter of the condition."""
     if is_sqlite():
         return "IN (SELECT value FROM json_each(?))", orjson.dumps(list(values)).decode()
     return "= ANY(?)", list(values)
 
 
 def in_range_or_list(ids: Sequence[int]) -> tuple[str, list[object]]:
-    """Return a condition and its parameters for ascending ids: their range if dense, which may hold other ids too."""
+    """Return an SQL condition for ascending ids, and its parameters. For dense ids it is a range, with any gaps."""
     if ids[-1] - ids[0] < DENSE * len(ids):
         return "BETWEEN ? AND ?", [ids[0], ids[-1]]
     condition, value = in_list(ids)
@@ -70,14 +70,14 @@ def in_range_or_list(ids: Sequence[int]) -> tuple[str, list[object]]:
 
 
 def batches(values: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Yield the values in batches that fit one statement."""
+    """Yield the values in batches that are small enough for one SQL statement."""
     return (values[start : start + BATCH] for start in range(0, len(values), BATCH))
 
 
 def insert_many(statement: str, types: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Run an INSERT, which names its source `{rows}`, for all rows at once; with ON CONFLICT it updates.
+    """Run an INSERT statement for all rows. It contains `{rows}` in place of VALUES, and may have ON CONFLICT.
 
-    `types` are PostgreSQL's types of the columns. No two rows may update the same row of the table.
+    `types` are the PostgreSQL types of the columns. No two rows may update the same row of the table.
     """
     if not rows:
         return
@@ -88,7 +88,7 @@ def insert_many(statement: str, types: Sequence[str], rows: Sequence[Sequence[An
 
 
 def insert_returning(statement: str, types: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
-    """Run `insert_many` for an INSERT … RETURNING and return its rows, in no particular order."""
+    """Insert rows like `insert_many`, and return the rows of the RETURNING clause in no particular order."""
     if not rows:
         return []
     if not is_sqlite():

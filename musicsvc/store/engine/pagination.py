@@ -1,4 +1,4 @@
-"""Pages of lists. Every order ends in the id, so no row appears twice or is skipped."""
+"""Pagination of lists. Every sort order ends with the id, so that no row appears twice or is skipped."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Row = TypeVar("Row")
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of `size` rows; `number` begins with 1."""
+    """A requested page: `size` is the number of rows per page, and the first page has the number 1."""
 
     number: int = 1
     size: int = 20
@@ -36,7 +36,7 @@ class Listing(Generic[Row]):
 
 
 def columns(row: type[Any], table: type[Model], **expressions: Any) -> tuple[Any, ...]:
-    """Return, for each field of the dataclass without a default, the column of that name or the given expression."""
+    """Return the columns that fill the dataclass `row`: columns of `table` by name, or the given expressions."""
     names = [each.name for each in fields(row) if each.default is MISSING and each.default_factory is MISSING]
     return tuple(expressions[name] if name in expressions else getattr(table, name) for name in names)
 
@@ -44,10 +44,10 @@ def columns(row: type[Any], table: type[Model], **expressions: Any) -> tuple[Any
 def paginate(
     keys: Any, rows: Any, order: Sequence[Any], page: Page, make: Callable[..., Row], total: int | None = None
 ) -> Listing[Row]:
-    """Return one page. Only the keys of skipped rows are read, without their columns and joins.
+    """Return one page of a list. Only the keys of the rows before the page are read.
 
-    `keys` selects the keys of all rows of the list, `rows` the columns of a row; `order` sorts both. `make` builds a
-    row from a tuple. `total` is counted unless it is given.
+    The query `keys` selects the keys of all rows, the query `rows` all columns; both are sorted by `order`. `make`
+    builds a row from its columns. `total` is the number of all rows, which are counted if it is None.
     """
     count = keys.select(fn.COUNT(SQL("*"))).scalar() if total is None else total
     if page.offset >= count:

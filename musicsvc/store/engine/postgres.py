@@ -1,4 +1,4 @@
-"""PostgreSQL through psycopg: pools of threads with one connection each, which is renewed after a fault."""
+"""The PostgreSQL store, on psycopg. Each thread of its pools has one connection, and reconnects after a fault."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ RETRYABLE = (
     pg.DeadlockDetected,
     pg.AdminShutdown,
     pg.CrashShutdown,
-    pg.ReadOnlySqlTransaction,  # a former primary: a new connection finds the current one
+    pg.ReadOnlySqlTransaction,  # the server is no longer the primary; a new connection finds the current primary
 )
 READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"
 
 
 class PostgresDatabase(peewee.PostgresqlDatabase):
-    """A Peewee database over psycopg 3, with one connection for each thread, which can all be closed together."""
+    """A Peewee database over psycopg 3 with one connection for each thread."""
 
     def __init__(self, url: str) -> None:
-        """Take the address, whose options override the defaults. Raises Failure if it is malformed."""
+        """Configure connections to `url`; its options override the defaults. Raises Failure if it is malformed."""
         url = url.replace("postgres://", "postgresql://", 1)
         try:
             given = conninfo.conninfo_to_dict(url)
@@ -63,7 +63,7 @@ class PostgresDatabase(peewee.PostgresqlDatabase):
         return connection
 
     def close_all(self) -> None:
-        """Close the connections of all threads; none may be in use."""
+        """Close the connections of all threads. No thread may be using its connection."""
         with self._connections_lock:
             while self._connections:
                 self._connections.pop().close()
@@ -73,7 +73,7 @@ class PostgresStore(Store):
     """A PostgreSQL database."""
 
     def __init__(self, url: str) -> None:
-        """Take the address; units raise Unavailable while no server answers there."""
+        """Create the threads, which connect to `url` later. Units of work raise Unavailable if the server is down."""
         self.url = url
         self.workload = Workload()
         self._workload_lock = threading.Lock()
@@ -82,15 +82,15 @@ class PostgresStore(Store):
         self._writers = ThreadPoolExecutor(WRITERS, "store-write", initializer=bind, initargs=(self._database,))
 
     def read(self, unit: Callable[[], T]) -> Future[T]:
-        """Run the unit on a reader thread, in one snapshot."""
+        """Run the unit of work on a reader thread, in one snapshot of the database."""
         return enqueue(self._readers, self._run, unit, READ)
 
     def write(self, unit: Callable[[], T]) -> Future[T]:
-        """Run the unit on a writer thread; store functions lock the rows whose order matters."""
+        """Run the unit of work on a writer thread. It must lock the rows that concurrent units may change."""
         return enqueue(self._writers, self._run, unit, WRITE)
 
     def _run(self, unit: Callable[[], T], begin: str) -> T:
-        """Run the unit; retry it if the server asks for that or the connection died before the commit was sent."""
+        """Run the unit of work. Retry it after a conflict or a lost connection, unless COMMIT was sent."""
         for attempt in range(1, ATTEMPTS + 1):
             self._connect()
             try:
@@ -135,7 +135,7 @@ class PostgresStore(Store):
             _fail(error, WRITE)
 
     def _reset(self, *, renew: bool = False) -> None:
-        """Roll back; if that fails or `renew` is set, close the connection, and the next unit opens another."""
+        """Roll back. If that fails or `renew` is set, close the connection; the next unit of work opens a new one."""
         with suppress(*ERRORS):
             self._database.execute_sql("ROLLBACK")
             if not renew:
@@ -156,7 +156,7 @@ class PostgresStore(Store):
 
 
 def driver_error(error: BaseException) -> psycopg.Error | None:
-    """Return psycopg's error, or the one that Peewee wrapped; None for another error."""
+    """Return the psycopg error, which Peewee may have wrapped; None for any other error."""
     if isinstance(error, psycopg.Error):
         return error
     inner = getattr(error, "orig", None)
@@ -164,7 +164,7 @@ def driver_error(error: BaseException) -> psycopg.Error | None:
 
 
 def translate(error: BaseException) -> BaseException:
-    """Translate an error: Unavailable for a lock, the disk or the connection, IntegrityError for a constraint."""
+    """Return Unavailable for a fault, IntegrityError for a violated constraint, any other error unchanged."""
     inner = driver_error(error)
     if isinstance(inner, (psycopg.OperationalError, psycopg.InterfaceError, pg.ReadOnlySqlTransaction)):
         return Unavailable(here=f"The database is busy or cannot be used: {_reason(inner)}.")
@@ -174,12 +174,12 @@ def translate(error: BaseException) -> BaseException:
 
 
 def _reason(error: BaseException) -> str:
-    """Return the error's message in one line, without its details."""
+    """Return the error message in one line, without PostgreSQL's DETAIL."""
     return " ".join(str(error).partition("DETAIL:")[0].split()).rstrip(".")
 
 
 def _is_retryable(error: Exception, begin: str) -> bool:
-    """Whether a retry of the unit, which was not committed, may succeed."""
+    """Return True if the unit of work, which was not committed, may succeed when it runs again."""
     inner = driver_error(error)
     if _wrote_while_reading(inner, begin):
         return False
@@ -188,7 +188,7 @@ def _is_retryable(error: Exception, begin: str) -> bool:
 
 
 def _wrote_while_reading(inner: psycopg.Error | None, begin: str) -> bool:
-    """Whether a reading unit tried to write: a programming error, not a fault of the server."""
+    """Return True if a read-only unit of work tried to write: a programming error, not a fault of the server."""
     return begin == READ and isinstance(inner, pg.ReadOnlySqlTransaction)
 
 

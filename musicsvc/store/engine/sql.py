@@ -1,6 +1,6 @@
-"""Statements with `?` for each parameter, run in the unit's transaction.
+"""Run SQL statements, with `?` for each parameter, in the transaction of the current unit of work.
 
-They serve the frequent queries, which Peewee takes longer to build than the database takes to answer.
+Frequent queries are written in SQL because Peewee takes longer to build them than the database takes to run them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def fetch(statement: str, *values: Any) -> list[Any]:
 
 
 def stream_rows(statement: str, *values: Any) -> Iterator[Any]:
-    """Yield the rows of a query one by one, in memory that does not grow with their number."""
+    """Yield the rows of a query one by one, without loading all of them into memory."""
     if is_sqlite():
         yield from current().execute_sql(native(statement), values)
         return
@@ -50,14 +50,14 @@ def stream_rows(statement: str, *values: Any) -> Iterator[Any]:
 
 @contextmanager
 def without_memory_map() -> Iterator[None]:
-    """Read without SQLite's memory map, whose resident size would grow with everything that is read."""
+    """Disable SQLite's memory map in the `with` block: memory use would grow with the amount of data that is read."""
     with _pragma("mmap_size", 0):
         yield
 
 
 @contextmanager
 def without_cache() -> Iterator[None]:
-    """Read without SQLite's memory map and with a page cache of one megabyte, which is released at the end."""
+    """Disable SQLite's memory map in the `with` block, limit the page cache to 1 MB, and free the cache at the end."""
     with without_memory_map(), _pragma("cache_size", -1000):
         yield
     if is_sqlite():
@@ -66,7 +66,7 @@ def without_cache() -> Iterator[None]:
 
 @contextmanager
 def _pragma(name: str, value: int) -> Iterator[None]:
-    """Set a pragma of SQLite and restore it at the end; does nothing on PostgreSQL."""
+    """Set a SQLite pragma for the `with` block. Does nothing on PostgreSQL."""
     if not is_sqlite():
         yield
         return

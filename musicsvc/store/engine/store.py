@@ -1,4 +1,4 @@
-"""The interface of an open database. A unit of work is a function that runs on a store thread, in one transaction."""
+"""The interface of an open database. A unit of work is a function that the store runs on a thread in a transaction."""
 
 from __future__ import annotations
 
@@ -18,58 +18,58 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Workload:
-    """The commits of a store so far, the units in them, and the seconds spent in committing."""
+    """The number of commits of a store, the number of committed units of work, and the seconds spent committing."""
 
     commits: int = 0
     units: int = 0
     seconds: float = 0.0
 
     def add(self, units: int, seconds: float) -> None:
-        """Add one commit. Not thread-safe."""
+        """Add one commit of this many units of work. Not thread-safe."""
         self.commits += 1
         self.units += units
         self.seconds += seconds
 
 
 class Store(ABC):
-    """An open database; `read` and `write` accept units from any thread."""
+    """An open database. `read` and `write` can be called on any thread."""
 
     url: str
     workload: Workload
 
     @abstractmethod
     def read(self, unit: Callable[[], T]) -> Future[T]:
-        """Run the unit on a reader connection, in one snapshot."""
+        """Run the unit of work on a reader connection, in one snapshot of the database."""
 
     @abstractmethod
     def write(self, unit: Callable[[], T]) -> Future[T]:
-        """Run the unit in one write transaction; the future is done after its commit or rollback.
+        """Run the unit of work in one write transaction. The future is done after the commit or rollback.
 
-        A unit may run more than once if its transaction was lost, so it must change nothing but the database.
+        The unit of work runs again if its transaction was lost, so it must change nothing but the database.
         """
 
     def write_urgently(self, unit: Callable[[], T]) -> Future[T]:
-        """Write a unit that must succeed even on a full disk, such as a revocation."""
+        """Run a unit of work that must succeed even on a full disk, such as a revocation."""
         return self.write(unit)
 
     def reserve_space(self) -> str:
-        """Reserve disk space for urgent units if there is enough; may block on the disk.
+        """Reserve disk space for urgent units of work if the disk has enough free space. May block on the disk.
 
-        Return the reason why there is none, empty if there is, or if the disk is not this machine's.
+        Return the reason if no space was reserved; empty if it was, or if the database is on another machine.
         """
         return ""
 
     @abstractmethod
     def changes(self) -> int | None:
-        """Return a number that changes with every commit of any process; None if the database has none."""
+        """Return a number that changes with every commit of any process; None if the database has no such number."""
 
     def waiting(self) -> tuple[int, int]:
-        """Return how many units wait to read and to write; 0 if they wait in another store."""
+        """Return how many units of work wait to read and how many to write; 0 if the store has no queue."""
         return 0, 0
 
     @abstractmethod
     def close(self) -> None:
-        """Finish the running units and close all connections."""
+        """Finish the running units of work and close all connections."""
 
     def __enter__(self) -> Self:
         return self
@@ -79,7 +79,7 @@ class Store(ABC):
 
 
 def enqueue(pool: ThreadPoolExecutor, work: Callable[..., T], *arguments: object) -> Future[T]:
-    """Submit work to the threads of a store. Raises Unavailable after the store began to close."""
+    """Submit `work` to a thread pool of a store. Raises Unavailable if the store is closing or closed."""
     try:
         return pool.submit(work, *arguments)
     except RuntimeError:
@@ -87,5 +87,5 @@ def enqueue(pool: ThreadPoolExecutor, work: Callable[..., T], *arguments: object
 
 
 def queued(pool: ThreadPoolExecutor) -> int:
-    """Return how many work items wait for a thread of the pool."""
+    """Return the number of work items that wait for a thread of the pool."""
     return pool._work_queue.qsize()  # noqa: SLF001 - the standard library offers no public count

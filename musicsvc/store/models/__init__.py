@@ -74,5 +74,5 @@ __all__ = [
 
 
 def tables() -> list[type[Table]]:
-    """Return all tables but that of the activity log, in an order in which they can be created."""
+    """Return all tables except the activity log, in an order in which they can be created."""
     return list(Table.__subclasses__())

@@ -29,7 +29,7 @@ class User(Table):
 
 
 class AccessRequest(Table):
-    """A request for API access and its decision; `email_key` as in User."""
+    """A request for API access and its decision. `email_key` is the normalized email."""
 
     id = BigAutoField()
     email = TextField()

@@ -9,7 +9,7 @@ from musicsvc.store.models.table import Table
 
 
 class SecurityEvent(Table):
-    """A grant or revocation of rights; the ids have no foreign keys, so they outlive their rows."""
+    """A grant or revocation of rights. It has no foreign keys, so that it outlives the account and the token."""
 
     id = BigAutoField()
     at = BigIntegerField(index=True)
@@ -28,7 +28,7 @@ SecurityEvent.add_index(SecurityEvent.index(SecurityEvent.token_id, SecurityEven
 
 
 class Activity(Model):
-    """A logged API call (`store.activity.calls.Entry`); not a `Table`, as it is not in the main database."""
+    """A logged API call (`store.activity.calls.Entry`). Not a `Table`, because it is not in the main database."""
 
     id = BigAutoField()
     at = BigIntegerField(index=True)

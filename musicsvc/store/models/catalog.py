@@ -18,7 +18,7 @@ from musicsvc.store.models.table import Table, link
 
 
 class Artist(Table):
-    """An artist; the account `manager` may change it."""
+    """An artist. The account `manager` may edit it."""
 
     id = BigAutoField()
     name = TextField()
@@ -33,7 +33,7 @@ class Artist(Table):
 
 
 class Album(Table):
-    """An album; `external_id` is unique for each account `imported_for`, 0 for none."""
+    """An album. `external_id` is unique per `imported_for`, the id of an account or 0."""
 
     id = BigAutoField()
     name = TextField()
@@ -135,7 +135,7 @@ class AlbumTag(Table):
 
 
 class Comment(Table):
-    """A comment on a track; `place` is its order in the threads of the track."""
+    """A comment on a track. `place` sorts the comments of a track by thread."""
 
     id = BigAutoField()
     track = link(Track, index=False)

@@ -9,7 +9,7 @@ from musicsvc.store.models.table import Table, link
 
 
 class Conversation(Table):
-    """A conversation; `last_at` is the instant of its newest message, or of its creation."""
+    """A conversation. `last_at` is the time of its newest message, or of its creation."""
 
     id = BigAutoField()
     created_at = BigIntegerField()
@@ -36,7 +36,7 @@ class Message(Table):
 
 
 class Device(Table):
-    """A push token of a device; it belongs to the account that registered it last."""
+    """A push token of a device. It belongs to the account that registered it last."""
 
     id = BigAutoField()
     token = TextField(unique=True)

@@ -1,8 +1,8 @@
-"""Plays, and their rollups by day, week and month.
+"""Plays, and their daily, weekly and monthly rollups.
 
-Keys of plays and days begin with the time, so that rows written together are stored together. Sets of listeners are
-packed (plays/rollups/listeners.py). There are no foreign keys: nothing that plays refer to is ever deleted, and a check
-would cost as much as the play itself.
+The keys of plays and daily rollups begin with the time, so that rows written together are stored together. Sets of
+listeners are packed (plays/rollups/listeners.py). There are no foreign keys: the rows that plays refer to are never
+deleted, and checking a key would cost as much as storing the play.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from musicsvc.store.models.table import Table
 
 
 class Listener(Table):
-    """A listener; `key` is that of an account (`account:7`) or an opaque name (`opaque:…`). The id fits 32 bits."""
+    """A listener. `key` is an account (`account:7`) or a name that the client chose (`opaque:…`). Ids fit 32 bits."""
 
     id = BigAutoField()
     key = TextField(unique=True)
 
 
 class Play(Table):
-    """A play; `slot` is its time in half minutes (Unix seconds // 30), `client_key` a hash of the client's id or empty.
+    """A play. `slot` is its time as Unix seconds // 30. `client_key` is a hash of the client's id, or empty.
 
-    The primary key rejects repeats: without a client's id there is one play per track, listener and slot.
+    The primary key rejects duplicates: without a client's id, one play is stored per track, listener and slot.
     """
 
     slot = BigIntegerField()
@@ -37,12 +37,12 @@ class Play(Table):
         primary_key = CompositeKey("slot", "track", "listener", "client_key")
 
 
-# Partial, hence not in Meta: a client's id is unique, and many plays have none.
+# Not in Meta, because the index is partial: clients' ids are unique, but many plays have none.
 Play.add_index(Play.client_key, unique=True, name="play_client_key", where=fn.LENGTH(Play.client_key) > 0)
 
 
 class PlayDay(Table):
-    """A daily rollup: plays and listeners of a track, album or artist on a day."""
+    """A daily rollup: the number of plays and the set of listeners of a track, album or artist."""
 
     day = IntegerField()
     kind = IntegerField()
@@ -55,7 +55,7 @@ class PlayDay(Table):
 
 
 class PlayBlock(Table):
-    """A monthly rollup, of 32 days that are over; `block` is the number of the month."""
+    """A monthly rollup of 32 past days. `block` is the number of the 32-day month."""
 
     kind = IntegerField()
     subject = BigIntegerField()
@@ -68,7 +68,7 @@ class PlayBlock(Table):
 
 
 class PlayStretch(Table):
-    """A weekly rollup, of eight recent days of a much played subject; `stretch` is the number of the week."""
+    """A weekly rollup of eight recent days, for subjects with many plays. `stretch` is the number of the week."""
 
     kind = IntegerField()
     subject = BigIntegerField()
@@ -81,9 +81,9 @@ class PlayStretch(Table):
 
 
 class PlayMark(Table):
-    """The watermarks of rollups, and `kept_from`, the first day whose single plays are kept.
+    """The progress of the rollups. `kept_from` is the first day whose individual plays are retained.
 
-    Monthly rollups are made of each smaller (block, kind, subject), weekly ones of each smaller `stretch`.
+    Monthly rollups exist for every smaller (block, kind, subject), weekly rollups for every smaller `stretch`.
     """
 
     id = IntegerField(primary_key=True)
@@ -95,7 +95,7 @@ class PlayMark(Table):
 
 
 class TrackPlays(Table):
-    """The number of plays of a track of all time."""
+    """The all-time number of plays of a track."""
 
     track = BigIntegerField(primary_key=True, column_name="track_id")
     plays = BigIntegerField()

@@ -42,7 +42,7 @@ class TrackRepost(Table):
 
 
 class Playlist(Table):
-    """A playlist; collaborators may edit it while it is `collaborative`."""
+    """A playlist. Collaborators may edit it while `collaborative` is true."""
 
     id = BigAutoField()
     owner = link(User, index=False)
@@ -72,7 +72,7 @@ class PlaylistTrack(Table):
 
 
 class PlaylistInvite(Table):
-    """An invitation to edit a playlist. An accepted one makes a collaborator, a pending one expires."""
+    """An invitation to edit a playlist. Its user becomes a collaborator by accepting it before it expires."""
 
     id = BigAutoField()
     playlist = link(Playlist, index=False)

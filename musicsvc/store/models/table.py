@@ -1,4 +1,4 @@
-"""The base of all tables. Instants are integers (microseconds), money is a double, ids have 64 bits.
+"""The base of all tables. Times are microseconds since 1970, prices are doubles, ids have 64 bits.
 
 The migrations define checks and column types; `db check` compares the tables with the models.
 """
@@ -13,7 +13,7 @@ from musicsvc.store.engine.binding import CurrentDatabase
 
 
 class Table(Model):
-    """A table in the database of the running unit."""
+    """A table of the main database."""
 
     class Meta:
         database = CurrentDatabase()
@@ -23,7 +23,7 @@ class Table(Model):
 def link(
     to: type[Model], *, null: bool = False, index: bool = True, on_delete: str = "CASCADE"
 ) -> ForeignKeyField[Any]:
-    """Return a foreign key that is never loaded lazily: queries join what they need."""
+    """Return a foreign key that is never loaded lazily: queries must join the tables that they need."""
     options: dict[str, Any] = {"null": null, "index": index, "on_delete": on_delete}
     link: ForeignKeyField[Any] = ForeignKeyField(to, lazy_load=False, backref="+", **options)
     return link

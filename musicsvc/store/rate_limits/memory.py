@@ -1,4 +1,4 @@
-"""Rate limit counts in the memory of one process."""
+"""A rate limit counter in the memory of one process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_KEYS = 50_000
 
 
 class MemoryHitCounter(HitCounter):
-    """Counts for one process; beyond `max_keys` it drops the key that was unused for longest."""
+    """Counts the requests to one process. Beyond `max_keys` keys, it drops the least recently used key."""
 
     def __init__(self, clock: Callable[[], int], max_keys: int = MAX_KEYS) -> None:
         self._clock = clock

@@ -1,7 +1,7 @@
-"""Rate limit counts shared by all nodes: an unlogged table of PostgreSQL, timed by the server's clock.
+"""A rate limit counter shared by all nodes: an unlogged PostgreSQL table, with times of PostgreSQL's clock.
 
-The counter has its own connections, so it never waits for writing units. Counting one hit is a single statement outside
-a transaction: one round trip.
+The counter has its own connections, so it never waits for units of work. Counting one hit is a single statement outside
+of a transaction: one round trip.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ COUNT = f"""
 """  # noqa: S608 - composed of constants
 SELECT = "SELECT began, taken, earlier FROM quota WHERE key = %(key)s"
 UNCOUNT = "UPDATE quota SET taken = taken - 1 WHERE key = %(key)s AND taken > 0"
-# Rows that are being counted in are left for the next purge.
+# Rows that a request is updating are skipped until the next purge.
 DELETE_OVER = f"""
     DELETE FROM quota WHERE key IN (
         SELECT key FROM quota, (SELECT {NOW} AS now) AS moment
@@ -44,12 +44,12 @@ MAX_ROWS = 1_000_000
 
 
 class PostgresHitCounter(HitCounter):
-    """Counts in the shared table; each thread that uses it has its own connection."""
+    """Counts requests in the shared table. Each thread that uses the counter has its own connection."""
 
     threads = 2
 
     def __init__(self, url: str, clock: Callable[[], int | None] = lambda: None) -> None:
-        """Take the store's address; a `clock` that returns None stands for the server's clock."""
+        """Use the database at `url`, and PostgreSQL's own clock if `clock` returns None."""
         self._clock = clock
         self._database = PostgresDatabase(url)
 
@@ -65,7 +65,7 @@ class PostgresHitCounter(HitCounter):
         raise Busy
 
     def count(self, hits: Sequence[Hit]) -> list[Status]:
-        """Count a request, in a transaction if it has several limits."""
+        """Count a request against its limits, in a transaction if there are several."""
         return self._attempt(lambda: self._count_all(hits))
 
     def uncount(self, hits: Sequence[Hit]) -> None:
@@ -103,7 +103,7 @@ class PostgresHitCounter(HitCounter):
         return found
 
     def _attempt(self, work: Callable[[], T]) -> T:
-        """Run `work`; if an open connection fails, run it once more on a new one."""
+        """Run `work`. If it fails on a connection that was already open, run it once more on a new connection."""
         while True:
             fresh = self._database.is_closed()
             try:

@@ -1,4 +1,4 @@
-"""Rate limit counts shared by all processes of a machine: a small SQLite file beside the database.
+"""A rate limit counter shared by all processes of a machine: a small SQLite file beside the database.
 
 The counts may be lost, so the file is never synced, and a damaged file is replaced by an empty one.
 """
@@ -57,12 +57,12 @@ REASONS: dict[type[apsw.Error], str] = {
 
 
 class SqliteHitCounter(HitCounter):
-    """One connection to the file, used by one thread at a time."""
+    """Counts requests over one connection to the file. Only one thread at a time may use it."""
 
     def __init__(self, path: Path, clock: Callable[[], int], timeout: float) -> None:
-        """Open or create the file; `timeout`: seconds to wait for the locks of other processes.
+        """Open or create the file. `timeout` is the number of seconds to wait for locks of other processes.
 
-        Like `count`, raises Unavailable with the reason, or Busy after the timeout.
+        Like `count`, raises Busy after the timeout, and Unavailable with the reason for any other error.
         """
         self._clock = clock
         self._path = path
@@ -77,7 +77,7 @@ class SqliteHitCounter(HitCounter):
         self._connection.set_busy_handler(self._wait)
 
     def in_place(self) -> bool:
-        """Whether the file is still at its path, where other processes find it."""
+        """Return True if the file is still at its path, so that all processes use the same file."""
         return identity(self._path) == self._identity
 
     def count(self, hits: Sequence[Hit]) -> list[Status]:
@@ -134,7 +134,7 @@ class SqliteHitCounter(HitCounter):
             raise
 
     def _wait(self, tried: int) -> bool:
-        """Whether SQLite should retry a busy lock; the pauses are much shorter than its own."""
+        """Pause, and return True if SQLite should retry a busy lock. SQLite's own pauses would be much longer."""
         now = time.monotonic()
         if tried == 0:
             self._deadline = now + self._timeout
@@ -151,7 +151,7 @@ class SqliteHitCounter(HitCounter):
 
 
 class MachineHitCounter:
-    """Two connections to the file: one for the event loop, which never waits for long, and one for a thread."""
+    """Counts requests over two connections: one for the event loop, with a short timeout, and one for a thread."""
 
     threads = 1
 
@@ -166,11 +166,11 @@ class MachineHitCounter:
             self._connections.append(SqliteHitCounter(self._path, self._clock, timeout))
 
     def count_now(self, hits: Sequence[Hit]) -> list[Status]:
-        """Count a request; raise Busy if other processes hold the lock for longer than counting takes."""
+        """Count a request on the event loop. Raises Busy if another process holds the lock for too long."""
         return self._connections[0].count(hits)
 
     def count(self, hits: Sequence[Hit]) -> list[Status]:
-        """Count a request, waiting for other processes if necessary."""
+        """Count a request, waiting for the locks of other processes if necessary."""
         return self._connections[1].count(hits)
 
     def uncount(self, hits: Sequence[Hit]) -> None:
@@ -180,7 +180,7 @@ class MachineHitCounter:
         self._connections[1].purge()
 
     def in_place(self) -> bool:
-        """Whether the file is still at its path, where other processes find it."""
+        """Return True if the file is still at its path, so that all processes use the same file."""
         return all(connection.in_place() for connection in self._connections)
 
     def close(self) -> None:
@@ -195,7 +195,7 @@ def file_of(database: Path) -> Path:
 
 @contextmanager
 def _opening_lock(folder: Path) -> Iterator[None]:
-    """Prevent other processes from opening a counter in this folder."""
+    """Prevent other processes from opening a counter in the folder during the `with` block."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         if not file_locks.acquire(descriptor, timeout=OPEN_TIMEOUT, poll=POLL_SECONDS):
@@ -206,11 +206,11 @@ def _opening_lock(folder: Path) -> Iterator[None]:
 
 
 def _open(path: Path) -> apsw.Connection:
-    """Open the file; one that is damaged or of another version is renamed and replaced."""
+    """Open the file. A damaged file, or a file of another version, is renamed and replaced."""
     try:
         return _connection(path)
     except (apsw.CorruptError, apsw.NotADBError):
-        for suffix in ("-wal", "-shm"):  # first, else a new file would take them over
+        for suffix in ("-wal", "-shm"):  # first, else SQLite would apply them to the new file
             path.with_name(path.name + suffix).unlink(missing_ok=True)
         path.replace(path.with_name(f"{path.name}.damaged"))
         return _connection(path)

@@ -1,8 +1,8 @@
-"""The rate limit rule: a sliding window, estimated from the counts of the current window and the previous one.
+"""The rate limit rule: a sliding window, estimated from the requests in the current and in the previous window.
 
-The first request of a key begins a window; further windows follow while requests come. A window allows `amount`
-requests. Those of the previous window count as if they had come at even intervals, so they expire one by one while the
-current window passes. Rejected requests are not counted. Times are milliseconds of any monotonic clock.
+The first request of a key begins a window, and another window follows while requests arrive. A window allows `amount`
+requests. Requests of the previous window are treated as evenly spaced, so that they expire one by one during the
+current window. Rejected requests are not counted. Times are in milliseconds.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 SECOND = 1000
-AHEAD = 5 * SECOND  # a window that begins later than this from now is from before a restart of the machine's clock
-# Added to the elapsed time. The first request of a window has expired when the next window begins, and times are
-# rounded, so a client that keeps exactly to the rate is never rejected.
+AHEAD = 5 * SECOND  # a window that begins further in the future was stored before the clock was reset
+# Added to the elapsed time: the first request of a window expires when the next window begins, although times are
+# rounded. A client that keeps exactly to the rate is never rejected.
 GRACE = 2
 
 # The rule as an upsert into `quota (key, began, taken, earlier, ends)`: `taken` counts the current window, `earlier`
@@ -56,7 +56,7 @@ class Limit:
 
 
 class Hit(NamedTuple):
-    """One request to count against a limit for a subject: a token or an address."""
+    """A request to count against a limit. `subject` identifies the token or the address that sent it."""
 
     limit: Limit
     subject: str
@@ -67,7 +67,7 @@ class Hit(NamedTuple):
 
 
 class Count(NamedTuple):
-    """The stored state of a key: when its current window began, and the requests of that and the previous window."""
+    """The stored state of a key: the start of its current window, and the requests in it and in the previous window."""
 
     began: int
     current: int
@@ -76,9 +76,9 @@ class Count(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The state of a limit after a request: how many more requests are allowed at once, for `wait` milliseconds.
+    """The state of a limit after a request. `remaining` is the number of further requests that are allowed at once.
 
-    If `remaining` is 0, `wait` is the time until one more is allowed, else the time until the window ends.
+    If it is 0, `wait` is the time until another request is allowed, else the time until the window ends.
     """
 
     limit: Limit
@@ -88,10 +88,10 @@ class Status:
 
 
 class HitCounter(ABC):
-    """Counts requests against their limits."""
+    """Counts requests against rate limits."""
 
     def count(self, hits: Sequence[Hit]) -> list[Status]:
-        """Count a request against all of these limits if each allows it, else against none."""
+        """Count a request against all of its limits if each of them allows it, else against none."""
         counted = [self._count(hit) for hit in hits]
         if not all(allowed for _, _, allowed in counted):
             for hit, (_, _, allowed) in zip(hits, counted, strict=True):
@@ -104,25 +104,25 @@ class HitCounter(ABC):
         ]
 
     def uncount(self, hits: Sequence[Hit]) -> None:
-        """Uncount a request that was allowed but could not be served."""
+        """Undo the counting of a request that was allowed but could not be served."""
         for hit in hits:
             self._uncount(hit)
 
     @abstractmethod
     def _count(self, hit: Hit) -> tuple[Count, int, bool]:
-        """Count the hit if its limit allows it. Return the resulting count, the current time, and whether it did."""
+        """Count the hit if its limit allows it. Return the new count, the current time, and True if it was allowed."""
 
     @abstractmethod
     def _uncount(self, hit: Hit) -> None:
-        """Uncount a hit if it is in the current window."""
+        """Undo the counting of a hit if it is in the current window."""
 
     @abstractmethod
     def purge(self) -> None:
-        """Delete the counts of windows that are over, and the oldest ones if there are too many."""
+        """Delete the counts of past windows, and the oldest counts if there are too many."""
 
 
 class SharedHitCounter(Protocol):
-    """Counts together with other processes. All methods but `count_now` may block, so they run in a thread.
+    """Counts the requests to several processes. All methods except `count_now` may block, so they run in a thread.
 
     Every method raises Unavailable with the reason if counting is impossible.
     """
@@ -136,23 +136,23 @@ class SharedHitCounter(Protocol):
         """Do the same as `count`, but raise Busy instead of waiting for another process."""
 
     def count(self, hits: Sequence[Hit]) -> list[Status]:
-        """Count a request against all of these limits if each allows it, else against none."""
+        """Count a request against all of its limits if each of them allows it, else against none."""
 
     def uncount(self, hits: Sequence[Hit]) -> None:
-        """Uncount a request that was allowed but could not be served."""
+        """Undo the counting of a request that was allowed but could not be served."""
 
     def purge(self) -> None:
-        """Delete the counts of windows that are over, and the oldest ones if there are too many."""
+        """Delete the counts of past windows, and the oldest counts if there are too many."""
 
     def in_place(self) -> bool:
-        """Whether a process that opens the counter now would count together with this one."""
+        """Return True if a process that opens the counter now would share its counts with this process."""
 
     def close(self) -> None:
         """Close files and connections."""
 
 
 def advance(limit: Limit, count: Count, now: int) -> Count:
-    """Return the count moved to the window that contains `now`."""
+    """Return `count` moved forward to the window that contains `now`."""
     if count.began > now + AHEAD or now >= count.began + 2 * limit.window:
         return Count(now, 0, 0)
     if now >= count.began + limit.window:
@@ -161,19 +161,19 @@ def advance(limit: Limit, count: Count, now: int) -> Count:
 
 
 def is_allowed(limit: Limit, count: Count, now: int) -> bool:
-    """Whether the limit allows one more request; the count is of the window that contains `now`."""
+    """Return True if the limit allows one more request. `count` must be of the window that contains `now`."""
     return _unexpired(limit, count, now) + count.current < limit.amount
 
 
 def status(limit: Limit, count: Count, now: int, *, allowed: bool) -> Status:
-    """Return the status of a limit from the count of the window that contains `now`."""
+    """Return the status of a limit. `count` must be of the window that contains `now`."""
     remaining = max(0, limit.amount - _unexpired(limit, count, now) - count.current) if allowed else 0
     wait = _until_allowed(limit, count, now) if remaining == 0 else count.began + limit.window - now
     return Status(limit, allowed, remaining, wait)
 
 
 def _unexpired(limit: Limit, count: Count, now: int) -> int:
-    """Return how many requests of the previous window still count."""
+    """Return how many requests of the previous window have not expired."""
     elapsed = min(limit.window, max(0, now - count.began) + GRACE)
     return count.previous * (limit.window - elapsed) // limit.window
 
@@ -186,7 +186,7 @@ def _until_allowed(limit: Limit, count: Count, now: int) -> int:
 
 
 def _expiry(limit: Limit, previous: int, room: int) -> int:
-    """Return how far into a window fewer than `room` of the previous window's requests still count."""
+    """Return how long after the start of a window fewer than `room` requests of the previous window are unexpired."""
     if previous < room:
         return 0
     return max(0, limit.window - GRACE - (room * limit.window - 1) // previous)

@@ -1,4 +1,4 @@
-"""The schema of a database: compare it with the migrations and the models, and upgrade it."""
+"""Compare the schema of a database with the migrations and the models, and upgrade it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def available() -> list[str]:
 
 
 def applied() -> list[str]:
-    """Return the names of the migrations applied to the database, oldest first; in a unit."""
+    """Return the names of the applied migrations, oldest first. Call inside a unit of work."""
     if HISTORY not in current().get_tables():
         return []
     rows = current().execute_sql(f"SELECT name FROM {HISTORY}").fetchall()  # noqa: S608 - a constant
@@ -44,15 +44,15 @@ def applied() -> list[str]:
 
 
 def require_current(store: Store) -> None:
-    """Raise Failure with the database and a remedy if its schema is not that of this version."""
+    """Raise Failure with a remedy if the database schema is older or newer than this version."""
     if problem := store.read(lambda: fault(describe(store.url))).result():
         raise Failure(problem)
 
 
 def fault(name: str = "The database") -> str | None:
-    """Return why this version cannot use the database, None if it can; in a unit.
+    """Return the reason why this version cannot use the database, or None. Call inside a unit of work.
 
-    `name` is how the text refers to the database; remote callers must not see its address.
+    `name` is how the reason refers to the database; remote callers must not see the URL.
     """
     have, want = applied(), available()
     if have == want:
@@ -67,8 +67,8 @@ def fault(name: str = "The database") -> str | None:
 def upgrade(url: str, save: Callable[[str], None] | None = None) -> list[str]:
     """Apply the missing migrations, each in its own transaction, and return their names. Upgrades run one at a time.
 
-    Before a database with data is changed, `save` is called with the first migration, to create a backup. Raises
-    Failure if the database is newer than this version or, on SQLite, in use.
+    Before an existing database is changed, `save` is called with the name of the first migration, to create a backup.
+    Raises Failure if the database is newer than this version or, on SQLite, in use.
     """
     with migrating(url) as database, bound(database):
         have = applied()
@@ -85,12 +85,12 @@ def upgrade(url: str, save: Callable[[str], None] | None = None) -> list[str]:
 
 
 def problems() -> list[str]:
-    """Return the problems of the database as lines: integrity, foreign keys, differences from the models; in a unit."""
+    """Return the damage of the database and its differences from the models as lines. Call inside a unit of work."""
     return damage() + differences()
 
 
 def damage() -> list[str]:
-    """Return the damage of a SQLite file as lines; PostgreSQL checks its own files."""
+    """Return the damage of a SQLite file as lines; none for PostgreSQL, which checks its own files."""
     if not is_sqlite():
         return []
     found = [f"integrity: {row[0]}" for row in current().execute_sql("PRAGMA integrity_check") if row[0] != "ok"]
@@ -107,13 +107,13 @@ def differences() -> list[str]:
 
 
 def migrating(url: str) -> AbstractContextManager[Database]:
-    """Open a separate connection that holds the lock for migrations. Errors of the database become Failure."""
+    """Open a separate connection that holds the migration lock. Database errors in the `with` block become Failure."""
     path = path_of(url)
     return _migrating_sqlite(path) if path else _migrating_postgres(url)
 
 
 def _exclusive(url: str) -> AbstractContextManager[None]:
-    """Hold a SQLite database exclusively; PostgreSQL locks its tables itself."""
+    """Lock a SQLite database exclusively. Does nothing for PostgreSQL, which locks its tables itself."""
     path = path_of(url)
     return file_locks.exclusive(path) if path else nullcontext()
 
@@ -140,7 +140,7 @@ def _migrating_postgres(url: str) -> Iterator[Database]:
 
     database = postgres.PostgresDatabase(url)
     try:
-        # Migrations wait for each other without limit, and for a table in use as long as a unit does.
+        # Migrations wait for each other without limit, but for a table in use no longer than a unit of work does.
         database.execute_sql("SET lock_timeout = 0")
         database.execute_sql(f"SELECT pg_advisory_lock({ADVISORY_LOCK})")
         database.execute_sql("RESET lock_timeout")
@@ -152,7 +152,7 @@ def _migrating_postgres(url: str) -> Iterator[Database]:
 
 
 def _failure(error: Exception, translated: BaseException) -> Failure:
-    """Return the Failure for an error of the database during a migration."""
+    """Return the Failure to raise for a database error during a migration."""
     if isinstance(translated, Failure):
         return translated
     return Failure(f"The database could not be upgraded: {error}.")

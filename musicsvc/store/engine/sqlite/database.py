@@ -20,7 +20,7 @@ PRAGMAS: dict[str, object] = {"foreign_keys": "ON", "synchronous": "FULL", "mmap
 
 
 class SqliteDatabase(APSWDatabase):
-    """A database with one connection for each thread, which can all be closed together."""
+    """A Peewee database over apsw with one connection for each thread."""
 
     def __init__(self, path: Path, pragmas: dict[str, object]) -> None:
         flags = apsw.SQLITE_OPEN_READWRITE
@@ -32,7 +32,7 @@ class SqliteDatabase(APSWDatabase):
         self._identity = files.identity(path)
 
     def require_in_place(self) -> None:
-        """Raise Unavailable if the file at the path is not the one that was opened: writes would be lost."""
+        """Raise Unavailable if the database file was moved or replaced since it was opened: writes would be lost."""
         if files.identity(self.database) != self._identity:
             raise Unavailable(here=f"{self.database} was moved, replaced or deleted. Put it back and restart.")
 
@@ -43,26 +43,26 @@ class SqliteDatabase(APSWDatabase):
         return connection
 
     def execute_sql(self, sql: str, params: object = None) -> apsw.Cursor:
-        """Run a statement. Raises Unavailable if SQLite has rolled back the unit's transaction."""
+        """Run a statement. Raises Unavailable if SQLite has already rolled back the transaction."""
         if self.in_transaction() and not self.connection().in_transaction:
             raise Unavailable
         cursor: apsw.Cursor = super().execute_sql(sql, params)
         return cursor
 
     def close_all(self) -> None:
-        """Close the connections of all threads; none may be in use."""
+        """Close the connections of all threads. No thread may be using its connection."""
         while self._connections:
             close(self._connections.pop())
 
 
 def close(connection: apsw.Connection) -> None:
-    """Close a connection. If the last one cannot checkpoint the WAL, the next start does."""
+    """Close a connection and ignore errors. If it cannot checkpoint the WAL, the next start does."""
     with suppress(apsw.Error):
         connection.close()
 
 
 def _convert(_cursor: apsw.Cursor, _index: int, value: object) -> str:
-    """Convert a value of a type that apsw does not know: only the migration history holds one, a datetime."""
+    """Convert a value of a type that apsw does not support: the migration history stores datetimes."""
     if isinstance(value, datetime):
         return str(value)
     raise TypeError(f"a {type(value).__name__} cannot be stored in the database")

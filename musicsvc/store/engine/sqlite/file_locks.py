@@ -1,7 +1,7 @@
 """File locks (flock) between processes, and the locks of a SQLite database.
 
-Every open store holds a shared lock on a small file beside its database; a restore or migration takes it exclusively.
-The system releases all locks of a process when it ends, however it ends.
+Every open store holds a shared lock on a small file beside its database; a restore or migration locks it exclusively.
+The operating system releases the locks of a process when it ends, even if it is killed.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SHARED_TIMEOUT = 5.0  # seconds that a command waits while a small database is migrated
-EXCLUSIVE_TIMEOUT = 1.0  # seconds that a migration waits for commands which are about to end
+EXCLUSIVE_TIMEOUT = 1.0  # seconds that a migration waits for running commands to end
 POLL_SECONDS = 0.02
 
 
 def acquire(descriptor: int, *, shared: bool = False, timeout: float | None = None, poll: float = POLL_SECONDS) -> bool:
-    """Lock an open file until it is closed, waiting at most `timeout` seconds, by default as long as necessary.
+    """Lock an open file until it is closed. Wait at most `timeout` seconds, without limit if it is None.
 
-    Return whether the lock was acquired. Raises OSError on a file system without locks.
+    Return True if the lock was acquired, False after the timeout. Raises OSError on a file system without locks.
     """
     kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     if timeout is None:
@@ -45,15 +45,15 @@ def acquire(descriptor: int, *, shared: bool = False, timeout: float | None = No
 
 
 class UseLock:
-    """A shared lock on a database, held by every process that has it open."""
+    """A shared lock on a database, held by every process that has the database open."""
 
     def __init__(self, descriptor: int | None) -> None:
-        """Take the locked file; None if there is nothing to lock."""
+        """`descriptor` is the locked file, or None if no lock is held."""
         self._descriptor = descriptor
         self._process = os.getpid()
 
     def release(self) -> None:
-        """Release the lock; does nothing if it was released before."""
+        """Release the lock. Does nothing if it was already released."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is None:
             return
@@ -69,9 +69,9 @@ def lock_file(path: Path) -> Path:
 
 
 def use(path: Path) -> UseLock:
-    """Acquire the shared lock of a database. Raises Failure while it is restored or migrated.
+    """Acquire the shared lock of a database. Raises Failure while the database is being restored or migrated.
 
-    If the lock file cannot be created the lock does nothing, so that databases on read-only disks can be read.
+    If the lock file cannot be created, no lock is held, so that databases on read-only disks can be read.
     """
     try:
         descriptor = _open(lock_file(path))
@@ -88,7 +88,7 @@ def use(path: Path) -> UseLock:
 
 @contextmanager
 def exclusive(path: Path, timeout: float = EXCLUSIVE_TIMEOUT) -> Iterator[None]:
-    """Hold the database exclusively. Raises Failure if a server or a command uses it."""
+    """Lock the database exclusively for the `with` block. Raises Failure if a server or a command uses it."""
     try:
         descriptor = _open(lock_file(path))
     except OSError as error:
@@ -102,13 +102,13 @@ def exclusive(path: Path, timeout: float = EXCLUSIVE_TIMEOUT) -> Iterator[None]:
 
 
 def in_use(path: Path) -> str:
-    """Return the error text for a database that must be used exclusively and is in use."""
+    """Return the error message for a database that cannot be locked exclusively because it is in use."""
     return f"The database {path} is in use by a server or another command. Stop it, then run this again."
 
 
 @contextmanager
 def one_at_a_time(path: Path) -> Iterator[None]:
-    """Migrate or restore a database; waits without limit for another process that does so."""
+    """Prevent other processes from migrating or restoring the database during the `with` block; they wait."""
     path = path.resolve()
     descriptor = os.open(path.with_name(path.name + ".migrating"), os.O_CREAT | os.O_RDWR, 0o600)
     try:

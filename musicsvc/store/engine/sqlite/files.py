@@ -1,4 +1,4 @@
-"""SQLite files: creating one, checking one before it is opened, and translating SQLite's errors."""
+"""Create SQLite files, check files before they are opened, and translate SQLite's errors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HEADER_BYTES = 100
 ERRORS = (peewee.PeeweeException, apsw.Error)  # Peewee does not wrap all errors of the driver
 QUICK_CHECK_BYTES = 128 * 1024 * 1024
 DAMAGED = "Restore a backup (musicsvc db restore FILE), or move the file away and run: musicsvc init"
-# A full disk may show as a file that cannot be created or extended, too.
+# On a full disk, SQLite may also report a file that cannot be opened or written.
 DISK_FAULTS = (apsw.FullError, apsw.IOError, apsw.CantOpenError)
 TRANSIENT = (
     apsw.BusyError,
@@ -36,7 +36,7 @@ TRANSIENT = (
     apsw.InterruptError,
     apsw.ProtocolError,
 )
-# Texts for the operator, with the file and SQLite's message; API clients do not see them.
+# Messages for the operator, with the file and SQLite's message; API clients do not see them.
 CAUSES: dict[type[apsw.Error], str] = {
     apsw.FullError: "The disk of {file} is full. Make room on it, then try again.",
     apsw.IOError: "{file} cannot be read or written: {error}. Its disk may be full or failing.",
@@ -60,7 +60,7 @@ class Foreign(Failure):
 
 
 def create(path: Path, application_id: int = APPLICATION_ID) -> None:
-    """Create an empty database file unless it exists, and its folder; only their owner can read them."""
+    """Create an empty database file and its folder unless they exist. Only their owner can read them."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if path.exists():
         return
@@ -79,7 +79,7 @@ def create(path: Path, application_id: int = APPLICATION_ID) -> None:
 
 
 def rename_durably(draft: Path, path: Path) -> None:
-    """Rename the file and sync its folder. Raises FileExistsError if the name is taken."""
+    """Rename `draft` to `path` and sync the folder. Raises FileExistsError if `path` exists."""
     try:
         os.link(draft, path)
     except FileExistsError:
@@ -92,7 +92,7 @@ def rename_durably(draft: Path, path: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Write the folder's entries to the disk."""
+    """Sync the folder, so that created and renamed files survive a power failure."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -106,7 +106,7 @@ def sync_folder(folder: Path) -> None:
 def examine(path: Path, application_id: int = APPLICATION_ID) -> None:
     """Check that the file is an undamaged database of this service, without changing it.
 
-    Raises Failure with the file and a remedy; Damaged for a broken file, Foreign for one of another program.
+    Raises Failure with a remedy: Damaged if the file is damaged, Foreign if it belongs to another program.
     """
     try:
         with path.open("rb") as file:
@@ -135,7 +135,7 @@ def examine(path: Path, application_id: int = APPLICATION_ID) -> None:
 
 @contextmanager
 def translated_open_errors(path: Path) -> Iterator[None]:
-    """Translate SQLite's errors while the file is opened to Failure."""
+    """Raise Failure instead of SQLite's errors while the file at `path` is opened."""
     try:
         yield
     except (apsw.CorruptError, apsw.NotADBError):
@@ -149,13 +149,13 @@ def translated_open_errors(path: Path) -> Iterator[None]:
 
 
 def _denial(path: str | Path) -> str:
-    """Return why this user cannot write the file or its folder, and the remedy."""
+    """Return the reason why this user cannot write the file or its folder, and a remedy."""
     denied = permissions.denial(Path(path), write=True)
     return str(denied or "Its disk must have free space, and its folder must be writable.")
 
 
 def _probe(path: Path, *, pending: bool) -> int:
-    """Check the database and return its application id; `pending`: there is a WAL, which is not checkpointed."""
+    """Check the database and return its application id. `pending`: it has a WAL, which must not be checkpointed."""
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
         connection.set_busy_timeout(5000)
@@ -172,7 +172,7 @@ def _probe(path: Path, *, pending: bool) -> int:
 
 
 def identity(path: str | Path) -> tuple[int, int] | None:
-    """Return the device and inode of the file at the path, None if there is none."""
+    """Return the device and inode of the file at `path`, or None if there is no file."""
     try:
         status = os.stat(path)  # noqa: PTH116 - runs before every unit, and takes half the time of Path.stat
     except OSError:
@@ -181,7 +181,7 @@ def identity(path: str | Path) -> tuple[int, int] | None:
 
 
 def driver_error(error: BaseException) -> apsw.Error | None:
-    """Return SQLite's error, or the one that Peewee wrapped; None for another error."""
+    """Return the SQLite error, which Peewee may have wrapped; None for any other error."""
     if isinstance(error, apsw.Error):
         return error
     inner = getattr(error, "orig", None)
@@ -189,13 +189,13 @@ def driver_error(error: BaseException) -> apsw.Error | None:
 
 
 def refused_by_query_only(error: BaseException) -> bool:
-    """Whether a reading unit tried to write: a programming error, not a fault of the disk."""
+    """Return True if a read-only unit of work tried to write: a programming error, not a fault of the disk."""
     inner = driver_error(error)
     return isinstance(inner, apsw.ReadOnlyError) and inner.extendedresult == apsw.SQLITE_READONLY  # type: ignore[attr-defined]
 
 
 def translate(error: BaseException, file: str | Path) -> BaseException:
-    """Translate an error: Unavailable for a lock or the disk, Damaged for the file, IntegrityError for a constraint."""
+    """Return the exception of this service for an error of SQLite or its driver; other errors unchanged."""
     inner = driver_error(error)
     if isinstance(inner, (*DISK_FAULTS, *TRANSIENT)):
         cause = next(
@@ -215,13 +215,13 @@ def translate(error: BaseException, file: str | Path) -> BaseException:
 
 
 def database_bytes(url: str) -> int | None:
-    """Return the size of the database file; None for a database on a server."""
+    """Return the size of the SQLite database file; None for PostgreSQL."""
     path = path_of(url)
     return path.stat().st_size if path else None
 
 
 def wal_bytes(url: str) -> int | None:
-    """Return the size of the write-ahead log; None for a database on a server."""
+    """Return the size of SQLite's write-ahead log; None for PostgreSQL."""
     path = path_of(url)
     if path is None:
         return None

@@ -1,4 +1,4 @@
-"""The writer thread: it commits several waiting units together, each in its own savepoint."""
+"""The writer thread of SQLite: it commits several waiting units of work together, each in its own savepoint."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ POLL_MILLISECONDS = 50
 
 @dataclass(slots=True)
 class Job:
-    """A waiting unit; after `deadline` (monotonic seconds) it fails. `urgent`: it must succeed even on a full disk."""
+    """A queued unit of work; it times out at `deadline` (monotonic time). `urgent`: it may use reserved disk space."""
 
     unit: Callable[[], Any]
     deadline: float
@@ -40,7 +40,7 @@ class Job:
     error: BaseException | None = None
 
     def settle(self) -> None:
-        """Set the result or exception of the future, once."""
+        """Set the result or exception of the future, unless it is already done."""
         if self.future.done():
             return
         if self.error is not None:
@@ -50,10 +50,10 @@ class Job:
 
 
 class GroupWriter:
-    """Runs units on one thread; the future of a unit is done after the commit that contains it."""
+    """Runs units of work on one thread. The future of a unit of work is done after its commit or failure."""
 
     def __init__(self, database: SqliteDatabase, timeout: float, reserved: ReservedSpace) -> None:
-        """Start the thread; `timeout`: seconds that a unit waits for a lock of another process."""
+        """Start the thread. A unit of work waits at most `timeout` seconds for a lock of another process."""
         self.workload = Workload()
         self._reserved = reserved
         self._database = database
@@ -65,7 +65,7 @@ class GroupWriter:
         self._thread.start()
 
     def submit(self, unit: Callable[[], T], *, urgent: bool = False) -> Future[T]:
-        """Queue the unit. Raises Unavailable after the writer began to close."""
+        """Queue the unit of work. Raises Unavailable if the writer is closing or closed."""
         job = Job(unit, time.monotonic() + self._timeout, urgent)
         with self._closing_lock:
             if self._closing:
@@ -77,7 +77,7 @@ class GroupWriter:
         return self._queue.qsize()
 
     def close(self) -> None:
-        """Run the queued units, then close the connection."""
+        """Run the queued units of work, then close the connection."""
         with self._closing_lock:
             if not self._closing:
                 self._closing = True
@@ -125,11 +125,11 @@ class GroupWriter:
             begun.settle()
 
     def _release_space(self, jobs: list[Job], error: BaseException | None) -> bool:
-        """Release reserved space if an urgent unit failed on a full disk. Return whether a retry may succeed."""
+        """Release reserved space if an urgent job failed on a full disk. Return True if a retry may succeed."""
         return isinstance(error, DiskFault) and any(job.urgent for job in jobs) and self._reserved.release()
 
     def _begin(self, jobs: list[Job]) -> list[Job]:
-        """Begin a transaction. Return the jobs that have not timed out by then."""
+        """Begin a transaction, waiting for its lock. Return the jobs that did not time out meanwhile."""
         while jobs:
             try:
                 self._database.require_in_place()
@@ -143,7 +143,7 @@ class GroupWriter:
         return jobs
 
     def _fail_expired(self, jobs: list[Job], error: Exception) -> list[Job]:
-        """Fail the expired jobs, or all if the error is not a lock. Return the remaining ones."""
+        """Fail the jobs past their deadline, or all jobs if the error is not a lock. Return the remaining jobs."""
         locked = isinstance(driver_error(error), (apsw.BusyError, apsw.LockedError))
         if not locked and not isinstance(error, Unavailable):
             self._disconnect()
@@ -162,7 +162,7 @@ class GroupWriter:
         return connection
 
     def _attempt(self, jobs: list[Job]) -> BaseException | None:
-        """Run the units in the open transaction and commit. Return the error that rolled it back, or None."""
+        """Run the jobs in the open transaction and commit it. Return the error that caused a rollback, or None."""
         for job in jobs:
             self._run_unit(job)
             if not self._connection.in_transaction:
@@ -199,7 +199,7 @@ class GroupWriter:
             self._disconnect()
 
     def _disconnect(self) -> None:
-        """Close the connection, which rolls it back; the next group opens another."""
+        """Close the connection, which rolls back its transaction. The next group opens a new connection."""
         with suppress(*ERRORS):
             self._database.close()
 

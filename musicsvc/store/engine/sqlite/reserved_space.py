@@ -1,6 +1,6 @@
-"""Reserved disk space for writes that must succeed on a full disk: a file beside the database that can be shrunk.
+"""A file beside the database that reserves disk space for writes that must succeed on a full disk.
 
-An urgent write on a full disk releases a slice of the file and refills it afterwards.
+An urgent write on a full disk truncates the file by one slice, and refills the file afterwards.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ NAME = "ballast"
 SIZE = 4 * 1024 * 1024
 SLICE = SIZE // 8
 CHUNK = 64 * 1024
-SPARE = 3 * SIZE  # the disk must have this much more free before space is reserved
+SPARE = 3 * SIZE  # the free space that must remain on the disk after the file was filled
 
 
 def megabytes(size: int) -> str:
-    """Return a number of bytes in megabytes, rounded up."""
+    """Format a size in bytes as a number of megabytes, rounded up to one decimal."""
     return f"{math.ceil(size / 100_000) / 10:,.1f}"
 
 
 class ReservedSpace:
-    """The file that reserves space for one database. No method but `missing` fails."""
+    """The file that reserves disk space for one database. Of its methods, only `missing` raises OSError."""
 
     def __init__(self, database: Path) -> None:
         self._path = database.resolve().with_name(NAME)
 
     def fill(self) -> str:
-        """Grow the file to its full size if the disk has enough free space. Return why it is not full, or nothing."""
+        """Grow the file to its full size if the disk has room. Return the reason if it stays smaller, else ''."""
         try:
             missing = self.missing()
             if missing == 0 and self._size() < SIZE:
@@ -48,7 +48,7 @@ class ReservedSpace:
         )
 
     def missing(self) -> int:
-        """Return the free space in bytes that the disk lacks to fill the file. Raises OSError."""
+        """Return how many bytes must be freed on the disk before the file can be filled. Raises OSError."""
         missing = SIZE - self._size()
         return max(missing + SPARE - shutil.disk_usage(self._path.parent).free, 0) if missing > 0 else 0
 
@@ -60,7 +60,7 @@ class ReservedSpace:
         try:
             size = os.fstat(descriptor).st_size
             os.ftruncate(descriptor, max(size - SLICE, 0))
-            os.fsync(descriptor)  # some file systems release the space only then
+            os.fsync(descriptor)  # some file systems release the space only after a sync
         except OSError:
             return False
         finally:
@@ -68,7 +68,7 @@ class ReservedSpace:
         return size > 0
 
     def refill(self) -> None:
-        """Grow the file again as far as the disk allows."""
+        """Grow the file to its full size, or as far as the disk allows."""
         with suppress(OSError):
             self._grow()
 
@@ -79,7 +79,7 @@ class ReservedSpace:
             return 0
 
     def _grow(self) -> None:
-        """Append random bytes up to the full size; a file system might store zeros without using space."""
+        """Append random bytes up to the full size: a file system might store zeros without using space."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
         descriptor = os.open(self._path, flags, 0o600)
         try:

@@ -1,4 +1,4 @@
-"""SQLite through apsw: a pool of reader connections and one writer thread with group commit."""
+"""The SQLite store, on apsw: a pool of reader threads, and one writer thread with group commit."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ WRITER_PRAGMAS: dict[str, object] = {
 
 
 class SqliteStore(Store):
-    """One SQLite file in WAL mode."""
+    """A store in one SQLite file, in WAL mode."""
 
     def __init__(self, url: str, *, log: bool = False) -> None:
-        """Open the file of `sqlite:///PATH`. Raises Failure if it is missing, empty, foreign or damaged.
+        """Open the file of `sqlite:///PATH`. Raises Failure if it is missing, damaged or of another program.
 
         `log`: the file is an activity log, which may lose its last entries in a power failure.
         """
@@ -57,7 +57,7 @@ class SqliteStore(Store):
         self.workload = self._writer.workload
 
     def _examine(self, *, log: bool) -> None:
-        """Raise Failure for an unusable file. On a full disk, reserved space is released for the files of SQLite."""
+        """Raise Failure if the file is unusable. On a full disk, release reserved space for SQLite's own files."""
         while True:
             try:
                 return files.examine(self.path, files.LOG_ID if log else files.APPLICATION_ID)
@@ -76,7 +76,7 @@ class SqliteStore(Store):
         return watch
 
     def in_place(self) -> bool:
-        """Whether the file at the path is the one that was opened."""
+        """Return True if the database file was not moved or replaced since it was opened."""
         return files.identity(self.path) == self._identity
 
     def read(self, unit: Callable[[], T]) -> Future[T]:
@@ -97,7 +97,7 @@ class SqliteStore(Store):
             self._end_read()
 
     def _end_read(self) -> None:
-        """Release the snapshot; if that fails, close the connection, and the next unit opens another."""
+        """Roll back. If that fails, close the connection; the next unit of work opens a new one."""
         try:
             self._readers.rollback()
         except files.ERRORS:
@@ -107,15 +107,15 @@ class SqliteStore(Store):
         return self._writer.submit(unit)
 
     def write_urgently(self, unit: Callable[[], T]) -> Future[T]:
-        """Run the unit on the writer thread; on a full disk, reserved space is released for it."""
+        """Run the unit of work on the writer thread. If the disk is full, the reserved space is released for it."""
         return self._writer.submit(unit, urgent=True)
 
     def reserve_space(self) -> str:
-        """Fill the reserved space if the disk has enough free space."""
+        """Reserve disk space for urgent units of work. Return the reason if it fails, else an empty string."""
         return self._reserved.fill()
 
     def changes(self) -> int:
-        """Return SQLite's data version, read on a connection that never writes, so every commit changes it."""
+        """Return SQLite's data version. Every commit changes it, as it is read on a connection that never writes."""
         with self._watch_lock:
             if self._watch is None:
                 raise Unavailable("The service is shutting down.")
@@ -129,7 +129,7 @@ class SqliteStore(Store):
         return queued(self._pool), self._writer.waiting()
 
     def close(self) -> None:
-        """Finish the running units and close the connections; the writer's comes last and checkpoints the WAL."""
+        """Finish the running units of work and close all connections; the last one checkpoints the WAL."""
         self._pool.shutdown(wait=True)
         self._readers.close_all()
         with self._watch_lock:
