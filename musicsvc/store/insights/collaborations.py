@@ -28,7 +28,7 @@ MOST_PLAYED = f"""
 
 
 class Collaborator(NamedTuple):
-    """Another artist, with the number of shared tracks and the plays of these tracks of all time."""
+    """Another artist, with the number of shared tracks and the all-time plays of these tracks."""
 
     id: int
     name: str

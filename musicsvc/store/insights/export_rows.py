@@ -1,6 +1,6 @@
 """Rows of exports, read in batches, so that memory does not grow with their number.
 
-The figures are those of figures.py, read for some hundreds of tracks, albums or artists at a time.
+The figures come from figures.py, which reads some hundreds of tracks, albums or artists at a time.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rebuild rollups of albums and artists from those of their tracks, if tracks get another album or other artists."""
+"""Rebuild the rollups of albums and artists from the rollups of their tracks, after tracks moved between them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def rebuilding(tracks: Collection[int]) -> Iterator[None]:
 
 
 def _rebuild(subject: Subject, watermark: monthly.Watermark) -> None:
-    """Rebuild the rollups of an album or artist from those of its tracks."""
+    """Rebuild the rollups of an album or artist from the rollups of its tracks."""
     tracks = [track for (track,) in fetch(MEMBERS[subject.kind], subject.id)]
     days, values = dialect.in_list(_days(subject, tracks, watermark))
     run(DELETE.format(table="play_day", days=f"day {days} AND"), values, *subject)

@@ -1,4 +1,4 @@
-"""Weekly rollups (eight days) of recent, often played weeks: fewer sets to unite if a window cuts a month.
+"""Weekly rollups (eight days) of often played subjects: windows that cut a month read fewer sets of listeners.
 
 An existing rollup is complete: it is created after its last day, and late plays are added to it. If a subject has
 none, its daily rollups have the same counts. Rollups of old or rarely played weeks would cost more than they save.
