@@ -1,4 +1,4 @@
-"""Denials that do not count: the account has read the resource before it was hidden or deleted by its owner."""
+"""Denials that the probing rule ignores: the account read the resource before its owner hid or deleted it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 SQLITE = "SELECT value->>0 AS account, value->>1 AS resource, value->>2 AS at FROM json_each(?)"
 POSTGRES = "SELECT * FROM unnest(?::int8[], ?::text[], ?::int8[]) d (account, resource, at)"
-# Repeats the condition of the index activity_read, so that each denial costs one search in it. With EXISTS, PostgreSQL
+# Repeats the condition of the index activity_read, so that each denial costs one index lookup. With EXISTS, PostgreSQL
 # may choose a join that reads the whole log.
 READ_BEFORE = (
     "SELECT d.account, d.resource, d.at FROM ({denials}) d WHERE 1 = (SELECT 1 FROM activity r"  # noqa: S608 - constants
@@ -36,7 +36,7 @@ class Denial(NamedTuple):
 
 
 def read_before(calls: Iterable[Entry], keep_days: int) -> set[Denial]:
-    """Return the denials of resources that the account has read in the days before; runs on the log's store."""
+    """Return the denials of resources that the account had read up to `keep_days` earlier. Call on the log's store."""
     found = _denials(calls)
     if not found:
         return set()
@@ -47,7 +47,7 @@ def read_before(calls: Iterable[Entry], keep_days: int) -> set[Denial]:
 
 
 def read_before_in(entries: Iterable[Entry], calls: Iterable[Entry]) -> set[Denial]:
-    """Return the denials among the calls of resources that the account has read according to the entries."""
+    """Return the denials, among `calls`, of resources that the account read before according to `entries`."""
     reads: dict[tuple[int | None, str | None], int] = {}
     for entry in entries:
         if entry.private and entry.status < FIRST_FAILURE:

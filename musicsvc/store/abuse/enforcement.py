@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from musicsvc.store.activity.calls import Entry
 
 RESETS = ("token.reinstated", "token.regenerated")
-WINDOWS = 2  # windows that an evaluation reads, so that it sees a run of refusals from its beginning
+WINDOWS = 2  # evaluations read the calls of two windows, to see a series of refusals from its beginning
 
 
 class TokenStatus(NamedTuple):
-    """The state of a token before an evaluation; calls before `reset_at` (an instant, or 0) do not count.
+    """The state of a token before an evaluation; calls up to `reset_at` (0 if never reset) are ignored.
 
-    The log may hold calls of another token with the same id, because a restored database assigns ids a second time.
+    The log may contain calls of another token with the same id, because a restored database can reuse ids.
     """
 
     token_id: int
@@ -44,24 +44,24 @@ class TokenStatus(NamedTuple):
         return max(self.created_at, self.reset_at + 1)
 
     def counts(self, entry: Entry) -> bool:
-        """Return whether a call logged under the token's id belongs to this token and counts."""
+        """Return True if a call logged with this token's id was made by its account, after the last reset."""
         return entry.account_id == self.account_id and entry.at >= self.since
 
 
 class Enforcement(NamedTuple):
-    """The actions taken: none where the token was revoked already, or reset since the violation."""
+    """The actions taken; none if the token was already revoked, or was reset after the violation."""
 
     revoked: bool
     suspended: bool
 
 
 def window(rules: Abuse) -> int:
-    """Return how far back an evaluation reads, in microseconds."""
+    """Return the length of the period, in microseconds, from which an evaluation reads calls."""
     return WINDOWS * max(rules.refusal_seconds, rules.probe_seconds) * SECOND
 
 
 def token_statuses(token_ids: Collection[int]) -> dict[int, TokenStatus]:
-    """Return the status of these tokens by id; unknown ids are omitted."""
+    """Return the status of these tokens by token id; unknown ids are omitted."""
     wanted = list(token_ids)
     columns = (Token.id, User.id, User.email, Token.created_at, Token.revoked_at, Token.revoked_reason)
     found = Token.select(*columns).join(User).where(Token.id.in_(wanted)).tuples()
@@ -70,16 +70,16 @@ def token_statuses(token_ids: Collection[int]) -> dict[int, TokenStatus]:
 
 
 def _resets(token_ids: Collection[int]) -> Any:
-    """Return (token id, instant) of the last reinstatement or regeneration of each token."""
+    """Return pairs of token id and time of the token's last reinstatement or regeneration."""
     mine = SecurityEvent.token_id.in_(list(token_ids)), SecurityEvent.kind.in_(RESETS)
     query = SecurityEvent.select(SecurityEvent.token_id, fn.MAX(SecurityEvent.at)).where(*mine)
     return query.group_by(SecurityEvent.token_id).tuples().iterator()
 
 
 def enforce(token_id: int, violation: Violation, rules: Abuse, *, now: int) -> Enforcement:
-    """Revoke the token with an event; suspend its account if `terminate_after` is reached."""
+    """Revoke the token. Suspend its account if `terminate_after` of its tokens are now revoked for abuse."""
     owner = Token.select(Token.user).where(Token.id == token_id)
-    # One violation per account at a time, so that each counts the earlier ones.
+    # The lock makes enforcements for one account run one after another, so that each sees the earlier revocations.
     lock_rows(User.select(User.id).where(User.id.in_(owner))).first()
     status = token_statuses([token_id]).get(token_id)
     if status is None or status.revoked_at is not None or status.reset_at >= violation.at:
@@ -96,7 +96,7 @@ def enforce(token_id: int, violation: Violation, rules: Abuse, *, now: int) -> E
 
 
 def _revoked_for_abuse(account_id: int) -> int:
-    """Return the number of tokens of the account that are revoked for abuse, without reinstated ones."""
+    """Return the number of tokens of the account that are revoked for abuse; reinstated tokens are excluded."""
     same = (SecurityEvent.token_id == Token.id) & (SecurityEvent.at == Token.revoked_at)
     by_abuse = SecurityEvent.kind == "token.revoked", SecurityEvent.actor == "abuse"
     query = Token.select(Token.id).join(SecurityEvent, on=same).where(Token.user == account_id, *by_abuse)
@@ -104,18 +104,18 @@ def _revoked_for_abuse(account_id: int) -> int:
 
 
 class RefusalCounts(NamedTuple):
-    """The number of refused (429) and denied (403, 404) calls of a token."""
+    """The numbers of refused (429) and of denied (403, 404) calls of a token."""
 
     refused: int = 0
     denied: int = 0
 
     def suspicious(self, rules: Abuse) -> bool:
-        """Return whether the numbers reach a threshold, without which no rule can be violated."""
+        """Return False if the numbers are too small for a violation of any rule."""
         return self.refused >= rules.refusals or self.denied >= rules.probes
 
 
 def refusal_counts(token_ids: Collection[int] | None, since: int) -> dict[int, RefusalCounts]:
-    """Return the refused and denied calls of these tokens, or of all, since an instant; runs on the log's store."""
+    """Return the refused and denied calls since a time, by token id; None means all tokens. Call on the log's store."""
     counts = [
         fn.COALESCE(fn.SUM(condition.cast("integer")), 0)
         for condition in (Activity.status == REFUSED, Activity.status.in_(DENIED) & Activity.private)

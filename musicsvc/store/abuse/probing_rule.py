@@ -18,12 +18,12 @@ UNANSWERED = (429, *range(499, 600))  # rate-limited, aborted by the client, or 
 
 
 def denies(entry: Entry) -> bool:
-    """Return whether the call was denied a resource of a kind that can be private; catalog ids never count."""
+    """Return True if the call was denied a resource of a kind that can be private, which excludes the catalog."""
     return entry.private and entry.status in DENIED
 
 
 class Call(NamedTuple):
-    """An evaluated call; `denied` is the resource it was denied."""
+    """A call that the rule evaluates; if it was denied access to a resource, `denied` is that resource."""
 
     at: int
     denied: str | None
@@ -32,7 +32,7 @@ class Call(NamedTuple):
 
 @dataclass(slots=True)
 class ProbeFigures:
-    """Counts over the last `probe_seconds`: different resources denied, calls, and successful calls."""
+    """Numbers of different denied resources, of calls and of successful calls within `probe_seconds`."""
 
     resources: int = 0
     calls: int = 0
@@ -41,7 +41,7 @@ class ProbeFigures:
 
 
 class ProbingRule:
-    """Applies the rule to the calls of one token, which are added in the order of time."""
+    """Applies the probing rule to the calls of one token, which must be added in the order of time."""
 
     def __init__(self, rules: Abuse) -> None:
         self._most = rules.probes
@@ -52,9 +52,9 @@ class ProbingRule:
         self._successes = 0
 
     def add(self, entry: Entry) -> ProbeFigures | None:
-        """Add a call. Return the figures if it is a denial that counts."""
+        """Add a call. Return the current numbers if the call was denied a resource that can be private, else None."""
         denied = entry.resource if denies(entry) else None
-        # Other denials concern a malformed id, the catalog, an unknown path or the account itself.
+        # Other denials are ignored: they concern a malformed id, the catalog, an unknown path or the account itself.
         if entry.status in UNANSWERED or (entry.status in DENIED and denied is None):
             return None
         self._forget(entry.at - self._window)
@@ -67,7 +67,7 @@ class ProbingRule:
         return ProbeFigures(len(self._denied), len(self._calls), self._successes, self._calls[0].at)
 
     def mostly_fails(self, figures: ProbeFigures) -> bool:
-        """Return whether the share of successful calls is below the threshold."""
+        """Return True if the share of successful calls is small enough for a violation."""
         return figures.successes * 100 < self._percent * figures.calls
 
     def violated(self, figures: ProbeFigures) -> bool:

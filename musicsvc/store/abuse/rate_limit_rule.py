@@ -1,9 +1,9 @@
-"""The rate-limit rule: a token is refused with 429 again and again without pausing as Retry-After demands.
+"""The rate-limit rule: a token is refused with 429 repeatedly and does not pause as Retry-After demands.
 
-Several clients may share a token, and each pauses for itself. So each refusal is assigned to a client: to one whose
-pause is over, which has obeyed; or else to a new client, up to a maximum; or else it counts as early. An early refusal
-may be a request that was in flight when the limit was reached, which the following pause excuses: once all pauses are
-over at the same time, the count starts again.
+Several clients may share a token and pause at different times. So each refused call is assigned to a client whose pause
+is over, or to a new client, up to a maximum number of clients. If neither is possible, the refusal is early: a client
+did not pause. Early refusals may be calls that were in flight when the limit was reached. So when the pauses of all
+clients are over, all counts are reset.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from musicsvc.store.activity.calls import Entry
 
 REFUSED = 429
-CLIENTS = 10  # one in 10 allowed refusals may be another client of the token
-PATIENCE = 0.9  # of a pause, because timers and rounding differ
-EARLY = 5  # one in 5 allowed refusals must have been early
+CLIENTS = 10  # a token may have one client for every 10 refusals that the rule allows
+PATIENCE = 0.9  # the share of a pause that must be over, because timers and rounding differ
+EARLY = 5  # a violation takes one early refusal for every 5 refusals that the rule allows
 
 
 class Refusal(NamedTuple):
-    """A refused call; `early`: neither the first one of a client nor after a pause."""
+    """A refused call; `early` is True if it is neither the first call of a client nor follows a pause."""
 
     at: int
     early: bool
@@ -34,7 +34,7 @@ class Refusal(NamedTuple):
 
 @dataclass(slots=True)
 class RefusalFigures:
-    """Counts of refused calls over the last `refusal_seconds` without a common pause."""
+    """Numbers of refused calls and of early ones within `refusal_seconds`, since all clients last paused."""
 
     refused: int = 0
     early: int = 0
@@ -42,7 +42,7 @@ class RefusalFigures:
 
 
 class RateLimitRule:
-    """Applies the rule to the calls of one token, which are added in the order of time."""
+    """Applies the rate-limit rule to the calls of one token, which must be added in the order of time."""
 
     def __init__(self, rules: Abuse) -> None:
         self._most = rules.refusals
@@ -54,7 +54,7 @@ class RateLimitRule:
         self._silent_until = 0
 
     def add(self, entry: Entry) -> RefusalFigures | None:
-        """Add a call. Return the figures if it was refused."""
+        """Add a call. Return the current numbers if the call was refused, else None."""
         if entry.status != REFUSED:
             return None
         pause_end = entry.at + int(max(entry.retry_after or 1, 1) * SECOND * PATIENCE)
@@ -71,7 +71,7 @@ class RateLimitRule:
         return figures.refused >= self._most and figures.early * EARLY >= self._most
 
     def _reset(self) -> None:
-        """Start again: all clients have paused."""
+        """Reset all counts, because all clients have paused."""
         self._run.clear()
         self._early = 0
         self._pauses.clear()

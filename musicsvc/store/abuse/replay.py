@@ -1,4 +1,4 @@
-"""Replay of the abuse rules over the activity log, for the commands of an operator."""
+"""Evaluation of the abuse rules over the activity log, for the operator's commands."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Replay:
-    """The result of a replay for one token, with its calls; after a violation only those that led to it.
+    """The result of evaluating the abuse rules over the logged calls of one token.
 
-    `first` and `last`: the instants of the first and the last call; `answers` counts calls by status and route.
+    `first` and `last` (times) and `answers` (calls by status and route) cover only the calls of a violation, if any.
     """
 
     status: TokenStatus
@@ -45,7 +45,7 @@ class Replay:
 def violations(
     store: Store, log: Log, rules: Abuse, since: int, *, keep_days: int
 ) -> Iterator[tuple[TokenStatus, Violation]]:
-    """Yield the tokens that violate a rule by their calls since an instant, ordered by id."""
+    """Yield the tokens that have violated a rule since the time `since`, with the violation, ordered by token id."""
     if not log.open_existing():
         return
     refusal_counts = log.read(partial(enforcement.refusal_counts, None, since)).result()
@@ -58,7 +58,7 @@ def violations(
 
 
 def replay_token(store: Store, log: Log, rules: Abuse, token_id: int, since: int, *, keep_days: int) -> Replay | None:
-    """Replay the calls of one token since an instant. Return None where there is no such token."""
+    """Evaluate the rules over the calls of a token since a time. Return None if there is no such token."""
     status = store.read(partial(enforcement.token_statuses, [token_id])).result().get(token_id)
     if status is None:
         return None
@@ -79,13 +79,13 @@ def replay_token(store: Store, log: Log, rules: Abuse, token_id: int, since: int
 
 
 def _calls(log: Log, status: TokenStatus, since: int) -> Iterator[Entry]:
-    """Return the calls of the token that count, in the order of time."""
+    """Return the token's logged calls after `since`, its creation and its last reset, ordered by time."""
     wanted = activity_calls.Filter(token_id=status.token_id, since=max(since, status.since))
     return filter(status.counts, activity_calls.replay(log, wanted))
 
 
 def _counted(log: Log, calls: Iterator[Entry], keep_days: int) -> Iterator[Entry]:
-    """Yield the calls without denials of resources that the account has read before, looked up in slices."""
+    """Yield the calls, except denials of resources that the account has read before."""
     while some := list(islice(calls, activity_calls.SLICE)):
         known = log.read(partial(earlier_reads.read_before, some, keep_days)).result()
         yield from earlier_reads.without(some, known)

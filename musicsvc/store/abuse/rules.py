@@ -1,4 +1,4 @@
-"""The abuse rules: pure functions over the logged calls of one token, which may lead to its revocation."""
+"""The abuse rules, evaluated over the logged calls of one token. A violation may lead to its revocation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from musicsvc.config import Abuse
     from musicsvc.store.activity.calls import Entry
 
-# A token scrapes a list when it got at least PAGES pages of it, and those are 1 in MOSTLY successful calls or more.
+# A token scrapes a list if it got at least PAGES pages of it, and these are at least 1 in MOSTLY successful calls.
 MOSTLY = 2
 PAGES = 20
 CATALOG_LISTS = {"albums", "artists", "tracks", "genres"}
@@ -25,7 +25,7 @@ Rule = Literal["excessive", "scraping", "probing"]
 
 
 class Violation(NamedTuple):
-    """A violation of a rule: the rule, the time of the calls that led to it, and a readable reason."""
+    """A violation of a rule by the calls from `since` to `at`; `reason` describes it for people."""
 
     rule: Rule
     since: int
@@ -34,17 +34,17 @@ class Violation(NamedTuple):
 
 
 class Evaluation:
-    """Evaluates the rules for one token, whose calls are added in the order of time."""
+    """Evaluates all rules for one token, whose calls must be added in the order of time."""
 
     def __init__(self, rules: Abuse) -> None:
-        self.refused = RefusalFigures()  # those nearest to the threshold
+        self.refused = RefusalFigures()  # the numbers that came nearest to a violation
         self.probed = ProbeFigures()
         self._rate_limit_rule = RateLimitRule(rules)
         self._probing_rule = ProbingRule(rules)
         self._pages = _ListPages(rules.refusal_seconds * SECOND)
 
     def add(self, entry: Entry) -> Violation | None:
-        """Add a call. Return the violation if it leads to one."""
+        """Add a call. Return the violation if this call completes one, else None."""
         if not entry.judged:
             return None
         self._pages.add(entry)
@@ -71,7 +71,7 @@ class Evaluation:
 
 
 class _ListPages:
-    """The pages of catalog lists among the successful calls of a token."""
+    """Finds the catalog list of which a token requested many pages within `window` microseconds."""
 
     def __init__(self, window: int) -> None:
         self._window = window
@@ -104,6 +104,6 @@ def _seconds(since: int, until: int) -> str:
 
 
 def evaluate(entries: Iterable[Entry], rules: Abuse) -> Violation | None:
-    """Return the first violation by a token with these calls in the order of time, or None."""
+    """Return the first violation in the calls of a token, which are ordered by time, or None."""
     evaluation = Evaluation(rules)
     return next((violation for entry in entries if (violation := evaluation.add(entry)) is not None), None)

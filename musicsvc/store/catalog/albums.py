@@ -35,7 +35,7 @@ class AlbumRow:
 
     @property
     def plays(self) -> int:
-        """The all-time plays of its tracks."""
+        """The total number of plays of the album's tracks."""
         return sum(track.plays for track in self.tracks)
 
 
@@ -55,7 +55,7 @@ def list_all(page: Page) -> Listing[AlbumRow]:
 
 
 def list_by_artist(artist_id: int, page: Page) -> Listing[AlbumRow]:
-    """Return the artist's albums, newest release first, those without a date last."""
+    """Return the artist's albums, newest release first, albums without a release date last."""
     keys = Album.select(Album.id).join(AlbumArtist).where(AlbumArtist.artist == artist_id)
     order = (Album.release_date.desc(nulls="LAST"), Album.id.desc())
     total = AlbumArtist.select().where(AlbumArtist.artist == artist_id).count()
@@ -63,7 +63,7 @@ def list_by_artist(artist_id: int, page: Page) -> Listing[AlbumRow]:
 
 
 def with_contents(rows: Sequence[AlbumRow]) -> Sequence[AlbumRow]:
-    """Return copies of the rows with artists and tracks. The given rows stay small, so the copies can be freed."""
+    """Return copies of the rows with artists and tracks. The rows themselves are unchanged and stay small."""
     if not rows:
         return rows
     ids = [row.id for row in rows]
@@ -73,13 +73,13 @@ def with_contents(rows: Sequence[AlbumRow]) -> Sequence[AlbumRow]:
 
 
 def measure(rows: Sequence[AlbumRow]) -> list[int]:
-    """Return upper bounds of the bytes of each album with its artists and tracks as JSON."""
+    """Return, for each album, an upper bound of its size in bytes as JSON with artists and tracks."""
     found = sizes.measure_albums([row.id for row in rows])
     return [found[row.id].total for row in rows]
 
 
 def with_labels(row: AlbumRow, parts: Collection[str]) -> AlbumRow:
-    """Add the genres and tags of the album and its tracks to the row, if `parts` names them."""
+    """Add `genres` (of the tracks) and `tags` (of the album and the tracks) to the row, if `parts` contains them."""
     ids = Track.select(Track.id).where(Track.album == row.id)
     if "genres" in parts:
         row.genres = sorted({tuple(genre) for _, *genre in tracks.genre_links(TrackGenre.track.in_(ids))})

@@ -62,7 +62,7 @@ def managed(ids: Collection[int], *, actor: Identity) -> set[int]:
 
 
 def create(name: str, description: str | None, image_small: str | None, *, now: int, actor: Identity) -> ArtistRow:
-    """Create an artist that the actor manages and that is not verified."""
+    """Create an artist that is managed by the actor and not verified."""
     artist = Artist.create(
         name=name, description=description, image_small=image_small, manager=actor.user_id, created_at=now
     )
@@ -80,7 +80,7 @@ def verify(artist_id: int, *, verified: bool = True) -> ArtistRow:
 
 
 def load_credits(link: type[AlbumArtist | TrackArtist], owner: Any, condition: Any) -> dict[int, Iterable[ArtistRow]]:
-    """Return the artists, in order, by the id of each album or track that meets the condition."""
+    """Return the ordered artists of each album or track that meets the condition, by album or track id."""
     query = link.select(owner, *COLUMNS).join(Artist, on=(link.artist == Artist.id)).where(condition)
     known: dict[int, ArtistRow] = {}
     found: dict[int, Any] = {}

@@ -1,7 +1,7 @@
 """Comments on tracks, in thread order.
 
-The column `place` stores that order: a comment comes after the complete threads of the comments before it. A new
-comment gets a place between its neighbours; if none is free, all comments of the track get new places.
+The column `place` stores this order, in which each comment is followed by all replies below it. A new comment gets a
+place between its neighbours; if no place is free there, all comments of the track get new places.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ COLUMNS = columns(CommentRow, Comment, user_id=User.id, display_name=User.displa
 
 
 def list_by_track(track_id: int, page: Page) -> Listing[CommentRow]:
-    """Return the track's comments: root comments by position, then time; replies under their parent."""
+    """Return the track's comments: root comments by position, then time, each followed by its replies."""
     rows = Comment.select(*COLUMNS).join(User, on=(Comment.user == User.id))
     keys = Comment.select(Comment.id).where(Comment.track == track_id)
     return paginate(keys, rows, [Comment.place, Comment.id], page, CommentRow)
@@ -58,9 +58,9 @@ def list_by_track(track_id: int, page: Page) -> Listing[CommentRow]:
 def create(
     track_id: int, content: str, *, position: int | None = None, parent_id: int | None = None, now: int, actor: Identity
 ) -> CommentRow:
-    """Create a comment after others of its position, or as the last reply to its parent.
+    """Create a root comment, after others at the same position, or the last reply to a parent.
 
-    The default position is that of the parent, or 0. Raises Invalid if the parent accepts no reply.
+    The position defaults to the parent's position, or 0. Raises Invalid if it is not possible to reply to the parent.
     """
     _lock(track_id)
     if parent_id is not None and (problem := find_parent_problem(parent_id, track_id)):
@@ -81,7 +81,7 @@ def create(
 
 
 def find_parent_problem(parent_id: int, track_id: int) -> str | None:
-    """Return why a comment on the track cannot reply to this one, or None if it can."""
+    """Return the reason why a comment on the track cannot be a reply to `parent_id`, or None if it can."""
     parent: Comment | None = Comment.get_or_none(Comment.id == parent_id)
     if parent is None:
         return f"Comment {parent_id} does not exist."
@@ -91,7 +91,7 @@ def find_parent_problem(parent_id: int, track_id: int) -> str | None:
 
 
 def get_deletable(comment_id: int, *, actor: Identity) -> Comment:
-    """Return the comment if the actor is its author or manages an artist of the track, else raise Forbidden."""
+    """Return the comment. Raises Forbidden unless the actor is its author or manages an artist of the track."""
     comment: Comment | None = Comment.get_or_none(Comment.id == comment_id)
     if comment is None:
         raise NotFound("There is no such comment.")
@@ -104,9 +104,9 @@ def get_deletable(comment_id: int, *, actor: Identity) -> Comment:
 
 
 def delete(comment: Comment) -> None:
-    """Delete the comment unless it is deleted. One with replies stays without its text.
+    """Delete the comment, unless it is already deleted. If it has replies, only its text is deleted.
 
-    Parents that are deleted and have no other replies are removed too.
+    Ancestors whose text was deleted and that now have no replies are removed too.
     """
     _lock(comment.track)
     found: Comment | None = Comment.get_or_none(Comment.id == comment.id)
@@ -126,7 +126,7 @@ def delete(comment: Comment) -> None:
 
 
 def _first_removable_place(comment: Comment, depth_after: int) -> int:
-    """Return the place of the topmost deleted ancestor with no other replies, or the comment's own place."""
+    """Return the place of the topmost ancestor to remove with the comment, or the comment's own place."""
     start, depth = comment.place, comment.depth
     if depth > depth_after:
         above = _places(comment.track).where(Comment.place < comment.place).order_by(Comment.place.desc())
@@ -138,7 +138,7 @@ def _first_removable_place(comment: Comment, depth_after: int) -> int:
 
 
 def _lock(track_id: int) -> None:
-    """Serialize changes to the comments of the track."""
+    """Prevent other transactions from changing the track's comments until this transaction ends."""
     list(lock_rows(Track.select(Track.id).where(Track.id == track_id)).tuples().iterator())
 
 
@@ -159,7 +159,7 @@ def _free_place(track_id: int, parent: Comment | None, position: int) -> int:
 
 
 def _next_root(track_id: int, position: int) -> int | None:
-    """Return the place of the first root comment at a later position."""
+    """Return the place of the first root comment at a later position, or None if there is none."""
     later = Comment.select(Comment.place).where(
         Comment.track == track_id, Comment.parent.is_null(), Comment.position > position
     )
@@ -168,7 +168,7 @@ def _next_root(track_id: int, position: int) -> int | None:
 
 
 def _end_of_thread(track_id: int, parent_id: int, depth: int) -> int | None:
-    """Return the place of the first comment after the parent's thread."""
+    """Return the place of the first comment after all replies below the parent, or None if there is none."""
     place = Comment.select(Comment.place).where(Comment.id == parent_id)
     after = Comment.select(Comment.place).where(
         Comment.track == track_id, Comment.place > place, Comment.depth <= depth
@@ -178,7 +178,7 @@ def _end_of_thread(track_id: int, parent_id: int, depth: int) -> int | None:
 
 
 def _renumber(track_id: int, parent: Comment | None, position: int) -> int:
-    """Spread the places of the track's comments evenly, then return a free one."""
+    """Spread the places of the track's comments evenly, then return a free place for the new comment."""
     gap = min(GAP, LAST // (Comment.select().where(Comment.track == track_id).count() + 2))
     run(RENUMBER, gap, track_id)
     return _free_place(track_id, parent, position)

@@ -15,7 +15,7 @@ TRANSITIONS: dict[str, tuple[str, ...]] = {
 
 
 def set_status(track_id: int, wanted: str) -> None:
-    """Change the status. Raises NotFound for an unknown track and Conflict for a transition that is not allowed."""
+    """Change a track's status. Raises NotFound for an unknown track, Conflict if the change is not allowed."""
     row = lock_rows(Track.select(Track.fingerprint_status).where(Track.id == track_id)).tuples().first()
     if row is None:
         raise NotFound(f"There is no track {track_id}.")

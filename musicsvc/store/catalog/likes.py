@@ -1,4 +1,4 @@
-"""Likes and reposts of tracks, and their counts in the track table."""
+"""Likes and reposts of tracks, and the number of each, stored in the track table."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ if TYPE_CHECKING:
     from musicsvc.store.accounts.tokens import Identity
 
 Kind = type[TrackLike] | type[TrackRepost]
-# For handlers, which do not name tables.
+# For handlers, which do not import the models.
 LIKE: Kind = TrackLike
 REPOST: Kind = TrackRepost
 COUNTS = {TrackLike: Track.likes_count, TrackRepost: Track.reposts_count}
 
 
 def add(kind: Kind, track_id: int, *, now: int, actor: Identity) -> None:
-    """Add the actor's like or repost unless it exists."""
+    """Add the actor's like or repost of the track, unless it exists."""
     query = kind.insert(track=track_id, user=actor.user_id, created_at=now).on_conflict_ignore()
     _count(kind, track_id, len(list(query.returning(kind.track).execute())))
 
 
 def remove(kind: Kind, track_id: int, *, actor: Identity) -> None:
-    """Remove the actor's like or repost if it exists."""
+    """Remove the actor's like or repost of the track, if it exists."""
     _count(kind, track_id, -kind.delete().where(kind.track == track_id, kind.user == actor.user_id).execute())
 
 
 def _count(kind: Kind, track_id: int, change: int) -> None:
-    """Change the track's count in the same transaction, in SQL so that concurrent changes add up."""
+    """Add `change` to the stored number of likes or reposts, in SQL so that concurrent changes add up."""
     if change:
         Track.update({COUNTS[kind]: COUNTS[kind] + change}).where(Track.id == track_id).execute()

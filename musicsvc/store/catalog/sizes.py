@@ -1,6 +1,6 @@
-"""The bytes of albums and tracks as JSON, measured in SQL before anything is loaded.
+"""Sizes in bytes of albums and tracks as JSON, computed in SQL before any rows are loaded.
 
-The sizes are upper bounds: ids and durations count as ten digits, counters as 19, `verified` as false.
+The sizes are upper bounds: ids and durations are assumed to have ten digits, counters 19, `verified` to be false.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MOST_TRACKS = 1000
 LARGEST_ALBUM = 768 * 1024
 
-# The bytes of each object without its texts, including the comma after it.
+# The bytes of each JSON object without its texts, including the comma that follows it.
 ARTIST = len('{"id":1234567890,"name":,"image_small":,"verified":false},')
 TRACK = len('{"id":1234567890,"name":,"release_date":,"image":,"duration":1234567890,"description":,"artists":[]},')
 ALBUM = len(
@@ -33,7 +33,7 @@ ALBUM = len(
 )
 GENRE = len('{"id":1234567890,"name":,"display_name":,"model_type":"genre"},')
 TAG = len('{"id":1234567890,"name":},')
-FULL_TRACK = 1024  # more than the additional fields of a full track, without genres and tags
+FULL_TRACK = 1024  # an upper bound of the additional fields of a full track, except genres and tags
 
 ALBUM_SIZES = """
     SELECT a.id, 0, 0, {album} + {a_fields} + {a_image}, {a_image} FROM album a WHERE a.id {among}
@@ -65,7 +65,7 @@ LABEL_SIZES = """
 
 
 class AlbumSize(NamedTuple):
-    """The size of an album: `own` bytes, plus `image` bytes for each of the `imageless` tracks."""
+    """The bytes of an album as JSON: `own`, plus `image` for each of the `imageless` tracks."""
 
     tracks: int
     imageless: int
@@ -73,11 +73,11 @@ class AlbumSize(NamedTuple):
     image: int
 
     def plus(self, other: AlbumSize) -> AlbumSize:
-        """Return the sum, field by field."""
+        """Return the sum of both sizes, field by field."""
         return AlbumSize(*map(add, self, other))
 
     def minus(self, other: AlbumSize) -> AlbumSize:
-        """Return the difference, field by field."""
+        """Return the difference of both sizes, field by field."""
         return AlbumSize(*map(sub, self, other))
 
     @property
@@ -96,7 +96,7 @@ class AlbumSize(NamedTuple):
 
 EMPTY = AlbumSize(0, 0, 0, 0)
 NULL = len("null")
-NEW_ALBUM = AlbumSize(0, 0, ALBUM + 4 * NULL, NULL)  # without a name
+NEW_ALBUM = AlbumSize(0, 0, ALBUM + 4 * NULL, NULL)  # without the bytes of its name
 
 
 def measure_text(value: str | None) -> int:
@@ -105,17 +105,17 @@ def measure_text(value: str | None) -> int:
 
 
 def new_artist(name: str) -> int:
-    """Return the bytes of an artist with only a name."""
+    """Return the bytes of an artist with this name and no image as JSON."""
     return ARTIST + measure_text(name) + NULL
 
 
 def lock_album(album_id: int) -> None:
-    """Prevent other transactions from adding to the album until this one ends."""
+    """Prevent other transactions from adding to the album until this transaction ends."""
     lock_rows(Album.select(Album.id).where(Album.id == album_id)).first()
 
 
 def require_within_limits(album_id: int, field: str) -> None:
-    """Raise Invalid for the field if the album exceeds a limit."""
+    """Raise Invalid, with the problem under `field`, if the album exceeds a limit."""
     if excess := measure_albums([album_id])[album_id].excess:
         raise Invalid({field: excess})
 
@@ -139,13 +139,13 @@ def measure_albums(album_ids: Collection[int]) -> dict[int, AlbumSize]:
 
 
 def measure_artists(artist_ids: Collection[int]) -> dict[int, int]:
-    """Return the sizes of the artists as parts of another resource."""
+    """Return the bytes, by artist id, of each artist as JSON inside another resource."""
     among, values = dialect.in_list(artist_ids)
     return dict(fetch(f"SELECT a.id, {_artist()} FROM artist a WHERE a.id {among}", values))  # noqa: S608 - constants
 
 
 def measure_tracks(track_ids: Collection[int], *, full: bool = False) -> dict[int, int]:
-    """Return the sizes of the tracks as parts of another resource or, if `full`, on their own."""
+    """Return the bytes, by track id, of each track as JSON: inside another resource or, if `full`, on its own."""
     among, values = dialect.in_list(track_ids)
     statement = (TRACK_SIZES + LABEL_SIZES * full).format(
         among=among,
@@ -167,7 +167,7 @@ def _artist() -> str:
 
 
 def _fields(*columns: str) -> str:
-    """Return SQL for the bytes of the columns as JSON."""
+    """Return SQL for the total bytes of the columns as JSON."""
     return " + ".join(map(_text, columns))
 
 

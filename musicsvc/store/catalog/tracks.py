@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class TrackRow:
-    """A track; `duration` is in milliseconds, `image` may be that of its album."""
+    """A track; `duration` is in milliseconds, `image` is the album's image if the track has none."""
 
     id: int
     name: str
@@ -54,7 +54,7 @@ COLUMNS = columns(TrackRow, Track, image=fn.COALESCE(Track.image, Album.image), 
 
 
 def select() -> Any:
-    """Return a query of all track rows, for further conditions."""
+    """Return a query that selects all track rows; callers add conditions to it."""
     query = Track.select(*COLUMNS).join(Album, JOIN.LEFT_OUTER, on=(Track.album == Album.id))
     return query.join_from(Track, TrackPlays, JOIN.LEFT_OUTER, on=(TrackPlays.track == Track.id))
 
@@ -67,14 +67,14 @@ def get(track_id: int) -> TrackRow:
 
 
 def require(track_id: int) -> int:
-    """Return the id of an existing track. Raises NotFound."""
+    """Return `track_id` if the track exists. Raises NotFound."""
     if not Track.select().where(Track.id == track_id).exists():
         raise NotFound("There is no such track.")
     return track_id
 
 
 def find(ids: Sequence[int]) -> list[TrackRow]:
-    """Return the tracks with these ids, which exist, with their artists and in this order."""
+    """Return the tracks with these ids, in this order, with their artists. All of the ids must exist."""
     rows = [TrackRow(*values) for values in select().where(Track.id.in_(set(ids))).tuples().iterator()]
     known = {row.id: row for row in with_artists(rows)}
     return [known[track_id] for track_id in ids]
@@ -90,7 +90,7 @@ def list_by_artist(artist_id: int, page: Page) -> Listing[TrackRow]:
 
 
 def load_by_album(album_ids: Iterable[int]) -> dict[int, list[TrackRow]]:
-    """Return the tracks of each album with their artists, oldest first."""
+    """Return the tracks of each album, by album id, oldest track first, with their artists."""
     condition = Track.album.in_(list(album_ids))
     rows = [TrackRow(*values) for values in select().where(condition).order_by(Track.id).tuples().iterator()]
     credit = artists.load_credits(TrackArtist, TrackArtist.track, TrackArtist.track.in_(_ids(condition)))
@@ -122,32 +122,32 @@ def with_labels(rows: Sequence[TrackRow]) -> Sequence[TrackRow]:
 
 
 def complete(rows: Sequence[TrackRow]) -> list[TrackRow]:
-    """Return copies with artists, genres and tags. The given rows stay small, so the copies can be freed."""
+    """Return copies of the rows with artists, genres and tags. The rows themselves are unchanged and stay small."""
     once = {row.id: replace(row, genres=[], tags=[]) for row in rows}
     with_labels(with_artists(list(once.values())))
     return [once[row.id] for row in rows]
 
 
 def measure(rows: Sequence[TrackRow]) -> list[int]:
-    """Return upper bounds of the bytes of each track with artists, genres and tags as JSON."""
+    """Return, for each track, an upper bound of its size in bytes as JSON with artists, genres and tags."""
     found = sizes.measure_tracks({row.id for row in rows}, full=True)
     return [found[row.id] for row in rows]
 
 
 def measure_nested(ids: Sequence[int]) -> list[int]:
-    """Return upper bounds of the bytes of each track as a part of another resource."""
+    """Return, for each track, an upper bound of its size in bytes as JSON inside another resource."""
     found = sizes.measure_tracks(set(ids))
     return [found[track_id] for track_id in ids]
 
 
 def genre_links(condition: Any) -> Iterable[Any]:
-    """Yield (track id, genre id, name, display name) for the condition, by genre id."""
+    """Yield (track id, genre id, name, display name) of the links that meet the condition, ordered by genre id."""
     selected = (TrackGenre.track, Genre.id, Genre.name, Genre.display_name)
     return TrackGenre.select(*selected).join(Genre).where(condition).order_by(Genre.id).tuples().iterator()
 
 
 def tag_links(condition: Any) -> Iterable[Any]:
-    """Yield (track id, tag id, name) for the condition, by tag id."""
+    """Yield (track id, tag id, name) of the links that meet the condition, ordered by tag id."""
     selected = (TrackTag.track, Tag.id, Tag.name)
     return TrackTag.select(*selected).join(Tag).where(condition).order_by(Tag.id).tuples().iterator()
 

@@ -1,4 +1,4 @@
-"""Push tokens of devices; a token belongs to the account that registered it last."""
+"""Push tokens of devices. A push token belongs to the account that registered it last."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PLATFORMS = ("web", "android", "ios")
 
 
 def register(token: str, platform: str, device_name: str | None, *, now: int, actor: Identity) -> None:
-    """Store the token or, if it exists, update it and assign it to the actor."""
+    """Store the push token for the actor. If it exists, update it and assign it to the actor."""
     values = {"user": actor.user_id, "platform": platform, "device_name": device_name, "updated_at": now}
     Device.insert(token=token, created_at=now, **values).on_conflict(
         conflict_target=[Device.token], update=values

@@ -60,7 +60,7 @@ def get(conversation_id: int, *, actor: Identity) -> ConversationRow:
 
 
 def list_own(page: Page, *, actor: Identity) -> Listing[ConversationRow]:
-    """Return the actor's conversations, the one with the newest message first."""
+    """Return the actor's conversations, most recently active first."""
     mine = (Participant.conversation == Conversation.id) & (Participant.user == actor.user_id)
     keys = Conversation.select(Conversation.id).join(Participant, on=mine)
     rows = Conversation.select(Conversation.id, Conversation.created_at)
@@ -79,8 +79,8 @@ def create(user_ids: Iterable[int], *, now: int, actor: Identity) -> Conversatio
 
 
 def send(conversation_id: int, text: str, *, now: int, actor: Identity) -> MessageRow:
-    """Create a message. Raises NotFound unless the actor is a participant."""
-    # The lock makes last_at and the ids of messages grow together.
+    """Create a message in the conversation. Raises NotFound unless the actor is a participant."""
+    # The lock keeps last_at and the ids of messages in the same order.
     lock_rows(Conversation.select(Conversation.id).where(Conversation.id == conversation_id)).first()
     get(conversation_id, actor=actor)
     message = Message.create(conversation=conversation_id, user=actor.user_id, message_text=text, created_at=now)
@@ -96,7 +96,7 @@ def list_messages(conversation_id: int, page: Page) -> Listing[MessageRow]:
 
 
 def _with_contents(rows: Sequence[ConversationRow]) -> Sequence[ConversationRow]:
-    """Add the participants, in the order of their ids, and the newest message to the rows."""
+    """Add to each conversation its participants, ordered by id, and its newest message."""
     if not rows:
         return rows
     by_id = {row.id: row for row in rows}

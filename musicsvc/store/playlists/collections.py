@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class CollectionRow:
-    """A collection with its owner; `get` adds the ids of its tracks, in order."""
+    """A collection with its owner; only `get` and `create` set `track_ids`, in order."""
 
     id: int
     name: str
@@ -40,7 +40,7 @@ def _row(collection_id: int, name: str, description: str | None, created_at: int
 
 
 def get(collection_id: int, *, actor: Identity) -> CollectionRow:
-    """Return the actor's collection. Raises NotFound for any other."""
+    """Return the collection with its track ids. Raises NotFound if the actor does not own it."""
     query = Collection.select(*COLUMNS, *USER).join(User)
     mine = (Collection.id == collection_id) & (Collection.user == actor.user_id)
     for values in query.where(mine).tuples().iterator():

@@ -28,7 +28,7 @@ EXISTING = {
 
 @dataclass(slots=True)
 class Invitation:
-    """An account's invitation to a playlist."""
+    """An invitation to edit a playlist; `state` remains `pending` when it expires, unlike `state_at`."""
 
     id: int
     playlist: PlaylistRow
@@ -36,12 +36,12 @@ class Invitation:
     expires_at: int
 
     def state_at(self, now: int) -> str:
-        """Return the state at that time: `pending`, `accepted`, `declined` or `expired`."""
+        """Return the state at the time `now`: `pending`, `accepted`, `declined` or `expired`."""
         return "expired" if self.state == "pending" and now >= self.expires_at else self.state
 
 
 def get_own(playlist_id: int, *, actor: Identity) -> Invitation:
-    """Lock the playlist, which the actor may not see yet, and return the actor's invitation. Raises NotFound."""
+    """Lock the playlist and return the actor's invitation to it. Raises NotFound if there is no invitation."""
     playlists.lock(playlist_id)
     found = _find(playlist_id, actor.user_id)
     if found is None:
@@ -50,9 +50,9 @@ def get_own(playlist_id: int, *, actor: Identity) -> Invitation:
 
 
 def create(playlist: PlaylistRow, user_id: int, *, now: int) -> None:
-    """Invite the account to a locked playlist, and make the playlist collaborative.
+    """Invite the account to edit the playlist and make it collaborative. The caller must have locked the playlist.
 
-    A declined or expired invitation is renewed. Raises Conflict if one is pending or accepted.
+    A declined or expired invitation is renewed. Raises Conflict if the account's invitation is pending or accepted.
     """
     found = _find(playlist.id, user_id)
     if found is not None:

@@ -25,7 +25,7 @@ UNKNOWN = "There is no such playlist."
 
 @dataclass(slots=True)
 class PlaylistRow:
-    """A playlist with its owner; collaborators may edit it only while it is `collaborative`."""
+    """A playlist with its owner; collaborators may edit it only while `collaborative` is True."""
 
     id: int
     name: str
@@ -62,7 +62,7 @@ def get(playlist_id: int) -> PlaylistRow:
 
 
 def lock(playlist_id: int) -> None:
-    """Prevent other transactions from changing the playlist until this one ends."""
+    """Prevent other transactions from changing the playlist until this transaction ends."""
     lock_rows(Playlist.select(Playlist.id).where(Playlist.id == playlist_id)).first()
 
 
@@ -75,7 +75,7 @@ def get_readable(playlist_id: int, *, actor: Identity) -> PlaylistRow:
 
 
 def get_editable(playlist_id: int, *, actor: Identity) -> PlaylistRow:
-    """Lock and return the playlist. Raises NotFound if the actor may not see it, Forbidden if not edit it."""
+    """Lock and return the playlist. Raises NotFound if the actor may not see it, Forbidden if it is read-only."""
     lock(playlist_id)
     playlist = get_readable(playlist_id, actor=actor)
     if not _may_edit(playlist, actor):
@@ -84,7 +84,7 @@ def get_editable(playlist_id: int, *, actor: Identity) -> PlaylistRow:
 
 
 def get_owned(playlist_id: int, *, actor: Identity) -> PlaylistRow:
-    """Lock and return the playlist. Raises NotFound if the actor may not see it, Forbidden if not the owner."""
+    """Lock and return the playlist. Raises NotFound if the actor may not see it, Forbidden unless the actor owns it."""
     lock(playlist_id)
     playlist = get_readable(playlist_id, actor=actor)
     if playlist.owner_id != actor.user_id:
@@ -93,7 +93,7 @@ def get_owned(playlist_id: int, *, actor: Identity) -> PlaylistRow:
 
 
 def _may_edit(playlist: PlaylistRow, actor: Identity) -> bool:
-    """Whether the actor owns the playlist, or is a collaborator and the playlist is collaborative."""
+    """Return True if the actor owns the playlist, or if it is collaborative and the actor is a collaborator."""
     if playlist.owner_id == actor.user_id:
         return True
     shared = PlaylistInvite.playlist == playlist.id
@@ -105,7 +105,7 @@ def _accepted(actor: Identity) -> Any:
 
 
 def list_editable(page: Page, *, actor: Identity) -> Listing[PlaylistRow]:
-    """Return the actor's playlists and those that the actor may edit as a collaborator, newest first."""
+    """Return the playlists that the actor owns or may edit as a collaborator, newest first."""
     # A union, because for an OR of the two conditions PostgreSQL reads the whole table.
     own = Playlist.select(Playlist.id).where(Playlist.owner == actor.user_id)
     shared = Playlist.select(Playlist.id).join(PlaylistInvite).where(Playlist.collaborative, _accepted(actor))
@@ -114,7 +114,7 @@ def list_editable(page: Page, *, actor: Identity) -> Listing[PlaylistRow]:
 
 
 def find_by_name(name: str, *, actor: Identity) -> PlaylistRow | None:
-    """Lock and return the actor's oldest playlist with this name; other transactions that look for one wait."""
+    """Lock and return the actor's oldest playlist with this name, or None. Concurrent calls for the actor wait."""
     lock_rows(User.select(User.id).where(User.id == actor.user_id)).first()
     query = Playlist.select(Playlist.id).where(Playlist.owner == actor.user_id, Playlist.name == name)
     for (playlist_id,) in [*lock_rows(query.order_by(Playlist.id)).tuples().iterator()]:
@@ -127,7 +127,7 @@ def create(values: Mapping[str, Any], *, now: int, actor: Identity) -> PlaylistR
 
 
 def replace(playlist_id: int, values: Mapping[str, Any]) -> PlaylistRow:
-    """Replace the columns of the locked playlist. Tracks stay; collaborators only if it remains collaborative."""
+    """Update the columns of a locked playlist. If it stops being collaborative, its collaborators are removed."""
     Playlist.update(**values).where(Playlist.id == playlist_id).execute()
     if not values.get("collaborative", True):
         _end_collaborations(playlist_id)
@@ -135,7 +135,7 @@ def replace(playlist_id: int, values: Mapping[str, Any]) -> PlaylistRow:
 
 
 def _end_collaborations(playlist_id: int) -> None:
-    """Delete accepted and pending invitations, so that a later change of the playlist cannot restore rights."""
+    """Delete accepted and pending invitations, so that they stay void if the playlist becomes collaborative again."""
     shared = PlaylistInvite.playlist == playlist_id, PlaylistInvite.state.in_(("pending", "accepted"))
     PlaylistInvite.delete().where(*shared).execute()
 
@@ -146,7 +146,7 @@ def delete(playlist_id: int) -> None:
 
 
 def list_tracks(playlist_id: int, page: Page) -> Listing[TrackRow]:
-    """Return the tracks in order, including repeated ones."""
+    """Return the tracks of the playlist in order. A track that was added twice is listed twice."""
     inside = PlaylistTrack.playlist == playlist_id
     rows = tracks.select().join(PlaylistTrack, on=(PlaylistTrack.track == Track.id))
     keys = PlaylistTrack.select(PlaylistTrack.id).where(inside)
@@ -154,7 +154,7 @@ def list_tracks(playlist_id: int, page: Page) -> Listing[TrackRow]:
 
 
 def append(playlist_id: int, track_ids: Sequence[int], *, actor: int | None, now: int) -> None:
-    """Append the tracks in this order, including ones already present; `actor` is the id of an account."""
+    """Append the tracks in this order, even if already present; `actor` is the id of the account that adds them."""
     lock(playlist_id)
     for start in range(0, len(track_ids), ROWS_AT_ONCE):
         some = track_ids[start : start + ROWS_AT_ONCE]
@@ -163,14 +163,14 @@ def append(playlist_id: int, track_ids: Sequence[int], *, actor: int | None, now
 
 
 def remove(playlist_id: int, track_ids: Sequence[int]) -> None:
-    """Remove all occurrences of the tracks; tracks not in the playlist are ignored."""
+    """Remove all occurrences of the tracks from the playlist; tracks that are not in it are ignored."""
     lock(playlist_id)
     inside = PlaylistTrack.playlist == playlist_id
     PlaylistTrack.delete().where(inside, PlaylistTrack.track.in_(track_ids)).execute()
 
 
 def ensure_imported(owner_id: int, external_id: str, name: str, now: int, *, public: bool = False) -> int:
-    """Return the id of the account's playlist with this external id, creating it under this name if missing."""
+    """Return the id of the owner's playlist with this external id. If there is none, create it with this name."""
     row = {"owner": owner_id, "external_id": external_id, "name": name, "public": public, "created_at": now}
     target = [Playlist.external_id, Playlist.owner]
     Playlist.insert(row).on_conflict(conflict_target=target, action="IGNORE").execute()
