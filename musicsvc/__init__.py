@@ -2,7 +2,7 @@
 
 
 def __getattr__(name: str) -> str:
-    """`__version__`, looked up when it is asked for: most commands never do, and it takes a while."""
+    """Look up `__version__` on first use: the look-up is slow, and most commands do not need it."""
     if name == "__version__":
         from importlib.metadata import version  # noqa: PLC0415 - slow to load, seldom needed
 

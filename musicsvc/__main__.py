@@ -1,4 +1,4 @@
-"""`python -m musicsvc` is the same as `musicsvc`."""
+"""Run the command-line interface as `python -m musicsvc`."""
 
 from musicsvc.cli.main import main
 

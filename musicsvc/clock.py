@@ -1,4 +1,4 @@
-"""Clocks and instants. The time comes from an injected clock; an instant is an integer: microseconds since 1970."""
+"""Clocks and instants. An instant is an integer, the microseconds since 1970 in UTC."""
 
 import time
 from datetime import UTC, date, datetime, timedelta
@@ -15,12 +15,12 @@ class Clock:
         return time.time_ns() // 1000
 
     def monotonic(self) -> float:
-        """Return seconds of a clock that never goes back, for timeouts and rate limits."""
+        """Return the seconds of a clock that never goes back, for timeouts and rate limits."""
         return time.monotonic()
 
 
 class MovableClock(Clock):
-    """A clock that starts at `start` and runs at `speed`, for demos and tests."""
+    """A clock that starts at the instant `start` and runs `speed` times as fast as real time, for demos and tests."""
 
     def __init__(self, start: int, speed: float = 1.0) -> None:
         self._start = start
@@ -28,20 +28,20 @@ class MovableClock(Clock):
         self._began = time.monotonic()
 
     def now(self) -> int:
-        """Return the current instant of this clock, which stops before the year 9999."""
+        """Return the current instant of this clock. The clock stops at the end of the year 9998."""
         return min(self._start + int((time.monotonic() - self._began) * self._speed * SECOND), LAST)
 
     def restart(self) -> None:
-        """Set the clock to its start."""
+        """Set the clock back to its start."""
         self._began = time.monotonic()
 
     def advance(self, microseconds: int) -> None:
-        """Move the clock forward by this many microseconds, or back if negative."""
+        """Move the clock forward by `microseconds`, or back if they are negative."""
         self._start += microseconds
 
 
 def isoformat(instant: int) -> str:
-    """Return the instant as `2026-01-01T00:00:00.000000Z` (docs/api.md, Answers)."""
+    """Format the instant like `2026-01-01T00:00:00.000000Z` (docs/api.md, Answers)."""
     return to_datetime(instant).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
@@ -54,7 +54,7 @@ def to_date(instant: int) -> date:
 
 
 def parse(text: str) -> int:
-    """Return the instant of an ISO 8601 date or date-time, by default in UTC. Raises ValueError."""
+    """Return the instant of an ISO 8601 date or date-time, in UTC unless it has an offset. Raises ValueError."""
     moment = datetime.fromisoformat(text)
     aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return (aware - EPOCH) // timedelta(microseconds=1)

@@ -1,4 +1,4 @@
-"""Settings, from lowest to highest precedence: defaults, the TOML file, MUSICSVC_* variables, options."""
+"""Settings. Precedence, from low to high: defaults, the TOML file, MUSICSVC_* variables, command-line options."""
 
 import ipaddress
 import os
@@ -57,7 +57,7 @@ Seconds = Annotated[float, Field(gt=0)]
 
 
 def rate(text: str) -> tuple[int, int]:
-    """Return the amount and the period in seconds of a rate such as `300/minute`."""
+    """Return the number of requests and the period in seconds of a rate such as `300/minute`."""
     amount, _, period = text.partition("/")
     return int(amount), PERIODS[period]
 
@@ -82,7 +82,7 @@ class Server(Section):
     handshake_timeout: Seconds = 5.0
     head_timeout: Seconds = 10.0
     body_timeout: Seconds = 15.0
-    write_timeout: Seconds = 30.0  # for each 64 KiB of an answer
+    write_timeout: Seconds = 30.0  # for each 64 KiB of a response
     keepalive_timeout: Seconds = 15.0
     shutdown_timeout: float = 10.0
     answer_memory: Annotated[ByteSize, Field(ge=1 << 20)] = ByteSize(256 << 20)  # of each worker
@@ -102,7 +102,7 @@ class Access(Section):
 
 
 class Plays(Section):
-    """Retention of single plays, 0 for no limit; their totals are always kept."""
+    """Retention of individual plays in days; 0 keeps all of them. Totals are never deleted."""
 
     keep_days: Count = 0
 
@@ -131,14 +131,14 @@ class Abuse(Section):
 
 
 class Activity(Section):
-    """Retention and file of the activity log; by default it is in the data folder."""
+    """Retention and file of the activity log. By default, the file is in the data folder."""
 
     keep_days: Positive = 90
     file: Path | None = None
 
 
 class Metrics(Section):
-    """Networks that may read /metrics, besides this machine."""
+    """Networks that may read /metrics, in addition to this machine."""
 
     allow: tuple[Network, ...] = ()
 
@@ -160,7 +160,7 @@ class Backups(Section):
 
 
 class Settings(BaseSettings):
-    """All settings, read once at start."""
+    """All settings. They are read once, at start."""
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX, env_nested_delimiter="__", frozen=True, extra="forbid", env_ignore_empty=True
@@ -192,23 +192,23 @@ class Settings(BaseSettings):
 
     @property
     def store_url(self) -> str:
-        """The store's address: `database_url`, or the SQLite file of the data folder."""
+        """The URL of the database: `database_url`, or by default a SQLite file in the data folder."""
         return self.database_url or f"sqlite:///{self.data_dir / 'musicsvc.db'}"
 
     @property
     def backup_folder(self) -> Path:
-        """The folder of backups: `backups.folder`, or `backups` beside the SQLite database."""
+        """The folder of backups: `backups.folder`, or by default `backups` beside the SQLite database."""
         file = self.store_url.removeprefix("sqlite:///")
         return self.backups.folder or (self.data_dir if "://" in file else Path(file).parent) / "backups"
 
     @property
     def hosted(self) -> bool:
-        """Whether the service has a public address (docs/operating.md, HTTPS)."""
+        """True if the service has a public address (docs/operating.md, HTTPS)."""
         return self.server.public_url is not None
 
 
 def load(config: Path | None = None, options: Mapping[str, Any] | None = None) -> Settings:
-    """Read the settings; `options` maps dotted names to values, which take precedence.
+    """Read the settings. `options` maps dotted names to values that take precedence, unless they are None.
 
     Raises Failure with the name and the source of an invalid setting.
     """
@@ -227,12 +227,12 @@ def load(config: Path | None = None, options: Mapping[str, Any] | None = None) -
 
 
 def unknown_variables() -> list[str]:
-    """Return the variables with our prefix that match no setting."""
+    """Return the environment variables that begin with MUSICSVC_ but match no setting."""
     return config_faults.unknown_variables(PREFIX, _variables(), flat(Settings.model_construct()))
 
 
 def file_of(config: Path | None = None) -> Path:
-    """Return the path of the settings file, which may not exist."""
+    """Return `config`, or the default path of the settings file, which may not exist."""
     return config or _default_file()
 
 
@@ -262,7 +262,7 @@ def flat(settings: Settings) -> dict[str, Any]:
 
 
 def _variables() -> dict[str, str]:
-    """Return the non-empty variables; their names are not case-sensitive."""
+    """Return the non-empty environment variables by upper-case name: names are not case-sensitive."""
     return {name.upper(): value for name, value in os.environ.items() if value}  # noqa: TID251 - as in `_default_file`
 
 

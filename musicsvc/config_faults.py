@@ -1,4 +1,4 @@
-"""Errors of settings, with the name of the setting, its source and the rule."""
+"""Messages for invalid settings, with the name of the setting, its source and the broken rule."""
 
 import json
 from collections.abc import Collection, Mapping
@@ -14,9 +14,9 @@ TEST_VARIABLES = {"MUSICSVC_PG_BIN", "MUSICSVC_SHARED_DATA"}
 
 
 def message(error: ValidationError, section: str = "", source: str = "") -> str:
-    """Return the message of the first error.
+    """Return the message for the first invalid setting in `error`.
 
-    `section` is the validated section, empty for all settings; `source` is the origin of the setting.
+    `section` is the validated section, empty if all settings were validated. `source` is the variable or file.
     """
     first = error.errors()[0]
     name = ".".join([section] * bool(section) + [str(part) for part in first["loc"]])
@@ -25,14 +25,14 @@ def message(error: ValidationError, section: str = "", source: str = "") -> str:
 
 
 def source(error: ValidationError, prefix: str, variables: Collection[str], file: Path) -> str:
-    """Return the source of the setting of the first error: a variable, or else the settings file."""
+    """Return the source of the first invalid setting in `error`: an environment variable, or else the settings file."""
     names = [str(part).upper() for part in error.errors()[0]["loc"]]
     spelled = [prefix + "__".join(names[:length]) for length in range(len(names), 0, -1)]
     return next((name for name in spelled if name in variables), str(file))
 
 
 def json_message(prefix: str, variables: Mapping[str, str], settings: Mapping[str, Any]) -> str:
-    """Return the message for a variable that is not valid JSON; `settings` are the defaults by dotted name."""
+    """Return the message for a variable that is not valid JSON. `settings` maps dotted names to default values."""
     tables = {f"{prefix}{name.partition('.')[0]}".upper() for name in settings if "." in name}
     lists = {variable_name(prefix, name) for name, value in settings.items() if isinstance(value, list)}
     for variable, value in variables.items():
@@ -44,7 +44,7 @@ def json_message(prefix: str, variables: Mapping[str, str], settings: Mapping[st
 
 
 def unknown_variables(prefix: str, variables: Collection[str], settings: Collection[str]) -> list[str]:
-    """Return the variables that match no setting, sorted."""
+    """Return the variables that begin with `prefix` but match no setting, sorted."""
     whole = {variable_name(prefix, name) for name in settings} | TEST_VARIABLES
     tables = {f"{prefix}{name.partition('.')[0]}".upper() for name in settings if "." in name}
     return sorted(

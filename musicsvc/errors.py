@@ -32,7 +32,7 @@ class UnsupportedMedia(Failure):
 
 
 class Invalid(Failure):
-    """The request is well-formed but breaks a rule; `errors` maps each invalid field to its message."""
+    """The request is well-formed but breaks a rule. `errors` maps each invalid field to its message."""
 
     def __init__(self, errors: Mapping[str, str], message: str = "The given data was invalid.") -> None:
         super().__init__(message)
@@ -52,11 +52,11 @@ class Forbidden(Failure):
 
 
 class NotFound(Failure):
-    """The resource does not exist, or the caller must not know that it does."""
+    """The resource does not exist, or the caller must not know that it exists."""
 
 
 class MethodNotAllowed(Failure):
-    """The path does not support the method; `allowed` are those that it supports."""
+    """The path does not support the HTTP method. `allowed` lists the supported methods."""
 
     def __init__(self, allowed: list[str]) -> None:
         super().__init__(f"This path answers {', '.join(allowed)}.")

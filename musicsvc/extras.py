@@ -1,4 +1,4 @@
-"""Optional dependencies, and how to install a missing one."""
+"""Import optional dependencies, and tell users how to install missing ones."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EXTRAS = {"postgres": "PostgreSQL", "parquet": "Parquet"}
 
 @contextmanager
 def required(extra: str) -> Iterator[None]:
-    """Import modules of an extra. Raises Failure with the command that installs it if it is missing."""
+    """Raise Failure with an installation command if an import in the `with` block fails without this extra."""
     try:
         yield
     except ImportError:
@@ -30,7 +30,7 @@ def required(extra: str) -> Iterator[None]:
 
 
 def command(extra: str) -> str:
-    """Return the command that adds an extra to this installation, which may come from a folder (PEP 610)."""
+    """Return the command that installs an extra, also if the package was installed from a folder (PEP 610)."""
     pip = f"{shlex.quote(sys.executable)} -m pip install"
     origin = _origin()
     if "dir_info" not in origin:
@@ -41,7 +41,7 @@ def command(extra: str) -> str:
 
 
 def _origin() -> dict[str, Any]:
-    """Return the source of the installed package (direct_url.json), empty for a package index."""
+    """Return the contents of direct_url.json; empty if the package was installed from a package index."""
     try:
         text = metadata.distribution(PACKAGE).read_text("direct_url.json")
     except metadata.PackageNotFoundError:

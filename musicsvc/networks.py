@@ -7,7 +7,7 @@ IPV6_PREFIX = 64  # bits; providers assign at least a /64 to each client
 
 
 def client_network(address: str) -> str:
-    """Return the /64 network of an IPv6 address, any other text unchanged."""
+    """Return the /64 network of an IPv6 address. Any other text is returned unchanged."""
     try:
         found = ipaddress.ip_address(address)
     except ValueError:

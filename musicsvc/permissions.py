@@ -12,7 +12,7 @@ VERBS = {ENTER: "enter", READ: "read", WRITE: "write to"}
 
 
 class Denial(NamedTuple):
-    """The reason and the remedy, a sentence each."""
+    """The reason why a file cannot be opened and a remedy, one sentence each."""
 
     fault: str
     remedy: str
@@ -22,7 +22,7 @@ class Denial(NamedTuple):
 
 
 def denial(file: Path, *, write: bool = False) -> Denial | None:
-    """Return why this user cannot read the file, or write it and its folder; None if that is possible."""
+    """Return why this user cannot read the file or, if `write` is set, write it and its folder. None if allowed."""
     file = file.absolute()
     nearest = Path(file.anchor)
     for folder in reversed(file.parents):
@@ -31,7 +31,7 @@ def denial(file: Path, *, write: bool = False) -> Denial | None:
         if not os.access(folder, ENTER):
             return _denial(folder, ENTER, file)
         nearest = folder
-    if os.statvfs(nearest).f_flag & os.ST_RDONLY:  # no permission changes that
+    if os.statvfs(nearest).f_flag & os.ST_RDONLY:  # a read-only disk: changing permissions does not help
         write = False
     if write and not os.access(nearest, WRITE):
         return _denial(nearest, WRITE, file)
@@ -50,7 +50,7 @@ def _denial(place: Path, mode: int, file: Path) -> Denial:
     )
     if status.st_uid == os.geteuid():
         return Denial(fault, f"Run: chmod u+{'rwx' if kind == 'folder' else 'rw'} {quote(str(place))}")
-    if place in {file, file.parent}:  # folders above may hold files of others
+    if place in {file, file.parent}:  # folders further up may contain files of other users
         return Denial(fault, f"Run this as {owner}, or: sudo chown -R {me} {quote(str(place))}")
     return Denial(fault, f"Run this as {owner}, or choose another folder (MUSICSVC_DATA_DIR is the data folder).")
 

@@ -1,4 +1,4 @@
-"""Text for people: counts with their nouns, escaped control characters, and validation errors in plain words."""
+"""Format text for users: numbers with nouns, escaped control characters, and validation errors in plain words."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,19 +20,19 @@ _TYPES = {
 
 
 def quantity(number: int, singular: str, plural: str | None = None) -> str:
-    """Return the number with its noun: `1 track`, `2,000 tracks`. The plural ends in `s` unless given."""
+    """Format a number with its noun: `1 track`, `2,000 tracks`. By default, the plural is the singular plus `s`."""
     return f"{number:,} {singular if number == 1 else plural or f'{singular}s'}"
 
 
 def escape_controls(text: str) -> str:
-    """Return the text with control characters escaped, so that no stored name can control the terminal."""
+    """Return the text with control characters escaped, so that printing it cannot control the terminal."""
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 def explain_validation(error: Mapping[str, Any]) -> str:
-    """Return one error of pydantic as a phrase that names the rule and the value: `must be 64 or less, not 65`."""
+    """Describe a pydantic error by its rule and the invalid value: `must be 64 or less, not 65`."""
     context = error.get("ctx", {})
     if error["type"] == "value_error":
         return str(context["error"]).removesuffix(".")

@@ -1,1 +1,1 @@
-"""Backups of a SQLite database: create, verify, keep and restore."""
+"""Create, verify, retain and restore backups of a SQLite database."""

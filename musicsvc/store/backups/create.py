@@ -1,4 +1,4 @@
-"""Create a backup of a SQLite database while a server may use it: one snapshot, verified before it gets its name."""
+"""Create a backup of a SQLite database, which may be in use: copy one snapshot, verify the copy, then rename it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from musicsvc.store.backups.verify import Facts, OnProgress
 
-# Each slice is synced before the next, so a commit of the server never waits for more than one of them.
+# Each slice is synced before the next is copied, so a commit of the server never waits for more than one slice.
 SLICE_PAGES = 256
 PAUSE_SECONDS = 0.002
 BUSY_MILLISECONDS = 5000
@@ -51,7 +51,7 @@ def database_file(url: str) -> Path:
 def create(path: Path, target: Path, on_progress: OnProgress | None = None) -> Backup:
     """Back up the database at `path` to the new file `target`, which only its owner can read.
 
-    The database stays writable. The caller holds its lock for use (file_locks.use). On Failure nothing is left behind.
+    The database stays writable. The caller must hold its shared lock (file_locks.use). No file is left after a Failure.
     """
     with backup_folder.draft(target) as draft:
         try:
@@ -69,7 +69,7 @@ def create(path: Path, target: Path, on_progress: OnProgress | None = None) -> B
 
 
 def _verified(path: Path, target: Path, draft: Path, on_progress: OnProgress | None) -> Facts:
-    """Verify the draft and return its facts. Raises Failure that names the database or the target."""
+    """Verify the draft and return its facts. The message of a Failure names `path` or `target`, not the draft."""
     try:
         return verify.check(draft, on_progress)
     except verify.DanglingRows:

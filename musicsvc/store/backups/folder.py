@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("musicsvc")
 SCHEDULED = "scheduled"
 PARTIAL = ".partial"
-LOCK = ".schedule.lock"  # locked by the process that creates scheduled backups; lists the damaged ones it found
+LOCK = ".schedule.lock"  # locked by the process that creates scheduled backups; lists the ids of damaged backups
 NAME = re.compile(r"musicsvc-(?:(?P<kind>.+)-)?(?P<stamp>[0-9]{8}T[0-9]{6}Z)(?:-[0-9]+)?\.db", re.ASCII)
 LEFTOVER = re.compile(rf"\.{NAME.pattern}\.partial", re.ASCII)
 AHEAD = 5 * MINUTE  # a backup dated later than this from now was created with a wrong clock
@@ -32,7 +32,7 @@ AHEAD = 5 * MINUTE  # a backup dated later than this from now was created with a
 
 @dataclass(frozen=True, slots=True)
 class BackupFile:
-    """A file with the name of a backup; `kind` is empty for one created by command."""
+    """A file with the name of a backup. `kind` is empty if a command created it; `at` is the time in the name."""
 
     file: Path
     kind: str
@@ -40,7 +40,7 @@ class BackupFile:
 
 
 def new_name(folder: Path, now: int, kind: str = "") -> Path:
-    """Return an unused name, `musicsvc-20260131T120000Z.db` or with its kind before the time."""
+    """Return an unused path such as `musicsvc-20260131T120000Z.db`, or `musicsvc-KIND-….db` if `kind` is not empty."""
     stem = f"musicsvc-{kind}-" if kind else "musicsvc-"
     stem += to_datetime(now).strftime("%Y%m%dT%H%M%SZ")
     names = (folder / f"{stem}{ending}.db" for ending in ("", *(f"-{number}" for number in range(2, 10_000))))
@@ -48,7 +48,7 @@ def new_name(folder: Path, now: int, kind: str = "") -> Path:
 
 
 def entries(folder: Path) -> list[BackupFile]:
-    """Return the files with names of backups, newest first; none if the folder does not exist."""
+    """Return the files in the folder that are named like backups, newest first. The folder may be missing."""
     try:
         files = list(folder.iterdir())
     except FileNotFoundError:
@@ -65,9 +65,9 @@ def entries(folder: Path) -> list[BackupFile]:
 
 
 def newest(folder: Path, now: int, kind: str | None = None, damaged: Collection[str] = ()) -> BackupFile | None:
-    """Return the newest backup, of this kind if one is given, with a valid header and not dated in the future.
+    """Return the newest backup, of `kind` unless None, that has a valid header and is not dated in the future.
 
-    `damaged` holds the ids of the files that are known to be damaged.
+    Files whose `file_id` is in `damaged` are skipped.
     """
     for entry in entries(folder):
         if entry.at <= now + AHEAD and kind in {None, entry.kind}:
@@ -85,7 +85,7 @@ def file_id(file: Path) -> str:
 
 
 def known_damaged(folder: Path) -> list[str]:
-    """Return the ids of the files that the process which creates scheduled backups found damaged."""
+    """Return the ids of the backups that the scheduler found damaged (see `file_id`)."""
     try:
         return (folder / LOCK).read_text("utf-8").splitlines()
     except (OSError, ValueError):
@@ -95,7 +95,7 @@ def known_damaged(folder: Path) -> list[str]:
 def prune(folder: Path, keep: int, fresh: Path, *, now: int, on_progress: OnProgress | None = None) -> list[Path]:
     """Delete scheduled backups except for the newest `keep` undamaged ones. Return the deleted files.
 
-    `fresh` was just verified. Damaged backups do not count; those dated in the future are ignored.
+    `fresh` is one of them and already verified. Backups dated in the future are neither counted nor deleted.
     """
     scheduled = [entry for entry in entries(folder) if entry.kind == SCHEDULED and entry.file != fresh]
     old = [entry for entry in scheduled if entry.at <= now + AHEAD]
@@ -131,7 +131,7 @@ class Draft:
     target: Path
 
     def place(self) -> None:
-        """Rename the file durably. Raises Failure if the name is taken."""
+        """Rename the file to `target` durably. Raises Failure if `target` exists."""
         try:
             sqlite_files.rename_durably(self.path, self.target)
         except FileExistsError:
@@ -140,7 +140,7 @@ class Draft:
 
 @contextmanager
 def draft(target: Path) -> Iterator[Draft]:
-    """Yield an empty file to become `target`; it is deleted at the end unless it was placed."""
+    """Create an empty file that `place` renames to `target`. Without `place`, it is deleted at the end."""
     if os.path.lexists(target):
         raise _taken(target)
     path = target.with_name(f".{target.name}{PARTIAL}")
@@ -161,14 +161,14 @@ def draft(target: Path) -> Iterator[Draft]:
 
 
 def _remove_leftovers(folder: Path, *names: str) -> None:
-    """Remove the drafts of killed backups, not of those in progress."""
+    """Remove drafts that killed processes left behind. Drafts of backups in progress are locked and stay."""
     for file in folder.iterdir():
         if LEFTOVER.fullmatch(file.name) or file.name in names:
             _if_unlocked(file, _remove)
 
 
 def leftovers(folder: Path) -> list[Path]:
-    """Return the drafts of killed backups."""
+    """Return the drafts that killed processes left behind."""
     found: list[Path] = []
     for file in folder.iterdir() if folder.is_dir() else ():
         if LEFTOVER.fullmatch(file.name):
@@ -193,7 +193,7 @@ def _if_unlocked(file: Path, act: Callable[[Path], object]) -> None:
 
 
 def _create_locked(path: Path) -> int:
-    """Create and lock a file. Raises FileExistsError if another backup writes it."""
+    """Create and lock a file. Raises FileExistsError if another backup is writing it."""
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         with suppress(OSError):  # a file system without locks, where leftovers are not removed

@@ -1,4 +1,4 @@
-"""Rights that a restore returned: they had been revoked after the backup was created."""
+"""Find rights that a restore granted again, because they were revoked after the backup was created."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ ORDER BY account.id
 
 @dataclass(frozen=True, slots=True)
 class RegainedRights:
-    """The ids of tokens that are valid again, and the addresses of accounts with more rights."""
+    """The ids of tokens that are valid again, and the email addresses of accounts that regained rights."""
 
     tokens: list[int]
     accounts: list[str]
 
 
 def find(database: Path, before: Path) -> RegainedRights | None:
-    """Return the rights in the database that the replaced one did not grant; None if that cannot be read.
+    """Return the rights granted by `database` but not by the replaced database `before`; None if one is unreadable.
 
-    Both files must not be in use.
+    Neither file may be in use.
     """
     try:
         connection = open_immutable(database)

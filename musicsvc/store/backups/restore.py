@@ -1,7 +1,7 @@
-"""Restore a backup: replace the database atomically, and keep the replaced one.
+"""Restore a backup: replace the database atomically, and keep the replaced database under another name.
 
-The backup is copied beside the database and verified there; the old database leaves WAL mode, which checkpoints it;
-then one rename replaces it. A process killed at any point leaves the old database or the new one, never a mixture.
+The backup is copied beside the database, and the copy is verified. The old database leaves WAL mode, which checkpoints
+it. Then one rename replaces it, so a process killed at any point leaves either the old or the new database.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ HINT = "Nothing was changed; name another backup."
 class RestoreResult:
     """The result of a restore.
 
-    `kept` is the file of the replaced database, None if there was none or it was not to be kept; `regained` is None if
-    the replaced database could not be read.
+    `kept` is the file of the replaced database, or None if it was not kept or did not exist. `regained` is None if the
+    replaced database could not be read.
     """
 
     facts: Facts
@@ -51,9 +51,9 @@ class RestoreResult:
 def restore(
     file: Path, path: Path, *, now: int, keep: bool = True, on_progress: OnProgress | None = None
 ) -> RestoreResult:
-    """Replace the database at `path` by the backup, which is not changed.
+    """Replace the database at `path` by a copy of the backup `file`.
 
-    Raises Failure, and changes nothing, if the backup is damaged or the database is in use.
+    Raises Failure without changing anything if the backup is damaged or the database is in use.
     """
     path = path.resolve()
     if file.resolve() == path:
@@ -71,8 +71,10 @@ def _restore(file: Path, path: Path, *, now: int, keep: bool, on_progress: OnPro
     with _staged(file, path, on_progress) as (staged, facts):
         if not _close(path) or keep:
             _link(path)
-        _move(path, _replaced(path), SUFFIXES)  # only a damaged database has them: its WAL would corrupt the new one
-        # Renames may reach the disk in any order: the old WAL must be gone, and the second name exist, before the last.
+        _move(
+            path, _replaced(path), SUFFIXES
+        )  # only a damaged database has such files; its WAL would corrupt the new one
+        # Renames may reach the disk in any order. Sync the removal of the old WAL and the second name before the last.
         files.sync_folder(path.parent)
         staged.replace(path)
     kept = clean_up(path, now)
@@ -80,7 +82,7 @@ def _restore(file: Path, path: Path, *, now: int, keep: bool, on_progress: OnPro
 
 
 def clean_up(path: Path, now: int) -> Path | None:
-    """Remove the temporary files of a restore, also of a killed one. Return the file of the replaced database."""
+    """Remove the temporary files of a finished or killed restore. Return the replaced database's file, if any."""
     for suffix in ("", *SUFFIXES, OLD):
         _with(_staging(path), suffix).unlink(missing_ok=True)
     replaced = _replaced(path)
@@ -148,7 +150,7 @@ def _staged(file: Path, path: Path, on_progress: OnProgress | None) -> Iterator[
 
 
 def _copy_whole(file: Path, path: Path, on_progress: OnProgress | None) -> None:
-    """Copy the backup, with a WAL or journal if a copy made by hand has one."""
+    """Copy the backup, with its WAL or journal: a backup that was not made by this service may have one."""
     if not file.is_file():
         raise Failure(f"There is no file {file}. {HINT}")
     size, free = file.stat().st_size, shutil.disk_usage(path.parent).free
@@ -179,7 +181,7 @@ def _copy(source: Path, target: Path, on_progress: OnProgress | None) -> None:
 def _close(path: Path) -> bool:
     """Checkpoint the WAL of the old database. Return False if the database is damaged or missing.
 
-    Raises Failure if it belongs to another program, cannot be opened, or is in use.
+    Raises Failure if the database belongs to another program, cannot be opened, or is in use.
     """
     if not path.exists():
         return False
@@ -196,7 +198,7 @@ def _close(path: Path) -> bool:
 
 
 def _leave_wal_mode(path: Path) -> None:
-    """Leave WAL mode, which fails while any other program has the database open."""
+    """Leave WAL mode. Raises BusyError while another program has the database open."""
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
         connection.set_busy_timeout(BUSY_MILLISECONDS)
@@ -207,7 +209,7 @@ def _leave_wal_mode(path: Path) -> None:
 
 
 def _link(path: Path) -> None:
-    """Give the old database, if there is one, a second name."""
+    """Give the old database, if it exists, a second name, so that replacing it does not delete it."""
     with suppress(FileNotFoundError):
         try:
             _replaced(path).hardlink_to(path)
@@ -221,7 +223,7 @@ def _link(path: Path) -> None:
 
 
 def _set_journal_mode(file: Path, journal: str) -> None:
-    """Apply the WAL or journal of the file and close it in this journal mode."""
+    """Apply the WAL or journal of the database file and set its journal mode to `journal`."""
     verify.check_header(file)
     connection = apsw.Connection(str(file), flags=apsw.SQLITE_OPEN_READWRITE)
     try:

@@ -1,4 +1,4 @@
-"""Verify a backup: check it as a database, and read its facts to compare them with those of the original."""
+"""Verify a backup: check its integrity, and read its row counts to compare them with the original database."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from musicsvc.store.schema.schema import HISTORY, available
 if TYPE_CHECKING:
     from pathlib import Path
 
-STEPS = 100_000  # of SQLite's virtual machine, between two calls of on_progress
+STEPS = 100_000  # instructions of SQLite's virtual machine between two calls of on_progress
 OnProgress = Callable[[float, float], None]  # takes the amount done and the total; may raise to stop the work
 
 
@@ -33,22 +33,22 @@ class Facts:
 
     @property
     def newer(self) -> bool:
-        """Whether a newer version of the service wrote it."""
+        """True if a newer version of the service wrote the database."""
         return bool(set(self.migrations) - set(available()))
 
     @property
     def older(self) -> bool:
-        """Whether migrations are missing."""
+        """True if migrations of this version are not applied to the database."""
         return bool(set(available()) - set(self.migrations))
 
 
 class DanglingRows(Damaged):
-    """A database with rows that refer to missing ones, which a faulty disk cannot cause."""
+    """Rows of the database refer to missing rows. A faulty disk cannot cause that."""
 
 
 def read_facts(connection: apsw.Connection) -> Facts:
     kinds = {str(row[1]): row[2] for row in connection.execute("PRAGMA main.table_list")}
-    # A virtual table is counted by its shadow tables.
+    # The rows of a virtual table are counted in its shadow tables.
     names = sorted(name for name, kind in kinds.items() if kind in {"table", "shadow"} and name != "sqlite_schema")
     counts = {name: int(connection.execute(f'SELECT count(*) FROM "{name}"').get) for name in names}  # noqa: S608 - names from the schema
     rows = connection.execute(f"SELECT name FROM {HISTORY} ORDER BY name").fetchall() if HISTORY in kinds else []  # noqa: S608 - a constant
@@ -58,7 +58,7 @@ def read_facts(connection: apsw.Connection) -> Facts:
 def check(file: Path, on_progress: OnProgress | None = None) -> Facts:
     """Check a database file that is not in use, without changing it, and return its facts.
 
-    Raises Damaged or Foreign that names the file.
+    Raises Damaged, Foreign, or Failure if the file cannot be read.
     """
     if on_progress is not None:
         on_progress(1, 1)
@@ -77,12 +77,12 @@ def check(file: Path, on_progress: OnProgress | None = None) -> Facts:
 
 
 def open_immutable(file: Path) -> apsw.Connection:
-    """Open a file that is not in use, without creating a WAL or lock files."""
+    """Open a database file that is not in use for reading, without creating a WAL or lock files."""
     return apsw.Connection(address(file), flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
 
 
 def address(file: Path) -> str:
-    """Return the URI by which SQLite opens the file as immutable."""
+    """Return the URI that makes SQLite open the file as immutable."""
     return f"file:{quote(str(file))}?immutable=1"
 
 
@@ -107,7 +107,7 @@ def check_header(file: Path) -> None:
 
 
 def call_regularly(connection: apsw.Connection, on_progress: OnProgress | None) -> None:
-    """Call `on_progress` regularly while the connection works, so that it can stop the work."""
+    """Call `on_progress` regularly while the connection runs statements. It may raise to stop them."""
     if on_progress is not None:
 
         def go_on() -> bool:

@@ -1,1 +1,1 @@
-"""Doctor checks of the database and of the files of an installation."""
+"""The checks of `musicsvc doctor` on the database and the files of an installation."""

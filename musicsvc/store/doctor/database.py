@@ -33,7 +33,7 @@ MAX_LINES = 3
 
 
 def check_database(url: str, *, now: int) -> list[Finding]:
-    """Check the database, which may be missing, damaged or of another schema."""
+    """Check the database, which may be missing, damaged or of another schema version."""
     found = [_sqlite_version()] if path_of(url) else []
     try:
         with open_unchecked(url) as store:
@@ -107,14 +107,14 @@ def _check_postgres(store: Store, now: int) -> Iterator[Finding]:
 
 
 def _postgres_settings() -> tuple[list[str], int]:
-    """Return the safeguards that are off, and the server's time; in a unit."""
+    """Return the safeguards that are off, and the server's time. Call inside a unit of work."""
     off = [name for name in SAFEGUARDS if current().execute_sql(f"SHOW {name}").fetchone()[0] == "off"]
     server_time = current().execute_sql("SELECT extract(epoch FROM clock_timestamp()) * 1000000").fetchone()[0]
     return off, int(server_time)
 
 
 def _listed(lines: list[str]) -> str:
-    """Return the first lines as one sentence."""
+    """Join the first lines to one sentence that ends with the number of omitted lines."""
     more = f"; and {len(lines) - MAX_LINES} more" if len(lines) > MAX_LINES else ""
     return " ".join(f"{'; '.join(lines[:MAX_LINES])}{more}.".split())
 
@@ -128,7 +128,7 @@ def check_clock(now: int) -> Finding:
 
 
 def newest_row() -> int | None:
-    """Return the creation time of the newest row of any table; in a unit."""
+    """Return the latest creation time of all rows. Call inside a unit of work."""
     moments: list[int] = []
     for table in models.tables():
         fields = table._meta.fields  # noqa: SLF001 - Peewee's documented access to a table's names

@@ -26,7 +26,7 @@ OTHERS, GROUP = 0o007, 0o070
 MEGABYTE = 1_000_000
 MIN_FREE = 64 * MEGABYTE
 HOUR = 3_600 * SECOND
-UNSCHEDULED_HOURS = 48  # the greatest age of a backup if the server makes none
+UNSCHEDULED_HOURS = 48  # the maximum age of a backup if the server creates none
 
 
 def check_permissions(secrets: Iterable[Path], folders: Iterable[Path]) -> list[Finding]:
@@ -37,7 +37,7 @@ def check_permissions(secrets: Iterable[Path], folders: Iterable[Path]) -> list[
 
 
 def check_writable(database: Path) -> list[Finding]:
-    """Check that this user can write the database."""
+    """Check that this user can write the database, if it exists."""
     denied = permissions.denial(database, write=True) if database.exists() else None
     return [problem("permissions", *denied)] if denied else []
 
@@ -60,7 +60,7 @@ def _check_folder(folder: Path) -> Finding | None:
 
 
 def check_disks(database: Path, backups: Path, more: Iterable[Path]) -> list[Finding]:
-    """Check the free space of each disk that holds the database, its backups, or one of the other folders."""
+    """Check the free space of each disk that holds the database, the backups, or a folder in `more`."""
     size = sum(file.stat().st_size for file in database.parent.glob(f"{database.name}*") if file.is_file())
     disks: dict[int, tuple[Path, int]] = {}
     for folder, needed in ((database.parent, 0), (backups, size), *((other, 0) for other in more)):
@@ -119,7 +119,7 @@ def _check_space(place: Path, needed: int) -> Finding:
 
 
 def check_backups(database: Path, folder: Path, every_hours: int, *, now: int) -> Iterator[Finding]:
-    """Check the age of the newest undamaged backup; report damaged newer ones."""
+    """Check the age of the newest undamaged backup. Report newer backups as damaged or dated in the future."""
     if not every_hours:
         yield warning(
             "backups", "The server creates no backups (backups.every_hours = 0).", "Run musicsvc db backup every day."
@@ -160,7 +160,7 @@ def _age(database: Path, entry: backup_folder.BackupFile, every: int, now: int) 
 
 
 def check_leftovers(database: Path, backups: Path) -> list[Finding]:
-    """Check for files of killed processes."""
+    """Check for temporary files that killed processes left behind."""
     found = [
         warning("leftovers", f"{file} was left by an interrupted backup.", "The next backup removes it.")
         for file in backup_folder.leftovers(backups)

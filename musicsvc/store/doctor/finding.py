@@ -13,7 +13,7 @@ Level = Literal["ok", "warning", "problem"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of one check: a sentence and, unless it is ok, a hint for a remedy."""
+    """The result of one check: a sentence and, unless the level is ok, a hint for a remedy."""
 
     check: str
     level: Level
@@ -34,6 +34,6 @@ def problem(check: str, finding: str, hint: str) -> Finding:
 
 
 def failed(check: str, failure: Failure, default_hint: str = "Check its permissions and your user.") -> Finding:
-    """Return a problem from a failure: its first sentence, and the rest of it or the default as the hint."""
+    """Return a problem with the failure's first sentence as finding. Its other sentences are the hint, if any."""
     fault, _, hint = failure.here.partition(". ")
     return problem(check, fault.rstrip(".") + ".", hint or default_hint)
