@@ -1,4 +1,4 @@
-"""`musicsvc abuse`: the abuse rules, replayed over the activity log."""
+"""`musicsvc abuse`: apply the abuse rules to the calls in the activity log."""
 
 from collections import Counter
 from typing import TYPE_CHECKING, Annotated
@@ -132,7 +132,7 @@ def _replay_json(replay: "Replay") -> JSON:
 
 
 def _describe_rules(facts: JSON) -> JSON:
-    """Return the counts and their thresholds, one line for each rule."""
+    """Describe the measured values and thresholds, in one line for each abuse rule."""
     refused, probed = facts["refusals"], facts["probes"]
     return {
         "refusals": f"{refused['most']} of {refused['allowed']} requests refused with 429 in {refused['seconds']} s"

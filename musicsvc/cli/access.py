@@ -1,4 +1,4 @@
-"""`musicsvc access`: API access of accounts, and requests for it."""
+"""`musicsvc access`: manage API access of accounts and requests for API access."""
 
 import re
 from shlex import quote
@@ -30,7 +30,7 @@ Requester = Annotated[str, account_argument("EMAIL|ID", "The requester, or the i
 
 
 def entry_json(entry: "AccessEntry") -> JSON:
-    """Return a request, or an account with access and without a request, as `--json` prints it."""
+    """Return the entry for the output of `--json`: a request, or an account with access but without a request."""
     request = request_json(entry.request) if entry.request else {}
     user = entry.user
     return {
@@ -43,7 +43,7 @@ def entry_json(entry: "AccessEntry") -> JSON:
 
 
 def request_json(request: "AccessRequest") -> JSON:
-    """Return the request as `--json` prints it."""
+    """Return the fields of the access request for the output of `--json`."""
     return {
         "id": request.id,
         "email": request.email,

@@ -1,4 +1,4 @@
-"""`musicsvc activity`: API calls and security events."""
+"""`musicsvc activity`: show API calls and security events."""
 
 import re
 import time
@@ -81,7 +81,7 @@ def activity(  # noqa: PLR0917 - Typer reads options from parameters
 def _filters(
     kind: str, call_filters: dict[str, Any], common_filters: dict[str, Any]
 ) -> "tuple[calls.Filter | None, security_events.Filter | None]":
-    """Return the filters of calls and events; None leaves a kind out. Filters on calls leave events out."""
+    """Return the filters for calls and for events; None excludes a kind. Any call filter excludes events."""
     from musicsvc.store.accounts import security_events
     from musicsvc.store.activity import calls
 
@@ -95,7 +95,7 @@ def _filters(
 
 
 def _range(since: str | None, until: str | None, now: int, *, follow: bool) -> dict[str, int | None]:
-    """Return the period. Raises BadParameter where it is empty."""
+    """Parse `--since` and `--until` into a period. Raises BadParameter if it is empty."""
     if follow and until is not None:
         raise typer.BadParameter("--follow and --until exclude each other. Remove one of them.")
     first, end = parse_time(since, now, "--since"), parse_time(until, now, "--until")
@@ -111,7 +111,7 @@ def _account(store: "Store", email: str | None) -> int | None:
 
 
 def _statuses(text: str | None) -> tuple[int, int] | None:
-    """Return the first and the last status of `429` or `4xx`."""
+    """Parse a status (`429`) or a class (`4xx`) into the first and the last status."""
     if text is None:
         return None
     if not re.fullmatch("[1-5]([0-9]{2}|xx)", text.lower()):
@@ -122,7 +122,7 @@ def _statuses(text: str | None) -> tuple[int, int] | None:
 
 
 def parse_time(text: str | None, now: int, name: str) -> int | None:
-    """Return the instant of a time or of an age before `now`."""
+    """Parse a time, or an age such as `24h` relative to `now`. `name` is the option for error messages."""
     if text is None:
         return None
     if ago := re.fullmatch("([0-9]{1,9})([smhd])", text):

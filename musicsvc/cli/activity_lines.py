@@ -1,4 +1,4 @@
-"""Calls and security events as lines of text or as JSON."""
+"""Print API calls and security events as lines of text or as JSON."""
 
 import json as jsonlib
 import sys
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class Printer:
-    """Printer of calls and events; it reads the email of each account once."""
+    """Prints API calls and security events. Reads the e-mail address of each account only once."""
 
     def __init__(self, store: "Store", *, json: bool, lines: bool) -> None:
-        """With `json`, print an array, or with `lines` one object per line."""
+        """Print text, or with `json` an array of objects, or with `json` and `lines` one object per line."""
         self._store = store
         self._json = json
         self._lines = lines
@@ -61,7 +61,7 @@ class Printer:
         if not isinstance(row, Entry):
             reason = (row.reason or "").removeprefix(
                 f"{row.actor}: "
-            )  # reasons written by the abuse monitor begin with its name
+            )  # reasons from the abuse monitor begin with its name
             why = f": {reason}" if reason else ""
             return f"{moment}  {row.kind}  {who}{token}  by {row.actor}{why}"
         if row.is_count:

@@ -1,4 +1,4 @@
-"""`musicsvc artist`: the manager and the verified badge of artists."""
+"""`musicsvc artist`: set the manager and the verified badge of artists."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -52,5 +52,5 @@ def verify(
 
 
 def artist_json(artist: "ArtistRow") -> JSON:
-    """Return the artist as `--json` prints it."""
+    """Return the fields of the artist for the output of `--json`."""
     return {"id": artist.id, "name": artist.name, "verified": artist.verified, "manager_id": artist.manager_id}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from musicsvc.store.backups.restore import RestoreResult
 
 Place = Annotated[
-    str | None,  # a Path would lose a slash at the end
+    str | None,  # not a Path, which would lose a trailing slash
     typer.Argument(
         metavar="FILE|FOLDER", help="The target [default: a new file in backups.folder].", show_default=False
     ),
@@ -61,7 +61,7 @@ def backup(context: typer.Context, place: Place = None, json: AsJson = False) ->
 
 
 def target(settings: Settings, place: Path | None, now: int, kind: str = "") -> Path:
-    """Return the path of a new backup; create the folder of backups where it is missing."""
+    """Return the path for a new backup, and create the backup folder if it does not exist."""
     from musicsvc.store.backups import folder as backup_folder
 
     if place is not None and not place.is_dir():
@@ -77,7 +77,7 @@ def target(settings: Settings, place: Path | None, now: int, kind: str = "") -> 
 
 
 def upgrade(session: Session, *, backup: bool = True) -> tuple[list[str], str | None]:
-    """Upgrade the schema; return the applied migrations and the path of the backup made before."""
+    """Upgrade the schema after a backup. Return the applied migrations and the path of the backup, or None."""
     from musicsvc.store.backups import create
     from musicsvc.store.engine.url import path_of
     from musicsvc.store.schema import schema

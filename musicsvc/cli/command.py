@@ -1,4 +1,4 @@
-"""Commands whose help and errors describe values in plain words instead of by the program's types."""
+"""Commands whose help and error messages describe values in plain words instead of Python types."""
 
 from typing import Any
 
@@ -9,20 +9,20 @@ from musicsvc.wording import explain_validation
 
 
 class Command(TyperCommand):
-    """A command whose help and errors describe values in plain words instead of by types."""
+    """A command whose help and error messages describe values in plain words instead of Python types."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         for parameter in self.params:
             ranged: Any = parameter
-            ranged.min = ranged.max = None  # only the help reads these: values are checked by the type
+            ranged.min = ranged.max = None  # used only in the help; the type checks values
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """Return the parts of the usage line, without Typer's braces around required arguments."""
+        """Return the parts of the usage line, without the braces that Typer adds to required arguments."""
         return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the help of arguments and options, without Typer's types behind the arguments."""
+        """Write the help of arguments and options, without the types that Typer adds to arguments."""
         rows: dict[str, list[tuple[str, str]]] = {"argument": [], "option": []}
         for parameter in self.get_params(ctx):
             if (record := parameter.get_help_record(ctx)) is not None:
@@ -34,7 +34,7 @@ class Command(TyperCommand):
                     formatter.write_dl(written)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the arguments; errors of the validation library are put in plain words."""
+        """Parse the arguments. Replaces validation errors of pydantic by messages in plain words."""
         try:
             return super().parse_args(ctx, args)
         except typer.BadParameter as error:
@@ -46,10 +46,10 @@ class Command(TyperCommand):
 
 
 def group(help_text: str, *examples: str) -> typer.Typer:
-    """Return a command group whose help ends with these examples."""
+    """Create a command group whose help text ends with these examples."""
     return typer.Typer(help=help_text, no_args_is_help=True, epilog=show_examples(*examples))
 
 
 def show_examples(*examples: str) -> str:
-    """Return the paragraph of examples below a help text; the first character keeps its line breaks."""
+    """Format the examples below a help text. The first character makes Click keep the line breaks."""
     return "\n".join(["\b", "Examples:", *(f"  musicsvc {example}" for example in examples)])

@@ -1,4 +1,4 @@
-"""`musicsvc db`: schema, integrity and backups of the database."""
+"""`musicsvc db`: upgrade, check, back up and restore the database."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -62,7 +62,7 @@ def check(context: typer.Context, json: AsJson = False) -> None:
 
 
 def _problems(settings: "Settings") -> list[str]:
-    """Return the problems, a line each. Raises Failure where the database cannot be opened."""
+    """Return one line per problem of the database or activity log. Raises Failure if one cannot be opened."""
     from musicsvc.store.activity import log as activity_log
     from musicsvc.store.opening import open_unchecked
     from musicsvc.store.schema import schema

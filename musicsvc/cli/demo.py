@@ -22,7 +22,7 @@ DEMO = {"registration.grants_access": True, "server.workers": 1, "backups.every_
 
 
 def run(session: Session, options: dict[str, object], now: str | None, speed: float) -> None:
-    """Serve the demo until it is stopped, then delete its database."""
+    """Run the demo server until it is stopped, then delete its database. `now` and `speed` set its clock."""
     if options.get("server.workers") not in {None, 1}:
         raise typer.BadParameter("--demo runs in one process. Remove --workers.")
     start = _start(now)
@@ -33,7 +33,7 @@ def run(session: Session, options: dict[str, object], now: str | None, speed: fl
         token = _prepare(url, start)
 
         def announce(root: str) -> None:
-            # The clock starts here, so that the token does not expire while the sample data is loaded.
+            # Start the clock only now, so that the token does not expire while the sample data is loaded.
             clock.restart()
             _announce(session, root, token)
 
@@ -51,7 +51,7 @@ def _start(now: str | None) -> int:
 
 
 def _prepare(url: str, now: int) -> str:
-    """Create and fill the database; return the demo account's token."""
+    """Create the database with sample data. Return the access token of the demo account."""
     files.create(Path(url.removeprefix("sqlite:///")))
     schema.upgrade(url)
     with opening.connect(url) as store:

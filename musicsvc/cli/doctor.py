@@ -1,4 +1,4 @@
-"""`musicsvc doctor`: checks of the installation, with hints."""
+"""`musicsvc doctor`: check the installation and print hints on how to fix problems."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _findings(session: Session) -> Iterator[Finding]:
 
 
 def _attempt(check: str, run_check: Callable[[], Iterable[Finding]]) -> list[Finding]:
-    """Run a check; a failure of the check itself becomes a finding."""
+    """Run a check and return its findings. If the check itself fails, return this failure as a finding."""
     from musicsvc.store.doctor.finding import failed
 
     try:
@@ -88,7 +88,7 @@ def _attempt(check: str, run_check: Callable[[], Iterable[Finding]]) -> list[Fin
 
 
 def _private_files(session: Session, settings: Settings, path: Path | None) -> tuple[list[Path], list[Path]]:
-    """Return the files and the folders that only the service should be able to open."""
+    """Return the files and the folders that other users of the system should not be able to read."""
     from musicsvc import config
     from musicsvc.store.backups import folder as backup_folder
 
@@ -109,7 +109,7 @@ def _log(settings: Settings, path: Path) -> Path:
 
 
 def _of_files(settings: Settings, path: Path, now: int) -> Iterator[Finding]:
-    """Check the files of a SQLite installation."""
+    """Check the database, disk space and backups of a SQLite installation."""
     from musicsvc.store.doctor import files
 
     folder = settings.backup_folder

@@ -1,4 +1,4 @@
-"""Explanations of figures, as JSON and as text."""
+"""Show how the figures of an insights response were calculated, as JSON or as text."""
 
 from typing import TYPE_CHECKING
 
@@ -41,7 +41,7 @@ def as_json(found: "Explanation") -> JSON:
 
 
 def print_page(session: Session, title: str, found: "Explanation") -> None:
-    """Print the explanation, from the window to the result."""
+    """Print the explanation as text: the period, the days, the sums, and the resulting figures."""
     from musicsvc.store.plays.periods import to_date
 
     output.print_record(_head(title, found), json=False)
@@ -66,7 +66,7 @@ def _window(window: "Window") -> JSON:
 
 
 def _growth(found: "Explanation") -> JSON:
-    """Return each growth as a formula with its numbers, and the result."""
+    """Return the growth of plays and of listeners, each as a formula with numbers and the percentage."""
     from musicsvc.store.insights.figures import change_formula
 
     return {

@@ -1,4 +1,4 @@
-"""`musicsvc export`: figures as files, without a server, in the same bytes as from the API."""
+"""`musicsvc export`: write the same export files as the API, without a running server."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -71,7 +71,7 @@ def _add_command(type_: str, help_text: str) -> None:
 
             def unit() -> "Report | None":
                 nonlocal begun
-                if begun:  # a unit runs again after a fault of the connection
+                if begun:  # called again after a connection error
                     raise Failure("The database was lost while the export was written. Run it again.")
                 scope = Scope(None if user is None else users.by_email(user).id, artist)
                 days = window(period, now)
@@ -94,7 +94,7 @@ for _type, _help in TYPES.items():
 
 
 def _format(form: str | None, out: Path) -> FileFormat:
-    """Return the given format, else that of the file name's ending, else CSV. Raises BadParameter for any other."""
+    """Return the format `form`, by default of the file suffix, or CSV. Raises BadParameter if it is unknown."""
     if form is not None and form not in FORMATS:
         names = ", ".join(map(repr, FORMATS))
         raise typer.BadParameter(f"{form!r} is not one of {names}.", param_hint="--format")
@@ -121,7 +121,7 @@ def _read_report(scope: "Scope", days: "Window", now: int) -> "Report":
 def _table(
     type_: str, scope: "Scope", days: "Window", now: int, on_progress: Callable[[float, float], None]
 ) -> "Iterator[Table]":
-    """Yield the rows of an export as a table, read in one snapshot while they are written."""
+    """Yield the export as a table. Its rows are read from one database snapshot while they are written."""
     from musicsvc.reports.tables import Table
     from musicsvc.server.shapes import exports as shapes
     from musicsvc.store.insights import export_rows

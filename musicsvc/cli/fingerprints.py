@@ -1,4 +1,4 @@
-"""`musicsvc fingerprint`: the status of tracks' fingerprints."""
+"""`musicsvc fingerprint`: set the fingerprint status of tracks."""
 
 from typing import Annotated, Literal
 

@@ -1,4 +1,4 @@
-"""One run of `musicsvc import`: progress, refused rows, the summary, and what an interrupt leaves."""
+"""One run of `musicsvc import`: shows progress, refused rows, the summary, and the state after an interrupt."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class RunOptions(NamedTuple):
-    """Options of every import: the file, JSON output, and the file for refused rows."""
+    """Options that every import takes. `refused` is the CSV file to write refused rows to."""
 
     file: Path
     json: bool
@@ -31,7 +31,7 @@ class RunOptions(NamedTuple):
 
 
 def run(session: Session, options: RunOptions, open_file: "Callable[[], Reader]", work: "Work") -> None:
-    """Import the file and report the result; exit with code 1 if every row was refused."""
+    """Import the file and print the result. Exits with code 1 if every row was refused."""
     _check(options)
     run = _Run(session, options)
     try:
@@ -52,7 +52,7 @@ def run(session: Session, options: RunOptions, open_file: "Callable[[], Reader]"
 
 
 def _check(options: RunOptions) -> None:
-    """Refuse a file for refused rows that cannot be written or would overwrite the imported file."""
+    """Raise an error if the file for refused rows cannot be written or is the file to import."""
     target = options.refused
     if target is None:
         return
@@ -107,7 +107,7 @@ class _Run:
             self._session.echo(f"Interrupted before the first rows were imported. {again}")
 
     def report_refused(self) -> None:
-        """Report the rows refused so far, also after an error or interrupt."""
+        """Print and save the rows refused so far. Also called after an error or an interrupt."""
         from musicsvc.cli import refusals
 
         refused = self._summary.refused if self._summary is not None else []

@@ -1,4 +1,4 @@
-"""`musicsvc import`: import of files."""
+"""`musicsvc import`: import catalogs, follows, playlists and plays from files."""
 
 from functools import partial
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`musicsvc init`: creation of the data folder and the database."""
+"""`musicsvc init`: create the data folder and the database."""
 
 from pathlib import Path
 

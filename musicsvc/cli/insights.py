@@ -1,4 +1,4 @@
-"""`musicsvc insights`: show figures, and explain them from single plays."""
+"""`musicsvc insights`: show plays, listeners and growth, and explain how they are calculated."""
 
 import sys
 from enum import StrEnum
@@ -35,7 +35,7 @@ class Kind(StrEnum):
 
 
 class Period(StrEnum):
-    """Whole days in UTC, ending with today."""
+    """Periods of whole days in UTC. Each period ends with the current day."""
 
     WEEK = "7-days"
     MONTH = "30-days"
@@ -99,14 +99,14 @@ def explain(
 
 
 def _subject(kind: Kind, number: int) -> "Subject":
-    """Return the subject, which need not exist."""
+    """Return the subject with this kind and id, without checking that it exists."""
     from musicsvc.store.plays.subjects import KINDS, Subject
 
     return Subject(KINDS[kind.value], number)
 
 
 def _answer(subject: "Subject", period: Period, now: int) -> JSON:
-    """Return `data` of the endpoint's answer."""
+    """Return `data` of the response that the insights endpoint would send."""
     from musicsvc.server.handlers import insights as handlers
     from musicsvc.server.schemas.insights import PeriodQuery
     from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
@@ -117,7 +117,7 @@ def _answer(subject: "Subject", period: Period, now: int) -> JSON:
 
 
 def _lines(data: JSON) -> JSON:
-    """Return the blocks of figures as one line each."""
+    """Return the figures of an insights response as text, one line per group, by title."""
     plays, people, growth, days = data["plays"], data["listeners"], data["growth"], data["period"]
     lines = {
         "period": f"{days['name']}: {days['start']} to {days['end']}",

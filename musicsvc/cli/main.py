@@ -1,4 +1,4 @@
-"""The entry point: the table of command groups, and the mapping of failures to messages and exit codes."""
+"""The entry point: builds the command from its groups, and turns exceptions into messages and exit codes."""
 
 import sys
 import traceback
@@ -19,7 +19,7 @@ from musicsvc.wording import escape_controls
 
 FAILED, USAGE, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141
 
-# Modules of this package, each with an `app`; the commands of one without a name belong to the root.
+# Modules of this package and the names of their command groups. Without a name, commands belong to the root.
 GROUPS: tuple[tuple[str, str | None], ...] = (
     ("init", None),
     ("serve", None),
@@ -54,7 +54,7 @@ def _version(wanted: bool) -> None:
 
 
 def _keep(context: typer.Context, parameter: typer.CallbackParam, value: bool | Path | None) -> bool | Path | None:
-    """Store an option in the session, whether it stands before or after the name of the command."""
+    """Store a shared option in the session. It can be before or after the name of the command."""
     if value and parameter.name:
         setattr(Session.from_context(context), parameter.name, value)
     return value
@@ -81,7 +81,7 @@ def _account(
 
 
 def command() -> TyperGroup:
-    """Build the whole program as one command."""
+    """Build the root command with all command groups and shared options."""
     app = typer.Typer(
         no_args_is_help=True, rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]}
     )
@@ -102,7 +102,7 @@ def command() -> TyperGroup:
 
 
 def _add_options(group: TyperGroup, shared: list[Any], account: list[Any]) -> None:
-    """Add the shared options to every command, and `--user` to those whose argument names an account."""
+    """Add the shared options to every command, and `--user` to commands that take an account as an argument."""
     for below in group.commands.values():
         if isinstance(below, TyperGroup):
             _add_options(below, shared, account)
@@ -113,7 +113,7 @@ def _add_options(group: TyperGroup, shared: list[Any], account: list[Any]) -> No
 
 
 def main() -> None:
-    """Run the program and exit: 0 done, 1 failed, 2 wrong usage, 130 interrupted, 141 output pipe closed."""
+    """Run the program and exit with 0 (success), 1 (failure), 2 (usage), 130 (interrupt) or 141 (closed pipe)."""
     stdio.prepare()
     session = Session()
     try:
@@ -166,6 +166,6 @@ def _describe_os_error(error: OSError) -> str:
 
 
 def _print_error(message: str) -> int:
-    """Print an error as one line on stderr and return the exit code of a failure."""
+    """Print an error message as one line on stderr. Return the exit code for failures."""
     stdio.write_error(f"Error: {escape_controls(' '.join(message.split()))}")
     return FAILED

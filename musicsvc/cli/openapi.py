@@ -1,4 +1,4 @@
-"""`musicsvc openapi`: the OpenAPI document."""
+"""`musicsvc openapi`: print the OpenAPI document."""
 
 import typer
 

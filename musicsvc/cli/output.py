@@ -1,4 +1,4 @@
-"""Output on stdout: a table, a record, or one JSON value and nothing else."""
+"""Output of commands on stdout: a table, a record, or a single JSON value."""
 
 import json as jsonlib
 import shutil
@@ -20,19 +20,19 @@ T = TypeVar("T")
 
 
 def format_time(instant: int | None) -> str | None:
-    """Return the instant in ISO 8601, as JSON has it."""
+    """Format a time in ISO 8601 for JSON output. Returns None for None."""
     return None if instant is None else isoformat(instant)
 
 
 def print_json(value: object) -> None:
-    """Print one JSON value in UTF-8, whatever the terminal's encoding."""
+    """Print a JSON value in UTF-8, regardless of the encoding of stdout."""
     text = jsonlib.dumps(value, ensure_ascii=False, indent=2)
     sys.stdout.flush()
     sys.stdout.buffer.write(text.encode() + b"\n")
 
 
 def print_result(session: "Session", message: str, result: object, *, json: bool) -> None:
-    """Report a change: the message on stderr and, where wanted, the changed object as JSON."""
+    """Report a change: print the message on stderr, and with `json` the changed object on stdout."""
     session.echo(message)
     if json:
         print_json(result)
@@ -46,14 +46,14 @@ def print_list(
     *,
     json: bool,
 ) -> None:
-    """Run a query on the store and print its rows."""
+    """Run a query in a read transaction and print its rows as a table or as JSON."""
     print_table(session, [to_json(row) for row in session.read(query)], columns, json=json)
 
 
 def print_table(session: "Session", rows: Sequence[JSON], columns: Iterable[str], *, json: bool) -> None:
-    """Print these columns as a table, or all keys as JSON.
+    """Print the given columns of the rows as a table, or with `json` all keys of the rows.
 
-    On a terminal too narrow for all columns, empty columns are left out first, then the last ones.
+    If the terminal is too narrow, empty columns are left out first, then the last columns.
     """
     if json:
         print_json(rows)
@@ -71,7 +71,7 @@ def print_table(session: "Session", rows: Sequence[JSON], columns: Iterable[str]
 
 
 def print_record(record: JSON, *, json: bool) -> None:
-    """Print one object: a line for each key, or JSON."""
+    """Print an object with one line for each key, or with `json` as JSON."""
     if json:
         print_json(record)
         return
@@ -86,7 +86,7 @@ def _title(key: str) -> str:
 
 
 def _cell(key: str, value: object) -> str:
-    """Return the text of a table cell; keys in `_at` are times, shown to the minute."""
+    """Return the text of a table cell. Keys that end in `_at` are times and are shown without seconds."""
     if value is None:
         return NOTHING
     if isinstance(value, bool):
@@ -97,7 +97,7 @@ def _cell(key: str, value: object) -> str:
 
 
 def _terminal() -> tuple[int | None, bool]:
-    """Return the width of the terminal behind stdout, None without one, and whether headings may be bold."""
+    """Return the terminal width (None if stdout is not a terminal) and True if it can show bold headings."""
     if not sys.stdout.isatty():
         return None, False
     from rich.console import Console

@@ -1,4 +1,4 @@
-"""Output files, which appear under their names only when complete."""
+"""Write output files. A file appears under its name only when it is complete."""
 
 import os
 import sys
@@ -14,7 +14,7 @@ STDOUT = Path("-")
 
 @contextmanager
 def open_output(out: Path) -> Iterator[IO[bytes]]:
-    """Open the output file, or stdout for `-`. After an error, an older file of that name is unchanged."""
+    """Open the output file, or stdout for `-`. After an error, an existing file with this name is unchanged."""
     if out == STDOUT:
         sys.stdout.flush()
         yield sys.stdout.buffer

@@ -1,4 +1,4 @@
-"""`musicsvc plays`: verify and repair the counts of plays, delete old plays."""
+"""`musicsvc plays`: verify and repair play counts, and delete old plays."""
 
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any

@@ -1,4 +1,4 @@
-"""A progress bar on a terminal's stderr; none elsewhere, and none for TERM=dumb, which cannot draw one."""
+"""A progress bar on stderr, shown only if stderr is a terminal that can draw it (not TERM=dumb)."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ from musicsvc.wording import escape_controls
 
 @contextmanager
 def bar(session: Session, title: str) -> Iterator[Callable[[float, float], None]]:
-    """Yield a function that takes the amount done and the total."""
+    """Show a progress bar and yield a function that updates it, with the amount done and the total."""
     from rich.console import Console
     from rich.markup import escape
     from rich.progress import Progress

@@ -22,12 +22,12 @@ Every command that takes an account takes it as `--user EMAIL`. Other ways to wr
 
 
 def markdown() -> str:
-    """Return the whole page."""
+    """Return the command reference as a Markdown page."""
     return "\n".join([HEAD, *(f"## {path}\n\n```text\n{text}\n```\n" for path, text in pages(command(), "musicsvc"))])
 
 
 def pages(below: TyperGroup | TyperCommand, path: str, parent: Any = None) -> Iterator[tuple[str, str]]:
-    """Yield the name and the help of each command, groups before their commands."""
+    """Yield the full name and the help text of the command `below`, then of its subcommands."""
     name = path.rpartition(" ")[2]
     context = below.make_context(name, [], parent, resilient_parsing=True, terminal_width=WIDTH)
     yield path, below.get_help(context)

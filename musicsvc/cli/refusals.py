@@ -1,4 +1,4 @@
-"""The refused rows of an import: one line per reason on stderr, and all rows as a CSV file."""
+"""Report the refused rows of an import: one line per reason for stderr, and all rows in a CSV file."""
 
 import csv
 import io
@@ -13,12 +13,12 @@ from musicsvc.cli.output_file import open_output
 from musicsvc.store.importing.records import Reader, Record
 from musicsvc.store.importing.summary import Refusal
 
-MOST_RANGES, MOST_NAMES = 12, 12  # shown in a line; the file lists all
+MOST_RANGES, MOST_NAMES = 12, 12  # maximum per line on stderr
 IN_MEMORY = 1 << 20  # bytes
 
 
 def lines(refused: Iterable[Refusal]) -> Iterator[str]:
-    """Yield a line for each reason, with the line numbers and the values concerned, in the order of the file."""
+    """Yield one line of text per reason, with the line numbers and faulty values of its rows, in file order."""
     groups: dict[tuple[str | None, str], list[Refusal]] = {}
     for row in refused:
         groups.setdefault((row.member, row.kind), []).append(row)
@@ -33,7 +33,7 @@ def lines(refused: Iterable[Refusal]) -> Iterator[str]:
 
 
 def _ranges(numbers: Sequence[int]) -> Iterator[str]:
-    """Yield consecutive numbers as ranges such as `4-7`, and others alone."""
+    """Yield consecutive numbers as a range such as `4-7`, and any other number alone."""
     begins = ends = numbers[0]
     for number in (*numbers[1:], None):
         if number is not None and number == ends + 1:
@@ -50,7 +50,7 @@ def _some(parts: Sequence[str], most: int) -> str:
 
 
 class RefusedFile:
-    """Collects the refused rows with their cells during an import, and writes them as CSV."""
+    """Collects the refused rows and their cells during an import, then writes them to a CSV file."""
 
     def __init__(self, target: Path, reader: Reader) -> None:
         self._target = target
@@ -61,7 +61,7 @@ class RefusedFile:
         self.reader: Reader = _Watched(reader, self._records)
 
     def add(self, refused: Sequence[Refusal]) -> None:
-        """Add the rows refused since the last call; called after each batch."""
+        """Add the rows refused since the last call. `refused` contains all rows refused so far."""
         for row in islice(refused, self._added, None):
             values = self._records[row.member, row.line]
             self._columns |= dict.fromkeys(values)
@@ -70,7 +70,7 @@ class RefusedFile:
         self._records.clear()
 
     def write(self) -> None:
-        """Write the file: line, reason, and the unchanged cells of the row."""
+        """Write the CSV file: the line number, the reason, and the unchanged cells of each row."""
         names = ["line", "reason"]
         for column in self._columns:
             while column in names:
@@ -89,7 +89,7 @@ class RefusedFile:
 
 
 class _Watched(Reader):
-    """A reader that remembers the values of the records that it yields."""
+    """A reader that stores the values of each record in `records` before yielding it."""
 
     def __init__(self, reader: Reader, records: dict[tuple[str | None, int], Mapping[str, Any]]) -> None:
         self._reader = reader
@@ -111,7 +111,7 @@ class _Watched(Reader):
 
 
 def _text(value: Any) -> str:
-    """Return a value in the form that an import reads from a cell."""
+    """Convert a value to the text of a CSV cell that an import can read."""
     if value is None or isinstance(value, str):
         return value or ""
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Secrets, read from a prompt or from stdin, never from an argument."""
+"""Read secrets from a prompt or from stdin. Arguments would be visible to other users."""
 
 import sys
 
@@ -8,7 +8,7 @@ from musicsvc.errors import Failure
 
 
 def read_stdin(noun: str) -> str:
-    """Return all of stdin as UTF-8 without the last line break; the noun is for error messages."""
+    """Read all of stdin as UTF-8, without the last line break. `noun` names the secret in error messages."""
     try:
         text = sys.stdin.buffer.read().decode()
     except UnicodeDecodeError:
@@ -20,13 +20,13 @@ def read_stdin(noun: str) -> str:
 
 
 def prompt_once(question: str) -> str:
-    """Prompt for a secret without showing it."""
+    """Prompt for a secret without showing the input."""
     answer: str = typer.prompt(question, hide_input=True, err=True)
     return answer
 
 
 def prompt_twice(question: str, option: str) -> str:
-    """Prompt twice for a secret. Raises Failure, naming the option to use instead, without a terminal."""
+    """Prompt twice for a secret. Without a terminal, raises Failure, which suggests `option` instead."""
     if not sys.stdin.isatty():
         raise Failure(f"There is no terminal for the prompt. Use {option}.")
     answer: str = typer.prompt(question, hide_input=True, confirmation_prompt=True, err=True)

@@ -1,4 +1,4 @@
-"""`musicsvc seed`: sample data, or a synthetic catalog of any size."""
+"""`musicsvc seed`: create sample data, or a synthetic catalog of any size."""
 
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated

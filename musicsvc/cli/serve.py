@@ -1,4 +1,4 @@
-"""`musicsvc serve`: the server, and the demo for developers of clients."""
+"""`musicsvc serve`: run the server, or the demo for developers of clients."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _serve(session: Session, options: dict[str, object]) -> None:
     created = _create_database(settings)
 
     def announce(root: str) -> None:
-        # After the start of the server, so that an error at the start is a single line.
+        # Called once the server has started, so that a failed start prints only the error.
         if created is not None:
             session.echo(f"Created the database {created}")
         session.echo(f"musicsvc listens on {root}")
@@ -59,7 +59,7 @@ def _serve(session: Session, options: dict[str, object]) -> None:
 
 
 def _create_database(settings: Settings) -> Path | None:
-    """Create the SQLite database where it is missing; return its path, None where nothing was created."""
+    """Create the SQLite database if it does not exist. Return its path, or None if nothing was created."""
     from musicsvc.store.engine.sqlite import files
     from musicsvc.store.schema import schema
 

@@ -1,4 +1,4 @@
-"""The state of one run of a command: settings, store, clock, and messages on stderr."""
+"""The context of a running command: settings, store, clock, and messages on stderr."""
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 @dataclass
 class Session:
-    """One run of the program, with the options that every command takes."""
+    """The context of a running command, with the options that all commands share."""
 
     config: Path | None = None
     quiet: bool = False
@@ -43,7 +43,7 @@ class Session:
         return session, session.clock.now()
 
     def settings(self, options: Mapping[str, object] | None = None) -> "Settings":
-        """Return the effective settings; warn once of variables that match no setting."""
+        """Load the effective settings. Warns once about environment variables that match no setting."""
         from musicsvc import config
 
         settings = config.load(self.config, options)
@@ -60,17 +60,17 @@ class Session:
             yield store
 
     def read(self, unit: Callable[[], T]) -> T:
-        """Run the unit in a read transaction and return its result."""
+        """Call `unit` in a read transaction and return its result."""
         with self.store() as store:
             return store.read(unit).result()
 
     def write(self, unit: Callable[[], T]) -> T:
-        """Run the unit in a write transaction and return its result after the commit."""
+        """Call `unit` in a write transaction and return its result after the commit."""
         with self.store() as store:
             return store.write(unit).result()
 
     def write_urgently(self, unit: Callable[[], T]) -> T:
-        """Write a revocation, which may use the reserved space of a full disk."""
+        """Like write(), but may use the reserved space if the disk is full. For revocations."""
         with self.store() as store:
             return store.write_urgently(unit).result()
 
@@ -82,15 +82,15 @@ class Session:
         activity_log.create(settings.store_url, settings.activity.file)
 
     def echo(self, message: str) -> None:
-        """Print a message on stderr, unless `--quiet` is given."""
+        """Print a message on stderr, unless `--quiet` is set."""
         if not self.quiet:
             try:
                 typer.echo(escape_controls(message), file=sys.stderr)
             except OSError:
-                stdio.discard(sys.stderr)  # a message that cannot be printed is no failure
+                stdio.discard(sys.stderr)  # ignore messages that cannot be printed
 
     def echo_once(self, message: str) -> None:
-        """Print a message on stderr once in this run."""
+        """Print a message on stderr unless it has already been printed."""
         if message not in self._echoed:
             self._echoed.add(message)
             self.echo(message)

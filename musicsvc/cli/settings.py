@@ -1,4 +1,4 @@
-"""`musicsvc config`: the effective settings."""
+"""`musicsvc config`: show the effective settings."""
 
 from json import dumps
 
@@ -34,7 +34,7 @@ def show(context: typer.Context, json: AsJson = False) -> None:
 
 
 def _format(value: object) -> str:
-    """Return the value as written in a variable or in the settings file; empty for None."""
+    """Format a value as in an environment variable or in the settings file. Returns an empty text for None."""
     if value is None:
         return ""
     return value if isinstance(value, str) else dumps(value, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Numbers as one line of bars that fits a terminal."""
+"""Draw numbers as a line of bars of different heights."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -8,7 +8,7 @@ PLAIN = "_.:-=+*#"  # for encodings without bars
 
 
 def draw(numbers: Sequence[float], width: int, encoding: str = "utf-8") -> str:
-    """Return a bar for each number; if there are more than `width`, each bar is the mean of neighbours."""
+    """Return one bar per number. If there are more than `width` numbers, a bar is the mean of adjacent numbers."""
     if not numbers:
         return ""
     places = min(width, len(numbers))
@@ -20,7 +20,7 @@ def draw(numbers: Sequence[float], width: int, encoding: str = "utf-8") -> str:
 
 
 def _step(height: float, top: float) -> int:
-    """Return the index of a bar: the lowest only for zero, the highest for the top."""
+    """Return the index of the bar for `height`: the lowest bar only for 0, the highest bar for `top`."""
     if height <= 0:
         return 0
     return 1 + min(len(BARS) - 2, int(height / top * (len(BARS) - 1)))

@@ -1,4 +1,4 @@
-"""The standard streams: usable from the start, and closed without a traceback of the interpreter."""
+"""Make the standard streams safe to use, even if they are closed or cannot be written."""
 
 import io
 import os
@@ -9,7 +9,7 @@ from typing import TextIO
 
 
 def prepare() -> None:
-    """Replace streams that the caller closed by the null device; escape characters that stdout cannot encode."""
+    """Replace closed standard streams by the null device, and escape characters that stdout cannot encode."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open(mode))  # noqa: SIM115 - open as long as the program
@@ -18,14 +18,14 @@ def prepare() -> None:
 
 
 def flush() -> None:
-    """Flush stdout. Raises OSError where that fails."""
-    for stream in (sys.stdout, sys.__stdout__):  # typer replaces sys.stdout when the reader has gone
+    """Flush stdout. Raises OSError if the output cannot be written."""
+    for stream in (sys.stdout, sys.__stdout__):  # typer replaces sys.stdout if the output pipe is closed
         if stream is not None:
             stream.flush()
 
 
 def discard_unwritten() -> None:
-    """Discard output that cannot be written: the interpreter would fail to flush it and exit with 120."""
+    """Discard output that cannot be written. Otherwise the interpreter would fail to flush it and exit with 120."""
     for stream in (sys.__stdout__, sys.__stderr__):
         if stream is not None:
             try:
@@ -35,7 +35,7 @@ def discard_unwritten() -> None:
 
 
 def discard(stream: TextIO) -> None:
-    """Discard the buffered output of a stream; later output goes to its former target."""
+    """Discard the buffered output of a stream. The stream stays open, and later output is written as before."""
     descriptor = stream.fileno()
     kept = os.dup(descriptor)
     with Path(os.devnull).open("wb") as nowhere:
@@ -46,6 +46,6 @@ def discard(stream: TextIO) -> None:
 
 
 def write_error(line: str) -> None:
-    """Write one line to stderr, ignoring errors of the stream."""
+    """Write one line to stderr. Ignores the error if stderr cannot be written."""
     with suppress(OSError):
         sys.stderr.write(f"{line}\n")

@@ -1,4 +1,4 @@
-"""Tables of text fitted to the width of a terminal, without split words and trailing blanks."""
+"""Text tables that fit the width of the terminal, without split words or trailing spaces."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 GAP = 2
-NARROW = 24  # the least width of a column of prose, however long its words
+NARROW = 24  # the minimum width of a column that may split words
 NOTHING = "-"
 _BETWEEN_WORDS = re.compile(r"(?<!\d\d-\d\d) +")  # 2026-01-31 12:00 is one word
 
 
 class Column:
-    """A column of a table: heading, cells, and possible widths."""
+    """A column of a table: its heading, its cells, and the widths that it can have."""
 
     def __init__(self, heading: str, cells: Sequence[str], *, whole: bool = False) -> None:
-        """A `whole` column is at least as wide as its longest word; another may shrink to NARROW."""
+        """A `whole` column is at least as wide as its longest word. Other columns can shrink to NARROW."""
         self.heading = heading
         self.cells = cells
         self.whole = whole
 
     @cached_property
     def natural(self) -> int:
-        """The width at which nothing is wrapped."""
+        """The width at which no cell is wrapped."""
         return max(map(width, (self.heading, *self.cells)))
 
     @cached_property
@@ -38,7 +38,7 @@ class Column:
 
     @property
     def least(self) -> int:
-        """The minimum width; with less, the column is left out."""
+        """The minimum width. If there is less space, the column is left out."""
         return self.longest_word if self.whole else min(self.longest_word, NARROW)
 
 
@@ -51,7 +51,7 @@ def width(text: str) -> int:
 
 
 def fit(columns: Sequence[Column], room: int) -> tuple[list[Column], list[Column]]:
-    """Return the columns that fit and those left out: empty ones first, then from the last to the second."""
+    """Return the columns that fit, and the others. Removes empty columns first, then others from the right."""
     kept = list(columns)
     while len(kept) > 1 and sum(column.least + GAP for column in kept) - GAP > room:
         empty = (column for column in reversed(kept[1:]) if set(column.cells) <= {NOTHING})
@@ -60,7 +60,7 @@ def fit(columns: Sequence[Column], room: int) -> tuple[list[Column], list[Column
 
 
 def lines(columns: Sequence[Column], room: int | None) -> Iterator[str]:
-    """Yield the lines below the headings, not wrapped where `room` is None."""
+    """Yield the lines of the table without headings. If `room` is None, cells are not wrapped."""
     widths = _widths(columns, room)
     for cells in zip(*(column.cells for column in columns), strict=True):
         yield from _row(cells, widths)
@@ -72,7 +72,7 @@ def headings(columns: Sequence[Column], room: int | None) -> Iterator[str]:
 
 
 def _widths(columns: Sequence[Column], room: int | None) -> list[int]:
-    """Widen the narrowest columns first, until every word fits, then until every cell does."""
+    """Return the column widths: share `room` so that first all words fit, then all cells, narrowest first."""
     if room is None:
         return [column.natural for column in columns]
     widths = [column.least for column in columns]
@@ -98,7 +98,7 @@ def _words(text: str) -> list[str]:
 
 
 def _wrap(text: str, at_most: int) -> list[str]:
-    """Wrap the text between words; a word longer than the width has a line to itself."""
+    """Wrap the text between words. A word longer than `at_most` gets a line of its own."""
     if width(text) <= at_most:
         return [text]
     found: list[str] = []

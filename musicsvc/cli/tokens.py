@@ -1,4 +1,4 @@
-"""`musicsvc token`: personal access tokens."""
+"""`musicsvc token`: manage personal access tokens."""
 
 import sys
 from typing import TYPE_CHECKING, Annotated
@@ -24,7 +24,7 @@ app = group(
 
 
 def token_json(token: "Token", now: int) -> JSON:
-    """Return the token, without its value, as `--json` prints it."""
+    """Return the fields of the token, without its value, for the output of `--json`."""
     from musicsvc.store.accounts import tokens
 
     return {
@@ -142,7 +142,7 @@ def inspect(context: typer.Context, json: AsJson = False) -> None:
 
 
 def _print_value(session: Session, token: "Token", value: str, *, json: bool) -> None:
-    """Print the value alone on stdout, so that it can be piped; on a terminal with a hint on stderr."""
+    """Print only the value on stdout, so that it can be piped. If stdout is a terminal, add a hint on stderr."""
     if json:
         expires = output.format_time(token.expires_at)
         output.print_json({"id": token.id, "name": token.name, "token": value, "expires_at": expires})

@@ -1,4 +1,4 @@
-"""`musicsvc user`: accounts."""
+"""`musicsvc user`: manage accounts."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
@@ -25,7 +25,7 @@ app = group(
 
 
 def user_json(user: "User") -> JSON:
-    """Return the account as `--json` prints it."""
+    """Return the fields of the account for the output of `--json`."""
     return {
         "id": user.id,
         "email": user.email,
@@ -130,7 +130,7 @@ def reinstate(context: typer.Context, email: Email = "", json: AsJson = False) -
 
 
 def change(email: str, action: "Callable[[User], object]") -> "Callable[[], User]":
-    """Return a unit of work that runs the action on the account and returns the account."""
+    """Return a function for a transaction, which calls `action` with the account and returns the account."""
     from musicsvc.store.accounts import users
 
     def unit() -> "User":
@@ -142,7 +142,7 @@ def change(email: str, action: "Callable[[User], object]") -> "Callable[[], User
 
 
 def report_shared_mailboxes(session: Session) -> list[JSON]:
-    """Warn of accounts that share a mailbox and return them as JSON."""
+    """Print a warning for each pair of accounts that share a mailbox. Return the pairs as JSON."""
     from musicsvc.store.accounts import email_addresses
 
     pairs = session.read(email_addresses.shared_mailboxes)
