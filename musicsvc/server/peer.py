@@ -95,7 +95,7 @@ def _members(headers: CIMultiDictProxy[str], name: str) -> list[str]:
 
 
 def _all_https(protocols: Sequence[str]) -> bool:
-    """Return whether all protocols in a proxy header are https. Clients can add entries but not remove a proxy's."""
+    """Return whether there are protocols and all are https. Clients can add entries but not remove a proxy's."""
     return bool(protocols) and all(protocol.lower() == "https" for protocol in protocols)
 
 

@@ -160,7 +160,7 @@ class Authenticator:
         return caller
 
     async def write_last_used(self, *, last: bool = False) -> None:
-        """Write when tokens were last used to the store: once a minute per token, or all of them if `last` is set."""
+        """Store each token's time of last use, at most once a minute per token, or all of them if `last` is set."""
         now = self._clock.now()
         self._latest = max(self._latest, now)
         self._written = {token: at for token, at in self._written.items() if abs(now - at) < MINUTE}

@@ -1,1 +1,1 @@
-"""Connections: accepting, TLS, the protocol and its time limits."""
+"""Network connections: acceptance, limits, TLS, HTTP and timeouts."""

@@ -1,4 +1,4 @@
-"""Acceptance of connections: within the connection limits, with the TLS handshake, or rejected with a 503."""
+"""Acceptance of connections: connection limits, TLS handshakes, and 503 responses to rejected connections."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from musicsvc.server.network.connection_limits import ConnectionSlots, Slot
     from musicsvc.server.network.http_server import HttpServer
 
-BATCH = 16  # connections accepted before the event loop goes on with requests
+BATCH = 16  # connections accepted in a row before the event loop continues with requests
 EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
-RETRY_SECONDS = 0.1  # until the next attempt where the system is out of files or memory
+RETRY_SECONDS = 0.1  # until the next attempt if the system is out of files or memory
 MAX_REJECTED = 64  # rejected connections kept open at once
-REJECTED_SECONDS = 1.0  # for a rejected client to read its 503; closing at once could discard it
+REJECTED_SECONDS = 1.0  # for a rejected client to read its 503; closing at once could discard the response
 WARNING_SECONDS = 10.0  # between two warnings
 
 
 class Acceptor:
-    """Accepts the connections of one process."""
+    """Accepts the connections of one process and passes them to the HTTP server."""
 
     def __init__(
         self,
@@ -54,12 +54,12 @@ class Acceptor:
         self.rejected = 0
 
     def open(self) -> None:
-        """Accept connections from now on."""
+        """Start accepting connections."""
         self._retry = None
         self._loop.add_reader(self._listener, self._accept)
 
     async def close(self) -> None:
-        """Accept no more connections, and drop those whose handshake is in progress."""
+        """Stop accepting connections, and drop connections whose TLS handshake is in progress."""
         if self._retry is not None:
             self._retry.cancel()
         self._loop.remove_reader(self._listener)
@@ -97,7 +97,7 @@ class Acceptor:
         task.add_done_callback(self._connecting.pop)
 
     async def _handshake(self, slot: Slot) -> None:
-        """Hand the connection over to its protocol, after the TLS handshake if there is one."""
+        """Pass the connection to the HTTP server, after the TLS handshake if TLS is enabled."""
         try:
             await self._loop.connect_accepted_socket(
                 lambda: self._server.connection(slot), slot.socket, ssl=self._tls, **self._tls_timeouts
@@ -111,7 +111,7 @@ class Acceptor:
             slot.socket.close()
 
     def _reject(self, connection: socket.socket) -> None:
-        """Close the connection, after a 503 where that needs no handshake."""
+        """Close the connection. Without TLS, send a 503 response first."""
         self.rejected += 1
         self._warning.warn("all connection slots are busy; %s connections rejected so far", self.rejected)
         if self._tls is not None:
@@ -131,7 +131,7 @@ class Acceptor:
             self._rejected.popleft().close()
 
     def _pause(self, error: OSError) -> None:
-        """Leave new connections in the system's queue for a moment, and evict one to free its resources."""
+        """Stop accepting connections for a moment, and evict an idle connection to free its resources."""
         self._loop.remove_reader(self._listener)
         self._retry = self._loop.call_later(RETRY_SECONDS, self.open)
         self._slots.evict_idle()

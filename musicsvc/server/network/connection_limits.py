@@ -1,4 +1,4 @@
-"""Limits on open connections, in total and per client address, and eviction of idle ones."""
+"""Limits on open connections, in total and per client address, and eviction of idle connections."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class ClientConnections:
-    """The connections of one client address; `limited` where their number has a limit."""
+    """The open connections of one client address; `limited`: whether the limit per address applies to it."""
 
     key: str
     limited: bool
@@ -27,7 +27,7 @@ class ClientConnections:
 
 @dataclass(slots=True, eq=False)
 class Slot:
-    """One connection from its acceptance to its end; `released` once another connection may take its slot."""
+    """The slot of one connection; `released`: whether the slot is free for another connection."""
 
     socket: socket.socket
     address: str
@@ -39,11 +39,11 @@ class ConnectionSlots:
     """The connection slots of one process.
 
     A connection without a request in progress is idle, whether it is new, slow or kept alive. If all slots are taken,
-    the connection that has been idle longest is closed; a client in earnest has sent its request long before.
+    the connection that has been idle longest is closed; normal clients send their requests long before that.
     """
 
     def __init__(self, capacity: int, capacity_per_client: int, exempt: Sequence[str] = ()) -> None:
-        """`capacity_per_client`: 0 for no limit. It does not apply to loopback and the networks in `exempt`."""
+        """`capacity_per_client`: 0 for no limit. Loopback addresses and the networks in `exempt` have no limit."""
         self._capacity = capacity
         self._capacity_per_client = capacity_per_client
         self._exempt = [ipaddress.ip_network(name, strict=False) for name in exempt]
@@ -55,7 +55,7 @@ class ConnectionSlots:
         return self._count
 
     def acquire(self, connection: socket.socket, address: str) -> Slot | None:
-        """Return a slot for the connection, idle at first. None where every connection has a request in progress."""
+        """Return a slot for the connection, idle at first, or None if no slot is free and no connection is idle."""
         key, limited = self._client_of(address)
         client = self._clients.get(key) or ClientConnections(key, limited)
         client_full = client.limited and client.count >= self._capacity_per_client
@@ -71,12 +71,12 @@ class ConnectionSlots:
         return slot
 
     def mark_idle(self, slot: Slot) -> None:
-        """Record that the connection has no request in progress, so it may be evicted."""
+        """Record that the connection has no request in progress and may be evicted."""
         if not slot.released:
             self._idle[slot] = slot.client.idle[slot] = None
 
     def mark_busy(self, slot: Slot) -> None:
-        """Record that the connection has a request in progress, so it keeps its slot."""
+        """Record that the connection has a request in progress and must not be evicted."""
         self._idle.pop(slot, None)
         slot.client.idle.pop(slot, None)
 
@@ -92,21 +92,21 @@ class ConnectionSlots:
             del self._clients[slot.client.key]
 
     def evict_idle(self) -> bool:
-        """Close the connection that has been idle longest. Return False where none is idle."""
+        """Close the connection that has been idle longest. Return False if no connection is idle."""
         return self._evict(self._idle)
 
     def _evict(self, idle: OrderedDict[Slot, None]) -> bool:
         if not idle:
             return False
         slot = next(iter(idle))
-        # The system reports the end to the connection's transport, in whatever state that is.
+        # The system then reports the end of the connection to its transport, whatever state the transport is in.
         with suppress(OSError):
             slot.socket.shutdown(socket.SHUT_RDWR)
         self.release(slot)
         return True
 
     def _client_of(self, text: str) -> tuple[str, bool]:
-        """Return the key under which an address is counted, and whether it has a limit."""
+        """Return the key under which connections of an address are counted, and whether the limit applies to it."""
         try:
             address = ipaddress.ip_address(text.partition("%")[0])
         except ValueError:

@@ -1,4 +1,4 @@
-"""A limit on the framing of a request's body: chunk sizes, chunk extensions and trailers beside the content."""
+"""A limit on the framing of request bodies: the bytes of chunk sizes, chunk extensions and trailers."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from aiohttp.streams import StreamReader
     from aiohttp.web import BaseRequest
 
-MAX_FRAMING = 1024 * 1024  # bytes, including content that is received but not parsed yet
+MAX_FRAMING = 1024 * 1024  # bytes, including content that has arrived but is not parsed yet
 
 
 class Framing:
-    """A counter of the bytes that arrive for the body of one request."""
+    """A counter of the bytes that arrive for one request body, including its framing."""
 
     __slots__ = ("_arrived",)
 
@@ -23,7 +23,7 @@ class Framing:
         self._arrived = 0
 
     def exceeds(self, content: StreamReader, size: int) -> bool:
-        """Add bytes that have arrived. If the framing exceeds its limit, end the content and return True."""
+        """Count `size` bytes that have arrived. If the framing exceeds MAX_FRAMING, fail the body and return True."""
         self._arrived += size
         if self._arrived <= content.total_bytes + MAX_FRAMING:
             return False
@@ -32,7 +32,7 @@ class Framing:
 
 
 def ends_unread_chunks(request: BaseRequest) -> bool:
-    """End a chunked body that is not read to its end, which aiohttp would go on parsing. Return whether it was one.
+    """End a chunked body that was not read completely, so that aiohttp stops parsing it. Return True if there was one.
 
     Parsing small chunks costs the event loop more than a second for each MiB of content.
     """

@@ -1,4 +1,4 @@
-"""The HTTP server beneath the table of endpoints: its settings for aiohttp, and its orderly shutdown."""
+"""The aiohttp server that passes requests to the dispatcher: its options and its orderly shutdown."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from musicsvc.server.request.dispatch import Dispatcher
 
 OPTIONS: dict[str, Any] = {
-    "keepalive_timeout": 10**6,  # HttpConnection keeps its own, together with the other deadlines
+    "keepalive_timeout": 10**6,  # in effect disabled: HttpConnection has its own keep-alive timeout
     "lingering_time": LINGERING_SECONDS,
     "auto_decompress": False,
     "access_log": None,
     "logger": logging.getLogger("musicsvc.wire"),
 }
 POLL_SECONDS = 0.02
-NO_REQUEST = ERROR._replace(version=HttpVersion11)  # the one of aiohttp would be answered as HTTP/1.0
+NO_REQUEST = ERROR._replace(version=HttpVersion11)  # aiohttp's own value would result in an HTTP/1.0 response
 
 
 class HttpServer(Server):
@@ -47,7 +47,7 @@ class HttpServer(Server):
         return super()._make_request(NO_REQUEST if message is ERROR else message, *parts)
 
     async def finish(self, timeout: float) -> None:  # noqa: ASYNC109 - a setting
-        """Close idle connections at once and others after their requests. Abort those that exceed the timeout."""
+        """Close idle connections at once, busy ones after their requests. Abort the rest after `timeout` seconds."""
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout):
                 while any(self._finish_connections()):  # noqa: ASYNC110 - aiohttp has no event for finished requests
@@ -58,7 +58,7 @@ class HttpServer(Server):
             connection.abort()
 
     def _finish_connections(self) -> list[bool]:
-        """Ask every connection to finish. Return which of them are still busy."""
+        """Ask every connection to finish. Return, for each connection, whether it is still busy."""
         connections = self._connections_open()
         for connection in connections:
             connection.finish()

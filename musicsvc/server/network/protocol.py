@@ -1,4 +1,4 @@
-"""One HTTP connection: its deadlines, JSON answers to invalid HTTP, and its orderly end.
+"""One HTTP connection: its deadlines, JSON responses to invalid HTTP, and its orderly shutdown.
 
 The private attributes of aiohttp used here are listed and tested in tests/server/network/test_aiohttp_internals.py.
 """
@@ -32,17 +32,17 @@ if TYPE_CHECKING:
     from musicsvc.server.network.connection_limits import ConnectionSlots, Slot
 
 log = logging.getLogger("musicsvc.wire")
-LINGERING_SECONDS = 2.0  # for the rest of a body that is not read, and for the closing handshake of TLS
+LINGERING_SECONDS = 2.0  # for a client to finish sending a refused request, and for the TLS closing handshake
 WRITE_BUFFER = 64 * 1024
 READ_BUFFER = 64 * 1024
 LINGER_ZERO = struct.pack("ii", 1, 0)  # the value of SO_LINGER that discards unsent data
-QUEUE = 4  # pipelined requests that are kept, beside those in the packet of the last one
+QUEUE = 4  # pipelined requests that may wait; a single packet can contain more
 
 
 class HttpConnection(RequestHandler):
-    """A connection with deadlines for each of its phases.
+    """An HTTP connection with a deadline for each phase: the head, sending, keep-alive.
 
-    Invalid HTTP is answered with the general error body, which repeats nothing of what was sent.
+    The response to invalid HTTP is the general error body, which never repeats anything the client sent.
     """
 
     __slots__ = (
@@ -66,9 +66,9 @@ class HttpConnection(RequestHandler):
         self._settings = settings
         self._note_unreadable = note_unreadable
         self._deadline = Deadline(self._loop, self._on_timeout)
-        self._unclosed: asyncio.Transport | None = None  # aiohttp drops its own on close, even with unsent data
-        self._payload: StreamReader | None = None  # of the latest request
-        self._lost: asyncio.Event | None = None  # set when the connection is lost, while that is waited for
+        self._unclosed: asyncio.Transport | None = None  # aiohttp drops its reference on close, even with unsent data
+        self._payload: StreamReader | None = None  # the body of the latest request
+        self._lost: asyncio.Event | None = None  # set when the connection is lost; exists only while `_linger` waits
         self._idle_since = 0.0
         self._framing = Framing()
         self._head_size = 0  # bytes received of an incomplete head
@@ -79,22 +79,22 @@ class HttpConnection(RequestHandler):
 
     @property
     def in_flight(self) -> int:
-        """Number of requests that have arrived and are not answered yet."""
+        """The number of requests that have arrived and have no complete response yet."""
         return self._request_count - self._answered
 
     @property
     def busy(self) -> bool:
-        """Whether a request is not answered yet, or its answer not sent in full."""
+        """Whether a request has no response yet, or a response is not sent in full."""
         return self.in_flight > 0 or (self._unclosed is not None and self._has_unsent(self._unclosed))
 
     def finish(self) -> None:
-        """Answer the requests that have arrived, the last one with `Connection: close`, then close."""
+        """Respond to the requests that have arrived, to the last with `Connection: close`, and close the connection."""
         self._final = True
         if not self.in_flight:
             self.force_close()
 
     def abort(self) -> None:
-        """End the connection at once and discard unsent data, in the system's buffers too."""
+        """Close the connection at once and discard unsent data, including data in the system's buffers."""
         if self._unclosed is not None:
             with suppress(OSError):
                 self._slot.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, LINGER_ZERO)
@@ -109,7 +109,7 @@ class HttpConnection(RequestHandler):
         self._wait_for_request(self._settings.head_timeout)
 
     def data_received(self, data: bytes) -> None:
-        """Parse the data, within the limits of time and size for a head."""
+        """Parse the data. Enforces the limits on the time and size of a request head and on the framing of a body."""
         if self._refused or self._slot.released:
             return
         count = self._request_count
@@ -129,7 +129,7 @@ class HttpConnection(RequestHandler):
             self._refused = self._final = True
 
     def pause_writing(self) -> None:
-        """Give the client `write_timeout` to read what was sent."""
+        """Give the client `write_timeout` seconds to read the data sent so far."""
         super().pause_writing()
         self._deadline.set(self._settings.write_timeout)
 
@@ -138,7 +138,7 @@ class HttpConnection(RequestHandler):
         self._deadline.clear()
 
     def eof_received(self) -> bool:  # type: ignore[override]  # aiohttp's own always closes
-        """Keep the connection half open for a client that has sent its requests and waits for the answers."""
+        """Return True, to keep the connection half open, if the client has sent its requests and awaits responses."""
         self._final = True
         if self._lost is not None:
             return False
@@ -148,7 +148,7 @@ class HttpConnection(RequestHandler):
         return self.ssl_context is None and self.in_flight > 0 and all(payload.is_eof() for payload in payloads)
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """Release the slot, and stop waiting for the rest of a body."""
+        """Release the slot of the connection, and stop waiting for the rest of a request body."""
         self._deadline.end()
         self._slots.release(self._slot)
         self._unclosed = None
@@ -162,7 +162,7 @@ class HttpConnection(RequestHandler):
     async def finish_response(
         self, request: BaseRequest, resp: StreamResponse, start_time: float | None
     ) -> tuple[StreamResponse, bool]:
-        """Send the response, with `Connection: close` if it is the last one of the connection."""
+        """Send the response, with `Connection: close` if it is the last response of the connection."""
         if ends_unread_chunks(request):
             self._refused = self._final = True
         if self._final and self.in_flight == 1:
@@ -180,7 +180,7 @@ class HttpConnection(RequestHandler):
                 self._wait_for_request(self._settings.keepalive_timeout)
 
     def _wait_for_request(self, seconds: float) -> None:
-        """Wait for a request. Until it arrives, the connection is idle and may be evicted."""
+        """Start the deadline for the next request. Until it arrives, the connection is idle and may be evicted."""
         self._head_begun = False
         self._head_size = 0
         self._idle_since = self._loop.time()
@@ -188,7 +188,7 @@ class HttpConnection(RequestHandler):
         self._deadline.set(seconds)
 
     async def _linger(self) -> None:
-        """Let a client that is still sending read its answer, which closing at once could discard."""
+        """Wait while a client that is still sending reads its response, because closing at once could discard it."""
         self._slots.mark_idle(self._slot)
         if self._unclosed is not None:
             self._lost = asyncio.Event()
@@ -199,7 +199,7 @@ class HttpConnection(RequestHandler):
                     await self._lost.wait()
 
     def _requests_received(self, size: int, count: int) -> None:
-        """Check the latest `count` requests, which arrived within `size` bytes."""
+        """Check the newest `count` requests, which arrived in `size` bytes. Refuse the first invalid request."""
         last, self._payload = self._messages[-1]
         self._refused = isinstance(last, _ErrInfo)
         self._slots.mark_busy(self._slot)
@@ -215,7 +215,7 @@ class HttpConnection(RequestHandler):
 
     @staticmethod
     def _has_unsent(transport: asyncio.Transport) -> bool:
-        """Return whether the client has still to read something, if only the end of the connection."""
+        """Return whether data, or the end of the connection, has not been sent to the client yet."""
         return transport.is_closing() or transport.get_write_buffer_size() > 0
 
     def _on_timeout(self) -> None:
@@ -233,7 +233,7 @@ class HttpConnection(RequestHandler):
             self.force_close()
 
     def _refuse(self, status: int, at: int | None = None) -> None:
-        """Queue an error answer in place of the request at `at` and those after it, or at the end, and close."""
+        """Queue an error response, then close. Discards queued requests from index `at` on, if `at` is set."""
         while at is not None and len(self._messages) > at:
             self._messages.pop()
             self._request_count -= 1
@@ -250,9 +250,9 @@ class HttpConnection(RequestHandler):
         request: BaseRequest,
         status: int = 500,
         exc: BaseException | None = None,
-        message: str | None = None,  # noqa: ARG002 - it may repeat what was sent
+        message: str | None = None,  # noqa: ARG002 - it may repeat client data
     ) -> StreamResponse:
-        """Return the answer to invalid HTTP. The connection is closed after it."""
+        """Return the response to invalid HTTP, after which the connection is closed."""
         if status >= INTERNAL:
             log.error("unhandled exception while a request was answered", exc_info=exc)
         if request.writer.output_size > 0:

@@ -1,4 +1,4 @@
-"""Responses written below the table of endpoints: to invalid HTTP, late requests and rejected connections."""
+"""Responses that no endpoint produces: to invalid HTTP, late requests and rejected connections."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ BUSY = "Too many connections are open. Try again in a second."
 
 
 def fault_of(message: RawRequestMessage, size: int) -> int:
-    """Return the status of a request that is refused for its version or size, 0 otherwise.
+    """Return the error status if the HTTP version is unsupported or the head too large, otherwise 0.
 
-    `size`: the bytes that arrived with the head, at least the head's own.
+    `size`: the number of bytes that arrived with the head; at least the size of the head.
     """
     if message.version not in VERSIONS:
         return 400
@@ -40,12 +40,12 @@ def fault_of(message: RawRequestMessage, size: int) -> int:
 
 
 def refusal(status: int, *, hsts: bool) -> tuple[bytes, dict[str, str]]:
-    """Return body and headers of an answer with this status; `hsts` adds Strict-Transport-Security."""
+    """Return the body and headers of an error response; `hsts` adds Strict-Transport-Security."""
     return _error(TEXTS.get(status, TEXTS[INTERNAL]), hsts=hsts)
 
 
 def busy(*, hsts: bool) -> bytes:
-    """Return the whole 503 answer to a connection that gets no slot."""
+    """Return the complete 503 response, in bytes, to a connection that gets no slot."""
     body, headers = _error(BUSY, hsts=hsts)
     headers |= {hdrs.CONTENT_LENGTH: str(len(body)), hdrs.RETRY_AFTER: "1", hdrs.CONNECTION: "close"}
     lines = [f"{name}: {value}" for name, value in headers.items()]
@@ -53,7 +53,7 @@ def busy(*, hsts: bool) -> bytes:
 
 
 def _error(text: str, *, hsts: bool) -> tuple[bytes, dict[str, str]]:
-    """Return the general error body and its headers."""
+    """Return the error body with this message, and its headers."""
     headers: dict[str, str] = {
         hdrs.SERVER: SERVER,
         hdrs.CONTENT_TYPE: JSON_TYPE,

@@ -1,4 +1,4 @@
-"""The deadline of a connection, cheap to move, which every request does."""
+"""The deadline of a connection. Moving it is cheap, because every request moves it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Deadline:
-    """Calls `on_timeout` when the time that was set last has passed."""
+    """Calls `on_timeout` once the deadline has passed, unless it is moved or cleared before."""
 
     __slots__ = ("_at", "_loop", "_on_timeout", "_timer")
 
@@ -30,11 +30,11 @@ class Deadline:
             self._timer = self._loop.call_at(self._at, self._check)
 
     def clear(self) -> None:
-        """Have no deadline. The timer runs on, because cancelling it costs more."""
+        """Clear the deadline. The timer keeps running, because cancelling it costs more."""
         self._at = None
 
     def end(self) -> None:
-        """Have no deadline again, and cancel the timer."""
+        """Clear the deadline and cancel the timer."""
         self._at = None
         if self._timer is not None:
             self._timer.cancel()

@@ -1,4 +1,4 @@
-"""TLS: the server's context, the rule against plain HTTP, and the validity of certificates."""
+"""TLS: the server's SSL context, the check against exposed plain HTTP, and the validity of certificates."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FORMATS = {13: "%y%m%d%H%M%SZ", 15: "%Y%m%d%H%M%SZ"}
 
 
 def create_context(server: Server) -> ssl.SSLContext | None:
-    """Return the TLS context of the settings, None without TLS. Raises Failure that names a faulty file."""
+    """Return the TLS context, or None without TLS. Raises Failure if a file is unreadable or invalid."""
     if server.tls_cert is None and server.tls_key is None:
         return None
     if server.tls_cert is None or server.tls_key is None:
@@ -32,7 +32,7 @@ def create_context(server: Server) -> ssl.SSLContext | None:
     try:
         for path in (server.tls_cert, server.tls_key):
             path.open("rb").close()
-        # An empty password makes a key with a passphrase an error; without one OpenSSL would prompt.
+        # With an empty password, a key with a passphrase is an error; without a password, OpenSSL would prompt.
         context.load_cert_chain(server.tls_cert, server.tls_key, password="")
     except ssl.SSLError:
         raise Failure(
@@ -45,7 +45,7 @@ def create_context(server: Server) -> ssl.SSLContext | None:
 
 
 def require_encryption(server: Server) -> None:
-    """Raise Failure for settings that would listen beyond this machine without TLS and without a trusted proxy."""
+    """Raise Failure if other machines could connect without TLS and no trusted proxy is configured."""
     proxied = server.trusted_proxies != Server().trusted_proxies
     if server.tls_cert is None and not proxied and not _is_loopback(server.host):
         raise Failure(
@@ -63,14 +63,14 @@ def _is_loopback(host: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Validity:
-    """The period in which a certificate is valid, in microseconds since 1970."""
+    """The period in which a certificate is valid, as times in microseconds since 1970."""
 
     begins: int
     ends: int
 
 
 def validities(file: Path) -> list[Validity]:
-    """Return the validity of each certificate of a chain, the service's own first. Raises Failure without one."""
+    """Return the validity of each certificate in the file, in file order. Raises Failure if there is none."""
     try:
         blocks = BLOCK.findall(file.read_text("ascii"))
         found = [_validity(ssl.PEM_cert_to_DER_cert(block)) for block in blocks]
@@ -84,7 +84,7 @@ def validities(file: Path) -> list[Validity]:
 
 
 def _validity(der: bytes) -> Validity:
-    """Read the validity of a certificate in DER: its fifth signed field (RFC 5280, section 4.1)."""
+    """Return the validity of a DER certificate, its fifth signed field (RFC 5280, section 4.1)."""
     _, certificate, _ = _element(der, 0)
     _, at, _ = _element(der, certificate)
     tag, _, after = _element(der, at)
@@ -99,7 +99,7 @@ def _validity(der: bytes) -> Validity:
 
 
 def _element(der: bytes, at: int) -> tuple[int, int, int]:
-    """Return the tag of the DER element at a position, and where its content begins and ends."""
+    """Return the tag of the DER element at index `at`, and the indexes where its content begins and ends."""
     length, begin = der[at + 1], at + 2
     if length & LONG:
         size = length & ~LONG

@@ -105,7 +105,7 @@ class Dispatcher:
         return replace(reply, headers={**call.headers, **reply.headers}) if call.headers else reply
 
     def note_unreadable(self, address: str, request_id: str, status: int, size: int) -> None:
-        """Record a request that was not valid HTTP, to which the connection itself responded, with the observers."""
+        """Report a request that was not valid HTTP to the observers. The connection has already responded to it."""
         call = Call(self._clock.now(), self._clock.monotonic(), request_id, "", address)
         call.status, call.size = status, size
         self._notify(call)
@@ -237,7 +237,7 @@ def refusal(failure: Failure, path: str) -> Reply:
 
 
 def _credentials(request: BaseRequest) -> str | None:
-    """Return the Authorization header, or None if there is none. Several are joined, so that they match no token."""
+    """Return the Authorization header, or None. Several headers are joined, so that they match no token."""
     lines = request.headers.getall(hdrs.AUTHORIZATION, None)
     return None if lines is None else ",".join(lines)
 

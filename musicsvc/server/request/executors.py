@@ -24,7 +24,7 @@ class Work(Enum):
     HASHING = ("hashing", 2, 32)
     DRAWING = ("drawing", 1, 64)
     LOOKING_UP = ("looking-up", 1, 64)
-    BUILDING = ("building", 1, 512)  # of large answers, whose memory is reserved before they wait
+    BUILDING = ("building", 1, 512)  # of large responses, whose memory is reserved before they queue
     EXPORTING = ("exporting", 2, 32)  # fewer threads than the store has readers, so that other requests can still read
     PARSING = ("parsing", 1, 512)
 

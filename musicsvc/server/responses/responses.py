@@ -70,7 +70,7 @@ async def build_response(request: BaseRequest, reply: Reply, request_id: str) ->
 
 
 def safe_request_id(given: str | None) -> str:
-    """Return the client's request id if it is safe to log, else a new id. API tokens are not safe."""
+    """Return the client's request id if it is safe to log, else a new id. API tokens are never logged."""
     safe = given is not None and REQUEST_ID.fullmatch(given) and tokens.PREFIX not in given
     return given if given is not None and safe else new_request_id()
 

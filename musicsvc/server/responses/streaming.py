@@ -36,7 +36,7 @@ async def send_file(request: BaseRequest, spooled: Spooled, status: int, headers
 async def send_bytes(
     request: BaseRequest, body: Sequence[bytes], status: int, headers: CIMultiDict[str]
 ) -> StreamResponse:
-    """Send a long body without joining its parts."""
+    """Send a long body in pieces, without joining the parts of `body`."""
     response = _response(status, headers, sum(map(len, body)))
     with suppress(ConnectionError):
         await response.prepare(request)
