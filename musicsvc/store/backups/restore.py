@@ -71,9 +71,7 @@ def _restore(file: Path, path: Path, *, now: int, keep: bool, on_progress: OnPro
     with _staged(file, path, on_progress) as (staged, facts):
         if not _close(path) or keep:
             _link(path)
-        _move(
-            path, _replaced(path), SUFFIXES
-        )  # only a damaged database has such files; its WAL would corrupt the new one
+        _move(path, _replaced(path), SUFFIXES)  # left only by a damaged database: its WAL would corrupt the new one
         # Renames may reach the disk in any order. Sync the removal of the old WAL and the second name before the last.
         files.sync_folder(path.parent)
         staged.replace(path)
