@@ -30,7 +30,9 @@ Since = Annotated[str | None, option("TIME", f"Only calls since this time. {TIME
 @app.command()
 def check(
     context: typer.Context,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the result and revoke nothing.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="List the tokens to revoke without revoking them.")
+    ] = False,
     since: Since = None,
     json: AsJson = False,
 ) -> None:

@@ -61,7 +61,9 @@ def request_json(request: "AccessRequest") -> JSON:
 def grant(
     context: typer.Context,
     email: Email = "",
-    plays: Annotated[bool, typer.Option("--plays", help="Also allow it to report plays of other listeners.")] = False,
+    plays: Annotated[
+        bool, typer.Option("--plays", help="Also allow the account to report plays of other listeners.")
+    ] = False,
     json: AsJson = False,
 ) -> None:
     """Grant API access to an account; its tokens work at once."""

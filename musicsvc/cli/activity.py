@@ -97,7 +97,7 @@ def _filters(
 def _range(since: str | None, until: str | None, now: int, *, follow: bool) -> dict[str, int | None]:
     """Parse `--since` and `--until` into a period. Raises BadParameter if it is empty."""
     if follow and until is not None:
-        raise typer.BadParameter("--follow and --until exclude each other. Remove one of them.")
+        raise typer.BadParameter("--follow and --until cannot be used together. Remove one of them.")
     first, end = parse_time(since, now, "--since"), parse_time(until, now, "--until")
     if first is not None and end is not None and end <= first:
         raise typer.BadParameter("--until must be later than --since. Correct one of them.")

@@ -39,7 +39,7 @@ def assign(context: typer.Context, artist_id: ArtistId, email: Email = "", json:
 def verify(
     context: typer.Context,
     artist_id: ArtistId,
-    undo: Annotated[bool, typer.Option("--undo", help="Remove the badge.")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Remove the verified badge.")] = False,
     json: AsJson = False,
 ) -> None:
     """Give an artist the verified badge."""

@@ -23,10 +23,12 @@ if TYPE_CHECKING:
 Place = Annotated[
     str | None,  # not a Path, which would lose a trailing slash
     typer.Argument(
-        metavar="FILE|FOLDER", help="The target [default: a new file in backups.folder].", show_default=False
+        metavar="FILE|FOLDER",
+        help="The file to write, or its folder [default: a new file in backups.folder].",
+        show_default=False,
     ),
 ]
-Source = Annotated[Path, typer.Argument(metavar="FILE", help="The backup.", show_default=False)]
+Source = Annotated[Path, typer.Argument(metavar="FILE", help="The backup to restore.", show_default=False)]
 
 
 def backup(context: typer.Context, place: Place = None, json: AsJson = False) -> None:
@@ -145,7 +147,7 @@ def _ask(path: Path, file: Path, *, yes: bool) -> None:
     if yes or not path.exists():
         return
     if not sys.stdin.isatty():
-        raise Failure(f"This replaces the database {path}. There is no terminal to confirm it: add --yes.")
+        raise Failure(f"This replaces the database {path}. To confirm this without a terminal, add --yes.")
     typer.confirm(
         f"Replace the database {path} by {file}? Changes made after the backup are lost.", abort=True, err=True
     )

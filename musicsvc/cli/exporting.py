@@ -72,7 +72,7 @@ def _add_command(type_: str, help_text: str) -> None:
             def unit() -> "Report | None":
                 nonlocal begun
                 if begun:  # called again after a connection error
-                    raise Failure("The database was lost while the export was written. Run it again.")
+                    raise Failure("The database connection was lost during the export. Run it again.")
                 scope = Scope(None if user is None else users.by_email(user).id, artist)
                 days = window(period, now)
                 if chosen.write_table is None:
@@ -101,12 +101,14 @@ def _format(form: str | None, out: Path) -> FileFormat:
     chosen = FORMATS.get(form or out.suffix.removeprefix(".").lower() or "csv")
     if chosen is None:
         raise typer.BadParameter(
-            f"{out.name} ends in {out.suffix}, which is not a format. The formats are {', '.join(FORMATS)};"
-            " --format FORMAT writes one of them under any name.",
+            f"{out.name} ends in {out.suffix}, which is not a format. The formats are {', '.join(FORMATS)}."
+            " To use another file name, set the format with --format.",
             param_hint="--output",
         )
     if not chosen.text and out == STDOUT and sys.stdout.isatty():
-        raise typer.BadParameter(f"{chosen.name} cannot be shown in a terminal; name a file.", param_hint="--output")
+        raise typer.BadParameter(
+            f"{chosen.name} cannot be shown in a terminal. Name an output file.", param_hint="--output"
+        )
     return chosen
 
 

@@ -58,10 +58,12 @@ def _check(options: RunOptions) -> None:
         return
     if target.suffix.lower() != ".csv":
         raise typer.BadParameter(
-            "Refused rows are written as CSV; use a file name that ends in .csv.", param_hint="--refused"
+            "Refused rows are written as CSV. Choose a file name that ends in .csv.", param_hint="--refused"
         )
     if target.resolve() == options.file.resolve():
-        raise typer.BadParameter("This is the file to import; use another name.", param_hint="--refused")
+        raise typer.BadParameter(
+            "The output file is the file to import. Choose another output file.", param_hint="--refused"
+        )
     if not target.parent.is_dir():
         raise Failure(f"{target} cannot be written: the folder {target.parent} does not exist. Create it first.")
 

@@ -20,10 +20,10 @@ app = group(
     "import playlists lists.csv --user ada@example.test",
 )
 
-File = Annotated[Path, typer.Argument(metavar="FILE", help="The file to read.", show_default=False)]
+File = Annotated[Path, typer.Argument(metavar="FILE", help="The file to import.", show_default=False)]
 Pairs = Annotated[
     list[str] | None,
-    typer.Argument(metavar="COLUMN=FIELD", help="More pairs, written as for --map.", show_default=False),
+    typer.Argument(metavar="COLUMN=FIELD", help="More columns to map, as in --map.", show_default=False),
 ]
 Format = Annotated[
     Literal["csv", "jsonl", "parquet"] | None,

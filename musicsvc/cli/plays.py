@@ -24,7 +24,7 @@ app = group(
 @app.command()
 def recount(
     context: typer.Context,
-    check: Annotated[bool, typer.Option("--check", help="Only compare; exit 1 where counts differ.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Only compare; exit with 1 if counts differ.")] = False,
     json: AsJson = False,
 ) -> None:
     """Recount all figures from the stored plays, list differences and correct them."""

@@ -46,7 +46,7 @@ def create(
     email: Email = "",
     display_name: Annotated[str | None, option("NAME", "Default: the part before the @.")] = None,
     password_stdin: PasswordStdin = False,
-    admin: Annotated[bool, typer.Option("--admin", help="Make it an administrator of the service.")] = False,
+    admin: Annotated[bool, typer.Option("--admin", help="Make the account an administrator of the service.")] = False,
     json: AsJson = False,
 ) -> None:
     """Create an account. Without --password-stdin it has no password until `user password`."""

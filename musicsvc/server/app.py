@@ -75,9 +75,9 @@ class App:
         # In the order in which the jobs stop: the abuse monitor needs the activity log.
         self._jobs: list[Job] = [
             Periodic("writing last uses of tokens", last_used, every=JOB_SECONDS, finish=partial(last_used, last=True)),
-            Periodic("keeping the counts of limits", counter.maintain, every=JOB_SECONDS, finish=counter.close),
-            Periodic("keeping room for revocations", self._reserve_space, every=JOB_SECONDS),
-            Periodic("reading figures", refresh, every=JOB_SECONDS, finish=refresh),
+            Periodic("maintaining the rate limit counts", counter.maintain, every=JOB_SECONDS, finish=counter.close),
+            Periodic("reserving disk space for revocations", self._reserve_space, every=JOB_SECONDS),
+            Periodic("reading metrics from the database", refresh, every=JOB_SECONDS, finish=refresh),
             self._abuse_monitor,
             self._activity_writer,
         ]

@@ -166,7 +166,7 @@ def test_without_a_log_nothing_is_printed_or_created(ask: Json, run: Run, store:
         (["--status", "42"], "'42' is not a valid status"),
         (["--since", "yesterday"], "is not a valid time"),
         (["--kind", "events", "--status", "429"], "need --kind calls or all"),
-        (["--follow", "--until", "1h"], "--follow and --until exclude each other"),
+        (["--follow", "--until", "1h"], "--follow and --until cannot be used together"),
         (["--since", "1h", "--until", "2h"], "--until must be later than --since"),
         (["--since", "1h", "--until", "1h"], "--until must be later than --since"),
     ],

@@ -90,7 +90,7 @@ def test_a_backup_can_be_restored(run: Run, ask: Json, file: Path, tmp_path: Pat
     run("db", "backup", str(tmp_path / "one.db"))
     _add(file, "ben@label.test")
     refused = run("db", "restore", str(tmp_path / "one.db"), expect=1).stderr
-    assert f"replaces the database {file}. There is no terminal to confirm it: add --yes" in refused
+    assert f"replaces the database {file}. To confirm this without a terminal, add --yes" in refused
     assert len(_emails(file)) == 2
     done = ask("db", "restore", str(tmp_path / "one.db"), "--yes")
     assert (done["database"], done["current"], done["schema"]) == (str(file), True, schema.available()[-1])

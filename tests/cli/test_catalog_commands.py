@@ -25,6 +25,8 @@ def test_a_fingerprint_takes_only_the_next_status(ask: Json, run: Run, store: St
     store.write(fill).result()
     assert ask("fingerprint", "set", "1", "processing") == {"track_id": 1, "fingerprint_status": "processing"}
     refused = run("fingerprint", "set", "1", "pending", expect=1)
-    assert refused.stderr == "Error: The fingerprint of track 1 is processing; it can become completed or failed.\n"
+    assert (
+        refused.stderr == "Error: The fingerprint of track 1 is processing; it can only become completed or failed.\n"
+    )
     run("fingerprint", "set", "1", "nonsense", expect=2)
     run("fingerprint", "set", "9", "pending", expect=1)

@@ -249,7 +249,7 @@ SPOILT: list[tuple[Callable[[Path], object], str]] = [
     (lambda file: file.write_bytes(file.read_bytes()[:-1]), "is cut short"),
     (lambda file: file.write_bytes(b"a note " * 1000), "is not a SQLite database"),
     (_middle, "is damaged"),
-    (_dangling, "is damaged: a row refers to a missing one"),
+    (_dangling, "is damaged: a row refers to a missing row"),
 ]
 
 

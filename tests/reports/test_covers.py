@@ -94,7 +94,7 @@ def test_a_thumbnail_has_the_size_asked_for(template: covers.Template, size: int
 
 
 def test_a_thumbnail_of_a_senseless_size_is_refused() -> None:
-    with pytest.raises(ValueError, match="pixels a side"):
+    with pytest.raises(ValueError, match="pixels per side"):
         covers.thumbnail(1, 5000)
 
 

@@ -53,7 +53,7 @@ def cover(template_id: int, title: str, artist: str) -> bytes:
 def thumbnail(template_id: int, size: int = 250) -> bytes:
     """Draw a template with its sample text as PNG, `size` pixels wide. Raises KeyError (template) or ValueError."""
     if size not in THUMBNAIL_SIDES:
-        raise ValueError(f"a thumbnail has {THUMBNAIL_SIDES.start} to {SIDE} pixels a side, not {size}")
+        raise ValueError(f"a thumbnail must have {THUMBNAIL_SIDES.start} to {SIDE} pixels per side, not {size}")
     template = _template(template_id)
     return _drawn(template, *template.sample, size / SIDE)
 

@@ -28,8 +28,8 @@ EXPIRY_HEADER = "Token-Expires-At"
 EXPIRY_NOTICE = 14 * DAY  # responses carry EXPIRY_HEADER from this time before a token expires
 SCHEME = "bearer "
 CLOCK_IS_BEHIND = (
-    "the system clock is before the last recorded use of token %s, %s; tokens that expired by then stay expired."
-    " If the clock was wrong then, revoke that token and restart"
+    "the system clock is behind the last recorded use of token %s (%s). Tokens that expired before that time stay"
+    " expired. If the recorded time is wrong, revoke the token and restart."
 )
 
 

@@ -52,7 +52,7 @@ class RateLimitCounter:
             except Unavailable as reason:
                 self._fall_back(reason.message)
             except TimeoutError:
-                self._fall_back("the others cannot be reached in time")
+                self._fall_back("the shared counter did not respond in time")
         return self._memory.count(hits)
 
     async def uncount(self, hits: Sequence[Hit]) -> None:
@@ -90,7 +90,7 @@ class RateLimitCounter:
     def _fall_back(self, reason: str) -> None:
         """Switch to counting in memory, and log the reason."""
         self._is_shared = False
-        self._warning.warn("Limits are counted by each process alone for now: %s.", reason)
+        self._warning.warn("rate limits are counted separately in each process for now: %s.", reason)
 
     async def maintain(self) -> None:
         """Delete expired counts. If the shared counter works again, return to it."""

@@ -40,7 +40,7 @@ def export_table(format_id: str) -> Callable[[ExportIn, Identity, int], Spooled]
     """Create the handler that exports rows in a format."""
     form = FORMATS[format_id]
     if form.write_table is None:
-        raise ValueError(f"{format_id} is not a format of rows")
+        raise ValueError(f"{format_id} cannot be used for tables")
     write = form.write_table
 
     def handle(body: ExportIn, caller: Identity, now: int) -> Spooled:

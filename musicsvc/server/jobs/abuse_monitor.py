@@ -87,7 +87,7 @@ class AbuseMonitor:
         await self._evaluation.stop()
         await self._enforcement.stop()
         for token_id in self._unwritten:
-            log.error("token %s was revoked in memory only: the database could not be written", token_id)
+            log.error("the revocation of token %s is lost: it could not be written to the database", token_id)
 
     async def _evaluate(self) -> float:
         """Evaluate the suspected tokens. Return the seconds until the next evaluation: more if this one was slow."""
@@ -119,7 +119,7 @@ class AbuseMonitor:
             self._access.block(token_id)
             self._unwritten[token_id] = violation
             self.revoked += 1
-            log.warning("token %s is revoked: %s", token_id, violation.reason)
+            log.warning("revoked token %s: %s", token_id, violation.reason)
         if violations:
             self._enforcement.wake()
 
@@ -158,12 +158,12 @@ class AbuseMonitor:
             except Failure:
                 continue
             except Exception:
-                log.exception("writing the revocation of token %s failed", token_id)
+                log.exception("could not write the revocation of token %s to the database", token_id)
                 continue
             del self._unwritten[token_id]
             self._access.unblock(token_id)
             if result.suspended:
-                log.warning("the account of token %s is suspended", token_id)
+                log.warning("suspended the account of token %s", token_id)
 
 
 def _counted(calls: Collection[Entry], known: set[Denial], unwritten: Iterable[Entry]) -> list[Entry]:

@@ -30,7 +30,7 @@ class FailureLog:
             log.error("request %s failed: %s", call.request_id, failure.here)
             return apology(call)
         if isinstance(failure, Unavailable) and failure.here != failure.message:
-            self._warning.warn("Requests are answered 503: %s", failure.here)
+            self._warning.warn("responding with 503: %s", failure.here)
         return failure
 
 

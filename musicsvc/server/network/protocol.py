@@ -254,9 +254,9 @@ class HttpConnection(RequestHandler):
     ) -> StreamResponse:
         """Return the response to invalid HTTP, after which the connection is closed."""
         if status >= INTERNAL:
-            log.error("unhandled exception while a request was answered", exc_info=exc)
+            log.error("unhandled exception while handling a request", exc_info=exc)
         if request.writer.output_size > 0:
-            raise ConnectionError("part of an answer has been sent already")
+            raise ConnectionError("part of the response has already been sent")
         body, headers = refusal(status, hsts=self.ssl_context is not None or served_over_https(self._settings))
         self._note_unreadable(self._slot.address, headers["X-Request-Id"], status, len(body))
         response = Response(status=status, body=body, headers=headers)

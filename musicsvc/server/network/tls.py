@@ -49,7 +49,7 @@ def require_encryption(server: Server) -> None:
     proxied = server.trusted_proxies != Server().trusted_proxies
     if server.tls_cert is None and not proxied and not _is_loopback(server.host):
         raise Failure(
-            f"{server.host} is reachable from elsewhere, and plain HTTP would expose tokens. Pass --tls-cert and"
+            f"{server.host} is reachable from other machines, and plain HTTP would expose tokens. Pass --tls-cert and"
             " --tls-key, or name your TLS proxy in server.trusted_proxies."
         )
 

@@ -93,7 +93,7 @@ class Supervisor:
             self._work(worker, self._parent_pipe)
             status = 0
         except Failure as failure:
-            log.error("%s", failure.message)  # noqa: TRY400 - a line, no trace
+            log.error("worker failed: %s", failure.message)  # noqa: TRY400 - a line, no trace
         except Exception:
             log.exception("worker failed with an unhandled exception")
         finally:

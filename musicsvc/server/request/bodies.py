@@ -76,7 +76,7 @@ class Bodies:
                 async for piece, ends_chunk in request.content.iter_chunks():
                     chunks += ends_chunk
                     if chunks > MAX_CHUNKS:
-                        raise TooLarge(f"The body is sent in more than {MAX_CHUNKS:,} chunks. Send larger ones.")
+                        raise TooLarge(f"The body is sent in more than {MAX_CHUNKS:,} chunks. Send larger chunks.")
                     self._hold(len(received), len(received) + len(piece))
                     received += piece
                     if arrived != request.content.total_bytes:
@@ -86,7 +86,7 @@ class Bodies:
         except TimeoutError:
             raise TooSlow("The body did not arrive in time.") from None
         except (RequestPayloadError, ConnectionError):
-            raise Malformed("The body is not framed as HTTP requires.") from None
+            raise Malformed("The body has invalid HTTP framing.") from None
 
     def _hold(self, before: int, size: int) -> None:
         """Reserve the memory for a body to grow from `before` to `size` bytes. Raises TooLarge and Overloaded."""
@@ -94,7 +94,7 @@ class Bodies:
             raise TooLarge("The body is larger than 1 MiB.")
         more = _counted(size) - _counted(before)
         if more > self._free:
-            raise Overloaded("Too many large bodies are on their way. Try again in a second.")
+            raise Overloaded("Too many large bodies are being received. Try again in a second.")
         self._free -= more
 
 

@@ -100,7 +100,7 @@ class Dispatcher:
                 await self._authenticator.uncount(call)
             reply = refusal(self._failures.for_client(failure, call), path)
         except Exception:
-            log.exception("request %s failed: %s", call.request_id, request.method)
+            log.exception("unhandled exception in request %s (%s)", call.request_id, request.method)
             reply = refusal(apology(call), path)
         return replace(reply, headers={**call.headers, **reply.headers}) if call.headers else reply
 

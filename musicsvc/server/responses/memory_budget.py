@@ -49,14 +49,15 @@ class AnswerMemory:
     def _require_room(self, client: str, size: int, *, token: bool) -> None:
         share = self._limit // SHARE
         if size > share:
-            raise Overloaded(f"The answer takes {_mebibytes(size)}; one client may hold {_mebibytes(share)}.")
+            raise Overloaded(f"The response takes {_mebibytes(size)}; {_mebibytes(share)} are allowed per client.")
         if self._held[client] + size > share:
             raise Overloaded(
-                f"Your unread answers hold the {_mebibytes(share)} that one client may. Read them, then try again."
+                f"Responses you have not read yet use all of the {_mebibytes(share)} allowed per client."
+                " Read them, then try again."
             )
         full = not token and self._without_token + size > self._limit // WITHOUT_TOKEN
         if full or self._total + size > self._limit:
-            raise Overloaded("Too many large answers wait to be read. Try again in a second.")
+            raise Overloaded("Too many large responses are waiting to be read. Try again in a second.")
 
 
 class Reservation:
@@ -74,7 +75,7 @@ class Reservation:
         """Set the number of reserved bytes. Raises Overloaded if the budget is exceeded, or after `release`."""
         with self._lock:
             if self._released:
-                raise Overloaded("The client has gone.")
+                raise Overloaded("The client has disconnected.")
             self._hold(size if size > UNCOUNTED else 0)
 
     def release(self) -> None:

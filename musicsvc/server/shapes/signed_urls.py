@@ -34,7 +34,7 @@ def verify(key: bytes, text: str) -> Any:
     try:
         payload = _signer(key).unsign(text)
     except BadSignature as error:
-        raise ValueError("not signed with this key") from error
+        raise ValueError("the signature is invalid") from error
     return json.loads(zlib.decompress(base64_decode(payload)))
 
 

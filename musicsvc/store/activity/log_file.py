@@ -147,4 +147,4 @@ def _rename_unusable(path: Path) -> None:
     for side in SIDES:
         with suppress(FileNotFoundError):
             path.with_name(path.name + side).rename(aside.with_name(aside.name + side))
-    log.warning("the activity log %s cannot be used; it was renamed to %s and a new one begun", path, aside)
+    log.warning("the activity log %s is unusable; renamed it to %s and created a new one", path, aside)

@@ -62,7 +62,7 @@ def create(path: Path, target: Path, on_progress: OnProgress | None = None) -> B
             raise _failure(error, path, target) from None
         found = _verified(path, target, draft.path, on_progress)
         if found != copied:
-            raise Failure(f"The backup {target} differs from the database, and was not kept. Check the disk.")
+            raise Failure(f"The backup {target} differs from the database and was deleted. Check the disk.")
         size = draft.path.stat().st_size
         draft.place()
     return Backup(target, size, found)
@@ -73,7 +73,7 @@ def _verified(path: Path, target: Path, draft: Path, on_progress: OnProgress | N
     try:
         return verify.check(draft, on_progress)
     except verify.DanglingRows:
-        text = f"The database {path} is damaged, and no backup was created: a row refers to a missing one."
+        text = f"The database {path} is damaged, and no backup was created: a row refers to a missing row."
         raise Failure(f"{text} Run: musicsvc db check") from None
     except Damaged as damaged:
         reason = damaged.message.removeprefix(f"{draft} ")

@@ -118,7 +118,7 @@ def _is_undamaged(file: Path, on_progress: OnProgress | None) -> bool:
     except FileNotFoundError:
         return False
     except Failure as failure:
-        log.warning("Backups: a damaged backup is not counted: %s Delete it.", failure.message)
+        log.warning("ignoring a damaged backup; delete it: %s", failure.message)
         return False
     return True
 

@@ -122,5 +122,5 @@ def _check(connection: apsw.Connection, file: Path) -> Facts:
     if problem != "ok":
         raise Damaged(f"{file} is damaged: {problem.splitlines()[-1]}.")
     if connection.execute("PRAGMA foreign_key_check").fetchone() is not None:
-        raise DanglingRows(f"{file} is damaged: a row refers to a missing one.")
+        raise DanglingRows(f"{file} is damaged: a row refers to a missing row.")
     return read_facts(connection)

@@ -22,5 +22,5 @@ def set_status(track_id: int, wanted: str) -> None:
     present: str = row[0]
     if wanted not in TRANSITIONS[present]:
         following = " or ".join(TRANSITIONS[present]) or "nothing else"
-        raise Conflict(f"The fingerprint of track {track_id} is {present}; it can become {following}.")
+        raise Conflict(f"The fingerprint of track {track_id} is {present}; it can only become {following}.")
     Track.update(fingerprint_status=wanted).where(Track.id == track_id).execute()

@@ -52,7 +52,7 @@ def perform(database: Database, unit: Callable[[], T]) -> T:
     finally:
         database.pop_transaction()
     if isinstance(result, BaseQuery):
-        raise TypeError("a unit must return rows, not a query that would run outside of it")
+        raise TypeError("a unit of work must return rows, not a query that would run after its end")
     return result
 
 

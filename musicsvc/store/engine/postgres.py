@@ -123,7 +123,7 @@ class PostgresStore(Store):
         result = perform(self._database, unit)
         if self._database.connection().info.transaction_status == psycopg.pq.TransactionStatus.INERROR:
             # COMMIT would roll back silently.
-            raise RuntimeError("a unit continued after a failed statement, which needs a savepoint")
+            raise RuntimeError("a statement of this unit of work failed outside a savepoint, so it cannot be committed")
         return result
 
     def _commit(self) -> None:

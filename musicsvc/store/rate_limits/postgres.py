@@ -113,4 +113,4 @@ class PostgresHitCounter(HitCounter):
                 with suppress(*ERRORS):
                     self._database.close()
                 if fresh:
-                    raise Unavailable("the PostgreSQL server of database_url cannot be used") from error
+                    raise Unavailable("cannot connect to the PostgreSQL server in database_url") from error

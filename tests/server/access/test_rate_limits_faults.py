@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tests.support import databases
 
 sqlite = pytest.mark.only_on("sqlite")
-ALONE = "Limits are counted by each process alone for now"
+ALONE = "rate limits are counted separately in each process for now"
 
 
 @pytest.fixture(autouse=True)
@@ -126,7 +126,7 @@ async def test_limits_hold_while_the_shared_counter_is_too_slow(
         other.execute("BEGIN IMMEDIATE")
         monkeypatch.setattr("musicsvc.server.access.rate_limit_counter.PATIENCE_SECONDS", 0.05)
         assert await statuses(client, 4) == [200, 200, 200, 429]
-        assert told(caplog) == [f"{ALONE}: the others cannot be reached in time."]
+        assert told(caplog) == [f"{ALONE}: the shared counter did not respond in time."]
         other.execute("ROLLBACK")
         other.close()
 

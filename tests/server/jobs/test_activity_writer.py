@@ -177,8 +177,8 @@ async def test_requests_are_answered_while_the_disk_is_full_and_the_log_recovers
     file = Path(store.url.removeprefix("sqlite:///")).with_name("activity.db")
     full_disk = f"The disk of {file} is full. Make room on it, then try again."
     assert [record.message for record in caplog.records if record.levelno >= logging.WARNING] == [
-        f"writing the activity log: {full_disk}",
-        "writing the activity log: works again",
+        f"job failed: writing the activity log: {full_disk}",
+        "job recovered: writing the activity log",
     ]
 
 
@@ -251,7 +251,7 @@ async def test_a_log_damaged_or_deleted_under_the_server_is_replaced(
     await client.get("albums/9")
     await until(lambda: [entry.status for entry in logged(store)] == [404])
     assert file.with_name("activity.db.aside-1").exists()
-    assert "a new one begun" in caplog.text
+    assert "created a new one" in caplog.text
 
 
 async def test_old_calls_are_deleted_while_the_server_runs(
@@ -277,5 +277,5 @@ async def test_a_fault_in_deleting_old_calls_is_logged_and_deleting_goes_on(
     with activity_log.build(store.url) as file:
         log = ActivityWriter(file, store, clock, keep_days=10**9, workers=1)  # beyond the integers of SQLite
         log.start()
-        await until(lambda: caplog.text.count("deleting old calls from the activity log failed") > 1)
+        await until(lambda: caplog.text.count("job failed: deleting old calls from the activity log") > 1)
         await log.stop()

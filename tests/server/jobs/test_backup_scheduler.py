@@ -138,7 +138,7 @@ async def test_a_damaged_backup_counts_neither_for_the_schedule_nor_for_metrics(
             await check(second)
     assert figures["musicsvc_backup_age_seconds"]() == 27 * 3_600
     assert figures["musicsvc_backup_bytes"]() == good.stat().st_size
-    assert caplog.text.count(f"does not count: {spoiled} is damaged") == 1
+    assert caplog.text.count(f"ignoring an unusable backup: {spoiled} is damaged") == 1
     await check(second)
     assert made(settings)[1:] == [spoiled, good]
     assert figures["musicsvc_backup_age_seconds"]() == 0
@@ -176,14 +176,14 @@ async def test_a_failure_is_logged_once_and_when_it_is_over(
 ) -> None:
     monkeypatch.setattr(backup_scheduler, "RETRY_SECONDS", 0.02)
     settings.backup_folder.write_text("in the way")
-    failure = f"making a backup: {settings.backup_folder}: File exists."
+    failure = f"job failed: making a backup: {settings.backup_folder}: File exists."
     async with started(BackupScheduler(settings, clock, first_check=0)):
         await until(lambda: caplog.messages)
         await asyncio.sleep(0.2)
         assert caplog.messages == [failure]
         settings.backup_folder.unlink()
         await until(lambda: len(caplog.messages) > 1)
-    assert caplog.messages == [failure, "making a backup: works again"]
+    assert caplog.messages == [failure, "job recovered: making a backup"]
     assert len(made(settings)) == 1
 
 

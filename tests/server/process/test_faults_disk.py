@@ -208,4 +208,4 @@ async def test_a_job_that_fails_every_second_is_logged_when_it_begins_and_when_i
         await asyncio.sleep(0.5)
     told = [record.getMessage() for record in caplog.records if "last uses" in record.getMessage()]
     reason = f"The disk of {file} is full. Make room on it, then try again."
-    assert told == [f"writing last uses of tokens: {reason}", "writing last uses of tokens: works again"]
+    assert told == [f"job failed: writing last uses of tokens: {reason}", "job recovered: writing last uses of tokens"]

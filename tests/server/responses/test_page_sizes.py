@@ -194,7 +194,7 @@ async def test_answers_that_nobody_reads_share_a_budget(
         with queries(store) as asked:
             assert await refused(ben, "artists/1/albums")
         assert not loaded(asked)
-        assert "one client may hold 7.5 MiB" in (await ben.get("artists/1/albums")).json["message"]
+        assert "7.5 MiB are allowed per client" in (await ben.get("artists/1/albums")).json["message"]
         # Six tokens with 4.6 MiB each use up the whole budget.
         for token in tokens[1:]:
             await ask(stack, client, "albums/3", token)
@@ -255,7 +255,7 @@ def test_who_has_no_token_holds_half_of_the_budget_at_most_and_leaves_a_share_to
     held = [answering(memory, f"192.0.2.{number}") for number in range(3)]
     for each in held[:2]:
         each.resize(2 * MEBIBYTE)
-    with pytest.raises(Overloaded, match="Too many large answers"):
+    with pytest.raises(Overloaded, match="Too many large responses"):
         held[2].resize(100_000)
     held[2].resize(64 * 1024)  # never refused
     tokens = [answering(memory, "192.0.2.1", token) for token in (1, 2)]
@@ -265,7 +265,7 @@ def test_who_has_no_token_holds_half_of_the_budget_at_most_and_leaves_a_share_to
     held[0].resize(MEBIBYTE)
     held[2].resize(MEBIBYTE)
     tokens[0].release()
-    with pytest.raises(Overloaded, match="The client has gone"):
+    with pytest.raises(Overloaded, match="The client has disconnected"):
         tokens[0].resize(100_000)
     for each in (*held, *tokens, *tokens):
         each.release()
@@ -275,10 +275,10 @@ def test_who_has_no_token_holds_half_of_the_budget_at_most_and_leaves_a_share_to
 def test_addresses_of_one_ipv6_network_are_one_client_and_tokens_of_one_address_are_not() -> None:
     memory = AnswerMemory(8 * MEBIBYTE)
     answering(memory, "2001:db8::1").resize(2 * MEBIBYTE)
-    with pytest.raises(Overloaded, match=r"Your unread answers hold the 2\.0 MiB"):
+    with pytest.raises(Overloaded, match=r"use all of the 2\.0 MiB allowed per client"):
         answering(memory, "2001:db8::2").resize(100_000)
     answering(memory, "2001:db8:0:1::1").resize(100_000)
     for token in (1, 2):
         answering(memory, "2001:db8::1", token).resize(2 * MEBIBYTE)
-    with pytest.raises(Overloaded, match="Your unread answers"):
+    with pytest.raises(Overloaded, match="Responses you have not read yet"):
         answering(memory, "198.51.100.1", 2).resize(100_000)

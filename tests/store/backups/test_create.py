@@ -275,7 +275,7 @@ def test_dangling_rows_are_reported_as_damage_of_the_database(path: Path, folder
     connection.execute("INSERT INTO track_genre (track_id, genre_id) VALUES (7, 9999)")
     connection.close()
     with pytest.raises(
-        Failure, match=rf"^The database {path} is damaged, .*refers to a missing one\. Run: musicsvc db check$"
+        Failure, match=rf"^The database {path} is damaged, .*refers to a missing row\. Run: musicsvc db check$"
     ):
         create.create(path, folder / "one.db")
     assert list(folder.iterdir()) == []

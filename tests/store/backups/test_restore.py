@@ -162,7 +162,7 @@ def _middle(file: Path) -> None:
         (lambda file: file.write_bytes(file.read_bytes()[:-4096]), "is cut short"),
         (lambda file: file.write_bytes(b"a note\n" * 1000), "is not a SQLite database"),
         (_middle, "is damaged"),
-        (_dangling, "is damaged: a row refers to a missing one"),
+        (_dangling, "is damaged: a row refers to a missing row"),
         (_foreign, "belongs to another program"),
         (_newer, "was written by a newer musicsvc. Install that version"),
         (lambda file: file.unlink(), "There is no file"),

@@ -119,7 +119,7 @@ def test_a_unit_that_continues_after_a_failed_statement_fails(store: Store) -> N
         with suppress(peewee.IntegrityError):
             Tag.create(name="calm")
 
-    with pytest.raises(RuntimeError, match="needs a savepoint"):
+    with pytest.raises(RuntimeError, match="failed outside a savepoint"):
         store.write(unit).result()
     assert store.read(_tags).result() == []
 

@@ -72,10 +72,10 @@ def test_a_missing_server_is_unavailable(store_url: str, template: databases.Tem
     with opened(store_url) as counter:
         assert counter.count([HIT])[0].allowed
         admin.execute("DROP TABLE quota")
-        with pytest.raises(Unavailable, match="database_url cannot be used"):
+        with pytest.raises(Unavailable, match="cannot connect to the PostgreSQL server in database_url"):
             counter.count([HIT])
         template.remove(store_url)
-        with pytest.raises(Unavailable, match="database_url cannot be used"):
+        with pytest.raises(Unavailable, match="cannot connect to the PostgreSQL server in database_url"):
             counter.count([HIT])
         with pytest.raises(Unavailable), opened(store_url):
             pass

@@ -72,8 +72,8 @@ class Document(Reader):
         self._entries = []
 
     def unlike(self, what: str) -> Failure:
-        """Return a Failure that says that the file is not `what`."""
-        return Failure(f"{self._path} is not {what}.")
+        """Return a Failure whose message is the path followed by `what`."""
+        return Failure(f"{self._path} {what}.")
 
 
 def record(number: int, entry: Any, values: Any) -> Record:

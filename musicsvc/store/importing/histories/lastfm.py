@@ -27,7 +27,7 @@ class LastfmPages(Document):
         for page in pages:
             inner = page.get("recenttracks", page) if isinstance(page, dict) else None
             if not isinstance(inner, dict) or not isinstance(inner.get("track"), list):
-                raise self.unlike("a list of pages of Last.fm's recent tracks")
+                raise self.unlike("is not an export of the recent tracks of Last.fm")
             found += inner["track"]
         return found
 

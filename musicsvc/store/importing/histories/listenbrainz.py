@@ -60,7 +60,7 @@ def _listens(value: Any, path: Path) -> list[Any]:
     if isinstance(value, dict) and isinstance(value.get("payload"), list):
         return [] if value.get("listen_type") == "playing_now" else list(value["payload"])
     if not isinstance(value, list):
-        raise Failure(f"{path} is not an export of ListenBrainz.")
+        raise Failure(f"{path} is not a ListenBrainz export.")
     return value
 
 

@@ -16,7 +16,7 @@ class Maloja(Document):
     def entries(self, value: Any) -> list[Any]:
         found = value.get("scrobbles") if isinstance(value, dict) else None
         if not isinstance(found, list):
-            raise self.unlike("an export of Maloja")
+            raise self.unlike("is not a Maloja export")
         return found
 
     def values(self, entry: Mapping[str, Any]) -> Mapping[str, Any] | str:

@@ -23,7 +23,7 @@ class SpotifyExtended(Document):
 
     def entries(self, value: Any) -> list[Any]:
         if not isinstance(value, list):
-            raise self.unlike("a Spotify streaming history, which is a JSON array")
+            raise self.unlike("is not a Spotify streaming history: it must be a JSON array")
         return value
 
     def values(self, entry: Mapping[str, Any]) -> Mapping[str, Any] | str:
@@ -50,7 +50,7 @@ class SpotifyAccount(Document):
 
     def entries(self, value: Any) -> list[Any]:
         if not isinstance(value, list):
-            raise self.unlike("a Spotify streaming history, which is a JSON array")
+            raise self.unlike("is not a Spotify streaming history: it must be a JSON array")
         return value
 
     def values(self, entry: Mapping[str, Any]) -> Mapping[str, Any] | str:
