@@ -64,7 +64,7 @@ async def test_an_invitation_is_pending_declined_expired_or_taken_back(
     assert (await listener.post("playlists/3/tracks/add", rag)).status == 200
     assert (await listener.post("playlists/4/accept-invite")).json["message"].startswith("This invitation has expired")
     assert (await listener.post("playlists/6/tracks/add", rag)).status == 403
-    assert (await label.post("playlists/3/accept-invite")).json["message"].startswith("You have declined")
+    assert (await label.post("playlists/3/accept-invite")).json["message"].startswith("You have already declined")
 
 
 async def test_the_numbers_of_a_track_are_there(demo: Client) -> None:
