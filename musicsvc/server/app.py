@@ -55,7 +55,7 @@ class App:
     def __init__(
         self, settings: Settings, store: Store, clock: Clock, root: str, metrics: Metrics | None = None
     ) -> None:
-        """`root`: the root URL of the service, for absolute URLs; `metrics`: by default new, empty metrics."""
+        """`root`: the root URL of the service, with which absolute URLs begin; `metrics`: by default empty ones."""
         self._settings = settings
         self._store = store
         self._executors = Executors()
@@ -89,7 +89,7 @@ class App:
         collectors.add_activity(self._metrics, self._activity_writer, self._abuse_monitor)
 
     def _sources(self, root: str) -> dict[str, Any]:
-        """Return the arguments that handlers may take by name. They are the same for every request."""
+        """Return the objects that a handler gets if it has a parameter of that name. All requests share them."""
         return {
             "site": Site(root),
             "pictures": PictureCache(),

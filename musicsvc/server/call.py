@@ -25,10 +25,10 @@ class Call:
 
     - `at`: when the request arrived, in microseconds since 1970; `began`: the same moment on the monotonic clock.
     - `resource`: the object that the path or the body names, such as `playlists/7`, or None.
-    - `judged`: whether rate limits and abuse handling apply to the request.
+    - `judged`: whether rate limits and abuse handling apply to the client; clients on this machine can be exempt.
     - `token_holder`: whether a valid token with API access was sent, even to an endpoint that needs no token.
     - `refused_by`: the name of the exceeded rate limit, or BUSY if the server had no capacity for the request.
-    - `counted`: the rate limits toward which the request was counted.
+    - `counted`: the rate limits toward which the request was counted, each with the token or address it limits.
     """
 
     at: int

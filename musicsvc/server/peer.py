@@ -95,12 +95,12 @@ def _members(headers: CIMultiDictProxy[str], name: str) -> list[str]:
 
 
 def _all_https(protocols: Sequence[str]) -> bool:
-    """Return whether there are protocols and all are https. Clients can add entries but not remove a proxy's."""
+    """Return whether all protocols are https and there is at least one. Clients can add entries, but remove none."""
     return bool(protocols) and all(protocol.lower() == "https" for protocol in protocols)
 
 
 def _hop(text: str) -> Address | None:
-    """Parse one address of X-Forwarded-For; some proxies append a port to it."""
+    """Return an address from X-Forwarded-For, without the port that some proxies append, or None if it is invalid."""
     return _address(text.strip("[]")) or _address(text.rpartition(":")[0].strip("[]"))
 
 

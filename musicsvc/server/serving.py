@@ -40,7 +40,7 @@ RECEIVE_BUFFER = 64 * 1024
 
 
 def serve(settings: Settings, clock: Clock, ready: Callable[[str], None]) -> None:
-    """Serve requests until SIGTERM or SIGINT. Call `ready` with the root URL once the server listens.
+    """Serve requests until SIGTERM or SIGINT. `ready` is called with the root URL once the server listens.
 
     Raises Failure if the address cannot be used, or if tokens would be sent over plain HTTP.
     """
@@ -69,7 +69,7 @@ def serve(settings: Settings, clock: Clock, ready: Callable[[str], None]) -> Non
 
 
 def _supervise(work: Callable[[Metrics, int], None], workers: int, listener: socket.socket, early: EarlySignal) -> None:
-    """Run several worker processes and combine their metrics."""
+    """Run `work` in several worker processes, with the metrics of the worker and its parent pipe as arguments."""
     with SharedMetrics.create(workers) as shared:
 
         def join(worker: int, parent_pipe: int) -> None:
@@ -101,7 +101,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def _resolved(host: str, port: int) -> tuple[int, int, int, Any]:
-    """Return the family, type, protocol and address of a socket. Raises Failure for an invalid host."""
+    """Resolve the host. Return the family, type, protocol and address for a socket. Raises Failure if it is unknown."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except socket.gaierror as error:
@@ -128,7 +128,7 @@ async def _work(
     end: EarlySignal | int,
     metrics: Metrics,
 ) -> None:
-    """Serve until a stop signal arrives or, in a worker, until the parent pipe `end` is closed."""
+    """Serve until a stop signal arrives or, in a worker process, until the supervisor closes the parent pipe `end`."""
     store = opening.connect(settings.store_url)
     collectors.add_backups(metrics, settings, clock)
     app = App(settings, store, clock, root, metrics)
@@ -143,7 +143,7 @@ async def _work(
 
 
 def _stop_event(end: EarlySignal | int) -> asyncio.Event:
-    """Return an event that is set when the process must stop. A second signal ends the process at once."""
+    """Return an event that is set when the server must stop (`end`: see `_work`). A second signal ends it at once."""
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     task = asyncio.current_task()

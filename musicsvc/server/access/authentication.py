@@ -57,9 +57,9 @@ class Authenticator:
         self._blocked.discard(token_id)
 
     async def authenticate(self, route: Route, header: str | None, call: Call) -> Identity | None:
-        """Return the caller, or None for anonymous access. Record the caller on the call and count the request.
+        """Return the caller, or None for anonymous access. Record the caller in `call`, and count the request.
 
-        Raises Unauthenticated, Forbidden without API access, and TooMany if a rate limit is exceeded.
+        Raises Unauthenticated without a valid token, Forbidden without API access, TooMany if a limit is exceeded.
         """
         try:
             caller = await self._token_holder(route, header, call)
@@ -84,7 +84,7 @@ class Authenticator:
         return caller
 
     async def uncount(self, call: Call) -> None:
-        """Remove from the rate limits a request that was not served for lack of capacity."""
+        """Undo the counting of a request toward the rate limits, because the server had no capacity to serve it."""
         await self._limiter.uncount(call)
 
     async def reauthenticate(self, caller: Identity, header: str) -> Identity:
@@ -100,7 +100,7 @@ class Authenticator:
         return current
 
     async def _token_holder(self, route: Route, header: str | None, call: Call) -> Identity | None:
-        """Return the holder of the token in the header, or None. Raises Unauthenticated if the token is invalid."""
+        """Return the token's holder, or None. Raises Unauthenticated if it is invalid, but not for an open route."""
         if header is None:
             return None
         if route.access is not Access.OPEN:
@@ -122,7 +122,7 @@ class Authenticator:
         return caller
 
     async def _latest_instant(self) -> int:
-        """Return the latest time observed so far, so that expired tokens stay expired if the clock is set back."""
+        """Return the latest time seen so far, because expired tokens must stay expired if the clock is set back."""
         now = self._clock.now()
         self._latest = max(self._latest, now)
         if not self._latest_loaded:
@@ -160,7 +160,7 @@ class Authenticator:
         return caller
 
     async def write_last_used(self, *, last: bool = False) -> None:
-        """Store each token's time of last use, at most once a minute per token, or all of them if `last` is set."""
+        """Store when each token was last used. Skip tokens stored less than a minute ago, unless `last` is set."""
         now = self._clock.now()
         self._latest = max(self._latest, now)
         self._written = {token: at for token, at in self._written.items() if abs(now - at) < MINUTE}

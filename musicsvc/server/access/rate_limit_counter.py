@@ -1,4 +1,4 @@
-"""Counting of requests for rate limits: shared by all processes, or per process while sharing fails."""
+"""Counting of requests for rate limits: for all processes together or, while that fails, in each process."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WARNING_SECONDS = 300.0  # between two warnings; the shared counter may fail and
 
 
 class RateLimitCounter:
-    """Counts requests in the shared counter, or in memory while it fails, so that no request fails."""
+    """Counts requests in a counter that all processes share. While that fails, counts them in this process's memory."""
 
     def __init__(self, url: str, clock: Clock) -> None:
         """`url`: the database URL. The shared counter is opened at the first request."""
@@ -41,7 +41,7 @@ class RateLimitCounter:
         self._purged = float("-inf")
 
     async def count(self, hits: Sequence[Hit]) -> list[Status]:
-        """Count a request toward its rate limits unless one is reached. Return the status of each limit."""
+        """Count a request toward its rate limits, or toward none if one is reached. Return the status of each limit."""
         if self._opening is None:
             self._opening = asyncio.create_task(self._open())
         if not self._opening.done():
@@ -56,7 +56,7 @@ class RateLimitCounter:
         return self._memory.count(hits)
 
     async def uncount(self, hits: Sequence[Hit]) -> None:
-        """Remove from the rate limits a request that was allowed but could not be served."""
+        """Undo `count` for a request that was allowed but could not be served."""
         if not self._is_shared:
             self._memory.uncount(hits)
             return

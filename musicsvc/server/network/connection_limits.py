@@ -27,7 +27,7 @@ class ClientConnections:
 
 @dataclass(slots=True, eq=False)
 class Slot:
-    """The slot of one connection; `released`: whether the slot is free for another connection."""
+    """One of a limited number of places for open connections; `released`: whether its connection has ended."""
 
     socket: socket.socket
     address: str
@@ -43,7 +43,7 @@ class ConnectionSlots:
     """
 
     def __init__(self, capacity: int, capacity_per_client: int, exempt: Sequence[str] = ()) -> None:
-        """`capacity_per_client`: 0 for no limit. Loopback addresses and the networks in `exempt` have no limit."""
+        """`capacity_per_client`: 0 for no limit; `exempt`: networks without it, in addition to loopback addresses."""
         self._capacity = capacity
         self._capacity_per_client = capacity_per_client
         self._exempt = [ipaddress.ip_network(name, strict=False) for name in exempt]
@@ -55,7 +55,7 @@ class ConnectionSlots:
         return self._count
 
     def acquire(self, connection: socket.socket, address: str) -> Slot | None:
-        """Return a slot for the connection, idle at first, or None if no slot is free and no connection is idle."""
+        """Return a slot for a new connection, if necessary after evicting an idle one, or None if none is idle."""
         key, limited = self._client_of(address)
         client = self._clients.get(key) or ClientConnections(key, limited)
         client_full = client.limited and client.count >= self._capacity_per_client
@@ -106,7 +106,7 @@ class ConnectionSlots:
         return True
 
     def _client_of(self, text: str) -> tuple[str, bool]:
-        """Return the key under which connections of an address are counted, and whether the limit applies to it."""
+        """Return the key under which the connections of an address are counted, and whether their number is limited."""
         try:
             address = ipaddress.ip_address(text.partition("%")[0])
         except ValueError:

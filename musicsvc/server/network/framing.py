@@ -15,7 +15,7 @@ MAX_FRAMING = 1024 * 1024  # bytes, including content that has arrived but is no
 
 
 class Framing:
-    """A counter of the bytes that arrive for one request body, including its framing."""
+    """Counts the bytes that arrive for one request body: its content and its framing."""
 
     __slots__ = ("_arrived",)
 
@@ -23,7 +23,7 @@ class Framing:
         self._arrived = 0
 
     def exceeds(self, content: StreamReader, size: int) -> bool:
-        """Count `size` bytes that have arrived. If the framing exceeds MAX_FRAMING, fail the body and return True."""
+        """Count `size` more bytes. If the framing exceeds MAX_FRAMING, make reading the body fail, and return True."""
         self._arrived += size
         if self._arrived <= content.total_bytes + MAX_FRAMING:
             return False
@@ -32,9 +32,9 @@ class Framing:
 
 
 def ends_unread_chunks(request: BaseRequest) -> bool:
-    """End a chunked body that was not read completely, so that aiohttp stops parsing it. Return True if there was one.
+    """If a chunked body was not read completely, make aiohttp stop parsing it, and return True.
 
-    Parsing small chunks costs the event loop more than a second for each MiB of content.
+    Parsing small chunks would block the event loop for more than a second for each MiB of content.
     """
     unread = not request.content.is_eof() and hdrs.TRANSFER_ENCODING in request.headers
     if unread:

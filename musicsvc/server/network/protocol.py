@@ -40,9 +40,9 @@ QUEUE = 4  # pipelined requests that may wait; a single packet can contain more
 
 
 class HttpConnection(RequestHandler):
-    """An HTTP connection with a deadline for each phase: the head, sending, keep-alive.
+    """An HTTP connection. Time is limited for receiving a head, for sending and for waiting for the next request.
 
-    The response to invalid HTTP is the general error body, which never repeats anything the client sent.
+    Invalid HTTP gets a JSON error response, which never repeats anything that the client sent.
     """
 
     __slots__ = (
@@ -84,11 +84,11 @@ class HttpConnection(RequestHandler):
 
     @property
     def busy(self) -> bool:
-        """Whether a request has no response yet, or a response is not sent in full."""
+        """Whether a request has no response yet, or part of a response has not been sent yet."""
         return self.in_flight > 0 or (self._unclosed is not None and self._has_unsent(self._unclosed))
 
     def finish(self) -> None:
-        """Respond to the requests that have arrived, to the last with `Connection: close`, and close the connection."""
+        """Close the connection after the responses to all requests received; the last has `Connection: close`."""
         self._final = True
         if not self.in_flight:
             self.force_close()
@@ -109,7 +109,7 @@ class HttpConnection(RequestHandler):
         self._wait_for_request(self._settings.head_timeout)
 
     def data_received(self, data: bytes) -> None:
-        """Parse the data. Enforces the limits on the time and size of a request head and on the framing of a body."""
+        """Parse the data. Refuse a request if its head is too large or too late, or its body has too much framing."""
         if self._refused or self._slot.released:
             return
         count = self._request_count
@@ -138,7 +138,7 @@ class HttpConnection(RequestHandler):
         self._deadline.clear()
 
     def eof_received(self) -> bool:  # type: ignore[override]  # aiohttp's own always closes
-        """Return True, to keep the connection half open, if the client has sent its requests and awaits responses."""
+        """Return True, which keeps the connection open for sending, if complete requests still await responses."""
         self._final = True
         if self._lost is not None:
             return False
@@ -148,7 +148,7 @@ class HttpConnection(RequestHandler):
         return self.ssl_context is None and self.in_flight > 0 and all(payload.is_eof() for payload in payloads)
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """Release the slot of the connection, and stop waiting for the rest of a request body."""
+        """Release the slot of the connection. Cancel its task if all requests have been answered."""
         self._deadline.end()
         self._slots.release(self._slot)
         self._unclosed = None
@@ -188,7 +188,7 @@ class HttpConnection(RequestHandler):
         self._deadline.set(seconds)
 
     async def _linger(self) -> None:
-        """Wait while a client that is still sending reads its response, because closing at once could discard it."""
+        """Wait briefly before closing, because closing while the client still sends could discard the response."""
         self._slots.mark_idle(self._slot)
         if self._unclosed is not None:
             self._lost = asyncio.Event()
@@ -199,7 +199,7 @@ class HttpConnection(RequestHandler):
                     await self._lost.wait()
 
     def _requests_received(self, size: int, count: int) -> None:
-        """Check the newest `count` requests, which arrived in `size` bytes. Refuse the first invalid request."""
+        """Check the newest `count` requests, which arrived in `size` bytes. Refuse the first invalid one."""
         last, self._payload = self._messages[-1]
         self._refused = isinstance(last, _ErrInfo)
         self._slots.mark_busy(self._slot)
@@ -215,7 +215,7 @@ class HttpConnection(RequestHandler):
 
     @staticmethod
     def _has_unsent(transport: asyncio.Transport) -> bool:
-        """Return whether data, or the end of the connection, has not been sent to the client yet."""
+        """Return whether data, or the notice that the connection ends, has not been sent to the client yet."""
         return transport.is_closing() or transport.get_write_buffer_size() > 0
 
     def _on_timeout(self) -> None:
@@ -233,7 +233,7 @@ class HttpConnection(RequestHandler):
             self.force_close()
 
     def _refuse(self, status: int, at: int | None = None) -> None:
-        """Queue an error response, then close. Discards queued requests from index `at` on, if `at` is set."""
+        """Queue an error response, then close. Discards queued requests from index `at` on; none by default."""
         while at is not None and len(self._messages) > at:
             self._messages.pop()
             self._request_count -= 1

@@ -27,9 +27,9 @@ BUSY = "Too many connections are open. Try again in a second."
 
 
 def fault_of(message: RawRequestMessage, size: int) -> int:
-    """Return the error status if the HTTP version is unsupported or the head too large, otherwise 0.
+    """Return 400 if the HTTP version is unsupported, 431 if the head is too large, otherwise 0.
 
-    `size`: the number of bytes that arrived with the head; at least the size of the head.
+    `size`: the number of bytes received, which can include more than the head.
     """
     if message.version not in VERSIONS:
         return 400
@@ -40,12 +40,12 @@ def fault_of(message: RawRequestMessage, size: int) -> int:
 
 
 def refusal(status: int, *, hsts: bool) -> tuple[bytes, dict[str, str]]:
-    """Return the body and headers of an error response; `hsts` adds Strict-Transport-Security."""
+    """Return the body and headers of an error response. `hsts`: whether to add Strict-Transport-Security."""
     return _error(TEXTS.get(status, TEXTS[INTERNAL]), hsts=hsts)
 
 
 def busy(*, hsts: bool) -> bytes:
-    """Return the complete 503 response, in bytes, to a connection that gets no slot."""
+    """Return the bytes of the complete 503 response to a connection that is rejected because too many are open."""
     body, headers = _error(BUSY, hsts=hsts)
     headers |= {hdrs.CONTENT_LENGTH: str(len(body)), hdrs.RETRY_AFTER: "1", hdrs.CONNECTION: "close"}
     lines = [f"{name}: {value}" for name, value in headers.items()]

@@ -84,7 +84,7 @@ def validities(file: Path) -> list[Validity]:
 
 
 def _validity(der: bytes) -> Validity:
-    """Return the validity of a DER certificate, its fifth signed field (RFC 5280, section 4.1)."""
+    """Return the validity of a certificate in DER, where it is the fifth signed field (RFC 5280, section 4.1)."""
     _, certificate, _ = _element(der, 0)
     _, at, _ = _element(der, certificate)
     tag, _, after = _element(der, at)

@@ -17,7 +17,7 @@ class WorkerProcessCollector(Collector):
     """Collects the `process_` metrics of each worker process."""
 
     def __init__(self, pids: Callable[[], Mapping[str, str]] | None = None) -> None:
-        """`pids` returns a mapping of worker number to process id. The default is this process as worker 0."""
+        """`pids`: returns the process ids by worker number. By default, this process is worker 0, the only one."""
         self._pids = pids or (lambda: {"0": "self"})
 
     def collect(self) -> Iterable[Metric]:

@@ -35,10 +35,10 @@ class Supervisor:
         listener: socket.socket,
         on_exit: Callable[[int], None] | None = None,
     ) -> None:
-        """`work` runs in each worker. Its arguments: the worker number, which a replacement keeps, and the parent pipe.
+        """`work`: runs in each worker, with the worker number and the file descriptor of the parent pipe as arguments.
 
-        `work` must return when the parent pipe reaches its end. `on_exit` is called with the number of each worker that
-        has exited.
+        It must return when the parent pipe reaches its end. `on_exit`: called with the number of each worker that has
+        exited; its replacement keeps the number.
         """
         self._work = work
         self._workers = workers

@@ -34,7 +34,7 @@ CHARSETS = {"utf-8", "utf8", "us-ascii"}  # accepted names; the charset may be o
 
 
 class Bodies:
-    """Reads request bodies. Apart from 16 KiB each, the bodies in progress hold at most 32 MiB together."""
+    """Reads request bodies. Together they hold at most 32 MiB, not counting the first 16 KiB of each."""
 
     def __init__(self, timeout: float, executors: Executors) -> None:
         """`timeout`: the seconds in which a whole body must arrive."""
@@ -45,9 +45,9 @@ class Bodies:
     async def receive(
         self, request: BaseRequest, schema: type[Body], context: Mapping[str, Any], *, token_holder: bool
     ) -> ParsedBody:
-        """Read, parse and check the JSON body of a request. Large bodies are parsed off the event loop.
+        """Read the JSON body of a request, and check it against the schema. Large bodies are parsed off the event loop.
 
-        Raises UnsupportedMedia, TooLarge, TooSlow, Overloaded and Malformed.
+        Raises UnsupportedMedia if it is not JSON, Malformed, TooLarge, TooSlow, or Overloaded if memory is short.
         """
         if request.headers.get(hdrs.CONTENT_ENCODING, "identity").lower() != "identity":
             raise UnsupportedMedia("Send the body without Content-Encoding.")
@@ -89,7 +89,7 @@ class Bodies:
             raise Malformed("The body has invalid HTTP framing.") from None
 
     def _hold(self, before: int, size: int) -> None:
-        """Reserve the memory for a body to grow from `before` to `size` bytes. Raises TooLarge and Overloaded."""
+        """Reserve memory for a body that grows from `before` to `size` bytes. Raises TooLarge or Overloaded."""
         if size > MAX_BODY:
             raise TooLarge("The body is larger than 1 MiB.")
         more = _counted(size) - _counted(before)
@@ -99,7 +99,7 @@ class Bodies:
 
 
 def _counted(size: int) -> int:
-    """Return the bytes of a body of this size that count towards MAX_HELD."""
+    """Return how many bytes of a body of this size count toward MAX_HELD: all but the first 16 KiB."""
     return max(0, size - SMALL)
 
 
@@ -111,7 +111,7 @@ def _require_json(request: BaseRequest) -> None:
 
 
 async def _pause_reading(request: BaseRequest) -> None:
-    """Pause, so that data collects in the system's buffer: reading a slow body byte by byte is costly."""
+    """Stop reading for a moment, so that more data arrives per read: reading a slow body byte by byte is costly."""
     if request.content.is_eof() or request.transport is None:
         return
     request.transport.pause_reading()

@@ -58,7 +58,7 @@ class Dispatcher:
         observers: Sequence[Observer],
         sources: Mapping[str, Any],
     ) -> None:
-        """`sources`: arguments that handlers may take by name; they are the same for every request."""
+        """`sources`: objects that a handler gets if it has a parameter of that name; all requests share them."""
         self._settings = settings
         self._store = store
         self._clock = clock
@@ -73,7 +73,7 @@ class Dispatcher:
         self.answer_memory = AnswerMemory(settings.server.answer_memory)
 
     async def __call__(self, request: BaseRequest) -> StreamResponse:
-        """Return the response to a request, an error response if the request fails."""
+        """Process a request and return the response; if the request fails, this is an error response."""
         request_id = safe_request_id(request.headers.get("X-Request-Id"))
         calls.request_id.set(request_id)
         call = Call(self._clock.now(), self._clock.monotonic(), request_id, request.method)
@@ -105,7 +105,7 @@ class Dispatcher:
         return replace(reply, headers={**call.headers, **reply.headers}) if call.headers else reply
 
     def note_unreadable(self, address: str, request_id: str, status: int, size: int) -> None:
-        """Report a request that was not valid HTTP to the observers. The connection has already responded to it."""
+        """Pass a request that was not valid HTTP to the observers. The connection itself builds the error response."""
         call = Call(self._clock.now(), self._clock.monotonic(), request_id, "", address)
         call.status, call.size = status, size
         self._notify(call)
@@ -169,9 +169,9 @@ class Dispatcher:
         given: dict[str, Any],
         call: Call,
     ) -> Any:
-        """Check the query; then, in one unit of work, load the subject, check all fields and run the handler.
+        """Check the query; then, in one unit of work, load the object that the path names and run the handler.
 
-        `given`: arguments of this request that handlers may take by name.
+        `given`: objects of this request that a handler gets if it has a parameter of that name.
         """
         query, query_errors = check_query(route.query, request.query.items()) if route.query is not None else (None, {})
         now, body = self._clock.now(), parsed and parsed.model
@@ -211,7 +211,7 @@ def _unit(
     parsed: ParsedBody | None,
     query_errors: dict[str, str],
 ) -> Callable[[], Any]:
-    """Return the unit of work of a request. It may run again in a retry, so it does not modify `sources`."""
+    """Return a function to check all fields and run the handler. It may run again, so it leaves `sources` unchanged."""
 
     def unit() -> Any:
         subject = None
@@ -230,14 +230,14 @@ def _unit(
 
 
 def refusal(failure: Failure, path: str) -> Reply:
-    """Return the error response for the failure: in the insights format for insights paths, else in the general one."""
+    """Return the error response for the failure. Paths of the insights API have an error format of their own."""
     insights = path == INSIGHTS or path.startswith(f"{INSIGHTS}/")
     body = errors.body_of(failure, insights=insights)
     return Reply(body, errors.status_of(failure), headers=errors.headers_of(failure))
 
 
 def _credentials(request: BaseRequest) -> str | None:
-    """Return the Authorization header, or None. Several headers are joined, so that they match no token."""
+    """Return the Authorization header, or None. If there are several, they are joined, which makes them invalid."""
     lines = request.headers.getall(hdrs.AUTHORIZATION, None)
     return None if lines is None else ",".join(lines)
 
@@ -249,7 +249,7 @@ def _remote_address(request: BaseRequest) -> str:
 
 
 def _size_name(route: Route, request: BaseRequest) -> str:
-    """Return the name of the query parameter that the client uses for the page size."""
+    """Return the name of the parameter for the page size: the one in the query, else the endpoint's usual one."""
     names = ("perPage", "per_page")
     return next((name for name in names if name in request.query), getattr(route.query, "size_name", names[0]))
 

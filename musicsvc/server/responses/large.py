@@ -26,7 +26,7 @@ Shape = Callable[[Sequence[Any]], list[JSON]]  # loads the content of some rows 
 
 
 class LargeAnswerError(Exception):
-    """Raised when a response is large: its unit of work must run again on the executor for large responses."""
+    """Raised in a unit of work to run it again on the executor for large responses, because its response is large."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +39,10 @@ class Encoded:
 
 
 class AnswerBuilder:
-    """Builds the response to one request within the client's share of memory.
+    """Builds the response to one request within the memory that the client may use.
 
-    `size_name`: the query parameter that the client uses for the page size. `large`: the unit of work runs on the
-    executor for large responses.
+    `size_name`: the query parameter for the page size, which is named in errors. `writes`: whether the request changes
+    data. `large`: whether its unit of work runs on the executor for large responses.
     """
 
     def __init__(self, reservation: Reservation, size_name: str, *, writes: bool) -> None:
@@ -52,12 +52,12 @@ class AnswerBuilder:
         self.large = False
 
     def expect_large(self) -> None:
-        """Treat the response as large before it is measured, because measuring can take long."""
+        """Use the executor for large responses from the start, because even measuring this response can take long."""
         self._reservation.resize(UNMEASURED)
         self.large = True
 
     def page(self, rows: Sequence[Any], measure: Measure, shape: Shape) -> list[JSON] | Members:
-        """Return the rows of a page as JSON. Raises Invalid if there are several and they exceed MAX_PAGE."""
+        """Return the rows of a page as JSON. Raises Invalid if two or more rows exceed MAX_PAGE together."""
         sizes = measure(rows)
         if len(rows) > 1 and sum(sizes) > MAX_PAGE:
             raise Invalid({self._size_name: TOO_LARGE})
@@ -77,7 +77,7 @@ class AnswerBuilder:
         return Members(pieces[1:], len(rows))
 
     def hold(self, size: int) -> None:
-        """Reserve memory for the response. Raises Overloaded, or LargeAnswerError if another executor must build it."""
+        """Reserve `size` bytes. Raises Overloaded if too few are free, LargeAnswerError to move to another executor."""
         self._reservation.resize(size)
         if size > LARGE and not self.large and not self._writes:
             self.large = True
@@ -85,9 +85,9 @@ class AnswerBuilder:
                 raise LargeAnswerError
 
     def finish(self, result: Any, *, drawn: bool) -> Any:
-        """Return the result, encoded if it is JSON. Raises Overloaded, but not after a write, which is committed.
+        """Return the result, encoded if it is JSON. Raises Overloaded if memory is short, but not after a write.
 
-        `drawn`: a picture or a document was drawn for this response alone, unless it comes from a cache.
+        `drawn`: whether the result is a picture or a document that may have been drawn for this response alone.
         """
         body = encoded(result)
         if not self._writes:
@@ -127,14 +127,14 @@ def encode(value: JSON) -> Encoded:
 
 
 def _size(body: Any, *, drawn: bool) -> int:
-    """Return the bytes that this response alone holds in memory, 0 for files that responses share."""
+    """Return how many bytes of memory this response needs for itself. Files that responses share count as 0."""
     if isinstance(body, Encoded):
         return body.size
     return len(body.content) if drawn and isinstance(body, Download) and body.kept is None else 0
 
 
 def _groups(rows: Sequence[Any], sizes: Sequence[int]) -> Iterator[Sequence[Any]]:
-    """Yield consecutive groups of rows, each at most LARGE bytes or a single row."""
+    """Split the rows into consecutive groups of at most LARGE bytes. A larger row is a group of its own."""
     begin = held = 0
     for at, size in enumerate(sizes):
         if held and held + size > LARGE:

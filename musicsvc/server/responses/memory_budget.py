@@ -1,4 +1,4 @@
-"""A budget for the memory of responses that clients have not read yet, per process and shared among clients."""
+"""A memory budget, in each process, for responses that clients have not read yet; each client has a limited share."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class AnswerMemory:
         return Reservation(self, client, token=token_id is not None)
 
     def take(self, client: str, size: int, *, token: bool) -> None:
-        """Reserve `size` bytes for the client, or free them if negative. Raises Overloaded if too few are free."""
+        """Reserve `size` more bytes for the client; a negative size frees some. Raises Overloaded if none are left."""
         with self._lock:
             if size > 0:
                 self._require_room(client, size, token=token)
@@ -72,14 +72,14 @@ class Reservation:
         self._released = False
 
     def resize(self, size: int) -> None:
-        """Set the number of reserved bytes. Raises Overloaded if the budget is exceeded, or after `release`."""
+        """Change the reservation to `size` bytes. Raises Overloaded if too few are free, or after `release`."""
         with self._lock:
             if self._released:
                 raise Overloaded("The client has disconnected.")
             self._hold(size if size > UNCOUNTED else 0)
 
     def release(self) -> None:
-        """Free the memory for good: a unit of work may still build a response after the client has gone."""
+        """Free the memory. It cannot be reserved again: a unit of work may still run after the client has gone."""
         with self._lock:
             self._released = True
             self._hold(0)

@@ -43,7 +43,7 @@ class Reply:
 
 
 async def build_response(request: BaseRequest, reply: Reply, request_id: str) -> StreamResponse:
-    """Return the response. Long responses have already been sent, in pieces, when this returns."""
+    """Return the response. A short one is still to be sent; a long one has been sent, in pieces, when this returns."""
     headers: CIMultiDict[str] = CIMultiDict(reply.headers)
     headers[hdrs.SERVER] = SERVER
     headers["X-Request-Id"] = request_id
@@ -118,13 +118,13 @@ async def _packed(body: list[bytes], size: int, kept: Representation | None) -> 
 
 
 def _matches(given: Sequence[str], tag: str) -> bool:
-    """Return whether If-None-Match contains the tag or `*`, so that a 304 can be sent. Ignores weak prefixes (`W/`)."""
+    """Return whether the values of If-None-Match contain the tag, with or without the prefix `W/`, or `*`."""
     parts = {part.strip().removeprefix("W/") for line in given for part in line.split(",")}
     return tag in parts or "*" in parts
 
 
 def _accepts_gzip(given: Sequence[str]) -> bool:
-    """Return whether Accept-Encoding allows gzip. An entry for gzip takes precedence over one for `*`."""
+    """Return whether the values of Accept-Encoding allow gzip, either by name or, if it is not named, by `*`."""
     weights: dict[str, float] = {}
     for part in ",".join(given).lower().split(","):
         coding, _, parameter = part.partition(";")
