@@ -100,7 +100,7 @@ class Authenticator:
         return current
 
     async def _token_holder(self, route: Route, header: str | None, call: Call) -> Identity | None:
-        """Return the token's holder, or None. Raises Unauthenticated if it is invalid, but not for an open route."""
+        """Return the token's holder, or None. Raises Unauthenticated if it is invalid, unless the route is open."""
         if header is None:
             return None
         if route.access is not Access.OPEN:

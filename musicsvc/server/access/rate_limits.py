@@ -87,7 +87,7 @@ class RateLimiter:
 
 
 def headers(statuses: Sequence[Status]) -> dict[str, str]:
-    """Return the response headers that describe these rate limits."""
+    """Return the response headers that describe the rate limits with these statuses."""
     tightest = min(statuses, key=lambda status: (status.remaining, -status.wait))
     policies = (f'"{each.limit.name}";q={each.limit.amount};w={each.limit.window // SECOND}' for each in statuses)
     left = (f'"{each.limit.name}";r={each.remaining};t={_seconds(each)}' for each in statuses)

@@ -38,8 +38,8 @@ class Slot:
 class ConnectionSlots:
     """The connection slots of one process.
 
-    A connection without a request in progress is idle, whether it is new, slow or kept alive. If all slots are taken,
-    the connection that has been idle longest is closed; normal clients send their requests long before that.
+    A connection is idle unless a request is in progress, even while the head of a request arrives. If all slots are
+    taken, the connection that has been idle longest is closed; normal clients send their requests long before that.
     """
 
     def __init__(self, capacity: int, capacity_per_client: int, exempt: Sequence[str] = ()) -> None:

@@ -109,7 +109,7 @@ class HttpConnection(RequestHandler):
         self._wait_for_request(self._settings.head_timeout)
 
     def data_received(self, data: bytes) -> None:
-        """Parse the data. Refuse a request if its head is too large or too late, or its body has too much framing."""
+        """Parse data. Limits the size of a request head, the time until it is complete and the framing of a body."""
         if self._refused or self._slot.released:
             return
         count = self._request_count

@@ -47,7 +47,7 @@ class Bodies:
     ) -> ParsedBody:
         """Read the JSON body of a request, and check it against the schema. Large bodies are parsed off the event loop.
 
-        Raises UnsupportedMedia if it is not JSON, Malformed, TooLarge, TooSlow, or Overloaded if memory is short.
+        Raises UnsupportedMedia if it is not plain JSON, Malformed, TooLarge, TooSlow, or Overloaded if memory is short.
         """
         if request.headers.get(hdrs.CONTENT_ENCODING, "identity").lower() != "identity":
             raise UnsupportedMedia("Send the body without Content-Encoding.")

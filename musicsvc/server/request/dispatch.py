@@ -169,7 +169,7 @@ class Dispatcher:
         given: dict[str, Any],
         call: Call,
     ) -> Any:
-        """Check the query; then, in one unit of work, load the object that the path names and run the handler.
+        """Check the query; then, in one unit of work, load the path's object, check all fields and run the handler.
 
         `given`: objects of this request that a handler gets if it has a parameter of that name.
         """

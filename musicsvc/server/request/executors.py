@@ -19,7 +19,7 @@ NICENESS = 10
 
 
 class Work(Enum):
-    """A kind of heavy work. The value is the name, the number of threads and the maximum length of the queue."""
+    """A kind of heavy work. Its value: the name and number of its threads, and how many units of work can wait."""
 
     HASHING = ("hashing", 2, 32)
     DRAWING = ("drawing", 1, 64)
