@@ -38,7 +38,7 @@ def _lines(table: Table) -> Iterator[bytes]:
 
 
 def cell(value: object) -> str:
-    """Return the value as a CSV cell: texts are quoted and get a `'` before anything that would be a formula.
+    """Return the value as a CSV cell: texts are quoted and get a `'` before anything that a spreadsheet would run.
 
     Quotes keep a text in its cell, whichever separator a spreadsheet expects.
     """

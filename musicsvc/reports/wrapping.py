@@ -33,7 +33,7 @@ _LOOSE = regex.compile(rf"(?<={_SYLLABLE})(?=[^\s\p{{M}}])|(?<=[^\s\p{{M}}])(?={
 
 @dataclass(frozen=True)
 class Wrapping:
-    """A title with marked line breaks: in `text` between `words`, in `broken` also within all words not in `kept`."""
+    """A title with line breaks: in `text` between `words`, in `broken` also within words that are not in `kept`."""
 
     text: str
     words: list[str]
@@ -78,7 +78,7 @@ def _parts(token: str, ideographs: str) -> list[str]:
 
 
 def _runs(parts: list[str]) -> list[str]:
-    """Join Thai words into runs, within which Typst's dictionary finds better line breaks; keep other parts."""
+    """Join Thai words into longer runs, as Typst finds better line breaks within them. Other parts stay as they are."""
     runs: list[str] = []
     for part in parts:
         if runs and _THAI.search(runs[-1]) and len(graphemes(runs[-1] + part)) <= THAI_RUN:
@@ -93,7 +93,7 @@ def _glued(word: str) -> str:
 
 
 def _loosened(word: str) -> str:
-    """Allow breaks in a long word after each grapheme, in joining scripts after every few; keep other words whole."""
+    """Allow breaks in a long word after each grapheme, or every few in scripts with joined letters such as Arabic."""
     if not _is_long(word):
         return _glued(word)
     pieces = (re.findall(f"(?s).{{1,{LONGEST_CLUSTER}}}", cluster) for cluster in graphemes(word))

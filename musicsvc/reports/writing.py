@@ -25,7 +25,7 @@ _LANGUAGES = (("th", "\\p{Thai}"), ("ja", "[\\p{Hiragana}\\p{Katakana}]"), ("ko"
 
 @functools.cache
 def _coverage() -> tuple[re.Pattern[str], ...]:
-    """Return a pattern of the characters of each font family, in the order of fallback (fonts/coverage.txt)."""
+    """Return, for each font family in fallback order, a pattern of the characters it has (fonts/coverage.txt)."""
     patterns = []
     for line in (FOLDER / "coverage.txt").read_text(encoding="ascii").splitlines():
         spans = [span.split("-") for span in line.split(":")[1].split()]
@@ -46,7 +46,7 @@ def drawable(text: str) -> str:
 
 
 def _drawable(cluster: str) -> str:
-    """Return the first drawable form of a grapheme: unchanged, as NFKC, without marks that the font lacks, or SIGN."""
+    """Return a grapheme in its first drawable form: as it is, as NFKC, without marks the font lacks, or SIGN."""
     visible = cluster.translate(dict.fromkeys(map(ord, _JOINERS)))
     if cluster[0].isspace():
         return " " if visible.isspace() else f" {SIGN}"

@@ -65,7 +65,7 @@ def draw(design: Design) -> bytes:
 
 
 def initials(display_name: str) -> str:
-    """Return the initials of the first and last word, in some scripts of the first only; NAMELESS if there are none."""
+    """Return the initials of the first and last word (in some scripts of the first only), or NAMELESS without words."""
     words = _WORD.findall(writing.drawable(display_name))
     if not words:
         return NAMELESS

@@ -51,7 +51,7 @@ def cover(template_id: int, title: str, artist: str) -> bytes:
 
 
 def thumbnail(template_id: int, size: int = 250) -> bytes:
-    """Draw a template with its sample text as PNG, `size` pixels wide. Raises KeyError (template) or ValueError."""
+    """Draw a template's sample as PNG. Raises KeyError for an unknown template, ValueError for a size out of range."""
     if size not in THUMBNAIL_SIDES:
         raise ValueError(f"a thumbnail must have {THUMBNAIL_SIDES.start} to {SIDE} pixels per side, not {size}")
     template = _template(template_id)
@@ -87,7 +87,7 @@ def _giant(giant: Giant, title: str) -> dict[str, object]:
 
 
 def _area(area: Area, title: str, artist: str) -> dict[str, object]:
-    """Return the area as input of cover.typ; unless centred, texts are aligned to the side where the title begins."""
+    """Return a text box as input of cover.typ. Its texts are centred, or aligned to the side where the title begins."""
     texts = [_text(style, text) for style, text in ((area.title, title), (area.artist, artist)) if style]
     start = "right" if writing.is_rtl(title) else "left"
     return {

@@ -14,7 +14,7 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class Style:
-    """The style of a text: `most` is the largest size in points; below size `comfort`, long words are broken."""
+    """The style of a text. `most` is its largest size in points; long words are broken if it were below `comfort`."""
 
     most: int
     comfort: int
@@ -25,7 +25,7 @@ class Style:
 
 @dataclass(frozen=True)
 class Area:
-    """A box for the title, the artist or both; `start` means right if the title runs from right to left."""
+    """A box for the title, the artist or both. `start` is the left side, or the right for titles from right to left."""
 
     x: int
     y: int

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Point(NamedTuple):
-    """The plays, distinct listeners, and current likes and reposts of a day or of a window."""
+    """Plays and distinct listeners of a day or window, and the likes and reposts from then that still exist."""
 
     plays: int
     listeners: int

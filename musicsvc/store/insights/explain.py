@@ -47,7 +47,7 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The served figures and the figures counted from single plays.
+    """The figures that the API returns (`served`), the counts from single plays, and the differences between them.
 
     `days` has the counted figures of each day with plays. Plays before the day `kept_from` were deleted (0: none were);
     figures that include earlier days are not compared.
@@ -65,7 +65,7 @@ class Explanation:
 
 
 def build(subject: Subject, window: Window) -> Explanation:
-    """Count the plays in the window, in the window before it and of all time, and compare. This may read all plays."""
+    """Count plays in the window, in the one before and of all time; compare the figures. This may read all plays."""
     ((kept_from,),) = fetch(KEPT_FROM)
     ((tracks,),) = fetch(TRACKS[subject.kind], subject.id)
     within, before = (Counted._make(_count(COUNTED, subject, each)[0]) for each in (window, window.before))

@@ -80,7 +80,7 @@ class ExportRow:
 
 @contextmanager
 def cells(type_: str, scope: Scope, window: Window) -> Iterator[Iterator[tuple[Any, ...]]]:
-    """Open the rows of an export (columns: COLUMNS[type_]), ordered by id or by day. Use it inside a transaction.
+    """Open the rows of an export, with COLUMNS[type_] as columns, in order of id or day. Use it in a transaction.
 
     The end of the `with` block closes the rows, so that no cursor outlives the transaction if writing fails.
     """

@@ -45,7 +45,7 @@ ARTIST_COUNTS = """
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The figures of a track, album or artist in a window; changes are in percent of the window before."""
+    """Figures of a window and (`…_total`) of all time; `…_change` is the growth in percent over the window before."""
 
     window: Window
     plays_total: int
@@ -59,7 +59,7 @@ class Figures:
 
 
 class ArtistCounts(NamedTuple):
-    """The number of current followers of an artist's manager, and of the artist's tracks and albums."""
+    """The numbers of an artist's tracks and albums, and of the followers of the account that manages the artist."""
 
     followers: int
     tracks: int
@@ -67,17 +67,17 @@ class ArtistCounts(NamedTuple):
 
 
 def track_of(track_id: int, *, actor: Identity) -> Subject:
-    """Return the track as a subject. Raises Forbidden unless the account manages one of its artists."""
+    """Return the track as a subject. Raises NotFound, or Forbidden if `actor` manages none of its artists."""
     return _managed(Subject(TRACK, track_id), actor)
 
 
 def album_of(album_id: int, *, actor: Identity) -> Subject:
-    """Return the album as a subject. Raises Forbidden unless the account manages one of its artists."""
+    """Return the album as a subject. Raises NotFound, or Forbidden if `actor` manages none of its artists."""
     return _managed(Subject(ALBUM, album_id), actor)
 
 
 def artist_of(artist_id: int, *, actor: Identity) -> Subject:
-    """Return the artist as a subject. Raises Forbidden unless the account manages it."""
+    """Return the artist as a subject. Raises NotFound, or Forbidden if `actor` does not manage the artist."""
     return _managed(Subject(ARTIST, artist_id), actor)
 
 
@@ -109,14 +109,14 @@ def figures(subject: Subject, window: Window) -> Figures:
 
 
 def stream(kind: int, ids: Sequence[int], window: Window, reader: Reader) -> dict[int, Figures]:
-    """Return the figures of many subjects by id. `ids` must ascend; `reader` reads the window and the one before."""
+    """Return the figures of many subjects by id. `ids` must ascend; `reader` is for the window and the one before."""
     given = engagement.by_subject(kind, ids, window)
     stats = reader.stream(kind, ids)
     return {each: build(window, stats[each], given.likes[each], given.reposts[each]) for each in ids}
 
 
 def build(window: Window, stats: Sequence[PlayStats], likes: int, reposts: int) -> Figures:
-    """Build figures from `stats`: the plays in the window, in the window before it and of all time."""
+    """Build figures from three `stats`: of the window, of the window before it, and of all time."""
     within, before, ever = stats
     listeners = len(within.listeners)
     return Figures(
@@ -133,7 +133,7 @@ def build(window: Window, stats: Sequence[PlayStats], likes: int, reposts: int) 
 
 
 def change(now: int, before: int) -> float | None:
-    """Return the growth in percent with one decimal, or None if `before` is 0."""
+    """Return the growth from `before` to `now` in percent with one decimal, or None if `before` is 0."""
     return round((now - before) * 100 / before, 1) + 0.0 if before else None  # never -0.0
 
 

@@ -30,7 +30,7 @@ TOP_TRACKS, TOP_OTHERS = 10, 5
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """The content of a report; `name` is the name of the artist or account, or None for everything."""
+    """The content of a report. `name` is that of the artist or account, or None for everything; `top` has tracks."""
 
     name: str | None
     figures: Figures
@@ -44,7 +44,7 @@ class Overview:
 
 
 def build(scope: Scope, window: Window, *, albums_and_artists: bool = False) -> Overview:
-    """Build the overview of a scope, on request with the most played albums and artists. Call inside a transaction."""
+    """Build the overview of a scope, with the most played albums and artists if asked for. Use it in a transaction."""
     with sql.without_memory_map():
         return _build(scope, window, albums_and_artists=albums_and_artists)
 
@@ -86,7 +86,7 @@ class _Total:
 
 
 class _Whole:
-    """Accumulates the figures, the chart and the top of all tracks, which are added in batches."""
+    """Accumulates the figures, chart and most played tracks of a scope, whose tracks are added in batches."""
 
     def __init__(self, window: Window) -> None:
         self._window = window

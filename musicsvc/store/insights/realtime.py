@@ -36,7 +36,7 @@ class Realtime(NamedTuple):
 
 
 def load(track: Subject, now: int) -> Realtime:
-    """Return the listeners and plays of a track at `now`, including plays with a time up to five minutes ahead."""
+    """Return the current listeners and latest plays; a play's time may be up to five minutes ahead of `now`."""
     plays = play_log.between(track.id, (now - HOUR) // SLOT, (now + AHEAD) // SLOT + 1)
     last_hour = [play for play in plays if play.played_at > now - HOUR]
     active = {play.listener for play in last_hour if play.played_at > now - ACTIVE}

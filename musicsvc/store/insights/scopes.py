@@ -25,7 +25,7 @@ IDS_PER_BATCH = 10_000
 
 
 class Scope(NamedTuple):
-    """A scope: `artist` only, artists of `manager` only, both conditions together, or everything if both are None."""
+    """Selects items by their artist and by the account that manages the artist (`manager`). None stands for any."""
 
     manager: int | None = None
     artist: int | None = None

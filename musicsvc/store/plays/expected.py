@@ -45,7 +45,7 @@ NONE: Counts = (0, b"")
 
 @dataclass(slots=True)
 class Comparison:
-    """Rows of a rollup table by key, as stored and as expected, and the number of single plays read to compute them."""
+    """The rows of a rollup table by key, as stored and as expected; `plays` counts the single plays that were read."""
 
     table: Table
     stored: dict[Key, Counts]
@@ -119,7 +119,7 @@ def _by_key(rows: Iterable[tuple[int, int, int, int, bytes]]) -> dict[Key, Count
 
 
 def compare_month(month: int, kind: int, subject: int, end: int | None) -> Comparison:
-    """Compare the monthly rollups of the subjects from `subject` to `end` - 1 with their daily rollups."""
+    """Compare a month's rollups with the daily ones, for subjects of `kind` with ids from `subject` to `end` - 1."""
     watermark = monthly.watermark()
     counts = monthly.count(month, kind, subject, end)
     expected = {(kind, each, month): some for each, some in counts.items() if watermark.rolled_up(month, kind, each)}

@@ -44,7 +44,7 @@ FOR_OTHERS = "The account may not report for other listeners."
 
 
 class ReportedPlay(NamedTuple):
-    """A play as reported; `listener` is an opaque name, or None if the reporter is the listener."""
+    """A play as reported. `listener` is any name that identifies the listener, or None if it is the reporter."""
 
     track_id: int
     played_at: int
@@ -54,7 +54,7 @@ class ReportedPlay(NamedTuple):
 
 
 class PlayRow(NamedTuple):
-    """A play as stored; `client_key` is empty if the reporter gave no id."""
+    """A play as stored. `client_key` is a hash of the id that the reporter gave to the play, empty without one."""
 
     slot: int
     track: int
@@ -67,7 +67,7 @@ class PlayRow(NamedTuple):
 
 @dataclass(slots=True)
 class IngestOutcome:
-    """The result of a batch; `refused` holds the index in the batch and the reason of each refused play."""
+    """The result of a batch; `refused` lists each refused play as its index in the batch and the reason."""
 
     accepted: int = 0
     repeated: int = 0
@@ -75,7 +75,7 @@ class IngestOutcome:
 
 
 def report(plays: Sequence[ReportedPlay], *, now: int, actor: Identity) -> IngestOutcome:
-    """Ingest the plays that `actor` reports: its own, and those of other listeners if it has the permission."""
+    """Store the valid plays. `actor` may report its own plays and, with the permission, those of other listeners."""
     tables.lock()
     outcome = IngestOutcome()
     unknown = tracks.missing({play.track_id for play in plays})
@@ -108,7 +108,7 @@ def _refusal(play: ReportedPlay, now: int, actor: Identity) -> str | None:
 
 
 def refuse_time(played_at: int, kept_from: int, now: int) -> str | None:
-    """Return the reason to refuse a play of this time, None to accept it; plays before `kept_from` were deleted."""
+    """Return why a play of this time is refused (too far ahead, or before `kept_from`), or None if it is accepted."""
     if played_at > now + AHEAD:
         return FUTURE
     return PRUNED if played_at < kept_from else None
@@ -125,12 +125,12 @@ def _row(play: ReportedPlay, listener: int, actor: Identity) -> PlayRow:
 
 
 def client_key(source: str, client_id: str) -> bytes:
-    """Return a hash (16 bytes) of a client's id and its source, by which repeated plays are recognized."""
+    """Return a 16-byte hash of the id that `source` gave to a play. Repeats of the play have the same hash."""
     return hashlib.blake2b(f"{source}\x00{client_id}".encode(), digest_size=16).digest()
 
 
 def record(rows: Iterable[PlayRow]) -> int:
-    """Store the new plays, add them to the rollups and return their number. Their tracks and listeners must exist."""
+    """Store the plays that are new, add them to the rollups and return how many. Tracks and listeners must exist."""
     tables.lock()
     new = dialect.insert_returning(INSERT, TYPES, sorted(rows, key=KEY))
     if new:
@@ -139,7 +139,7 @@ def record(rows: Iterable[PlayRow]) -> int:
 
 
 def _add_to_rollups(plays: Iterable[tuple[int, ...]]) -> None:
-    """Add new plays, each (track, slot, listener), to the rollups of their tracks, albums and artists."""
+    """Add new plays, given as (track, slot, listener), to the rollups of their tracks, albums and artists."""
     played: dict[tuple[int, int], bytes] = {}
     for track, slot, listener in plays:
         key = slot // SLOTS_PER_DAY, track

@@ -30,7 +30,7 @@ DELETE = "DELETE FROM {table} WHERE {days} kind = ? AND subject = ?"
 
 @contextmanager
 def rebuilding(tracks: Collection[int]) -> Iterator[None]:
-    """Let the `with` block change albums or artists of the tracks, then rebuild the rollups of the affected ones."""
+    """After the `with` block, rebuild the rollups of the albums and artists that gained or lost one of the tracks."""
     played = all_time_plays(TRACK, tracks) if tracks else {}
     before = subjects.of_tracks(played)
     yield
@@ -59,7 +59,7 @@ def _rebuild(subject: Subject, watermark: monthly.Watermark) -> None:
 
 
 def _days(subject: Subject, tracks: Collection[int], watermark: monthly.Watermark) -> list[int]:
-    """Return the days on which the subject or one of its tracks may have a daily rollup."""
+    """Return the days on which the album or artist or one of its tracks may have a daily rollup."""
     found = {*monthly.open_days(watermark)}
     for kind, ids in ((subject.kind, [subject.id]), (TRACK, tracks)):
         among, values = dialect.in_list(ids)

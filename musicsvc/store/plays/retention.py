@@ -32,7 +32,7 @@ def prune(store: Store, keep_days: int, *, now: int, on_progress: Callable[[int,
 
 
 def _begin(first: int) -> int:
-    """Store the first day to keep, so that repeats of deleted plays are refused; return the day of the oldest play."""
+    """Store the first day to keep; earlier plays are refused from now on. Return the day of the oldest play."""
     tables.lock()
     run("UPDATE play_mark SET kept_from = ? WHERE kept_from < ?", first, first)
     ((slot,),) = fetch(OLDEST)

@@ -40,7 +40,7 @@ class Difference(NamedTuple):
 
 @dataclass(slots=True)
 class VerifyReport:
-    """A verification result. `differences` has at most 100 items; plays before the day `kept_from` were deleted."""
+    """The result of a verification. `differences` lists at most 100; plays before the day `kept_from` were deleted."""
 
     kept_from: int = 0
     days: int = 0
@@ -69,7 +69,7 @@ def run(store: Store, *, check: bool, on_progress: Callable[[int, int], None]) -
 
 
 def _span(day: int) -> tuple[int, int]:
-    """Return the first day from `day` on with plays or rollups, and the day after the last; (day, day) if none has."""
+    """Return the first day with plays or rollups, not before `day`, and the day after the last; (day, day) if none."""
     ((first, last),) = fetch(SPAN, day * SLOTS_PER_DAY, day)
     return (day, day) if last is None or last < day else (int(first), int(last) + 1)
 
@@ -80,7 +80,7 @@ def _months() -> range:
 
 
 def _from_days(store: Store) -> Iterator[Compare]:
-    """Yield the comparisons of all other rollups with the daily rollups, which must be verified before."""
+    """Yield comparisons of all other rollups with the daily ones, which must have been verified before."""
     for month in store.read(_months).result():
         for kind in KINDS.values():
             first: int | None = 0
@@ -94,7 +94,7 @@ def _from_days(store: Store) -> Iterator[Compare]:
 
 
 def _verify(store: Store, compare: Compare, report: VerifyReport, *, check: bool) -> int:
-    """Run a comparison, add it to the report and repair differences unless `check`; return the number of plays read."""
+    """Run the comparison, add its result to the report and, unless `check`, repair. Return how many plays were read."""
     found = store.read(compare).result()
     wrong = found.differing()
     report.rows += len(found.expected.keys() | found.stored.keys())

@@ -36,7 +36,7 @@ def folder(package: Path = Path(musicsvc.__file__).parent) -> Path:
 
 
 def load(*, now: int) -> FixtureSummary:
-    """Create the missing rows of the fixtures and return their numbers."""
+    """Create those rows of the fixtures that the store does not have yet. Return how many were created."""
     world = World(now)
     for entry in _read("accounts", "account"):
         world.accounts[entry["key"]] = _account(entry, world)

@@ -39,7 +39,7 @@ def load(*, now: int) -> int:
 
 
 def _day(at: int, track: int, day: int, audience: Sequence[int]) -> Iterator[ingest.PlayRow]:
-    """Yield plays of a track on a day. Weekends and some seasons have more plays; some listeners are frequent."""
+    """Yield a day's plays of the track at position `at`. Weekends and some seasons have more, as do some listeners."""
     chance = random.Random(f"{at} {day}")  # noqa: S311 - plays must be reproducible
     mood = 1 + 0.4 * (day % 7 in WEEKEND) + 0.25 * math.sin(day / 23 + at) + 0.3 * math.sin(day / 90)
     wanted = BUSIEST * DECLINE**at * mood

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def load(entries: Mapping[str, Sequence[Entry]], world: World) -> None:
-    """Create the missing rows and add their numbers to `world.created`."""
+    """Create those rows that the store does not have yet, and count them in `world.created`."""
     for kind, create in (
         ("playlist", _playlist),
         ("follow", _follow),
@@ -106,7 +106,7 @@ def _repost(entry: Entry, world: World) -> None:
 
 
 def _add_missing(kind: likes.Kind, entry: Entry, world: World) -> int:
-    """Create the missing likes or reposts of an entry and return their number."""
+    """Create those likes or reposts of the entry that the store does not have yet. Return how many were created."""
     by = _caller(entry["by"], world)
     new = [each for each in _tracks(entry["tracks"], world) if kind.get_or_none(track=each, user=by.user_id) is None]
     for track_id in new:

@@ -59,7 +59,7 @@ class SyntheticSummary:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A batch of artists: the number of albums of each artist, and the number of tracks of each album."""
+    """A batch of artists: how many albums each artist has, and how many tracks each album has."""
 
     seed: str
     albums: Sequence[int]
@@ -105,7 +105,7 @@ def _blocks(scale: float, random_seed: int) -> Iterator[Block]:
 
 
 def _sizes(total: int, parts: int, flatness: float, chance: random.Random) -> array[int]:
-    """Split `total` into `parts` sizes of at least 1, the n-th largest near 1 / (n + flatness), in random order."""
+    """Return `parts` shuffled sizes with sum `total`, the n-th largest roughly proportional to 1 / (n + flatness)."""
     sums = list(accumulate(1 / (rank + flatness + 1) for rank in range(parts)))
     share = max(0, total - parts) / sums[-1]
     ends = [0, *(floor(part * share + 1e-6) for part in sums)]
@@ -167,7 +167,7 @@ class _Writer:
         return choices[self._below(len(choices))]
 
     def _name(self, *kinds: str) -> str:
-        """Return a random word for each of `kinds`; a text that is no kind of word is used unchanged."""
+        """Join a random word of each kind in `kinds`; a text that is not the name of a kind is used as it is."""
         return " ".join(self._one(self.words[kind]) if kind in self.words else kind for kind in kinds)
 
     def _image(self, kind: str, number: int, percent: int) -> str | None:

@@ -52,6 +52,6 @@ class World:
 
 
 def columns(entry: Entry, table: type[Model]) -> Entry:
-    """Return the values of the entry that are columns of the table, trimmed."""
+    """Return those values of the entry that the table has columns for; texts are trimmed."""
     values = {name: value for name, value in entry.items() if isinstance(getattr(table, name, None), Field)}
     return {name: value.strip() if isinstance(value, str) else value for name, value in values.items()}

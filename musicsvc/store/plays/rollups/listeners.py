@@ -1,4 +1,4 @@
-"""Packed sets of listeners: exact, small, and extended by appending bytes: `packed + pack(more)` is the union.
+"""Packed sets of listener ids: exact and small. Appending bytes adds listeners: `packed + pack(more)` is the union.
 
 A set is a sequence of 4-byte integers, possibly repeated. In a large set, a roaring bitmap precedes them.
 """
@@ -30,12 +30,12 @@ def account_key(user_id: int) -> str:
 
 
 def opaque_key(name: str) -> str:
-    """Return the listener key of an opaque name, by which an account reports another listener."""
+    """Return the listener key of an opaque name: a name under which an account reports the plays of someone else."""
     return f"opaque:{name}"
 
 
 def pack(some: Iterable[int]) -> bytes:
-    """Return the listeners as a packed set, repeats included."""
+    """Return the listener ids as a packed set. Repeated ids are kept."""
     return b"".join(listener.to_bytes(WIDTH, "little") for listener in some)
 
 
@@ -75,7 +75,7 @@ def union(many: Iterable[bytes]) -> BitMap:
 
 
 def ensure(keys: Iterable[str]) -> dict[str, int]:
-    """Return the ids of the listeners by key; create missing listeners."""
+    """Return the ids of the listeners with these keys, by key. Missing listeners are created."""
     wanted = sorted(set(keys))
     found: dict[str, int] = {}
     for start in range(0, len(wanted), KEYS_PER_QUERY):
@@ -89,6 +89,6 @@ def ensure(keys: Iterable[str]) -> dict[str, int]:
 
 
 def find(keys: Sequence[str]) -> dict[str, int]:
-    """Return the ids of the existing listeners by key."""
+    """Return the ids of the listeners with these keys, by key. Keys without a listener are absent."""
     condition, values = dialect.in_list(keys)
     return dict(fetch(f"SELECT key, id FROM listener WHERE key {condition}", values))  # noqa: S608 - a condition of ours

@@ -36,7 +36,7 @@ BOUND = """
 
 
 class Watermark(NamedTuple):
-    """Progress: all smaller (month, kind, subject) have monthly rollups; plays before day `kept_from` were deleted."""
+    """The next (month, kind, subject) to roll up; all smaller ones are done. Plays before `kept_from` were deleted."""
 
     month: int
     kind: int
@@ -62,13 +62,13 @@ def days_of(month: int) -> range:
 
 
 def open_days(done: Watermark) -> range:
-    """Return the days with plays in months that are not rolled up for all subjects yet."""
+    """Return the days, from the oldest with plays to the newest, of the months not rolled up for all subjects yet."""
     oldest, newest = _span(done.day)
     return range(0) if oldest is None else range(oldest, newest + 1)
 
 
 def add(new: Mapping[Key, bytes]) -> None:
-    """Add late plays, keyed by (day, kind, subject), to the existing monthly rollups."""
+    """Add late plays to the monthly rollups that exist already; `new` holds their listeners by (day, kind, subject)."""
     done = watermark()
     late: dict[Key, bytes] = defaultdict(bytes)
     for (day, kind, subject), packed in new.items():
@@ -79,7 +79,7 @@ def add(new: Mapping[Key, bytes]) -> None:
 
 
 def roll_up(limit: int) -> bool:
-    """Roll up a month for about `limit` subjects, or else a week; return False if no rollups are due."""
+    """Roll up a month for about `limit` more subjects or, if no month is due, a week. Return False if none is due."""
     tables.lock()
     done = watermark()
     oldest, newest = _span(done.day)
@@ -96,13 +96,13 @@ def roll_up(limit: int) -> bool:
 
 
 def _span(first: int) -> tuple[int | None, int]:
-    """Return the oldest day with plays from `first` on, or None, and the newest day with plays."""
+    """Return the oldest day with plays not before `first` (None if there is none) and the newest day with plays."""
     ((oldest, newest),) = fetch(SPAN, first)
     return oldest, newest
 
 
 def _roll_up(month: int, kind: int, subject: int, limit: int) -> int | None:
-    """Roll up the month for the next `limit` subjects; return the first remaining subject, or None if none remains."""
+    """Roll up the month for about `limit` subjects from `subject` on. Return the first that remains, or None."""
     end = batch_end(month, kind, subject, limit)
     counts = count(month, kind, subject, end)
     tables.replace(tables.MONTHLY, [(kind, each, month, *some) for each, some in counts.items()])
@@ -110,18 +110,18 @@ def _roll_up(month: int, kind: int, subject: int, limit: int) -> int | None:
 
 
 def batch_end(month: int, kind: int, subject: int, limit: int) -> int | None:
-    """Return the first subject after a batch that begins with `subject`, or None if the batch contains all others."""
+    """Return the first subject after a batch of about `limit` from `subject` on, or None if no subject remains."""
     days = ", ".join(f"({day})" for day in days_of(month))
     ((end,),) = fetch(BOUND.format(days=days), kind, subject, limit)
     return None if end is None else int(end)
 
 
 def count(month: int, kind: int, subject: int, end: int | None) -> dict[int, Counts]:
-    """Add up the daily rollups of a month, by subject, for the subjects from `subject` to `end` - 1."""
+    """Return the sums of a month's daily rollups by subject, for ids from `subject` to `end` - 1 (None: all others)."""
     condition, days = dialect.in_list(days_of(month))
     return tables.add_up(fetch(ROWS.format(days=condition), days, kind, subject, last(end)))
 
 
 def last(end: int | None) -> int:
-    """Return the last subject below `end`, or the largest possible id if `end` is None."""
+    """Return the largest id below `end`, or the largest possible id if `end` is None."""
     return (1 << 63) - 1 if end is None else end - 1

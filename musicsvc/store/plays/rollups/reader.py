@@ -91,7 +91,7 @@ class _Sum:
 
 
 class Reader:
-    """Reads the plays and listeners of subjects in windows, which must not overlap. Use it inside one transaction."""
+    """Reads plays and listeners of subjects in each window. Windows must not overlap. Use it in one transaction."""
 
     def __init__(self, *windows: Window, all_time: bool = True) -> None:
         ((watermark, oldest, newest),) = fetch(WATERMARK)
@@ -114,12 +114,12 @@ class Reader:
         self._days = _numbers(sorted(days))
 
     def read(self, kind: int, ids: Collection[int]) -> dict[int, list[PlayStats]]:
-        """Return, by subject, its stats in each window and, if `all_time` was set, its stats of all time."""
+        """Return the stats of each subject: one for each window, then one of all time if the reader has `all_time`."""
         statement, values = self._statement(kind, *_among(ids))
         return self._add_up(ids, fetch(statement, *values))
 
     def stream(self, kind: int, ids: Sequence[int]) -> dict[int, list[PlayStats]]:
-        """Return the same as `read` for hundreds of ids, which must ascend; memory does not grow with the rows read.
+        """Return the same as `read`, for hundreds of ids in ascending order, without holding all rows in memory.
 
         Weekly rollups are not used: looking for them costs more than it saves, as most subjects have none.
         """
@@ -127,7 +127,7 @@ class Reader:
         return self._add_up(ids, sql.stream_rows(statement, *values))
 
     def plays(self, kind: int, ids: Collection[int]) -> dict[int, int]:
-        """Return the plays in all windows by subject, without subjects that have none; much faster than `read`."""
+        """Return the number of plays of each subject, summed over the windows. Subjects without plays are absent."""
         statement, values = self._statement(kind, *_among(ids))
         total = statement.replace(", plays, listeners FROM", ", plays FROM")
         query = f"SELECT subject, sum(plays) FROM ({total}) AS rollups GROUP BY subject"  # noqa: S608 - our own statement
@@ -155,7 +155,7 @@ class Reader:
         return {each: self._stats(sums.get(each, ()), ever[each]) for each in ids}
 
     def _place(self, first: int, end: int) -> int:
-        """Return the index of the window with days `first` to `end` - 1, or the number of windows if none has them."""
+        """Return the index of the window that has the days `first` to `end` - 1; if none has, the number of windows."""
         for place, window in enumerate(self._windows):
             if window.first <= first and end <= window.end:
                 return place
@@ -181,7 +181,7 @@ def _among(ids: Collection[int]) -> tuple[str, list[Any]]:
 
 
 def days(kind: int, ids: Sequence[int], numbers: Sequence[int]) -> dict[int, PlayStats]:
-    """Return the stats of all subjects together by day, without days that have no plays. `ids` must ascend."""
+    """Return the stats of all subjects together for these days. Days without plays are absent. `ids` must ascend."""
     condition, values = dialect.in_range_or_list(ids)
     statement = DAYS.format(subjects=condition, numbers=_numbers(numbers))
     wanted = set(ids)
@@ -195,7 +195,7 @@ def days(kind: int, ids: Sequence[int], numbers: Sequence[int]) -> dict[int, Pla
 
 
 def all_time_plays(kind: int, ids: Collection[int]) -> dict[int, int]:
-    """Return the plays of all time by subject, without subjects that have none."""
+    """Return the number of plays of all time of each track or album. Those without plays are absent."""
     condition, value = dialect.in_list(ids)
     rows = fetch(ALL_TIME_PLAYS[kind].format(among=condition), value)
     return {subject: int(plays) for subject, plays in rows}

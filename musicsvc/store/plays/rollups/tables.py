@@ -48,7 +48,7 @@ def lock() -> None:
 
 
 def add(table: Table, new: Mapping[Key, bytes]) -> None:
-    """Add plays to the rows of the keys in `new`; its values are packed listeners, one for each play."""
+    """Add plays to rows. By the key of a row, `new` holds the packed listeners of its plays, one for each play."""
     joined = dialect.concat_blob(f"{table.name}.listeners", "excluded.listeners")
     statement = ADD.format(table=table.name, key=", ".join(table.key), joined=joined)
     rows = [(*key, len(new[key]) // listeners.WIDTH, new[key]) for key in sorted(new)]
@@ -80,7 +80,7 @@ def _where(table: Table) -> str:
 
 
 def add_up(rows: Iterable[tuple[K, int, bytes]]) -> dict[K, Counts]:
-    """Return, by key, the sum of the plays and the union of the packed listeners."""
+    """Add up rows of (key, plays, packed listeners): return the sum of plays and the union of listeners by key."""
     plays: dict[K, int] = defaultdict(int)
     sets: dict[K, list[bytes]] = defaultdict(list)
     for key, count, packed in rows:

@@ -47,7 +47,7 @@ def days_of(week: int) -> range:
 
 
 def add(new: Mapping[Key, bytes]) -> None:
-    """Add late plays, keyed by (day, kind, subject), to the existing weekly rollups."""
+    """Add late plays to the weekly rollups that exist already; `new` holds their listeners by (day, kind, subject)."""
     ((watermark, _),) = fetch(WATERMARK)
     late: dict[Key, bytes] = defaultdict(bytes)
     for (day, kind, subject), packed in new.items():
@@ -77,5 +77,5 @@ def roll_up() -> bool:
 
 
 def delete(kind: int, subject: int) -> None:
-    """Delete the weekly rollups of a subject whose past days change; only later weeks get rollups again."""
+    """Delete the weekly rollups of a subject whose past days change. They are not created again; later ones are."""
     run("DELETE FROM play_stretch WHERE kind = ? AND subject = ?", kind, subject)
