@@ -30,7 +30,7 @@ Requester = Annotated[str, account_argument("EMAIL|ID", "The requester, or the i
 
 
 def entry_json(entry: "AccessEntry") -> JSON:
-    """Return the entry for the output of `--json`: a request, or an account with access but without a request."""
+    """Return the `--json` output for an entry: a request, or an account that has access but made no request."""
     request = request_json(entry.request) if entry.request else {}
     user = entry.user
     return {

@@ -63,7 +63,7 @@ def backup(context: typer.Context, place: Place = None, json: AsJson = False) ->
 
 
 def target(settings: Settings, place: Path | None, now: int, kind: str = "") -> Path:
-    """Return the path for a new backup, and create the backup folder if it does not exist."""
+    """Return the path for a new backup: the file `place`, or a new name in the folder `place` or backup folder."""
     from musicsvc.store.backups import folder as backup_folder
 
     if place is not None and not place.is_dir():
@@ -79,7 +79,7 @@ def target(settings: Settings, place: Path | None, now: int, kind: str = "") -> 
 
 
 def upgrade(session: Session, *, backup: bool = True) -> tuple[list[str], str | None]:
-    """Upgrade the schema after a backup. Return the applied migrations and the path of the backup, or None."""
+    """Upgrade the schema after a backup. Return the applied migrations, and the backup's path if there is one."""
     from musicsvc.store.backups import create
     from musicsvc.store.engine.url import path_of
     from musicsvc.store.schema import schema

@@ -99,14 +99,14 @@ def explain(
 
 
 def _subject(kind: Kind, number: int) -> "Subject":
-    """Return the subject with this kind and id, without checking that it exists."""
+    """Return a reference to the track, album or artist (`kind`) with this id. It need not exist."""
     from musicsvc.store.plays.subjects import KINDS, Subject
 
     return Subject(KINDS[kind.value], number)
 
 
 def _answer(subject: "Subject", period: Period, now: int) -> JSON:
-    """Return `data` of the response that the insights endpoint would send."""
+    """Return the `data` of the insights endpoint's response for this track, album or artist."""
     from musicsvc.server.handlers import insights as handlers
     from musicsvc.server.schemas.insights import PeriodQuery
     from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
@@ -117,7 +117,7 @@ def _answer(subject: "Subject", period: Period, now: int) -> JSON:
 
 
 def _lines(data: JSON) -> JSON:
-    """Return the figures of an insights response as text, one line per group, by title."""
+    """Return the `data` of an insights response as one line of text for each title, such as `plays`."""
     plays, people, growth, days = data["plays"], data["listeners"], data["growth"], data["period"]
     lines = {
         "period": f"{days['name']}: {days['start']} to {days['end']}",

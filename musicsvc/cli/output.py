@@ -97,7 +97,7 @@ def _cell(key: str, value: object) -> str:
 
 
 def _terminal() -> tuple[int | None, bool]:
-    """Return the terminal width (None if stdout is not a terminal) and True if it can show bold headings."""
+    """Return the terminal width (None if stdout is no terminal), and whether it can show bold headings."""
     if not sys.stdout.isatty():
         return None, False
     from rich.console import Console

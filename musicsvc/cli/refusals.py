@@ -89,7 +89,7 @@ class RefusedFile:
 
 
 class _Watched(Reader):
-    """A reader that stores the values of each record in `records` before yielding it."""
+    """A reader that yields the records of another reader and stores their values in `records`."""
 
     def __init__(self, reader: Reader, records: dict[tuple[str | None, int], Mapping[str, Any]]) -> None:
         self._reader = reader

@@ -70,7 +70,7 @@ class Session:
             return store.write(unit).result()
 
     def write_urgently(self, unit: Callable[[], T]) -> T:
-        """Like write(), but may use the reserved space if the disk is full. For revocations."""
+        """Like write(), but if the disk is full, it can use the space reserved for revocations."""
         with self.store() as store:
             return store.write_urgently(unit).result()
 

@@ -51,7 +51,7 @@ def width(text: str) -> int:
 
 
 def fit(columns: Sequence[Column], room: int) -> tuple[list[Column], list[Column]]:
-    """Return the columns that fit, and the others. Removes empty columns first, then others from the right."""
+    """Return the columns that fit into `room`, and the others: first empty columns, then those on the right."""
     kept = list(columns)
     while len(kept) > 1 and sum(column.least + GAP for column in kept) - GAP > room:
         empty = (column for column in reversed(kept[1:]) if set(column.cells) <= {NOTHING})
@@ -72,7 +72,7 @@ def headings(columns: Sequence[Column], room: int | None) -> Iterator[str]:
 
 
 def _widths(columns: Sequence[Column], room: int | None) -> list[int]:
-    """Return the column widths: share `room` so that first all words fit, then all cells, narrowest first."""
+    """Return the column widths. Spare room first goes to columns with split words, then to wrapped cells."""
     if room is None:
         return [column.natural for column in columns]
     widths = [column.least for column in columns]

@@ -130,7 +130,7 @@ def reinstate(context: typer.Context, email: Email = "", json: AsJson = False) -
 
 
 def change(email: str, action: "Callable[[User], object]") -> "Callable[[], User]":
-    """Return a function for a transaction, which calls `action` with the account and returns the account."""
+    """Return a function to run in a transaction. It calls `action` with the account and returns the account."""
     from musicsvc.store.accounts import users
 
     def unit() -> "User":

@@ -22,7 +22,7 @@ Key = tuple[str, str]  # ("email", normalized address), ("exact", address as sto
 
 @dataclass(slots=True)
 class ResolvedAccounts:
-    """The accounts of the names in a batch: their ids, or the reason why a name has no account (`problems`)."""
+    """The ids of the accounts that a batch names. `problems`: the reasons why other names have no account."""
 
     ids: dict[Key, int]
     created: int = 0
@@ -31,14 +31,15 @@ class ResolvedAccounts:
 
 
 def load_exact() -> dict[Key, int]:
-    """Return accounts that only their exact e-mail finds: an older account has the same normalized address."""
+    """Return the ids, by exact e-mail, of the accounts whose normalized e-mail belongs to an older account."""
     return {("exact", email): user_id for user_id, email in users.without_key().items()}
 
 
 def get_key(name: str, known: Container[Key]) -> Key:
-    """Return the key of the account; all spellings of its e-mail address or id have the same key.
+    """Return the key of an account. `name` is its e-mail address, or its id in another service.
 
-    A generated e-mail address has the same key as the id in it. `known` is the result of `load_exact`.
+    All spellings of an address have the same key, and an address generated for an id has the key of this id. `known`
+    contains the result of `load_exact`.
     """
     if ("exact", name) in known:
         return "exact", name
@@ -54,7 +55,8 @@ def resolve(
 ) -> ResolvedAccounts:
     """Find the accounts with these names (e-mail addresses or ids), and create missing ones if `create` is true.
 
-    `known` is the result of `load_exact`. A dry run adds the accounts it would have created, with negative ids.
+    `known` contains the result of `load_exact`, and in a dry run also the `created_ids` of earlier batches. A dry run
+    creates no accounts, but returns negative ids for them.
     """
     spelled: dict[Key, str] = {}
     for name in names:
@@ -83,7 +85,7 @@ def _find(keys: list[Key]) -> dict[Key, int]:
 
 
 def _creatable(missing: Mapping[Key, str], found: ResolvedAccounts) -> dict[Key, NewUser]:
-    """Return the accounts that can be created, and record in `found.problems` why the others cannot."""
+    """Return the accounts to create for the missing names; record in `found.problems` why others cannot be created."""
     people = {key: _new(key, name) for key, name in missing.items()}
     taken = _find([("email", new.email_key) for (kind, _), new in people.items() if kind == "id"])
     for (kind, value), new in people.items():

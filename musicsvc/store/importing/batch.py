@@ -21,7 +21,7 @@ Key = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class ImportScope:
-    """The account that manages the imported items (None: nobody), the time, and whether it is a dry run."""
+    """Values that all rows of an import share: the id of the items' manager (None: nobody), the time, and `dry_run`."""
 
     manager: int | None
     now: int
@@ -29,7 +29,7 @@ class ImportScope:
 
     @property
     def imported_for(self) -> int:
-        """The value of `imported_for`, which makes external ids unique per manager."""
+        """The value of the column `imported_for`: the manager's id or 0. An external id is unique per value."""
         return self.manager or 0
 
 
@@ -37,8 +37,8 @@ class ImportScope:
 class ItemState:
     """An album or track with the changes from the rows so far. In a dry run, new items have negative ids.
 
-    The first row with a value for a field sets it, so a second import of the same file changes nothing. `given` is a
-    bit mask of the fields that rows of this import have set.
+    Of several values for a field, that of the first row counts, so a second import of the same file changes nothing.
+    `given` is a bit mask of the fields that rows of this import have set.
     """
 
     id: int
@@ -51,7 +51,7 @@ class ItemState:
     size: AlbumSize = sizes.NEW_ALBUM  # of the album before this batch; unused for tracks
 
     def apply(self, offered: Mapping[str, Any]) -> tuple[bool, bool]:
-        """Set fields that no earlier row has set. Return (a field changed, a value contradicts an earlier row)."""
+        """Set fields that no earlier row has set. Return (a field changed, the row contradicts an earlier row)."""
         altered = differs = False
         for place, (name, value) in enumerate(offered.items()):
             if value is None:
@@ -68,7 +68,7 @@ class ItemState:
         return altered, differs
 
     def add_members(self, name: str, more: Mapping[Any, Any]) -> bool:
-        """Add the missing entries to the collection `name`. Return True if at least one was missing."""
+        """Add artists, genres or tags (`name`) that the item lacks. Return True if it lacked at least one."""
         members: dict[Any, Any] = self.values[name]
         fresh = {key: value for key, value in more.items() if key not in members}
         members.update(fresh)
@@ -88,7 +88,7 @@ class ItemState:
 
 @dataclass(slots=True)
 class ImportMemory:
-    """State kept between batches: the fields already set, and in a dry run all items that it did not write."""
+    """State kept between batches: the fields set by rows, and the items that a dry run would have written."""
 
     given: dict[str, dict[int, int]] = field(default_factory=lambda: {"albums": {}, "tracks": {}})
     artists: dict[str, int] = field(default_factory=dict)
@@ -119,9 +119,9 @@ class ImportMemory:
 
 
 class Batch:
-    """The state of importing a few hundred rows. `memory` is only read, so that the transaction can be retried.
+    """The state of importing one batch of rows. It never changes `memory`, so that the transaction can be retried.
 
-    `refused` contains the rows already refused, by line number; `strict` is passed to AlbumBounds.
+    `refused` contains the rows refused by earlier attempts, by line number; `strict` is passed to AlbumBounds.
     """
 
     def __init__(
@@ -147,12 +147,12 @@ class Batch:
         return known | (sizes.measure_albums(stored) if stored else {})
 
     def next_dry_run_id(self) -> int:
-        """Return a negative id for an item that a dry run does not write."""
+        """Return a new negative id, for an item that is not written yet, or never in a dry run."""
         self.last_id -= 1
         return self.last_id
 
     def find(self, kind: str, key: Key) -> ItemState | None:
-        """Return the item with this key, or None. If several items match a name, return the first."""
+        """Return the album or track with this key, or None. If several match a name, return the first."""
         if key[0] != "name":
             return self.states[kind].get(key)
         return next((state for state in self.named[kind].get(key, ()) if state.name_key == key), None)
@@ -166,7 +166,7 @@ class Batch:
             namesakes.append(state)
 
     def get(self, kind: str, state_id: int) -> ItemState | None:
-        """Return the item with this id if this batch has loaded it or an earlier batch of the dry run kept it."""
+        """Return the item with this id from the batch or from earlier batches of a dry run, or None."""
         loaded = self.states[kind].get(("#", state_id))
         if loaded is not None:
             return loaded
@@ -174,7 +174,7 @@ class Batch:
         return None if kept is None else self.add(kind, kept.copy())
 
     def add(self, kind: str, state: ItemState) -> ItemState:
-        """Add an item to the batch and restore the bit mask of its fields that earlier batches have set."""
+        """Add an item to the batch. Its `given` starts with the fields that earlier batches have set."""
         state.given = self.memory.given[kind].get(state.id, 0)
         if kind == "albums":
             state.size = self.memory.sizes.get(state.id, state.size)
@@ -191,7 +191,7 @@ class Batch:
                 self.index(kind, known, key[1] if key[0] == "id" else None, known.name_key)
 
     def count(self, kind: str, state: ItemState, *, altered: bool) -> None:
-        """Count one row that names this album or track: the first as new or changed, all others as repeated."""
+        """Count a row of this item: as new or changed once per item and import, otherwise as repeated."""
         counts = self.counts[kind]
         if state.given & COUNTED or not (state.new or altered):
             counts.repeated += 1

@@ -32,7 +32,7 @@ def lock_imports() -> None:
 
 
 def read_cells(record: Record, columns: Columns, blanks: Sequence[str]) -> dict[str, list[Any]]:
-    """Return the cells of the record by field. A cell that equals one of `blanks` becomes None."""
+    """Return the cells of the record by field. Cells whose text is one of `blanks` become None."""
     found = columns.apply(record.values)
     if blanks:
         found = {name: [None if cell in blanks else cell for cell in held] for name, held in found.items()}

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class BoundsExceededError(Exception):
-    """Rows of a batch would exceed the limits of an album. `refused` contains these rows by line number."""
+    """Rows of a batch would exceed the limits of an album. `refused` contains their refusals by line number."""
 
     def __init__(self, refused: Mapping[int, Refusal]) -> None:
         super().__init__(f"{len(refused)} rows exceed the limits of an album")
@@ -25,7 +25,7 @@ class BoundsExceededError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """The album of a track (None: no album), and the size that the track adds to the album."""
+    """The id of a track's album (None: no album), and the size that the track adds to the album."""
 
     album: int | None = None
     size: AlbumSize = EMPTY
@@ -33,9 +33,9 @@ class Placement:
 
 @dataclass(slots=True)
 class AlbumBounds:
-    """Track the sizes of the albums that a batch changes, row by row.
+    """The sizes of the albums that a batch changes, updated after each row.
 
-    If `strict`, the first refused row of an album causes all later rows of this album to be refused.
+    If `strict`, all rows of an album after its first refused row are refused too.
     """
 
     strict: bool = False
@@ -46,7 +46,7 @@ class AlbumBounds:
     _full: dict[int, str] = field(default_factory=dict)  # the limit that each album exceeded
 
     def load_artists(self, ids: Iterable[int], names: Mapping[str, int]) -> None:
-        """Measure these artists. `names` contains the ids by name, for artists that a dry run did not write."""
+        """Store the sizes of these artists. `names` maps names to ids, for artists that a dry run did not write."""
         missing = set(ids) - self._artists.keys()
         stored = {artist_id for artist_id in missing if artist_id > 0}
         if stored:
@@ -67,7 +67,7 @@ class AlbumBounds:
         return Placement(values["album"], AlbumSize(1, int(image is None), own, 0))
 
     def apply(self, row: CatalogRow, album: int | None, before: Placement, after: Placement) -> None:
-        """Update the sizes of `album` and of the track's albums before and after the row, or refuse the row."""
+        """Update the album sizes, or refuse the row. A row can change its `album` and move its track to this album."""
         changes = {} if after.album is None else {after.album: after.size}
         if before.album is not None:
             changes[before.album] = changes.get(before.album, EMPTY).minus(before.size)

@@ -30,7 +30,7 @@ ATTEMPTS = 3
 
 @dataclass(frozen=True, slots=True)
 class CatalogOptions:
-    """Options of the import. `pairs`: mappings (`column=field`); `blanks`: cell texts to treat as empty."""
+    """Options of the import. `pairs` map columns to fields (`column=field`); `blanks` are texts of empty cells."""
 
     pairs: Sequence[str] = ()
     blanks: Sequence[str] = ()
@@ -41,7 +41,7 @@ class CatalogOptions:
 def run(store: Store, reader: Reader, options: CatalogOptions, *, now: int, on_progress: Progress) -> ImportSummary:
     """Import the file and return a summary with the refused rows. Calls `on_progress` after every batch.
 
-    Raises Failure if the file is damaged. Batches before the damage stay committed; a second run does not repeat them.
+    Raises Failure if the file is damaged. Batches before the damage stay committed; a second import adds nothing twice.
     """
     columns = Columns(rows.FIELDS, options.pairs, rows.SEVERAL)
     if reader.columns is not None:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Columns:
-    """A mapping of columns to fields. A column fills the field of the same name unless `pairs` map it otherwise.
+    """A mapping of columns to fields: by the `pairs` (`column=field`), otherwise to the field of the same name.
 
     Only a field in `several` can have more than one column. Raises Invalid for a malformed or conflicting pair.
     """
@@ -30,7 +30,7 @@ class Columns:
             self._mapped[column] = field
 
     def check(self, names: list[str], required: Collection[str]) -> None:
-        """Raise Failure if `names` lack a mapped column or a column for a required field."""
+        """Raise Failure unless the column `names` include all mapped columns and one for each required field."""
         listed = f"The columns are {', '.join(names)}."
         for column in self._mapped:
             if column not in names:

@@ -34,7 +34,7 @@ class CreatedTrack(NamedTuple):
 
 
 class MissingCreator:
-    """Creates the missing items of one batch row by row, so that later rows find them. Use in a transaction."""
+    """Creates missing artists and tracks in a transaction, so that later rows find them. `write` stores them."""
 
     def __init__(self, lookup: TrackLookup, scope: CreationScope, listens: Sequence[Listen]) -> None:
         self.artists: list[Artist] = []

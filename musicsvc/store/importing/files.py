@@ -18,7 +18,7 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class Lines:
-    """The lines of a file; `position` is the number of bytes read so far. Raises Failure if it is unreadable."""
+    """The lines of a file. `position` is the number of bytes read. Raises Failure if the file cannot be read."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -67,7 +67,7 @@ class Lines:
             raise unreadable(self.path, error) from None
 
     def broken(self, what: str, line: int | None = None) -> Failure:
-        """Return a Failure about this line, by default the current line."""
+        """Return a Failure that says `what` is wrong with a line, by default with the current line."""
         return Failure(f"{self.path}: line {line or self.number} {what}.")
 
 

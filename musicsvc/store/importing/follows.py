@@ -37,7 +37,7 @@ FIND = """
 
 @dataclass(frozen=True, slots=True)
 class FollowOptions:
-    """Options of the import. `pairs`: mappings (`column=field`); `blanks`: cell texts to treat as empty."""
+    """Options of the import. `pairs` map columns to fields (`column=field`); `blanks` are texts of empty cells."""
 
     pairs: Sequence[str] = ()
     blanks: Sequence[str] = ()
@@ -53,7 +53,7 @@ class FollowRow(NamedTuple):
 
 @dataclass(slots=True)
 class DryRunState:
-    """All items that a dry run would have created so far. `accounts` also contains the result of `load_exact`."""
+    """The accounts and follows that a dry run would have created. `accounts` also has the result of `load_exact`."""
 
     accounts: dict[Key, int] = field(default_factory=dict)
     follows: set[tuple[int, int]] = field(default_factory=set)
@@ -70,7 +70,7 @@ class FollowOutcome(NamedTuple):
 def run(store: Store, reader: Reader, options: FollowOptions, *, now: int, on_progress: Progress) -> ImportSummary:
     """Import the file and return a summary with the refused rows. Calls `on_progress` after every batch.
 
-    Raises Failure if the file is damaged. Batches before the damage stay committed; a second run does not repeat them.
+    Raises Failure if the file is damaged. Batches before the damage stay committed; a second import adds nothing twice.
     """
     columns = Columns(FIELDS, options.pairs, ())
     if reader.columns is not None:
@@ -118,7 +118,7 @@ def _row(record: Record, columns: Columns, blanks: Sequence[str], known: Contain
 def _import_batch(
     store: Store, rows: list[FollowRow], options: FollowOptions, unwritten: DryRunState, now: int
 ) -> FollowOutcome:
-    """Import a batch. `unwritten` is updated only after the transaction, because that may be retried."""
+    """Import a batch in a transaction. Since this may be retried, `unwritten` is updated only after it."""
 
     def unit() -> FollowOutcome:
         if not options.dry_run:
@@ -141,7 +141,7 @@ def _import_batch(
 def _pairs(
     rows: list[FollowRow], people: ResolvedAccounts, known: Container[Key]
 ) -> tuple[list[tuple[int, int]], list[Refusal]]:
-    """Return the follows (follower id, followed id) without duplicates in row order, and the refused rows."""
+    """Return the distinct follows as (follower id, followed id), in row order, and the refused rows."""
     pairs: dict[tuple[int, int], None] = {}
     refused = []
     for row in rows:
@@ -161,7 +161,7 @@ def _pairs(
 
 
 def _join(faults: Sequence[tuple[str, str, str]]) -> str:
-    """Join the faults of a row into one text. A fault that both fields share appears once."""
+    """Join the faults (field, value, problem) of a row into one text, with each problem only once."""
     problems = {
         problem: " and ".join(field_ for field_, _, other in faults if other == problem) for *_, problem in faults
     }
@@ -175,7 +175,7 @@ def _insert(pairs: list[tuple[int, int]], now: int) -> set[tuple[int, int]]:
 
 
 def _unknown(pairs: list[tuple[int, int]], unwritten: DryRunState) -> set[tuple[int, int]]:
-    """Return the pairs that are neither stored nor found in earlier batches of the dry run."""
+    """Return the follows that are neither stored nor in earlier batches of the dry run."""
     return set(pairs) - _as_pairs(dialect.insert_returning(FIND, PAIR, pairs)) - unwritten.follows
 
 

@@ -53,7 +53,7 @@ class PlayOutcome:
 
 @dataclass(frozen=True, slots=True)
 class PlayImporter:
-    """Imports the batches of one file. Attributes change only after a transaction, because it may be retried."""
+    """Imports a file batch by batch. Since a transaction may be retried, attributes change only after it."""
 
     store: Store
     catalog: CatalogIndex
@@ -61,7 +61,7 @@ class PlayImporter:
     seen: SeenKeys
 
     def ingest(self, batch: Sequence[Listen | Refusal], summary: ImportSummary, *, create_missing: bool) -> None:
-        """Import the rows, or only count them in a dry run. Adds the refused rows to the summary in file order."""
+        """Import the rows, or only count them in a dry run. Adds counts and refused rows to the summary."""
         unit = partial(self._unit, batch, create_missing=create_missing)
         outcome = (self.store.read(unit) if self._dry else self.store.write(unit)).result()
         self.catalog.tracks.update(outcome.tracks)
@@ -105,7 +105,7 @@ class PlayImporter:
         return outcome
 
     def _first(self, listen: Listen, local: set[str]) -> bool:
-        """Return True unless an earlier row of the file has the same client_id."""
+        """Return True unless an earlier row has the same client_id. `local` contains those of this batch."""
         if listen.client_id is None:
             return True
         if listen.client_id in local or self.seen.has(("client", listen.client_id)):
@@ -157,7 +157,7 @@ def _row(listen: Listen, track: int, listener: int) -> PlayRow:
 
 
 def _unknown(listen: Listen, several: Sequence[int]) -> Reason:
-    """Return why no track was found for the row. `several`: the ids of the candidates if it was ambiguous."""
+    """Return why the row is refused: no track matches, or several match equally well (their ids: `several`)."""
     if listen.track_id is not None:
         return NO_ID, (str(listen.track_id),)
     if listen.track is None or not listen.artists:

@@ -60,7 +60,7 @@ class RefusedError(Exception):
 
 
 def parse(record: Record, cells: Mapping[str, list[Any]], listener: str | None) -> Listen:
-    """Validate a row; `listener` is the default listener. Raises RefusedError with all faulty fields."""
+    """Validate a row. One without a listener gets `listener`. Raises RefusedError with all faulty fields."""
     row = Cells(cells)
     found = Listen(
         line=record.line,
@@ -95,7 +95,7 @@ def _id(value: Any) -> int | None:
 
 
 def _album(cells: Mapping[str, list[Any]]) -> str | None:
-    """Return the album name. An invalid name is ignored (None): it only helps to choose between tracks."""
+    """Return the album name, or None if it is invalid: it only helps to choose between tracks."""
     try:
         return values.text(cells.get("album", [None])[0], NAME_LENGTH)
     except ValueError:

@@ -30,8 +30,9 @@ class TrackMention(NamedTuple):
 def find(mentions: Sequence[TrackMention], *, manager: int) -> list[int | None]:
     """Return the track id for each mention, or None if no track matches.
 
-    If several tracks have the external id, prefer tracks imported for the manager, then tracks imported for nobody. If
-    several have the name, prefer tracks on the row's album, then by artists of the manager. Then prefer the oldest.
+    Of tracks with the same external id, prefer those imported for the manager, then those imported for nobody.
+    Of tracks with the same artists and name, prefer those on the row's album, then those by artists of the manager.
+    If several remain, return the oldest.
     """
     by_id = _by_external_id({each.external_id for each in mentions if each.external_id}, manager)
     by_name = _by_name([each for each in mentions if not each.external_id], manager)
@@ -52,7 +53,7 @@ def _by_external_id(external_ids: Iterable[str], manager: int) -> dict[str, int]
 
 
 def _by_name(mentions: Iterable[TrackMention], manager: int) -> dict[Name, list[tuple[int, str | None]]]:
-    """Return the tracks by name as (id, album name); tracks by artists of the manager come first."""
+    """Return (id, album name) of all tracks with each mentioned name, those by artists of the manager first."""
     wanted = {each.name for each in mentions}
     artists = {artist_id for artist_id, _ in _artists({name for names, _ in wanted for name in names})}
     rows: dict[int, tuple[str, str | None]] = {}
@@ -89,5 +90,5 @@ def _credits(track_ids: Sequence[int]) -> Iterator[Any]:
 
 
 def _best(found: Sequence[tuple[int, str | None]], album: str | None) -> int | None:
-    """Return the id of the first track on this album, otherwise of the first track, or None."""
+    """Return the id of the first track on this album, otherwise of the first track; None if there are no tracks."""
     return next((track_id for track_id, on in found if album and on == album), found[0][0] if found else None)

@@ -51,9 +51,10 @@ def fold_case(name: str) -> str:
 
 @dataclass(slots=True)
 class CatalogIndex:
-    """An index by case-folded name: all artists, and the tracks of the artists that earlier rows named.
+    """An index by case-folded name: all artists, and the tracks of those artists that earlier batches named.
 
-    The manager's artists and external ids take precedence. `external` is used only in a dry run.
+    If several match, those of `manager` are preferred. `external` is used only in a dry run: it contains the ids, by
+    external id, of the tracks that it would have created.
     """
 
     manager: int | None
@@ -78,7 +79,10 @@ def load(manager: int | None) -> CatalogIndex:
 
 
 class TrackLookup:
-    """Finds the tracks of a batch. Add newly created items to `created`; the catalog index is not changed."""
+    """Finds the tracks of a batch.
+
+    The caller adds the items that it creates to `created`, because the index is not updated during the batch.
+    """
 
     def __init__(self, listens: Sequence[Listen], catalog: CatalogIndex) -> None:
         """Load the tracks that the rows may name. Call inside a transaction."""
@@ -92,7 +96,7 @@ class TrackLookup:
         self.fresh = _tracks(met - catalog.tracks.keys())
 
     def find(self, listen: Listen) -> int | None:
-        """Return the id of the row's track, None if there is none, or AMBIGUOUS if there are several."""
+        """Return the id of the row's track, None if none matches, or AMBIGUOUS if several differ only in case."""
         if listen.track_id is not None:
             return listen.track_id if listen.track_id in self._ids else None
         for each in listen.external_ids:
@@ -108,7 +112,7 @@ class TrackLookup:
         return sorted(track.id for track, _ in self._candidates(listen)) if self.find(listen) == AMBIGUOUS else []
 
     def managed(self, name: str) -> Artist | None:
-        """Return the manager's artist with exactly this name, otherwise the only artist that differs in case."""
+        """Return the manager's artist of exactly this name, otherwise of this name in another case if only one is."""
         mine = [artist for artist in self._alike(name) if artist.manager == self.created.manager]
         exact = [artist for artist in mine if artist.name == name]
         return min(exact) if exact else mine[0] if len(mine) == 1 else None
@@ -122,7 +126,7 @@ class TrackLookup:
         return [*known.get(key, ()), *self.created.tracks.get(artist, {}).get(key, ())]
 
     def _candidates(self, listen: Listen) -> Collection[tuple[Track, Artist]]:
-        """Return tracks with the row's name by all its artists, otherwise by its first artist, ignoring case."""
+        """Return the tracks of this name by all the row's artists, or if none, by its first artist. Ignores case."""
         artists = [self._alike(name) for name in listen.artists]
         key = fold_case(listen.track or "")
         first = {track.id: (track, by) for by in artists[0] for track in self._named(by.id, key)}
@@ -159,7 +163,7 @@ def _ids(ids: Collection[int]) -> set[int]:
 
 
 def _external(ids: Collection[str], manager: int | None) -> dict[str, int]:
-    """Return track ids by external id. Prefers tracks of the manager, then tracks of nobody, then the oldest."""
+    """Return track ids by external id. Prefers those imported for the manager, then for nobody, then the oldest."""
     condition, values = dialect.in_list(ids)
     best: dict[str, tuple[bool, bool, int]] = {}
     for external_id, track, owner in fetch(EXTERNAL.format(among=condition), values):

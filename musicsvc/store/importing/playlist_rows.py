@@ -34,7 +34,7 @@ class PlaylistRef(NamedTuple):
 
 @dataclass(slots=True)
 class PlaylistMemory:
-    """State kept between batches: the playlists counted as new or changed, and the unwritten items of a dry run."""
+    """State kept between batches: the ids of `counted` playlists, and what a dry run would have written."""
 
     counted: set[int] = field(default_factory=set)
     unwritten: list[PlaylistRef] = field(default_factory=list)
@@ -57,7 +57,7 @@ class PlaylistIndex:
         self._by_name.setdefault(each.name, []).append(each)
 
     def find(self, external_id: str | None, name: str) -> PlaylistRef | None:
-        """Find by `external_id` unless None, else by name: prefer playlists without external id, then the oldest."""
+        """Find by `external_id`, or if it is None, by name: first playlists without external id, then the oldest."""
         if external_id is not None:
             return self._by_id.get(external_id)
         return min(self._by_name.get(name, ()), key=lambda each: each.external_id is not None, default=None)
@@ -71,7 +71,7 @@ class PlaylistIndex:
 def find_or_create(
     wanted: Sequence[tuple[str | None, str]], scope: PlaylistScope, memory: PlaylistMemory
 ) -> tuple[list[int], list[PlaylistRef]]:
-    """Return the playlist id for each wanted (external id, name), and the list of created playlists."""
+    """Find or create a playlist for each `wanted` (external id, name). Return its id for each, and the new ones."""
     index = PlaylistIndex([*_load(wanted, scope), *memory.unwritten])
     ids = []
     for external_id, name in wanted:
@@ -85,7 +85,7 @@ def find_or_create(
 
 
 def _load(wanted: Sequence[tuple[str | None, str]], scope: PlaylistScope) -> list[PlaylistRef]:
-    """Load the owner's playlists with these external ids or names, oldest first. Locks them unless a dry run."""
+    """Return the owner's playlists with these external ids or names by age. Locks them, except in a dry run."""
     found: dict[int, PlaylistRef] = {}
     for column, values in (
         (Playlist.external_id, {external_id for external_id, _ in wanted if external_id is not None}),
@@ -106,7 +106,7 @@ def _create(external_id: str | None, name: str, scope: PlaylistScope) -> int:
 
 
 def append(pairs: Iterable[Entry], scope: PlaylistScope, memory: PlaylistMemory) -> set[Entry]:
-    """Append tracks to playlists, except tracks that a playlist already contains. Return the new entries."""
+    """Append tracks to playlists that lack them, given as (playlist id, track id). Return the appended pairs."""
     once = list(dict.fromkeys(pairs))
     present = memory.entries.union(_existing(once))
     new = [pair for pair in once if pair not in present]

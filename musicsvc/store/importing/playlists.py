@@ -27,7 +27,7 @@ NO_TRACK = "no such track; import the catalog first"
 
 @dataclass(frozen=True, slots=True)
 class PlaylistOptions:
-    """Options of the import. `pairs`: mappings (`column=field`); `blanks`: cell texts to treat as empty.
+    """Options of the import. `pairs` map columns to fields (`column=field`); `blanks` are texts of empty cells.
 
     `manager` is the e-mail address of the owner of the playlists; `public` makes new playlists public.
     """
@@ -56,7 +56,7 @@ class PlaylistOutcome(NamedTuple):
 def run(store: Store, reader: Reader, options: PlaylistOptions, *, now: int, on_progress: Progress) -> ImportSummary:
     """Import the file and return a summary with the refused rows. Calls `on_progress` after every batch.
 
-    Raises Failure if the file is damaged. Batches before the damage stay committed; a second run does not repeat them.
+    Raises Failure if the file is damaged. Batches before the damage stay committed; a second import adds nothing twice.
     """
     columns = Columns(rows.FIELDS, options.pairs, rows.SEVERAL)  # other columns of a catalog file are ignored
     if reader.columns is not None:
@@ -94,7 +94,7 @@ def _row(record: Record, columns: Columns, blanks: Sequence[str]) -> EntryRow | 
 
 
 def _mention(row: rows.Cells) -> TrackMention:
-    """Return the track that the row names. If the row has an external id, all names are ignored."""
+    """Return the track that the row names. If it has an external id, artists, track and album are ignored."""
     external_id = row.text("external_id")
     if external_id is not None or "external_id" in row.faults:
         return TrackMention(external_id)
@@ -106,7 +106,7 @@ def _mention(row: rows.Cells) -> TrackMention:
 
 
 def _import_batch(store: Store, valid: list[EntryRow], scope: PlaylistScope, memory: PlaylistMemory) -> PlaylistOutcome:
-    """Import a batch. `memory` is updated only after the transaction, because that may be retried."""
+    """Import a batch in a transaction. Since this may be retried, `memory` is updated only after it."""
 
     def unit() -> PlaylistOutcome:
         if not scope.dry_run:

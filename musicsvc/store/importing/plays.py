@@ -34,9 +34,9 @@ NO_TRACK = "No column names the track. Add --map COLUMN=FIELD for track_id, for 
 
 @dataclass(frozen=True, slots=True)
 class PlayOptions:
-    """Options of the import. `pairs`: mappings (`column=field`); `blanks`: cell texts to treat as empty.
+    """Options of the import. `pairs` map columns to fields (`column=field`); `blanks` are texts of empty cells.
 
-    `listener`: the default listener; `manager`: the e-mail address of the manager of created artists and tracks.
+    `listener`: for rows that name none; `manager`: the e-mail address of the manager of created artists and tracks.
     """
 
     pairs: Sequence[str] = ()
@@ -50,7 +50,7 @@ class PlayOptions:
 def run(store: Store, reader: Reader, options: PlayOptions, *, now: int, on_progress: Progress) -> ImportSummary:
     """Import the file and return a summary with the refused rows. Calls `on_progress` after every batch.
 
-    Raises Failure if the file is damaged. Batches before the damage stay committed; a second run does not repeat them.
+    Raises Failure if the file is damaged. Batches before the damage stay committed; a second import adds nothing twice.
     """
     columns = Columns(listen_rows.FIELDS, options.pairs, listen_rows.SEVERAL)
     if reader.columns is not None:

@@ -25,7 +25,7 @@ SUFFIXES = {".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl",
 
 
 def open_file(path: Path, form: str | None = None) -> Reader:
-    """Open the file in the format `form`, by default the result of format_of(). Raises Failure."""
+    """Open the file as `form`, by default as the result of format_of(). Raises Failure if it cannot be read."""
     kind = form or format_of(path)
     if kind not in FORMATS:
         raise Failure(f"There is no format {kind}. The formats are {', '.join(FORMATS)}.")
@@ -111,7 +111,7 @@ class CsvReader(TextReader):
     """Reader of a CSV file with a header; the separator is a comma, a semicolon or a tab."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file and read the header. Raises Failure if it is missing or names a column twice."""
+        """Open the file and read the header. Raises Failure if there is no header or it names a column twice."""
         separator = _separator(path)
         super().__init__(path)
         self._rows = csv.reader(iter(self._lines), delimiter=separator, strict=True)

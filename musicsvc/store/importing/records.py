@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Record(NamedTuple):
-    """One row of a file: its first line, its values by column, and the reason (`fault`) if it cannot be read.
+    """A row of a file: the number of its first line, and values by column. `fault` says why it cannot be read.
 
     `note` is a key of summary.NOTES if the row is left out; `member` is the name of its file within an archive.
     """

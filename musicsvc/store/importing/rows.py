@@ -74,7 +74,7 @@ class RefusedError(Exception):
 
 
 class Cells:
-    """The cells of one row by field. Parsing a cell records its fault in `faults` if it is invalid."""
+    """The cells of one row by field. Methods that parse a cell record in `faults` why it is invalid."""
 
     def __init__(self, cells: Mapping[str, list[Any]]) -> None:
         self._cells = cells
@@ -93,7 +93,7 @@ class Cells:
         return found
 
     def several(self, field: str, longest: int) -> list[str]:
-        """Return the texts of all cells of the field without duplicates; empty if a cell is faulty."""
+        """Return the distinct texts of all cells of the field, or an empty list if a cell is faulty."""
         try:
             found = [part for cell in self._cells.get(field, ()) for part in values.several(cell, longest)]
         except ValueError as error:
@@ -102,7 +102,7 @@ class Cells:
         return list(dict.fromkeys(found))
 
     def refuse(self, field: str, reason: str, *, when: bool) -> None:
-        """If `when` is true, record the fault of the field unless it already has a fault."""
+        """If `when` is true, record `reason` as the fault of the field, unless the field already has a fault."""
         if when:
             self.faults.setdefault(field, reason)
 

@@ -59,7 +59,7 @@ class Refusal(NamedTuple):
 
 @dataclass(slots=True)
 class ImportSummary:
-    """The result of an import. `notes` has a number for each key of NOTES; `unused` lists ignored columns."""
+    """The result of an import. `notes` counts what each key of NOTES describes; `unused` lists ignored columns."""
 
     dry_run: bool
     unused: list[str] = field(default_factory=list)

@@ -31,7 +31,7 @@ COLUMNS = (Track.id, Track.external_id, *(getattr(Track, name) for name in FIELD
 
 
 def resolve(rows: Sequence[CatalogRow], artists: Mapping[str, int], albums: Sequence[int | None], batch: Batch) -> None:
-    """Create or update the tracks of the rows. `albums` contains the album id of each row.
+    """Create or update the tracks of the rows. `artists`: artist ids by name; `albums`: the album id of each row.
 
     Raises BoundsExceededError if an album would exceed its limits.
     """
@@ -61,7 +61,7 @@ def _key(row: CatalogRow, artists: Mapping[str, int], album: int | None) -> Key:
 
 
 def _load(keys: Sequence[Key], batch: Batch) -> None:
-    """Load the tracks with these keys: stored tracks, and in a dry run those of earlier batches."""
+    """Add to the batch the stored tracks with these keys, and those that a dry run would have stored."""
     found = [*_by_external_id([key[1] for key in keys if key[0] == "id"], batch)]
     found += _by_name([key for key in keys if key[0] == "name"])
     ids = [row[0] for row in found]
@@ -80,7 +80,7 @@ def _load(keys: Sequence[Key], batch: Batch) -> None:
 
 
 def _measure(rows: Sequence[CatalogRow], artists: Mapping[str, int], batch: Batch) -> None:
-    """Load the sizes of the old and new artists of the tracks, and of the albums of stored tracks."""
+    """Load the sizes of the artists before and after these rows, and of the albums of stored tracks."""
     found = [state.values for state in batch.states[KIND].values()]
     on = {values["album"] for values in found} - {None}
     if on or batch.bounds.albums:
@@ -106,7 +106,7 @@ def _by_name(keys: Sequence[Any]) -> Iterable[Any]:
 
 
 def _collect(link: Any, track_ids: Sequence[int]) -> dict[int, dict[Any, None]]:
-    """Return the linked values by track id: artist ids in order, genre slugs, or tag names, depending on `link`."""
+    """Return the ordered artist ids, the genre slugs or the tag names by track id; `link` is the joining table."""
     found: dict[int, dict[Any, None]] = {}
     for some in dialect.batches(track_ids):
         if link is TrackArtist:
@@ -143,7 +143,7 @@ def _merge(row: CatalogRow, key: Key, artists: Mapping[str, int], album: int | N
 
 
 def _new_tags(row: CatalogRow, state: ItemState, batch: Batch) -> list[str]:
-    """Return the tags to add to the track, up to MOST_TAGS per track, and count the dropped tags."""
+    """Return the row's tags that the track lacks, as many as it can have (MOST_TAGS), and count the others."""
     fresh = [tag for tag in row.tags if tag not in state.values["tags"]]
     room = max(0, MOST_TAGS - len(state.values["tags"]))
     batch.notes["tags_dropped"] += len(fresh[room:])

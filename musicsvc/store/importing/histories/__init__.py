@@ -35,9 +35,9 @@ FORMATS: dict[str, Callable[[Path], Reader]] = {
 
 
 def is_history(path: Path, form: str | None = None, *, mapped: bool = False) -> bool:
-    """Return True if the file is a history of one listener, not a table. Raises Failure if it is unreadable.
+    """Return True if the file is a listening history from another service, False if it is a table.
 
-    `mapped` means that the user has mapped columns to fields, so the file is a table.
+    `mapped`: the user has mapped columns to fields, so it is a table. Raises Failure if the file cannot be read.
     """
     if form is not None:
         return form not in readers.FORMATS
@@ -45,7 +45,7 @@ def is_history(path: Path, form: str | None = None, *, mapped: bool = False) -> 
 
 
 def open_file(path: Path, form: str | None = None, *, mapped: bool = False) -> Reader:
-    """Open the file in the format `form`, by default in the detected format. Raises Failure."""
+    """Open the file as `form`, by default as the detected format. Raises Failure if this is unknown or fails."""
     if not is_history(path, form, mapped=mapped):
         return readers.open_file(path, form)
     if form is not None and form not in FORMATS:

@@ -30,7 +30,10 @@ LOVED = "lists loved tracks without the times of plays. Import the listening his
 
 
 def history_of(path: Path) -> str | None:
-    """Return the format of a history, or None for a table. Raises Failure for a list of loved tracks."""
+    """Return the format of the listening history in the file, or None if the file is a plain table.
+
+    Raises Failure for an export of loved tracks, which contains no plays.
+    """
     head = _head(path).removeprefix("\ufeff").lstrip()
     if head.startswith("#AUDIOSCROBBLER/"):
         return "rockbox"

@@ -53,11 +53,11 @@ class Document(Reader):
 
     @abstractmethod
     def entries(self, value: Any) -> list[Any]:
-        """Extract the list of entries from the parsed file. Raises Failure if the structure is different."""
+        """Return the list of entries in the JSON value of the file. Raises Failure if its structure is unexpected."""
 
     @abstractmethod
     def values(self, entry: Mapping[str, Any]) -> Mapping[str, Any] | str:
-        """Return the fields of a play, or a key of summary.NOTES to skip the entry. Raises ValueError if invalid."""
+        """Return the fields of a play, or a key of NOTES to skip the entry. Raises ValueError for invalid entries."""
 
     @property
     def position(self) -> int:
@@ -77,7 +77,7 @@ class Document(Reader):
 
 
 def record(number: int, entry: Any, values: Any) -> Record:
-    """Convert an entry to a Record with `values`, and set `fault` if this fails, or `note` if it is not a play."""
+    """Return the result of `values(entry)` as a Record, with a `fault` if this fails, or a `note` if it skips."""
     try:
         found = values(entry)
     except KeyError as missing:

@@ -32,7 +32,7 @@ class LastfmPages(Document):
         return found
 
     def values(self, entry: Mapping[str, Any]) -> Mapping[str, Any] | str:
-        """Return the fields of a scrobble, or a note for a track that is still playing, which has no date."""
+        """Return the fields of a scrobble, or the note `playing_now` for a track without date: it is still playing."""
         if entry.get("date") is None:
             return "playing_now"
         return {
@@ -52,7 +52,7 @@ class LastfmCsv(CsvReader):
     """Reader of a CSV file with the columns `uts`, `artist`, `album` and `track`."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file. `columns` is None, because users cannot map the columns. Raises Failure."""
+        """Open the file. Raises Failure like CsvReader. `columns` is None, because users cannot map the columns."""
         super().__init__(path)
         self.columns = None
 

@@ -27,7 +27,7 @@ class SpotifyExtended(Document):
         return value
 
     def values(self, entry: Mapping[str, Any]) -> Mapping[str, Any] | str:
-        """Return the fields of a stream, or a note if it is left out. The file contains the end time."""
+        """Return the fields of a stream, or a key of NOTES if it is left out. Its time in the file is its end."""
         played = entry["ms_played"]
         if entry.get("master_metadata_track_name") is None:
             return "no_track"
@@ -54,7 +54,7 @@ class SpotifyAccount(Document):
         return value
 
     def values(self, entry: Mapping[str, Any]) -> Mapping[str, Any] | str:
-        """Return the fields of a stream, or a note if it is short. The file contains the minute of the end in UTC."""
+        """Return the fields of a stream, or a key of NOTES if it is short. The file has the UTC minute of its end."""
         played = entry["msPlayed"]
         if played < SHORTEST:
             return "short"
