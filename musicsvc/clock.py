@@ -54,7 +54,7 @@ def to_date(instant: int) -> date:
 
 
 def parse(text: str) -> int:
-    """Return the instant of an ISO 8601 date or date-time, in UTC unless it has an offset. Raises ValueError."""
+    """Parse an ISO 8601 date or date-time, in UTC unless it has an offset. Raises ValueError if it is malformed."""
     moment = datetime.fromisoformat(text)
     aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return (aware - EPOCH) // timedelta(microseconds=1)

@@ -210,7 +210,7 @@ class Settings(BaseSettings):
 def load(config: Path | None = None, options: Mapping[str, Any] | None = None) -> Settings:
     """Read the settings. `options` maps dotted names to values that take precedence, unless they are None.
 
-    Raises Failure with the name and the source of an invalid setting.
+    If a setting is invalid, raises Failure with its name and source.
     """
     file = file_of(config)
     try:

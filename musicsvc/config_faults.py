@@ -16,7 +16,8 @@ TEST_VARIABLES = {"MUSICSVC_PG_BIN", "MUSICSVC_SHARED_DATA"}
 def message(error: ValidationError, section: str = "", source: str = "") -> str:
     """Return the message for the first invalid setting in `error`.
 
-    `section` is the validated section, empty if all settings were validated. `source` is the variable or file.
+    `section` is the section that was validated, empty if it was all settings. `source` is the variable or file that
+    contains the setting.
     """
     first = error.errors()[0]
     name = ".".join([section] * bool(section) + [str(part) for part in first["loc"]])
@@ -32,7 +33,7 @@ def source(error: ValidationError, prefix: str, variables: Collection[str], file
 
 
 def json_message(prefix: str, variables: Mapping[str, str], settings: Mapping[str, Any]) -> str:
-    """Return the message for a variable that is not valid JSON. `settings` maps dotted names to default values."""
+    """Return the message for the first list or table that is not valid JSON. `settings` maps names to defaults."""
     tables = {f"{prefix}{name.partition('.')[0]}".upper() for name in settings if "." in name}
     lists = {variable_name(prefix, name) for name, value in settings.items() if isinstance(value, list)}
     for variable, value in variables.items():

@@ -22,7 +22,7 @@ EXTRAS = {"postgres": "PostgreSQL", "parquet": "Parquet"}
 
 @contextmanager
 def required(extra: str) -> Iterator[None]:
-    """Raise Failure with an installation command if an import in the `with` block fails without this extra."""
+    """If an import in the `with` block fails, raise Failure with the command that installs this extra."""
     try:
         yield
     except ImportError:

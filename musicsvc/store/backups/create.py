@@ -51,7 +51,7 @@ def database_file(url: str) -> Path:
 def create(path: Path, target: Path, on_progress: OnProgress | None = None) -> Backup:
     """Back up the database at `path` to the new file `target`, which only its owner can read.
 
-    The database stays writable. The caller must hold its shared lock (file_locks.use). No file is left after a Failure.
+    The database stays writable. The caller must hold its shared lock (file_locks.use). If it raises, no file is left.
     """
     with backup_folder.draft(target) as draft:
         try:
@@ -69,7 +69,7 @@ def create(path: Path, target: Path, on_progress: OnProgress | None = None) -> B
 
 
 def _verified(path: Path, target: Path, draft: Path, on_progress: OnProgress | None) -> Facts:
-    """Verify the draft and return its facts. The message of a Failure names `path` or `target`, not the draft."""
+    """Verify the draft and return its row counts and migrations. A Failure names `path` or `target`, not the draft."""
     try:
         return verify.check(draft, on_progress)
     except verify.DanglingRows:
@@ -82,7 +82,7 @@ def _verified(path: Path, target: Path, draft: Path, on_progress: OnProgress | N
 
 
 def _copy(path: Path, draft: Path, on_progress: OnProgress | None) -> Facts:
-    """Copy one snapshot into the draft, sync it, and return the snapshot's facts."""
+    """Copy one snapshot into the draft, sync it, and return the snapshot's row counts and migrations."""
     # Never opened as a plain file: closing one releases the POSIX locks of all connections of this process.
     source = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     try:

@@ -65,9 +65,9 @@ def entries(folder: Path) -> list[BackupFile]:
 
 
 def newest(folder: Path, now: int, kind: str | None = None, damaged: Collection[str] = ()) -> BackupFile | None:
-    """Return the newest backup, of `kind` unless None, that has a valid header and is not dated in the future.
+    """Return the newest backup that has a valid header and is not dated in the future, or None.
 
-    Files whose `file_id` is in `damaged` are skipped.
+    If `kind` is given, other kinds are skipped. Files whose `file_id` is in `damaged` are skipped, too.
     """
     for entry in entries(folder):
         if entry.at <= now + AHEAD and kind in {None, entry.kind}:
@@ -93,9 +93,9 @@ def known_damaged(folder: Path) -> list[str]:
 
 
 def prune(folder: Path, keep: int, fresh: Path, *, now: int, on_progress: OnProgress | None = None) -> list[Path]:
-    """Delete scheduled backups except for the newest `keep` undamaged ones. Return the deleted files.
+    """Delete the scheduled backups that are older than the newest `keep` undamaged ones. Return the deleted files.
 
-    `fresh` is one of them and already verified. Backups dated in the future are neither counted nor deleted.
+    `fresh` counts as undamaged without a check. Backups dated in the future are neither counted nor deleted.
     """
     scheduled = [entry for entry in entries(folder) if entry.kind == SCHEDULED and entry.file != fresh]
     old = [entry for entry in scheduled if entry.at <= now + AHEAD]
@@ -125,7 +125,7 @@ def _is_undamaged(file: Path, on_progress: OnProgress | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A file that does not have its final name yet."""
+    """A file at `path` that is being written; its final name is `target`."""
 
     path: Path
     target: Path
@@ -140,7 +140,7 @@ class Draft:
 
 @contextmanager
 def draft(target: Path) -> Iterator[Draft]:
-    """Create an empty file that `place` renames to `target`. Without `place`, it is deleted at the end."""
+    """Yield a new, empty draft of `target`. It is deleted after the `with` block unless `place` was called."""
     if os.path.lexists(target):
         raise _taken(target)
     path = target.with_name(f".{target.name}{PARTIAL}")
@@ -161,7 +161,7 @@ def draft(target: Path) -> Iterator[Draft]:
 
 
 def _remove_leftovers(folder: Path, *names: str) -> None:
-    """Remove drafts that killed processes left behind. Drafts of backups in progress are locked and stay."""
+    """Remove files in `names` and all drafts that killed processes left behind. Locked ones are in use and stay."""
     for file in folder.iterdir():
         if LEFTOVER.fullmatch(file.name) or file.name in names:
             _if_unlocked(file, _remove)

@@ -37,7 +37,7 @@ HINT = "Nothing was changed; name another backup."
 
 @dataclass(frozen=True, slots=True)
 class RestoreResult:
-    """The result of a restore.
+    """The result of a restore. `facts` are the row counts and migrations of the backup.
 
     `kept` is the file of the replaced database, or None if it was not kept or did not exist. `regained` is None if the
     replaced database could not be read.
@@ -80,7 +80,7 @@ def _restore(file: Path, path: Path, *, now: int, keep: bool, on_progress: OnPro
 
 
 def clean_up(path: Path, now: int) -> Path | None:
-    """Remove the temporary files of a finished or killed restore. Return the replaced database's file, if any."""
+    """Remove temporary files of a finished or killed restore. Return the new path of the replaced database, if any."""
     for suffix in ("", *SUFFIXES, OLD):
         _with(_staging(path), suffix).unlink(missing_ok=True)
     replaced = _replaced(path)
@@ -122,7 +122,7 @@ def _move(path: Path, target: Path, suffixes: Iterable[str]) -> None:
 
 @contextmanager
 def _staged(file: Path, path: Path, on_progress: OnProgress | None) -> Iterator[tuple[Path, Facts]]:
-    """Yield a verified and synced copy of the backup beside the database, with its facts."""
+    """Yield a verified and synced copy of the backup beside the database, and its row counts and migrations."""
     staged = _staging(path)
     try:
         _copy_whole(file, path, on_progress)

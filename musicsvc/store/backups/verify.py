@@ -38,7 +38,7 @@ class Facts:
 
     @property
     def older(self) -> bool:
-        """True if migrations of this version are not applied to the database."""
+        """True if some migrations of this version are not applied to the database."""
         return bool(set(available()) - set(self.migrations))
 
 
@@ -56,9 +56,9 @@ def read_facts(connection: apsw.Connection) -> Facts:
 
 
 def check(file: Path, on_progress: OnProgress | None = None) -> Facts:
-    """Check a database file that is not in use, without changing it, and return its facts.
+    """Check a database file that is not in use, without changing it. Return its row counts and migrations.
 
-    Raises Damaged, Foreign, or Failure if the file cannot be read.
+    Raises Damaged if it is damaged, Foreign if it belongs to another program, any other Failure if it cannot be read.
     """
     if on_progress is not None:
         on_progress(1, 1)
@@ -87,7 +87,7 @@ def address(file: Path) -> str:
 
 
 def check_header(file: Path) -> None:
-    """Check only the first bytes and the length of the file. Raises Damaged or Foreign."""
+    """Check only the first bytes and the length of the file. Raises the same exceptions as `check`."""
     try:
         with file.open("rb") as opened:
             header = opened.read(HEADER_BYTES)
@@ -107,7 +107,7 @@ def check_header(file: Path) -> None:
 
 
 def call_regularly(connection: apsw.Connection, on_progress: OnProgress | None) -> None:
-    """Call `on_progress` regularly while the connection runs statements. It may raise to stop them."""
+    """Call `on_progress` regularly while the connection runs statements. If it raises, the statement is stopped."""
     if on_progress is not None:
 
         def go_on() -> bool:

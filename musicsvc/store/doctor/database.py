@@ -107,14 +107,14 @@ def _check_postgres(store: Store, now: int) -> Iterator[Finding]:
 
 
 def _postgres_settings() -> tuple[list[str], int]:
-    """Return the safeguards that are off, and the server's time. Call inside a unit of work."""
+    """Return the durability settings that are off, and PostgreSQL's time. Call inside a unit of work."""
     off = [name for name in SAFEGUARDS if current().execute_sql(f"SHOW {name}").fetchone()[0] == "off"]
     server_time = current().execute_sql("SELECT extract(epoch FROM clock_timestamp()) * 1000000").fetchone()[0]
     return off, int(server_time)
 
 
 def _listed(lines: list[str]) -> str:
-    """Join the first lines to one sentence that ends with the number of omitted lines."""
+    """Join the first lines to one sentence. It ends with the number of the other lines, if there are more."""
     more = f"; and {len(lines) - MAX_LINES} more" if len(lines) > MAX_LINES else ""
     return " ".join(f"{'; '.join(lines[:MAX_LINES])}{more}.".split())
 
@@ -128,7 +128,7 @@ def check_clock(now: int) -> Finding:
 
 
 def newest_row() -> int | None:
-    """Return the latest creation time of all rows. Call inside a unit of work."""
+    """Return the creation time of the newest row of any table, or None. Call inside a unit of work."""
     moments: list[int] = []
     for table in models.tables():
         fields = table._meta.fields  # noqa: SLF001 - Peewee's documented access to a table's names

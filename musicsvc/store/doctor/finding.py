@@ -34,6 +34,6 @@ def problem(check: str, finding: str, hint: str) -> Finding:
 
 
 def failed(check: str, failure: Failure, default_hint: str = "Check its permissions and your user.") -> Finding:
-    """Return a problem with the failure's first sentence as finding. Its other sentences are the hint, if any."""
+    """Return a problem: the failure's first sentence, and as hint its other sentences or else `default_hint`."""
     fault, _, hint = failure.here.partition(". ")
     return problem(check, fault.rstrip(".") + ".", hint or default_hint)

@@ -65,6 +65,6 @@ def current() -> Database:
 
 
 def savepoint() -> AbstractContextManager[Any]:
-    """Return a context manager that runs a statement in a savepoint, because it may violate a constraint."""
+    """Return a context manager for a statement that may violate a constraint: an error undoes only this statement."""
     point: AbstractContextManager[Any] = current().savepoint()
     return point

@@ -31,7 +31,7 @@ def native(statement: str) -> str:
 
 
 def lock_rows(query: Any) -> Any:
-    """Return the query with a lock on its rows until the transaction ends. SQLite needs none: it has one writer.
+    """Return the query, extended to lock its rows until the transaction ends; unchanged on SQLite: it has one writer.
 
     The lock is NO KEY UPDATE: rows that refer to a locked row can still be inserted, which avoids deadlocks.
     """
@@ -39,7 +39,7 @@ def lock_rows(query: Any) -> Any:
 
 
 def lock(number: int) -> None:
-    """Acquire the advisory lock `number` until the transaction ends. SQLite needs none: it has one writer."""
+    """Acquire the advisory lock `number` until the transaction ends. Does nothing on SQLite, which has one writer."""
     if not is_sqlite():
         current().execute_sql("SELECT pg_advisory_xact_lock(%s)", (number,))
 
@@ -55,14 +55,14 @@ def concat_blob(left: str, right: str) -> str:
 
 
 def in_list(values: Collection[int] | Collection[str]) -> tuple[str, Any]:
-    """Return an SQL condition that matches a column against `values`, and the only parameter of the condition."""
+    """Return SQL that tests if the column written before it is one of `values`, and the only parameter of this SQL."""
     if is_sqlite():
         return "IN (SELECT value FROM json_each(?))", orjson.dumps(list(values)).decode()
     return "= ANY(?)", list(values)
 
 
 def in_range_or_list(ids: Sequence[int]) -> tuple[str, list[object]]:
-    """Return an SQL condition for ascending ids, and its parameters. For dense ids it is a range, with any gaps."""
+    """Return SQL like that of `in_list` for ascending ids, and its parameters. It may also match ids between them."""
     if ids[-1] - ids[0] < DENSE * len(ids):
         return "BETWEEN ? AND ?", [ids[0], ids[-1]]
     condition, value = in_list(ids)
@@ -75,9 +75,10 @@ def batches(values: Sequence[T]) -> Iterator[Sequence[T]]:
 
 
 def insert_many(statement: str, types: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Run an INSERT statement for all rows. It contains `{rows}` in place of VALUES, and may have ON CONFLICT.
+    """Run an INSERT statement, with `{rows}` in place of its VALUES clause, for all rows.
 
-    `types` are the PostgreSQL types of the columns. No two rows may update the same row of the table.
+    `types` are the PostgreSQL types of the columns. If the statement has ON CONFLICT, no two rows may update the same
+    row of the table.
     """
     if not rows:
         return
@@ -105,7 +106,7 @@ def _placeholders(columns: Sequence[object]) -> str:
 
 
 def _insert_arrays(statement: str, types: Sequence[str], rows: Sequence[Sequence[Any]]) -> Any:
-    """Run the statement on PostgreSQL with one array parameter for each column."""
+    """Run the statement of `insert_many` on PostgreSQL: the values of each column are one array parameter."""
     arrays = ", ".join(f"%s::{kind}[]" for kind in types)
     columns = [list(column) for column in zip(*rows, strict=True)]
     source = f"SELECT * FROM unnest({arrays})"  # noqa: S608 - `types` are constants of the callers

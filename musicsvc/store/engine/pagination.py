@@ -36,7 +36,7 @@ class Listing(Generic[Row]):
 
 
 def columns(row: type[Any], table: type[Model], **expressions: Any) -> tuple[Any, ...]:
-    """Return the columns that fill the dataclass `row`: columns of `table` by name, or the given expressions."""
+    """Return one column for each field of the dataclass `row`: the given expression or the column of this name."""
     names = [each.name for each in fields(row) if each.default is MISSING and each.default_factory is MISSING]
     return tuple(expressions[name] if name in expressions else getattr(table, name) for name in names)
 
@@ -44,10 +44,10 @@ def columns(row: type[Any], table: type[Model], **expressions: Any) -> tuple[Any
 def paginate(
     keys: Any, rows: Any, order: Sequence[Any], page: Page, make: Callable[..., Row], total: int | None = None
 ) -> Listing[Row]:
-    """Return one page of a list. Only the keys of the rows before the page are read.
+    """Return one page of a list. Of the rows before the page, only the keys are read.
 
-    The query `keys` selects the keys of all rows, the query `rows` all columns; both are sorted by `order`. `make`
-    builds a row from its columns. `total` is the number of all rows, which are counted if it is None.
+    The query `keys` selects the key of each row of the list, the query `rows` its columns; `order` sorts both. `make`
+    builds a row from its columns. `total` is the length of the list; if it is None, the rows are counted.
     """
     count = keys.select(fn.COUNT(SQL("*"))).scalar() if total is None else total
     if page.offset >= count:

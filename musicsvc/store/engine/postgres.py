@@ -43,7 +43,7 @@ class PostgresDatabase(peewee.PostgresqlDatabase):
     """A Peewee database over psycopg 3 with one connection for each thread."""
 
     def __init__(self, url: str) -> None:
-        """Configure connections to `url`; its options override the defaults. Raises Failure if it is malformed."""
+        """Configure connections to `url`; its options override the defaults. Raises Failure if the URL is malformed."""
         url = url.replace("postgres://", "postgresql://", 1)
         try:
             given = conninfo.conninfo_to_dict(url)
@@ -90,7 +90,7 @@ class PostgresStore(Store):
         return enqueue(self._writers, self._run, unit, WRITE)
 
     def _run(self, unit: Callable[[], T], begin: str) -> T:
-        """Run the unit of work. Retry it after a conflict or a lost connection, unless COMMIT was sent."""
+        """Run the unit of work. Retry it after a conflict or lost connection, unless COMMIT was sent."""
         for attempt in range(1, ATTEMPTS + 1):
             self._connect()
             try:
@@ -156,7 +156,7 @@ class PostgresStore(Store):
 
 
 def driver_error(error: BaseException) -> psycopg.Error | None:
-    """Return the psycopg error, which Peewee may have wrapped; None for any other error."""
+    """Return the error itself, or the error that Peewee wrapped in it, if it is an error of psycopg, else None."""
     if isinstance(error, psycopg.Error):
         return error
     inner = getattr(error, "orig", None)
@@ -164,7 +164,7 @@ def driver_error(error: BaseException) -> psycopg.Error | None:
 
 
 def translate(error: BaseException) -> BaseException:
-    """Return Unavailable for a fault, IntegrityError for a violated constraint, any other error unchanged."""
+    """Return Unavailable for a server fault, Peewee's IntegrityError for a violated constraint, else the error."""
     inner = driver_error(error)
     if isinstance(inner, (psycopg.OperationalError, psycopg.InterfaceError, pg.ReadOnlySqlTransaction)):
         return Unavailable(here=f"The database is busy or cannot be used: {_reason(inner)}.")
@@ -179,7 +179,7 @@ def _reason(error: BaseException) -> str:
 
 
 def _is_retryable(error: Exception, begin: str) -> bool:
-    """Return True if the unit of work, which was not committed, may succeed when it runs again."""
+    """Return True if a unit of work that failed with `error` before its commit may succeed when it runs again."""
     inner = driver_error(error)
     if _wrote_while_reading(inner, begin):
         return False
@@ -188,7 +188,7 @@ def _is_retryable(error: Exception, begin: str) -> bool:
 
 
 def _wrote_while_reading(inner: psycopg.Error | None, begin: str) -> bool:
-    """Return True if a read-only unit of work tried to write: a programming error, not a fault of the server."""
+    """Return True if the error is that a read-only unit of work tried to write: a programming error, not a fault."""
     return begin == READ and isinstance(inner, pg.ReadOnlySqlTransaction)
 
 

@@ -55,7 +55,7 @@ class Store(ABC):
     def reserve_space(self) -> str:
         """Reserve disk space for urgent units of work if the disk has enough free space. May block on the disk.
 
-        Return the reason if no space was reserved; empty if it was, or if the database is on another machine.
+        Return the reason if this failed, else an empty string, also if the database is on another machine.
         """
         return ""
 

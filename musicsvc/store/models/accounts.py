@@ -8,7 +8,7 @@ from musicsvc.store.models.table import Table, link
 
 
 class User(Table):
-    """An account. `email_key` is the normalized email; null if an older account has the same mailbox."""
+    """An account. `email_key` is the normalized email, or null if an older account has the same normalized email."""
 
     id = BigAutoField()
     email = TextField()

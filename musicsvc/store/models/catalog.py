@@ -135,7 +135,7 @@ class AlbumTag(Table):
 
 
 class Comment(Table):
-    """A comment on a track. `place` sorts the comments of a track by thread."""
+    """A comment on a track. Sorted by `place`, each comment of a track is followed by all replies below it."""
 
     id = BigAutoField()
     track = link(Track, index=False)

@@ -20,9 +20,9 @@ class Listener(Table):
 
 
 class Play(Table):
-    """A play. `slot` is its time as Unix seconds // 30. `client_key` is a hash of the client's id, or empty.
+    """A play. `slot` is its time as Unix seconds // 30. `client_key` is a hash of the client's id for it, or empty.
 
-    The primary key rejects duplicates: without a client's id, one play is stored per track, listener and slot.
+    The primary key rejects duplicates: of the plays without a client's id, one is stored per track, listener and slot.
     """
 
     slot = BigIntegerField()
@@ -42,7 +42,7 @@ Play.add_index(Play.client_key, unique=True, name="play_client_key", where=fn.LE
 
 
 class PlayDay(Table):
-    """A daily rollup: the number of plays and the set of listeners of a track, album or artist."""
+    """A daily rollup: the plays and listeners of the track, album or artist (by `kind`) with the id `subject`."""
 
     day = IntegerField()
     kind = IntegerField()
@@ -55,7 +55,7 @@ class PlayDay(Table):
 
 
 class PlayBlock(Table):
-    """A monthly rollup of 32 past days. `block` is the number of the 32-day month."""
+    """A monthly rollup of 32 past days, with the columns of `PlayDay`. `block` is the day number // 32."""
 
     kind = IntegerField()
     subject = BigIntegerField()
@@ -68,7 +68,7 @@ class PlayBlock(Table):
 
 
 class PlayStretch(Table):
-    """A weekly rollup of eight recent days, for subjects with many plays. `stretch` is the number of the week."""
+    """A weekly rollup of eight recent days, for subjects with many plays. `stretch` is the day number // 8."""
 
     kind = IntegerField()
     subject = BigIntegerField()
@@ -83,7 +83,8 @@ class PlayStretch(Table):
 class PlayMark(Table):
     """The progress of the rollups. `kept_from` is the first day whose individual plays are retained.
 
-    Monthly rollups exist for every smaller (block, kind, subject), weekly rollups for every smaller `stretch`.
+    All monthly rollups before (block, kind, subject) in this sort order are written, and all weekly rollups before
+    `stretch`.
     """
 
     id = IntegerField(primary_key=True)

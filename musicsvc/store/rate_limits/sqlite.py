@@ -62,7 +62,7 @@ class SqliteHitCounter(HitCounter):
     def __init__(self, path: Path, clock: Callable[[], int], timeout: float) -> None:
         """Open or create the file. `timeout` is the number of seconds to wait for locks of other processes.
 
-        Like `count`, raises Busy after the timeout, and Unavailable with the reason for any other error.
+        Raises Busy after the timeout, and Unavailable with the reason after any other error, as does `count`.
         """
         self._clock = clock
         self._path = path
@@ -134,7 +134,7 @@ class SqliteHitCounter(HitCounter):
             raise
 
     def _wait(self, tried: int) -> bool:
-        """Pause, and return True if SQLite should retry a busy lock. SQLite's own pauses would be much longer."""
+        """Pause and return True to let SQLite retry; False after the timeout. SQLite's own pauses are longer."""
         now = time.monotonic()
         if tried == 0:
             self._deadline = now + self._timeout

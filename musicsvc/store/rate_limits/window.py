@@ -56,7 +56,7 @@ class Limit:
 
 
 class Hit(NamedTuple):
-    """A request to count against a limit. `subject` identifies the token or the address that sent it."""
+    """A request to count against one of its limits. `subject` identifies the token or the address that sent it."""
 
     limit: Limit
     subject: str
@@ -67,7 +67,7 @@ class Hit(NamedTuple):
 
 
 class Count(NamedTuple):
-    """The stored state of a key: the start of its current window, and the requests in it and in the previous window."""
+    """The stored state of a key: when its current window began, and the requests in it and in the previous one."""
 
     began: int
     current: int
@@ -78,7 +78,7 @@ class Count(NamedTuple):
 class Status:
     """The state of a limit after a request. `remaining` is the number of further requests that are allowed at once.
 
-    If it is 0, `wait` is the time until another request is allowed, else the time until the window ends.
+    If it is 0, `wait` is the milliseconds until another request is allowed, else until the window ends.
     """
 
     limit: Limit
@@ -91,7 +91,7 @@ class HitCounter(ABC):
     """Counts requests against rate limits."""
 
     def count(self, hits: Sequence[Hit]) -> list[Status]:
-        """Count a request against all of its limits if each of them allows it, else against none."""
+        """Count a request against all of its limits, one hit each, if each allows it, else against none."""
         counted = [self._count(hit) for hit in hits]
         if not all(allowed for _, _, allowed in counted):
             for hit, (_, _, allowed) in zip(hits, counted, strict=True):
@@ -110,7 +110,7 @@ class HitCounter(ABC):
 
     @abstractmethod
     def _count(self, hit: Hit) -> tuple[Count, int, bool]:
-        """Count the hit if its limit allows it. Return the new count, the current time, and True if it was allowed."""
+        """Count the hit if its limit allows it. Return the new count, the current time, and if it was allowed."""
 
     @abstractmethod
     def _uncount(self, hit: Hit) -> None:
@@ -136,7 +136,7 @@ class SharedHitCounter(Protocol):
         """Do the same as `count`, but raise Busy instead of waiting for another process."""
 
     def count(self, hits: Sequence[Hit]) -> list[Status]:
-        """Count a request against all of its limits if each of them allows it, else against none."""
+        """Count a request against all of its limits, one hit each, if each allows it, else against none."""
 
     def uncount(self, hits: Sequence[Hit]) -> None:
         """Undo the counting of a request that was allowed but could not be served."""
@@ -152,7 +152,7 @@ class SharedHitCounter(Protocol):
 
 
 def advance(limit: Limit, count: Count, now: int) -> Count:
-    """Return `count` moved forward to the window that contains `now`."""
+    """Return `count` with the window that contains `now` as its current window."""
     if count.began > now + AHEAD or now >= count.began + 2 * limit.window:
         return Count(now, 0, 0)
     if now >= count.began + limit.window:
@@ -161,19 +161,19 @@ def advance(limit: Limit, count: Count, now: int) -> Count:
 
 
 def is_allowed(limit: Limit, count: Count, now: int) -> bool:
-    """Return True if the limit allows one more request. `count` must be of the window that contains `now`."""
+    """Return True if the limit allows one more request. `count` must have been advanced to `now`."""
     return _unexpired(limit, count, now) + count.current < limit.amount
 
 
 def status(limit: Limit, count: Count, now: int, *, allowed: bool) -> Status:
-    """Return the status of a limit. `count` must be of the window that contains `now`."""
+    """Return the status of a limit after an allowed or rejected request. `count` must have been advanced to `now`."""
     remaining = max(0, limit.amount - _unexpired(limit, count, now) - count.current) if allowed else 0
     wait = _until_allowed(limit, count, now) if remaining == 0 else count.began + limit.window - now
     return Status(limit, allowed, remaining, wait)
 
 
 def _unexpired(limit: Limit, count: Count, now: int) -> int:
-    """Return how many requests of the previous window have not expired."""
+    """Return how many requests of the previous window have not expired at `now`."""
     elapsed = min(limit.window, max(0, now - count.began) + GRACE)
     return count.previous * (limit.window - elapsed) // limit.window
 
@@ -186,7 +186,7 @@ def _until_allowed(limit: Limit, count: Count, now: int) -> int:
 
 
 def _expiry(limit: Limit, previous: int, room: int) -> int:
-    """Return how long after the start of a window fewer than `room` requests of the previous window are unexpired."""
+    """Return after how many milliseconds of a window fewer than `room` of the `previous` requests are unexpired."""
     if previous < room:
         return 0
     return max(0, limit.window - GRACE - (room * limit.window - 1) // previous)

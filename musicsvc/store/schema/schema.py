@@ -85,12 +85,12 @@ def upgrade(url: str, save: Callable[[str], None] | None = None) -> list[str]:
 
 
 def problems() -> list[str]:
-    """Return the damage of the database and its differences from the models as lines. Call inside a unit of work."""
+    """Return one line for each damage of the database and difference from the models. Call inside a unit of work."""
     return damage() + differences()
 
 
 def damage() -> list[str]:
-    """Return the damage of a SQLite file as lines; none for PostgreSQL, which checks its own files."""
+    """Return one line for each damage of a SQLite file; none for PostgreSQL, which checks its own files."""
     if not is_sqlite():
         return []
     found = [f"integrity: {row[0]}" for row in current().execute_sql("PRAGMA integrity_check") if row[0] != "ok"]
@@ -101,7 +101,7 @@ def damage() -> list[str]:
 
 
 def differences() -> list[str]:
-    """Return the differences between the tables and the models as lines."""
+    """Return one line for each difference between the tables and the models."""
     found = diff_models(current(), models.tables())
     return [f"schema: {line}" for line in str(found).splitlines()] if found else []
 
@@ -152,7 +152,7 @@ def _migrating_postgres(url: str) -> Iterator[Database]:
 
 
 def _failure(error: Exception, translated: BaseException) -> Failure:
-    """Return the Failure to raise for a database error during a migration."""
+    """Return the Failure to raise for `error` in a migration: `translated`, or a new Failure if it is not one."""
     if isinstance(translated, Failure):
         return translated
     return Failure(f"The database could not be upgraded: {error}.")

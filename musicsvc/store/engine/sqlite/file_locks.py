@@ -24,7 +24,7 @@ POLL_SECONDS = 0.02
 
 
 def acquire(descriptor: int, *, shared: bool = False, timeout: float | None = None, poll: float = POLL_SECONDS) -> bool:
-    """Lock an open file until it is closed. Wait at most `timeout` seconds, without limit if it is None.
+    """Lock an open file until it is closed. Wait at most `timeout` seconds, or without limit if `timeout` is None.
 
     Return True if the lock was acquired, False after the timeout. Raises OSError on a file system without locks.
     """
@@ -88,7 +88,7 @@ def use(path: Path) -> UseLock:
 
 @contextmanager
 def exclusive(path: Path, timeout: float = EXCLUSIVE_TIMEOUT) -> Iterator[None]:
-    """Lock the database exclusively for the `with` block. Raises Failure if a server or a command uses it."""
+    """Lock the database exclusively for the `with` block. Raises Failure if it is in use beyond `timeout` seconds."""
     try:
         descriptor = _open(lock_file(path))
     except OSError as error:

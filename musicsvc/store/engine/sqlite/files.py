@@ -106,7 +106,8 @@ def sync_folder(folder: Path) -> None:
 def examine(path: Path, application_id: int = APPLICATION_ID) -> None:
     """Check that the file is an undamaged database of this service, without changing it.
 
-    Raises Failure with a remedy: Damaged if the file is damaged, Foreign if it belongs to another program.
+    Raises Damaged if the file is damaged, Foreign if it belongs to another program (it has another application id), any
+    other Failure if it is missing or cannot be opened. The message contains a remedy.
     """
     try:
         with path.open("rb") as file:
@@ -155,7 +156,7 @@ def _denial(path: str | Path) -> str:
 
 
 def _probe(path: Path, *, pending: bool) -> int:
-    """Check the database and return its application id. `pending`: it has a WAL, which must not be checkpointed."""
+    """Check for damage and return the application id. If `pending`, there is a WAL; it is not checkpointed."""
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
         connection.set_busy_timeout(5000)
@@ -181,7 +182,7 @@ def identity(path: str | Path) -> tuple[int, int] | None:
 
 
 def driver_error(error: BaseException) -> apsw.Error | None:
-    """Return the SQLite error, which Peewee may have wrapped; None for any other error."""
+    """Return the error itself, or the error that Peewee wrapped in it, if it is an error of SQLite, else None."""
     if isinstance(error, apsw.Error):
         return error
     inner = getattr(error, "orig", None)
@@ -189,13 +190,13 @@ def driver_error(error: BaseException) -> apsw.Error | None:
 
 
 def refused_by_query_only(error: BaseException) -> bool:
-    """Return True if a read-only unit of work tried to write: a programming error, not a fault of the disk."""
+    """Return True if the error is that a read-only unit of work tried to write: a programming error, not a fault."""
     inner = driver_error(error)
     return isinstance(inner, apsw.ReadOnlyError) and inner.extendedresult == apsw.SQLITE_READONLY  # type: ignore[attr-defined]
 
 
 def translate(error: BaseException, file: str | Path) -> BaseException:
-    """Return the exception of this service for an error of SQLite or its driver; other errors unchanged."""
+    """Return Unavailable, Damaged or Peewee's IntegrityError for an error of SQLite, any other error unchanged."""
     inner = driver_error(error)
     if isinstance(inner, (*DISK_FAULTS, *TRANSIENT)):
         cause = next(

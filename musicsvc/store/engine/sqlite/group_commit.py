@@ -30,7 +30,7 @@ POLL_MILLISECONDS = 50
 
 @dataclass(slots=True)
 class Job:
-    """A queued unit of work; it times out at `deadline` (monotonic time). `urgent`: it may use reserved disk space."""
+    """A queued unit of work. It waits for locks until `deadline` (monotonic). `urgent`: it may use reserved space."""
 
     unit: Callable[[], Any]
     deadline: float
@@ -129,7 +129,7 @@ class GroupWriter:
         return isinstance(error, DiskFault) and any(job.urgent for job in jobs) and self._reserved.release()
 
     def _begin(self, jobs: list[Job]) -> list[Job]:
-        """Begin a transaction, waiting for its lock. Return the jobs that did not time out meanwhile."""
+        """Begin a transaction as soon as no other process is writing. Return the jobs that did not fail meanwhile."""
         while jobs:
             try:
                 self._database.require_in_place()
@@ -143,7 +143,7 @@ class GroupWriter:
         return jobs
 
     def _fail_expired(self, jobs: list[Job], error: Exception) -> list[Job]:
-        """Fail the jobs past their deadline, or all jobs if the error is not a lock. Return the remaining jobs."""
+        """Fail all jobs with `error`; if it is a lock, only the jobs past their deadline. Return the remaining jobs."""
         locked = isinstance(driver_error(error), (apsw.BusyError, apsw.LockedError))
         if not locked and not isinstance(error, Unavailable):
             self._disconnect()
@@ -162,7 +162,7 @@ class GroupWriter:
         return connection
 
     def _attempt(self, jobs: list[Job]) -> BaseException | None:
-        """Run the jobs in the open transaction and commit it. Return the error that caused a rollback, or None."""
+        """Run the jobs in the open transaction and commit it. If it was rolled back, return the error, else None."""
         for job in jobs:
             self._run_unit(job)
             if not self._connection.in_transaction:

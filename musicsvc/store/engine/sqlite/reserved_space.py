@@ -1,6 +1,6 @@
 """A file beside the database that reserves disk space for writes that must succeed on a full disk.
 
-An urgent write on a full disk truncates the file by one slice, and refills the file afterwards.
+If an urgent write fails on a full disk, the file is shortened by SLICE bytes, the write retried, the file refilled.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class ReservedSpace:
         )
 
     def missing(self) -> int:
-        """Return how many bytes must be freed on the disk before the file can be filled. Raises OSError."""
+        """Return how many bytes must be freed on the disk before `fill` can succeed. Raises OSError if unknown."""
         missing = SIZE - self._size()
         return max(missing + SPARE - shutil.disk_usage(self._path.parent).free, 0) if missing > 0 else 0
 

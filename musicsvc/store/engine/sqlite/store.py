@@ -36,9 +36,9 @@ class SqliteStore(Store):
     """A store in one SQLite file, in WAL mode."""
 
     def __init__(self, url: str, *, log: bool = False) -> None:
-        """Open the file of `sqlite:///PATH`. Raises Failure if it is missing, damaged or of another program.
+        """Open the file of the URL `sqlite:///PATH`. Raises Failure if it is missing, damaged or of another program.
 
-        `log`: the file is an activity log, which may lose its last entries in a power failure.
+        If `log` is set, the file is an activity log, whose last entries may be lost in a power failure.
         """
         self.url = url
         self.path = Path(url.removeprefix(SQLITE))
@@ -57,7 +57,7 @@ class SqliteStore(Store):
         self.workload = self._writer.workload
 
     def _examine(self, *, log: bool) -> None:
-        """Raise Failure if the file is unusable. On a full disk, release reserved space for SQLite's own files."""
+        """Raise Failure if the file is unusable. On a full disk, free reserved space, which SQLite needs to open it."""
         while True:
             try:
                 return files.examine(self.path, files.LOG_ID if log else files.APPLICATION_ID)
@@ -115,7 +115,7 @@ class SqliteStore(Store):
         return self._reserved.fill()
 
     def changes(self) -> int:
-        """Return SQLite's data version. Every commit changes it, as it is read on a connection that never writes."""
+        """Return SQLite's data version, read on a connection that never writes: commits of all others change it."""
         with self._watch_lock:
             if self._watch is None:
                 raise Unavailable("The service is shutting down.")
