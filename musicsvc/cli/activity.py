@@ -81,7 +81,7 @@ def activity(  # noqa: PLR0917 - Typer reads options from parameters
 def _filters(
     kind: str, call_filters: dict[str, Any], common_filters: dict[str, Any]
 ) -> "tuple[calls.Filter | None, security_events.Filter | None]":
-    """Return the filters for calls and for events, None for what is not shown. A call filter hides events."""
+    """Return the filters for calls and for events; None means not shown. Any call filter excludes events."""
     from musicsvc.store.accounts import security_events
     from musicsvc.store.activity import calls
 

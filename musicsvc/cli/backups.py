@@ -63,7 +63,7 @@ def backup(context: typer.Context, place: Place = None, json: AsJson = False) ->
 
 
 def target(settings: Settings, place: Path | None, now: int, kind: str = "") -> Path:
-    """Return the path for a new backup: the file `place`, or a new name in the folder `place` or backup folder."""
+    """Return the path for a new backup: `place`, or a new file in this or the backup folder, which is created."""
     from musicsvc.store.backups import folder as backup_folder
 
     if place is not None and not place.is_dir():

@@ -51,7 +51,7 @@ def width(text: str) -> int:
 
 
 def fit(columns: Sequence[Column], room: int) -> tuple[list[Column], list[Column]]:
-    """Return the columns that fit into `room`, and the others: first empty columns, then those on the right."""
+    """Return the columns that fit into `room`, and those left out: first empty ones, then those on the right."""
     kept = list(columns)
     while len(kept) > 1 and sum(column.least + GAP for column in kept) - GAP > room:
         empty = (column for column in reversed(kept[1:]) if set(column.cells) <= {NOTHING})

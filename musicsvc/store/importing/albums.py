@@ -101,7 +101,7 @@ def _merge(row: CatalogRow, artists: Mapping[str, int], batch: Batch) -> ItemSta
 
 
 def _growth(before: Sequence[str | None], state: ItemState, fresh: Sequence[int], batch: Batch) -> AlbumSize:
-    """Return the bytes that a row adds to its album by new artists (`fresh`) and by fields unlike `before`."""
+    """Return the bytes that a row adds to its album: by new artists (`fresh`), and by changing the fields `before`."""
     texts = [
         sizes.measure_text(state.values.get(name)) - sizes.measure_text(old)
         for name, old in zip(FIELDS, before, strict=True)

@@ -147,7 +147,7 @@ class Batch:
         return known | (sizes.measure_albums(stored) if stored else {})
 
     def next_dry_run_id(self) -> int:
-        """Return a new negative id, for an item that is not written yet, or never in a dry run."""
+        """Return a new negative id for an item that is not written yet, or in a dry run never."""
         self.last_id -= 1
         return self.last_id
 

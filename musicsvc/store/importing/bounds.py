@@ -67,7 +67,7 @@ class AlbumBounds:
         return Placement(values["album"], AlbumSize(1, int(image is None), own, 0))
 
     def apply(self, row: CatalogRow, album: int | None, before: Placement, after: Placement) -> None:
-        """Update the album sizes, or refuse the row. A row can change its `album` and move its track to this album."""
+        """Update the sizes of the row's `album` and of albums that its track leaves or enters, or refuse the row."""
         changes = {} if after.album is None else {after.album: after.size}
         if before.album is not None:
             changes[before.album] = changes.get(before.album, EMPTY).minus(before.size)

@@ -30,7 +30,7 @@ ATTEMPTS = 3
 
 @dataclass(frozen=True, slots=True)
 class CatalogOptions:
-    """Options of the import. `pairs` map columns to fields (`column=field`); `blanks` are texts of empty cells."""
+    """Options of the import. `pairs` map columns to fields (`column=field`); `blanks` are texts for empty cells."""
 
     pairs: Sequence[str] = ()
     blanks: Sequence[str] = ()

@@ -37,7 +37,7 @@ FIND = """
 
 @dataclass(frozen=True, slots=True)
 class FollowOptions:
-    """Options of the import. `pairs` map columns to fields (`column=field`); `blanks` are texts of empty cells."""
+    """Options of the import. `pairs` map columns to fields (`column=field`); `blanks` are texts for empty cells."""
 
     pairs: Sequence[str] = ()
     blanks: Sequence[str] = ()

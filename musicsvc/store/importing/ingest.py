@@ -157,7 +157,7 @@ def _row(listen: Listen, track: int, listener: int) -> PlayRow:
 
 
 def _unknown(listen: Listen, several: Sequence[int]) -> Reason:
-    """Return why the row is refused: no track matches, or several match equally well (their ids: `several`)."""
+    """Return why the row is refused: no track matches, or `several` tracks (their ids) differ only in case."""
     if listen.track_id is not None:
         return NO_ID, (str(listen.track_id),)
     if listen.track is None or not listen.artists:

@@ -53,7 +53,7 @@ def _by_external_id(external_ids: Iterable[str], manager: int) -> dict[str, int]
 
 
 def _by_name(mentions: Iterable[TrackMention], manager: int) -> dict[Name, list[tuple[int, str | None]]]:
-    """Return (id, album name) of all tracks with each mentioned name, those by artists of the manager first."""
+    """Return the tracks for each mentioned Name as (id, album name), those by artists of the manager first."""
     wanted = {each.name for each in mentions}
     artists = {artist_id for artist_id, _ in _artists({name for names, _ in wanted for name in names})}
     rows: dict[int, tuple[str, str | None]] = {}

@@ -112,7 +112,7 @@ class TrackLookup:
         return sorted(track.id for track, _ in self._candidates(listen)) if self.find(listen) == AMBIGUOUS else []
 
     def managed(self, name: str) -> Artist | None:
-        """Return the manager's artist of exactly this name, otherwise of this name in another case if only one is."""
+        """Return the manager's artist of this name: in exactly this case, otherwise the only one in another case."""
         mine = [artist for artist in self._alike(name) if artist.manager == self.created.manager]
         exact = [artist for artist in mine if artist.name == name]
         return min(exact) if exact else mine[0] if len(mine) == 1 else None
@@ -126,7 +126,7 @@ class TrackLookup:
         return [*known.get(key, ()), *self.created.tracks.get(artist, {}).get(key, ())]
 
     def _candidates(self, listen: Listen) -> Collection[tuple[Track, Artist]]:
-        """Return the tracks of this name by all the row's artists, or if none, by its first artist. Ignores case."""
+        """Return tracks with the row's track name by all its artists; if none, by its first artist. Ignores case."""
         artists = [self._alike(name) for name in listen.artists]
         key = fold_case(listen.track or "")
         first = {track.id: (track, by) for by in artists[0] for track in self._named(by.id, key)}

@@ -85,7 +85,7 @@ def find_or_create(
 
 
 def _load(wanted: Sequence[tuple[str | None, str]], scope: PlaylistScope) -> list[PlaylistRef]:
-    """Return the owner's playlists with these external ids or names by age. Locks them, except in a dry run."""
+    """Return the owner's playlists with these external ids or names, oldest first. A dry run does not lock them."""
     found: dict[int, PlaylistRef] = {}
     for column, values in (
         (Playlist.external_id, {external_id for external_id, _ in wanted if external_id is not None}),

@@ -27,7 +27,7 @@ NO_TRACK = "no such track; import the catalog first"
 
 @dataclass(frozen=True, slots=True)
 class PlaylistOptions:
-    """Options of the import. `pairs` map columns to fields (`column=field`); `blanks` are texts of empty cells.
+    """Options of the import. `pairs` map columns to fields (`column=field`); `blanks` are texts for empty cells.
 
     `manager` is the e-mail address of the owner of the playlists; `public` makes new playlists public.
     """

@@ -34,7 +34,7 @@ NO_TRACK = "No column names the track. Add --map COLUMN=FIELD for track_id, for 
 
 @dataclass(frozen=True, slots=True)
 class PlayOptions:
-    """Options of the import. `pairs` map columns to fields (`column=field`); `blanks` are texts of empty cells.
+    """Options of the import. `pairs` map columns to fields (`column=field`); `blanks` are texts for empty cells.
 
     `listener`: for rows that name none; `manager`: the e-mail address of the manager of created artists and tracks.
     """

@@ -25,7 +25,7 @@ SUFFIXES = {".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl",
 
 
 def open_file(path: Path, form: str | None = None) -> Reader:
-    """Open the file as `form`, by default as the result of format_of(). Raises Failure if it cannot be read."""
+    """Open the file as the format `form`, by default that of format_of(). Raises Failure if it cannot be read."""
     kind = form or format_of(path)
     if kind not in FORMATS:
         raise Failure(f"There is no format {kind}. The formats are {', '.join(FORMATS)}.")

@@ -80,7 +80,7 @@ def _load(keys: Sequence[Key], batch: Batch) -> None:
 
 
 def _measure(rows: Sequence[CatalogRow], artists: Mapping[str, int], batch: Batch) -> None:
-    """Load the sizes of the artists before and after these rows, and of the albums of stored tracks."""
+    """Load the sizes of the artists that the tracks have or get, and of the albums of stored tracks."""
     found = [state.values for state in batch.states[KIND].values()]
     on = {values["album"] for values in found} - {None}
     if on or batch.bounds.albums:
@@ -106,7 +106,7 @@ def _by_name(keys: Sequence[Any]) -> Iterable[Any]:
 
 
 def _collect(link: Any, track_ids: Sequence[int]) -> dict[int, dict[Any, None]]:
-    """Return the ordered artist ids, the genre slugs or the tag names by track id; `link` is the joining table."""
+    """Return artist ids in order, genre slugs or tag names by track id. `link` is the table joining them to tracks."""
     found: dict[int, dict[Any, None]] = {}
     for some in dialect.batches(track_ids):
         if link is TrackArtist:

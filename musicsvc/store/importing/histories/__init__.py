@@ -45,7 +45,7 @@ def is_history(path: Path, form: str | None = None, *, mapped: bool = False) -> 
 
 
 def open_file(path: Path, form: str | None = None, *, mapped: bool = False) -> Reader:
-    """Open the file as `form`, by default as the detected format. Raises Failure if this is unknown or fails."""
+    """Open the file as the format `form`, by default the detected one. Raises Failure if it is unknown or damaged."""
     if not is_history(path, form, mapped=mapped):
         return readers.open_file(path, form)
     if form is not None and form not in FORMATS:

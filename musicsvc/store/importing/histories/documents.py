@@ -77,7 +77,7 @@ class Document(Reader):
 
 
 def record(number: int, entry: Any, values: Any) -> Record:
-    """Return the result of `values(entry)` as a Record, with a `fault` if this fails, or a `note` if it skips."""
+    """Return the result of `values(entry)` as a Record. If it fails, set `fault`; if it is a note, set `note`."""
     try:
         found = values(entry)
     except KeyError as missing:
