@@ -1,4 +1,4 @@
-"""Denials that the probing rule ignores: the account read the resource before its owner hid or deleted it."""
+"""Denied calls that the probing rule ignores, because the account read the resource before it was hidden or deleted."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Denial(NamedTuple):
 
 
 def read_before(calls: Iterable[Entry], keep_days: int) -> set[Denial]:
-    """Return the denials of resources that the account had read up to `keep_days` earlier. Call on the log's store."""
+    """Return the denied calls whose account read the resource up to `keep_days` before. Call in a log transaction."""
     found = _denials(calls)
     if not found:
         return set()
@@ -47,7 +47,7 @@ def read_before(calls: Iterable[Entry], keep_days: int) -> set[Denial]:
 
 
 def read_before_in(entries: Iterable[Entry], calls: Iterable[Entry]) -> set[Denial]:
-    """Return the denials, among `calls`, of resources that the account read before according to `entries`."""
+    """Return the denied calls among `calls` whose account read the resource before, as recorded in `entries`."""
     reads: dict[tuple[int | None, str | None], int] = {}
     for entry in entries:
         if entry.private and entry.status < FIRST_FAILURE:

@@ -26,9 +26,10 @@ WINDOWS = 2  # evaluations read the calls of two windows, to see a series of ref
 
 
 class TokenStatus(NamedTuple):
-    """The state of a token before an evaluation; calls up to `reset_at` (0 if never reset) are ignored.
+    """The state of a token before its calls are evaluated. Calls until its last reset, `reset_at` (or 0), are ignored.
 
-    The log may contain calls of another token with the same id, because a restored database can reuse ids.
+    A reset is a reinstatement or regeneration. Calls before `created_at` or of other accounts are ignored too: they are
+    of another token with the same id, because a restored database can reuse ids.
     """
 
     token_id: int
@@ -44,24 +45,24 @@ class TokenStatus(NamedTuple):
         return max(self.created_at, self.reset_at + 1)
 
     def counts(self, entry: Entry) -> bool:
-        """Return True if a call logged with this token's id was made by its account, after the last reset."""
+        """Return True if the call was made by the token's account after the token's creation and last reset."""
         return entry.account_id == self.account_id and entry.at >= self.since
 
 
 class Enforcement(NamedTuple):
-    """The actions taken; none if the token was already revoked, or was reset after the violation."""
+    """What `enforce` did: nothing if the token was already revoked, or was reset after the violation."""
 
     revoked: bool
     suspended: bool
 
 
 def window(rules: Abuse) -> int:
-    """Return the length of the period, in microseconds, from which an evaluation reads calls."""
+    """Return how far back an evaluation reads calls, in microseconds."""
     return WINDOWS * max(rules.refusal_seconds, rules.probe_seconds) * SECOND
 
 
 def token_statuses(token_ids: Collection[int]) -> dict[int, TokenStatus]:
-    """Return the status of these tokens by token id; unknown ids are omitted."""
+    """Return the status of each of these tokens by token id. Unknown ids are absent."""
     wanted = list(token_ids)
     columns = (Token.id, User.id, User.email, Token.created_at, Token.revoked_at, Token.revoked_reason)
     found = Token.select(*columns).join(User).where(Token.id.in_(wanted)).tuples()
@@ -70,14 +71,14 @@ def token_statuses(token_ids: Collection[int]) -> dict[int, TokenStatus]:
 
 
 def _resets(token_ids: Collection[int]) -> Any:
-    """Return pairs of token id and time of the token's last reinstatement or regeneration."""
+    """Return (token id, time) of the last reinstatement or regeneration of each token that had one."""
     mine = SecurityEvent.token_id.in_(list(token_ids)), SecurityEvent.kind.in_(RESETS)
     query = SecurityEvent.select(SecurityEvent.token_id, fn.MAX(SecurityEvent.at)).where(*mine)
     return query.group_by(SecurityEvent.token_id).tuples().iterator()
 
 
 def enforce(token_id: int, violation: Violation, rules: Abuse, *, now: int) -> Enforcement:
-    """Revoke the token. Suspend its account if `terminate_after` of its tokens are now revoked for abuse."""
+    """Revoke the token. If `terminate_after` of the account's tokens are now revoked for abuse, suspend the account."""
     owner = Token.select(Token.user).where(Token.id == token_id)
     # The lock makes enforcements for one account run one after another, so that each sees the earlier revocations.
     lock_rows(User.select(User.id).where(User.id.in_(owner))).first()
@@ -96,7 +97,7 @@ def enforce(token_id: int, violation: Violation, rules: Abuse, *, now: int) -> E
 
 
 def _revoked_for_abuse(account_id: int) -> int:
-    """Return the number of tokens of the account that are revoked for abuse; reinstated tokens are excluded."""
+    """Return how many of the account's tokens are currently revoked for abuse."""
     same = (SecurityEvent.token_id == Token.id) & (SecurityEvent.at == Token.revoked_at)
     by_abuse = SecurityEvent.kind == "token.revoked", SecurityEvent.actor == "abuse"
     query = Token.select(Token.id).join(SecurityEvent, on=same).where(Token.user == account_id, *by_abuse)
@@ -104,7 +105,7 @@ def _revoked_for_abuse(account_id: int) -> int:
 
 
 class RefusalCounts(NamedTuple):
-    """The numbers of refused (429) and of denied (403, 404) calls of a token."""
+    """How many calls of a token were refused (429), and how many were denied a resource (403, 404)."""
 
     refused: int = 0
     denied: int = 0
@@ -115,7 +116,7 @@ class RefusalCounts(NamedTuple):
 
 
 def refusal_counts(token_ids: Collection[int] | None, since: int) -> dict[int, RefusalCounts]:
-    """Return the refused and denied calls since a time, by token id; None means all tokens. Call on the log's store."""
+    """Return the counts since a time by token id; of all tokens if `token_ids` is None. Call in a log transaction."""
     counts = [
         fn.COALESCE(fn.SUM(condition.cast("integer")), 0)
         for condition in (Activity.status == REFUSED, Activity.status.in_(DENIED) & Activity.private)

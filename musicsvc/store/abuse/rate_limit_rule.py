@@ -26,7 +26,7 @@ EARLY = 5  # a violation takes one early refusal for every 5 refusals that the r
 
 
 class Refusal(NamedTuple):
-    """A refused call; `early` is True if it is neither the first call of a client nor follows a pause."""
+    """A refused call; `early` is True if it could not be assigned to a new client or one whose pause is over."""
 
     at: int
     early: bool
@@ -34,7 +34,7 @@ class Refusal(NamedTuple):
 
 @dataclass(slots=True)
 class RefusalFigures:
-    """Numbers of refused calls and of early ones within `refusal_seconds`, since all clients last paused."""
+    """Counts of refused calls and, of these, early ones within `refusal_seconds`, since all clients last paused."""
 
     refused: int = 0
     early: int = 0
@@ -42,7 +42,7 @@ class RefusalFigures:
 
 
 class RateLimitRule:
-    """Applies the rate-limit rule to the calls of one token, which must be added in the order of time."""
+    """Applies the rate-limit rule to the calls of one token. Calls must be added in the order of time."""
 
     def __init__(self, rules: Abuse) -> None:
         self._most = rules.refusals
@@ -54,7 +54,7 @@ class RateLimitRule:
         self._silent_until = 0
 
     def add(self, entry: Entry) -> RefusalFigures | None:
-        """Add a call. Return the current numbers if the call was refused, else None."""
+        """Add a call. If it was refused, return the current counts, else None."""
         if entry.status != REFUSED:
             return None
         pause_end = entry.at + int(max(entry.retry_after or 1, 1) * SECOND * PATIENCE)

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 class Replay:
     """The result of evaluating the abuse rules over the logged calls of one token.
 
-    `first` and `last` (times) and `answers` (calls by status and route) cover only the calls of a violation, if any.
+    `first` and `last` are the times of the first and the last call; `answers` counts the calls by status and route. If
+    a rule was violated, these cover the violating calls only; otherwise all calls.
     """
 
     status: TokenStatus
@@ -45,7 +46,7 @@ class Replay:
 def violations(
     store: Store, log: Log, rules: Abuse, since: int, *, keep_days: int
 ) -> Iterator[tuple[TokenStatus, Violation]]:
-    """Yield the tokens that have violated a rule since the time `since`, with the violation, ordered by token id."""
+    """Yield each token that has violated a rule since the time `since`, with its violation, ordered by token id."""
     if not log.open_existing():
         return
     refusal_counts = log.read(partial(enforcement.refusal_counts, None, since)).result()

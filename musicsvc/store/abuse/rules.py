@@ -34,7 +34,7 @@ class Violation(NamedTuple):
 
 
 class Evaluation:
-    """Evaluates all rules for one token, whose calls must be added in the order of time."""
+    """Evaluates all rules for the calls of one token. Calls must be added in the order of time."""
 
     def __init__(self, rules: Abuse) -> None:
         self.refused = RefusalFigures()  # the numbers that came nearest to a violation
@@ -71,7 +71,7 @@ class Evaluation:
 
 
 class _ListPages:
-    """Finds the catalog list of which a token requested many pages within `window` microseconds."""
+    """Finds out whether a token got many pages of one catalog list within the last `window` microseconds."""
 
     def __init__(self, window: int) -> None:
         self._window = window
@@ -104,6 +104,6 @@ def _seconds(since: int, until: int) -> str:
 
 
 def evaluate(entries: Iterable[Entry], rules: Abuse) -> Violation | None:
-    """Return the first violation in the calls of a token, which are ordered by time, or None."""
+    """Return the first violation by the calls of a token, or None. The calls must be ordered by time."""
     evaluation = Evaluation(rules)
     return next((violation for entry in entries if (violation := evaluation.add(entry)) is not None), None)

@@ -23,7 +23,7 @@ LONGEST = {"use_case": 2_000, "volume": 255, "organization": 255, "reason": 1_00
 
 
 class AccessEntry(NamedTuple):
-    """An entry in the list of API access: a request, an account, or a request with its account."""
+    """An entry of `list`: a request with its account, if any, or an account with access that has no request."""
 
     request: AccessRequest | None
     user: User | None
@@ -38,7 +38,7 @@ class Approval(NamedTuple):
 
 
 def grant(user: User, *, plays: bool = False, now: int, actor: Actor = "cli") -> None:
-    """Grant API access, and with `plays` the right to report plays of other listeners."""
+    """Grant API access and, if `plays` is set, the right to report plays of other listeners."""
     had = user.api_access, user.reports_plays
     user.api_access = True
     user.reports_plays = user.reports_plays or plays
@@ -49,7 +49,7 @@ def grant(user: User, *, plays: bool = False, now: int, actor: Actor = "cli") ->
 
 
 def revoke(user: User, *, now: int, actor: Actor = "cli") -> None:
-    """Revoke API access and the right to report plays. Tokens remain, but get 403 until access is granted again."""
+    """Revoke API access and the right to report plays. Calls with its tokens get 403 until access is granted again."""
     had = user.api_access or user.reports_plays
     user.api_access = user.reports_plays = False
     _save(user)
@@ -65,7 +65,8 @@ def _save(user: User) -> None:
 def list(*, limit: int | None = None, text: str | None = None) -> Sequence[AccessEntry]:  # noqa: A001 - the module is the namespace
     """Return all requests with their accounts, then the accounts with access but no request; each part oldest first.
 
-    `text` selects the entries that contain it. `limit` selects the newest requests, then the newest accounts.
+    If `text` is set, entries that do not contain it are left out. If `limit` is set, at most so many are returned: the
+    newest requests and, if there are fewer, the newest accounts.
     """
     requests = tuple(AccessRequest.select().order_by(AccessRequest.id.desc()))
     asked = AccessRequest.select(AccessRequest.email_key)
@@ -119,8 +120,8 @@ def request(
 def approve(asked: int | str, *, now: int, actor: Actor = "cli") -> Approval:
     """Approve the request with this id or e-mail.
 
-    If no account has this e-mail, an account without a password is created, so that nobody else can register the e-mail
-    and obtain the access. The command `musicsvc user password` sets the password.
+    If no account has this e-mail, one without a password is created; otherwise somebody else could register the e-mail
+    and get the access. The command `musicsvc user password` sets the password.
     """
     found = _find(asked)
     decided = _decide(found, "approved", None, now, hint=_regrant(found))
@@ -141,14 +142,14 @@ def deny(asked: int | str, reason: str, *, now: int, actor: Actor = "cli") -> Ac
 
 
 def _add_event(kind: Kind, asked: AccessRequest, now: int, actor: Actor) -> None:
-    """Add a security event about a request. The e-mail of the request may belong to no account."""
+    """Add a security event about a request, for the account with the request's e-mail if there is one."""
     user = users.find_by_email(asked.email)
     reason = f"request {asked.id}: {asked.reason}" if asked.reason else f"request {asked.id}"
     security_events.add(kind, account_id=user.id if user else None, reason=reason, now=now, actor=actor)
 
 
 def _find(asked: int | str) -> AccessRequest:
-    """Lock and return the request with this id, or the pending or else newest one by this e-mail. Raises NotFound."""
+    """Lock and return the request with this id, or this e-mail's pending or else newest request. Raises NotFound."""
     by_id = isinstance(asked, int)
     wanted = AccessRequest.id == asked if by_id else email_addresses.matches(AccessRequest, str(asked))
     exact = email_addresses.exact_first(AccessRequest)
@@ -160,7 +161,7 @@ def _find(asked: int | str) -> AccessRequest:
 
 
 def _regrant(found: AccessRequest) -> str:
-    """Return a hint if the request was approved but access was revoked later, otherwise an empty string."""
+    """Return a hint that access was revoked after the request was approved, or an empty string if it was not."""
     user = users.find_by_email(found.email)
     if found.state != "approved" or user is None or user.api_access:
         return ""
@@ -168,7 +169,7 @@ def _regrant(found: AccessRequest) -> str:
 
 
 def _decide(found: AccessRequest, state: str, reason: str | None, now: int, *, hint: str = "") -> AccessRequest:
-    """Store the decision on a request. Raises Conflict, with the hint, if the request was already decided."""
+    """Store the decision on a pending request. Raises Conflict, with the hint in its text, if it is not pending."""
     if found.state != "pending":
         raise Conflict(f"Request {found.id} by {found.email} is {found.state} already.{hint}")
     found.state, found.reason, found.decided_at = state, reason, now

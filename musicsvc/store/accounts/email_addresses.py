@@ -1,6 +1,6 @@
 """E-mail addresses: their syntax, and the normalized form by which accounts and access requests are found.
 
-Earlier versions allowed several accounts with spellings of the same address; `shared_mailboxes` finds them.
+Earlier versions allowed several accounts whose e-mails are spellings of one address; `shared_mailboxes` finds them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _DOMAIN = regex.compile(rf"localhost|(?:{_LABEL}\.)+(?!\d+$){_LABEL}")  # a numb
 
 
 class SharedMailbox(NamedTuple):
-    """An account with the same normalized e-mail as an older account, the owner."""
+    """An account whose e-mail has the same normalized form as that of an older account, the owner."""
 
     account_id: int
     email: str
@@ -51,14 +51,14 @@ class SharedMailbox(NamedTuple):
 def normalize(email: str) -> str:
     """Return the normalized form of the e-mail, which is the same for all spellings of one address.
 
-    The local part is case-folded in NFKC. The domain is converted to ASCII by IDNA (UTS 46, non-transitional).
+    The part before the @ is case-folded and in NFKC. The domain is in ASCII (IDNA with UTS 46, non-transitional).
     """
     local, at, domain = email.strip().rpartition("@")
     return _fold(local) + at + (_ascii_domain(domain) or _fold(domain))
 
 
 def problem(email: str) -> str | None:
-    """Return the syntax error in an e-mail, or None if it is valid. Reserved domains such as `.test` are valid."""
+    """Return an error message if the e-mail's syntax is invalid, else None. Reserved domains like `.test` are valid."""
     email = email.strip()
     if len(email) > LENGTH:
         return f"The email must not be longer than {LENGTH} characters."
@@ -70,12 +70,12 @@ def problem(email: str) -> str | None:
 
 
 def matches(table: type[User | AccessRequest], email: str) -> Expression:
-    """Return the condition for rows with this e-mail; rows without a normalized e-mail must match exactly."""
+    """Return the condition for rows with this e-mail in any spelling, or in exactly this one if `email_key` is NULL."""
     return (table.email_key == normalize(email)) | (table.email_key.is_null() & (table.email == email.strip()))
 
 
 def exact_first(table: type[User | AccessRequest]) -> Ordering:
-    """Return the ordering that puts rows without a normalized e-mail, which match exactly, first."""
+    """Return the ordering that puts rows without `email_key`, which `matches` finds only by exact spelling, first."""
     return table.email_key.is_null().desc()
 
 
@@ -90,7 +90,7 @@ def shared_mailboxes() -> list[SharedMailbox]:
 
 
 def _fold(text: str) -> str:
-    """Return the text case-folded and in NFKC. Folding the result again does not change it."""
+    """Return the text case-folded and in NFKC. Folding twice gives the same as folding once."""
     if text.isascii():
         return text.lower()
     for _ in range(2):

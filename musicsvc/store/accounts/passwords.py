@@ -14,7 +14,7 @@ HASHER = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)  # me
 
 
 def hash_password(password: str) -> str:
-    """Return the argon2id hash of the password with salt and parameters. Takes about 20 ms and 19 MiB."""
+    """Return the argon2id hash of the password, including salt and parameters. Takes about 20 ms and 19 MiB."""
     return HASHER.hash(password)
 
 

@@ -57,7 +57,7 @@ def add(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """Conditions on events; None matches everything. `since` is inclusive, `until` is exclusive."""
+    """Conditions on events; a condition that is None matches every event. `since` is inclusive, `until` exclusive."""
 
     account_id: int | None = None
     token_id: int | None = None
@@ -69,7 +69,7 @@ ALL = Filter()
 
 
 def find(conditions: Filter = ALL, *, limit: int) -> list[Event]:
-    """Return the newest matching events, at most `limit`, oldest first."""
+    """Return the newest `limit` events that match the conditions, oldest first."""
     rows = _select(conditions).order_by(SecurityEvent.at.desc(), SecurityEvent.id.desc()).limit(limit)
     return [Event._make(row) for row in rows.tuples()][::-1]
 
@@ -81,7 +81,7 @@ def last_id() -> int:
 
 
 def written_after(event_id: int, conditions: Filter = ALL) -> list[tuple[int, Event]]:
-    """Return the matching events with an id above `event_id`, ordered by id, as pairs of id and event."""
+    """Return the matching events with ids above `event_id` as pairs of id and event, ordered by id."""
     rows = _select(conditions, SecurityEvent.id).where(SecurityEvent.id > event_id).order_by(SecurityEvent.id)
     return [(row[0], Event._make(row[1:])) for row in rows.tuples()]
 

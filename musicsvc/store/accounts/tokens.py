@@ -100,7 +100,7 @@ def state(token: Token, now: int) -> State:
 def create(user: User, name: str, *, now: int, without_access: bool = False, actor: Actor = "cli") -> tuple[Token, str]:
     """Create a token that expires after 90 days. Return the token and its value, which is not stored.
 
-    Raises Forbidden if the account is suspended, or if it has no API access and `without_access` is False.
+    Raises Forbidden if the account is suspended, and also if it has no API access, unless `without_access` is set.
     """
     name = name.strip()
     if not SHORTEST_NAME <= len(name) <= LONGEST_NAME:
@@ -138,7 +138,8 @@ def list(  # noqa: A001 - the module is the namespace
 ) -> Sequence[Token]:
     """Return the tokens of `user`, or of all accounts, oldest first. Revoked and expired tokens are included.
 
-    `text` selects tokens with this text in their name or the account's e-mail; `limit` selects the newest tokens.
+    If `text` is set, only tokens with it in their name or the account's e-mail are returned. If `limit` is set, only
+    the newest `limit` of them are returned.
     """
     query = _with_accounts().order_by(Token.id.desc()).limit(None if text else limit)
     if user is not None:
@@ -147,13 +148,13 @@ def list(  # noqa: A001 - the module is the namespace
 
 
 def find_by_value(value: str) -> Token | None:
-    """Return the token with this value, even if revoked or expired, with its account loaded; None if unknown."""
+    """Return the token with this value, with its account loaded, or None. Revoked and expired tokens are found too."""
     token: Token | None = _with_accounts().where(Token.digest == digest(value)).first()
     return token
 
 
 def revoke(token_id: int, reason: str, *, now: int, actor: Actor = "cli") -> Token:
-    """Revoke the token. If it is already revoked, the stored time and reason do not change."""
+    """Revoke the token. If it was already revoked, it keeps the time and reason of that revocation."""
     ended = Token.update(revoked_at=now, revoked_reason=reason).where(Token.id == token_id, Token.revoked_at.is_null())
     changed, token = ended.execute(), get(token_id)
     if changed:
@@ -189,14 +190,14 @@ def regenerate(token_id: int, *, now: int, actor: Actor = "cli") -> tuple[Token,
 
 
 def latest_use() -> tuple[int, int]:
-    """Return the id of the most recently used unrevoked token and the time of that use, or (0, 0) if none was used."""
+    """Return the id of the token used last, except revoked ones, and the time of that use; (0, 0) if none was used."""
     used = Token.select(Token.id, Token.last_used_at).where(Token.revoked_at.is_null(), ~Token.last_used_at.is_null())
     token: Token | None = used.order_by(Token.last_used_at.desc()).first()
     return (0, 0) if token is None else (token.id, token.last_used_at or 0)
 
 
 def touch(last_used: Mapping[int, int]) -> None:
-    """Store the times of last use, given by token id. A stored later time is not replaced."""
+    """Store the time of last use of each token, by token id, unless a later time is already stored."""
     statement = "UPDATE token SET last_used_at = ? WHERE id = ? AND coalesce(last_used_at, 0) < ?"
     # Ordered by id, so that two processes that update the same tokens do not deadlock.
     rows = [(moment, token_id, moment) for token_id, moment in sorted(last_used.items())]

@@ -67,7 +67,7 @@ def find(query: str, limit: int) -> list[UserSummary]:
 
 
 def _patterns(folded: str) -> list[str]:
-    """Return the patterns to search for in the index; earlier patterns find better matches."""
+    """Return the index patterns for the text, best first: at the start of a name, at the start of a word, anywhere."""
     if not folded:
         return []
     marked = _marked(folded)
@@ -85,7 +85,7 @@ def _marked(folded: str) -> str:
 
 
 def _keys(pattern: str, limit: int) -> Sequence[int]:
-    """Return the lowest `limit` keys of the names in the index that contain the pattern."""
+    """Return the keys of the `limit` best matches: the lowest keys of names in the index that contain the pattern."""
     if is_sqlite():
         phrase = '"' + pattern.replace('"', '""') + '"'
         sql = "SELECT rowid FROM account_search WHERE account_search MATCH ? ORDER BY rowid LIMIT ?"
@@ -97,9 +97,9 @@ def _keys(pattern: str, limit: int) -> Sequence[int]:
 
 
 def _keys_by_trigrams(pattern: str, limit: int) -> Sequence[int]:
-    """Do the same as `_keys` with the trigram index of PostgreSQL, which returns keys in no order.
+    """Do the same as `_keys`, on PostgreSQL, whose trigram index returns keys in no order.
 
-    A frequent pattern is found among the shortest names; the trigram index is used only for the others. These are two
+    Search the shortest names first, which suffices for a frequent pattern, then all names by the index. These are two
     queries, because a single query takes a second for a pattern that no name contains.
     """
     like = "%" + pattern.replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_") + "%"
@@ -158,9 +158,9 @@ def _key(user_id: int, folded: str) -> int:
 def newest(
     rows: Iterable[Row], limit: int | None, text: str | None, texts: Callable[[Row], Iterable[str | None]]
 ) -> Sequence[Row]:
-    """Return the newest `limit` rows, oldest first. The rows passed in are ordered newest first.
+    """Return the newest `limit` rows, oldest first. The rows passed in must be ordered newest first.
 
-    If `text` is set, only rows with `text` in one of the strings of `texts(row)` match, compared in normalized form.
+    If `text` is set, return only rows for which one of the strings `texts(row)` contains it, after `fold` of both.
     """
     if text:
         wanted = fold(text)

@@ -99,7 +99,7 @@ def get(user_id: int) -> User:
 
 
 def find_by_email(email: str) -> User | None:
-    """Return the account with this e-mail in any spelling, or None. Exact matches without an `email_key` come first."""
+    """Return the account with this e-mail in any spelling, or None. Prefer one found only by this exact spelling."""
     found = User.select().where(email_addresses.matches(User, email))
     user: User | None = found.order_by(email_addresses.exact_first(User)).first()
     return user
@@ -114,7 +114,7 @@ def by_email(email: str) -> User:
 
 
 def without_key() -> dict[int, str]:
-    """Return the e-mails, by account id, of the accounts whose normalized e-mail belongs to an older account."""
+    """Return the e-mails, by account id, of accounts with the same normalized e-mail as an older account."""
     rows: Any = User.select(User.id, User.email).where(User.email_key.is_null()).order_by(User.id).tuples()
     return dict(rows)
 
@@ -126,7 +126,7 @@ def emails(ids: Collection[int]) -> dict[int, str]:
 
 
 def list(*, limit: int | None = None, text: str | None = None) -> Sequence[User]:  # noqa: A001 - the module is the namespace
-    """Return accounts, oldest first: the newest `limit`, with `text` in the e-mail or display name if it is set."""
+    """Return all accounts, or the newest `limit`, oldest first; if `text` is set, those with it in e-mail or name."""
     query: Any = User.select().order_by(User.id.desc()).limit(None if text else limit)
     return newest(query.iterator(), limit, text, lambda user: (user.email, user.display_name))
 

@@ -24,7 +24,7 @@ PRUNED = 2_000  # a small number, so that pruning does not delay new entries for
 
 
 class Entry(NamedTuple):
-    """A logged call, or a count of calls: all calls without a token from one address with one status in one minute.
+    """A logged call, or a count: one entry for all calls without a token from one address with one status in a minute.
 
     `at`: arrival in microseconds; `route`: the template of the path, None for an unknown path; `resource`: the object
     in the path, such as `playlists/7`; `size`: bytes of the response body; `judged`: True if limits and abuse rules
@@ -61,9 +61,9 @@ UNPACKED = f"SELECT {', '.join(f'value->>{at}' for at in range(len(Entry._fields
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """Conditions on entries; None matches everything.
+    """Conditions on entries; a condition that is None matches every entry.
 
-    `statuses`: the lowest and the highest; `route`: a part of the template; `since` is inclusive, `until` exclusive.
+    `statuses`: the lowest and the highest; `route`: text that the route contains; `since` is inclusive, `until` is not.
     """
 
     account_id: int | None = None
@@ -81,7 +81,7 @@ ALL = Filter()
 
 
 def add(entries: Sequence[Entry]) -> None:
-    """Insert the entries in one statement, so that on SQLite the event loop can run during it."""
+    """Insert the entries in one statement, during which SQLite lets other threads, such as the event loop, run."""
     if is_sqlite():
         rows = orjson.dumps([list(entry) for entry in entries]).decode()
         run(INSERT.format(rows=UNPACKED), rows)
@@ -90,7 +90,7 @@ def add(entries: Sequence[Entry]) -> None:
 
 
 def find(conditions: Filter = ALL, *, limit: int) -> list[Entry]:
-    """Return the newest matching entries, at most `limit`, oldest first."""
+    """Return the newest `limit` entries that match the conditions, oldest first."""
     rows = _select(conditions).order_by(Activity.at.desc(), Activity.id.desc()).limit(limit)
     return [Entry._make(row) for row in rows.tuples()][::-1]
 
@@ -103,7 +103,7 @@ def of_tokens(token_ids: Collection[int], since: int) -> list[Entry]:
 
 
 def replay(log: Store, conditions: Filter = ALL) -> Iterator[Entry]:
-    """Yield all matching entries, oldest first, reading `SLICE` entries per transaction."""
+    """Yield all matching entries, oldest first. Each transaction reads at most `SLICE` entries."""
     at, last = conditions.since or 0, 0
     while rows := log.read(partial(_slice, conditions, at, last)).result():
         yield from (entry for _, entry in rows)
@@ -111,7 +111,7 @@ def replay(log: Store, conditions: Filter = ALL) -> Iterator[Entry]:
 
 
 def _slice(conditions: Filter, at: int, last: int) -> list[tuple[int, Entry]]:
-    """Return the next `SLICE` matching entries after the entry with time `at` and id `last`, with their ids."""
+    """Return the next `SLICE` matching entries after that with time `at` and id `last`, as pairs of id and entry."""
     beyond = (Activity.at > at) | ((Activity.at == at) & (Activity.id > last))
     rows = _select(conditions, Activity.id).where(Activity.at >= at, beyond).order_by(Activity.at, Activity.id)
     return [(row[0], Entry._make(row[1:])) for row in rows.limit(SLICE).tuples()]
@@ -124,13 +124,13 @@ def last_id() -> int:
 
 
 def written_after(entry_id: int, conditions: Filter = ALL) -> list[tuple[int, Entry]]:
-    """Return up to `SLICE` matching entries with an id above `entry_id`, ordered by id, as pairs of id and entry."""
+    """Return up to `SLICE` matching entries with ids above `entry_id` as pairs of id and entry, ordered by id."""
     rows = _select(conditions, Activity.id).where(Activity.id > entry_id).order_by(Activity.id).limit(SLICE)
     return [(row[0], Entry._make(row[1:])) for row in rows.tuples()]
 
 
 def prune(before: int, *, limit: int = PRUNED) -> int:
-    """Delete at most `limit` entries older than `before`, oldest first. Return the number of deleted entries."""
+    """Delete the oldest entries before the time `before`, at most `limit`. Return how many were deleted."""
     oldest = Activity.select(Activity.id).where(Activity.at < before).order_by(Activity.at).limit(limit)
     return int(Activity.delete().where(Activity.id.in_(oldest)).execute())
 

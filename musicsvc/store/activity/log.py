@@ -45,7 +45,7 @@ class LogTable(Log):
 
 
 def build(url: str, file: Path | None = None) -> Log:
-    """Return the activity log of a database. `file`: the setting `activity.file`, for SQLite."""
+    """Return the activity log of the database at `url`. `file` is the setting `activity.file`, for SQLite only."""
     if not url.startswith("sqlite:///"):
         return LogTable(url)
     from musicsvc.store.activity.log_file import LogFile, default_file  # noqa: PLC0415 - loads the SQLite driver
@@ -59,7 +59,7 @@ def create(url: str, file: Path | None = None) -> None:
 
 
 def check(url: str, file: Path | None = None) -> list[str]:
-    """Return descriptions of the problems of the activity log; an empty list if there is no log yet."""
+    """Return the problems of the activity log, including failures to open it; an empty list if there is none yet."""
     try:
         found = problems(url, file)
     except Failure as failure:
@@ -70,7 +70,7 @@ def check(url: str, file: Path | None = None) -> list[str]:
 def problems(url: str, file: Path | None = None) -> list[str]:
     """Return descriptions of the problems of the activity log.
 
-    Raises Damaged or Outdated if the next start of the server repairs the log, Failure if it cannot be read.
+    Raises Damaged or Outdated for a log that the next start of the server mends, Failure for one that cannot be read.
     """
     with build(url, file) as log:
         return log.read(schema_problems).result() if log.open_existing() else []

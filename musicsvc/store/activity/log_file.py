@@ -26,7 +26,7 @@ log = logging.getLogger("musicsvc")
 
 
 class LogFile(Log):
-    """The activity log in a separate file, so that its size or damage to it does not affect the data."""
+    """The activity log in a file of its own, so that neither its size nor damage to it affects the data."""
 
     def __init__(self, path: Path) -> None:
         self.url = f"sqlite:///{path}"
@@ -55,7 +55,7 @@ class LogFile(Log):
         return self._store is not None and self._store.read(exists).result()
 
     def replace(self) -> None:
-        """Rename the file and create a new one, unless another process did so first."""
+        """Rename the damaged file and create a new one, unless another process has already done so."""
         with self._changing:
             if self._store is not None:
                 with _exclusive(self.path):
@@ -91,7 +91,7 @@ def default_file(data: Path) -> Path:
 
 
 def _open_or_create(path: Path) -> SqliteStore:
-    """Create, migrate or replace the file, and open it. Raises Failure if a disk error or another file prevents it."""
+    """Open the file; create, migrate or replace it if necessary. Raises Failure on a disk error or if it is no log."""
     try:
         files.create(path, files.LOG_ID)
         with _exclusive(path):
@@ -131,7 +131,7 @@ def _open_migrated(path: Path) -> SqliteStore:
 
 @contextmanager
 def _exclusive(path: Path) -> Iterator[None]:
-    """Hold the lock that a process needs to create, migrate or replace the file."""
+    """Hold the lock without which no process may create, migrate or replace the file."""
     lock = os.open(path.with_name(path.name + ".lock"), os.O_CREAT | os.O_RDWR, 0o600)
     try:
         file_locks.acquire(lock)

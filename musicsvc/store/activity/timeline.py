@@ -23,7 +23,7 @@ OVERLAP = 1_000
 
 
 class Timeline:
-    """The calls and the security events that match their filters; a filter of None selects nothing."""
+    """The logged calls and security events that match their filters. A kind whose filter is None is left out."""
 
     def __init__(
         self, store: Store, log: Log, calls: activity_calls.Filter | None, events: security_events.Filter | None
@@ -70,7 +70,7 @@ class Tail(Generic[T]):
         self._seen: Collection[int] = ()
 
     def begin(self, find: Callable[[], list[T]]) -> list[T]:
-        """Return the result of `find`; `more` returns the rows written after it."""
+        """Return the rows that `find` returns. The next call of `more` returns the rows written since then."""
 
         def unit() -> tuple[list[T], int, list[tuple[int, T]]]:
             last = self._last_id()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class AlbumRow:
-    """An album; `with_contents` adds artists and tracks, `with_labels` genres and tags."""
+    """An album. `with_contents` adds its artists and tracks, `with_labels` its genres and tags."""
 
     id: int
     name: str
@@ -63,7 +63,7 @@ def list_by_artist(artist_id: int, page: Page) -> Listing[AlbumRow]:
 
 
 def with_contents(rows: Sequence[AlbumRow]) -> Sequence[AlbumRow]:
-    """Return copies of the rows with artists and tracks. The rows themselves are unchanged and stay small."""
+    """Return copies of the rows with artists and tracks. The given rows are not changed, so they stay small."""
     if not rows:
         return rows
     ids = [row.id for row in rows]
@@ -73,13 +73,13 @@ def with_contents(rows: Sequence[AlbumRow]) -> Sequence[AlbumRow]:
 
 
 def measure(rows: Sequence[AlbumRow]) -> list[int]:
-    """Return, for each album, an upper bound of its size in bytes as JSON with artists and tracks."""
+    """Return an upper bound of the size in bytes of each album's JSON with its artists and tracks."""
     found = sizes.measure_albums([row.id for row in rows])
     return [found[row.id].total for row in rows]
 
 
 def with_labels(row: AlbumRow, parts: Collection[str]) -> AlbumRow:
-    """Add `genres` (of the tracks) and `tags` (of the album and the tracks) to the row, if `parts` contains them."""
+    """Add to the row those of `genres` (its tracks') and `tags` (its own and its tracks') that `parts` contains."""
     ids = Track.select(Track.id).where(Track.album == row.id)
     if "genres" in parts:
         row.genres = sorted({tuple(genre) for _, *genre in tracks.genre_links(TrackGenre.track.in_(ids))})

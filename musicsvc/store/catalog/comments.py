@@ -58,9 +58,9 @@ def list_by_track(track_id: int, page: Page) -> Listing[CommentRow]:
 def create(
     track_id: int, content: str, *, position: int | None = None, parent_id: int | None = None, now: int, actor: Identity
 ) -> CommentRow:
-    """Create a root comment, after others at the same position, or the last reply to a parent.
+    """Create a root comment, placed after those at the same position, or a reply, placed after the parent's others.
 
-    The position defaults to the parent's position, or 0. Raises Invalid if it is not possible to reply to the parent.
+    The position defaults to the parent's, or 0. Raises Invalid if the parent is missing, deleted or on another track.
     """
     _lock(track_id)
     if parent_id is not None and (problem := find_parent_problem(parent_id, track_id)):
@@ -106,7 +106,7 @@ def get_deletable(comment_id: int, *, actor: Identity) -> Comment:
 def delete(comment: Comment) -> None:
     """Delete the comment, unless it is already deleted. If it has replies, only its text is deleted.
 
-    Ancestors whose text was deleted and that now have no replies are removed too.
+    Ancestors whose text was deleted earlier are removed too if they have no other replies.
     """
     _lock(comment.track)
     found: Comment | None = Comment.get_or_none(Comment.id == comment.id)
@@ -126,7 +126,7 @@ def delete(comment: Comment) -> None:
 
 
 def _first_removable_place(comment: Comment, depth_after: int) -> int:
-    """Return the place of the topmost ancestor to remove with the comment, or the comment's own place."""
+    """Return the place of the first comment to remove: the topmost ancestor to remove too, or the comment itself."""
     start, depth = comment.place, comment.depth
     if depth > depth_after:
         above = _places(comment.track).where(Comment.place < comment.place).order_by(Comment.place.desc())
@@ -147,7 +147,7 @@ def _places(track_id: Any) -> Any:
 
 
 def _free_place(track_id: int, parent: Comment | None, position: int) -> int:
-    """Return a free place for a new comment under the parent, or for a root comment at the position."""
+    """Return a free place for a new reply to the parent or, if it is None, for a root comment at the position."""
     end = _end_of_thread(track_id, parent.id, parent.depth) if parent else _next_root(track_id, position)
     before = Comment.select(fn.MAX(Comment.place)).where(Comment.track == track_id)
     start = (before if end is None else before.where(Comment.place < end)).scalar() or 0
@@ -168,7 +168,7 @@ def _next_root(track_id: int, position: int) -> int | None:
 
 
 def _end_of_thread(track_id: int, parent_id: int, depth: int) -> int | None:
-    """Return the place of the first comment after all replies below the parent, or None if there is none."""
+    """Return the place of the first comment after the parent and all replies below it, or None if there is none."""
     place = Comment.select(Comment.place).where(Comment.id == parent_id)
     after = Comment.select(Comment.place).where(
         Comment.track == track_id, Comment.place > place, Comment.depth <= depth

@@ -40,7 +40,7 @@ def _kept(text: str) -> Iterable[str]:
 
 
 def ensure(names: Iterable[str]) -> dict[str, int]:
-    """Return the ids of the genres by slug; create missing genres. Raises Invalid for a name with an empty slug."""
+    """Return the ids of the genres with these names by slug; create missing ones. Raises Invalid if a slug is empty."""
     typed: dict[str, str] = {}
     for name in names:
         typed.setdefault(slug(name), name.strip())

@@ -1,6 +1,6 @@
 """Sizes in bytes of albums and tracks as JSON, computed in SQL before any rows are loaded.
 
-The sizes are upper bounds: ids and durations are assumed to have ten digits, counters 19, `verified` to be false.
+The sizes are upper bounds: they assume ten digits for ids and durations, 19 for counters, `false` for `verified`.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ LABEL_SIZES = """
 
 
 class AlbumSize(NamedTuple):
-    """The bytes of an album as JSON: `own`, plus `image` for each of the `imageless` tracks."""
+    """An album's size as JSON: `own` bytes, plus `image` bytes (of its image) for each of the `imageless` tracks."""
 
     tracks: int
     imageless: int
@@ -86,7 +86,7 @@ class AlbumSize(NamedTuple):
 
     @property
     def excess(self) -> str:
-        """A sentence about the limit that the album exceeds, or an empty string."""
+        """A sentence that states the limit which the album exceeds; an empty string if it exceeds none."""
         if self.tracks > MOST_TRACKS:
             return f"An album holds at most {MOST_TRACKS:,} tracks."
         if self.total > LARGEST_ALBUM:
@@ -100,12 +100,12 @@ NEW_ALBUM = AlbumSize(0, 0, ALBUM + 4 * NULL, NULL)  # without the bytes of its 
 
 
 def measure_text(value: str | None) -> int:
-    """Return the bytes of a text as JSON."""
+    """Return the size in bytes of a text as JSON."""
     return len(orjson.dumps(value))
 
 
 def new_artist(name: str) -> int:
-    """Return the bytes of an artist with this name and no image as JSON."""
+    """Return the size in bytes of the JSON of an artist with this name and no image."""
     return ARTIST + measure_text(name) + NULL
 
 
@@ -115,7 +115,7 @@ def lock_album(album_id: int) -> None:
 
 
 def require_within_limits(album_id: int, field: str) -> None:
-    """Raise Invalid, with the problem under `field`, if the album exceeds a limit."""
+    """Raise Invalid, as an error in the field of the request that `field` names, if the album exceeds a limit."""
     if excess := measure_albums([album_id])[album_id].excess:
         raise Invalid({field: excess})
 
@@ -139,13 +139,13 @@ def measure_albums(album_ids: Collection[int]) -> dict[int, AlbumSize]:
 
 
 def measure_artists(artist_ids: Collection[int]) -> dict[int, int]:
-    """Return the bytes, by artist id, of each artist as JSON inside another resource."""
+    """Return the size in bytes of each artist's JSON, as nested in another resource, by artist id."""
     among, values = dialect.in_list(artist_ids)
     return dict(fetch(f"SELECT a.id, {_artist()} FROM artist a WHERE a.id {among}", values))  # noqa: S608 - constants
 
 
 def measure_tracks(track_ids: Collection[int], *, full: bool = False) -> dict[int, int]:
-    """Return the bytes, by track id, of each track as JSON: inside another resource or, if `full`, on its own."""
+    """Return the bytes of each track's JSON by track id: nested in another resource or, if `full`, standing alone."""
     among, values = dialect.in_list(track_ids)
     statement = (TRACK_SIZES + LABEL_SIZES * full).format(
         among=among,
@@ -167,12 +167,12 @@ def _artist() -> str:
 
 
 def _fields(*columns: str) -> str:
-    """Return SQL for the total bytes of the columns as JSON."""
+    """Return SQL for the total size in bytes of the columns as JSON."""
     return " + ".join(map(_text, columns))
 
 
 def _text(column: str) -> str:
-    """Return SQL for the bytes of a column as JSON."""
+    """Return SQL for the size in bytes of a column as JSON."""
     if is_sqlite():
         return f"OCTET_LENGTH(JSON_QUOTE({column}))"
     return f"COALESCE(OCTET_LENGTH(TO_JSON({column})::text), {NULL})"

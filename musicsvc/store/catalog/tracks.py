@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class TrackRow:
-    """A track; `duration` is in milliseconds, `image` is the album's image if the track has none."""
+    """A track. `duration` is in milliseconds; `image` is the album's image if the track has none of its own."""
 
     id: int
     name: str
@@ -122,32 +122,32 @@ def with_labels(rows: Sequence[TrackRow]) -> Sequence[TrackRow]:
 
 
 def complete(rows: Sequence[TrackRow]) -> list[TrackRow]:
-    """Return copies of the rows with artists, genres and tags. The rows themselves are unchanged and stay small."""
+    """Return copies of the rows with artists, genres and tags. The given rows are not changed, so they stay small."""
     once = {row.id: replace(row, genres=[], tags=[]) for row in rows}
     with_labels(with_artists(list(once.values())))
     return [once[row.id] for row in rows]
 
 
 def measure(rows: Sequence[TrackRow]) -> list[int]:
-    """Return, for each track, an upper bound of its size in bytes as JSON with artists, genres and tags."""
+    """Return an upper bound of the size in bytes of each track's JSON with its artists, genres and tags."""
     found = sizes.measure_tracks({row.id for row in rows}, full=True)
     return [found[row.id] for row in rows]
 
 
 def measure_nested(ids: Sequence[int]) -> list[int]:
-    """Return, for each track, an upper bound of its size in bytes as JSON inside another resource."""
+    """Return an upper bound of the size in bytes of each track's JSON as nested in another resource."""
     found = sizes.measure_tracks(set(ids))
     return [found[track_id] for track_id in ids]
 
 
 def genre_links(condition: Any) -> Iterable[Any]:
-    """Yield (track id, genre id, name, display name) of the links that meet the condition, ordered by genre id."""
+    """Yield (track id, genre id, name, display name) of the tracks' genres that meet the condition, by genre id."""
     selected = (TrackGenre.track, Genre.id, Genre.name, Genre.display_name)
     return TrackGenre.select(*selected).join(Genre).where(condition).order_by(Genre.id).tuples().iterator()
 
 
 def tag_links(condition: Any) -> Iterable[Any]:
-    """Yield (track id, tag id, name) of the links that meet the condition, ordered by tag id."""
+    """Yield (track id, tag id, name) of the tracks' tags that meet the condition, ordered by tag id."""
     selected = (TrackTag.track, Tag.id, Tag.name)
     return TrackTag.select(*selected).join(Tag).where(condition).order_by(Tag.id).tuples().iterator()
 

@@ -17,7 +17,7 @@ DIGITS = 16  # of the largest id
 
 
 class Choice(NamedTuple):
-    """The channels that an account has selected for one kind of notification, `notif_id`."""
+    """The channels that an account has selected for one kind of notification; `notif_id` identifies the kind."""
 
     notif_id: str
     email: bool
@@ -44,7 +44,7 @@ def list_choices(user_id: int) -> Sequence[Choice]:
 
 
 def update_choices(user_id: int, selections: Iterable[tuple[str, Mapping[str, bool]]]) -> None:
-    """Merge the selections into the account's choices. Channels that a selection omits keep their values."""
+    """Update the choices from pairs of `notif_id` and channels. Channels that a pair omits keep their values."""
     lock_rows(User.select(User.id).where(User.id == user_id)).first()
     merged: dict[str, dict[str, bool]] = {}
     for notif_id, channels in selections:

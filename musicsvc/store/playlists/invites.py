@@ -28,7 +28,7 @@ EXISTING = {
 
 @dataclass(slots=True)
 class Invitation:
-    """An invitation to edit a playlist; `state` remains `pending` when it expires, unlike `state_at`."""
+    """An invitation to edit a playlist. When it expires, `state` stays `pending`, but `state_at` returns `expired`."""
 
     id: int
     playlist: PlaylistRow

@@ -75,7 +75,7 @@ def get_readable(playlist_id: int, *, actor: Identity) -> PlaylistRow:
 
 
 def get_editable(playlist_id: int, *, actor: Identity) -> PlaylistRow:
-    """Lock and return the playlist. Raises NotFound if the actor may not see it, Forbidden if it is read-only."""
+    """Lock and return the playlist. Raises NotFound unless the actor may see it, Forbidden unless they may edit it."""
     lock(playlist_id)
     playlist = get_readable(playlist_id, actor=actor)
     if not _may_edit(playlist, actor):
@@ -114,7 +114,7 @@ def list_editable(page: Page, *, actor: Identity) -> Listing[PlaylistRow]:
 
 
 def find_by_name(name: str, *, actor: Identity) -> PlaylistRow | None:
-    """Lock and return the actor's oldest playlist with this name, or None. Concurrent calls for the actor wait."""
+    """Lock and return the actor's oldest playlist with this name, or None. Concurrent calls for the same actor wait."""
     lock_rows(User.select(User.id).where(User.id == actor.user_id)).first()
     query = Playlist.select(Playlist.id).where(Playlist.owner == actor.user_id, Playlist.name == name)
     for (playlist_id,) in [*lock_rows(query.order_by(Playlist.id)).tuples().iterator()]:
