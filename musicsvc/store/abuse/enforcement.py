@@ -50,7 +50,7 @@ class TokenStatus(NamedTuple):
 
 
 class Enforcement(NamedTuple):
-    """What `enforce` did: nothing if the token was already revoked, or was reset after the violation."""
+    """The actions of `enforce`: none if the token was already revoked, or was reset after the violation."""
 
     revoked: bool
     suspended: bool
@@ -105,7 +105,7 @@ def _revoked_for_abuse(account_id: int) -> int:
 
 
 class RefusalCounts(NamedTuple):
-    """How many calls of a token were refused (429), and how many were denied a resource (403, 404)."""
+    """Numbers of calls of a token that were refused (429) and that were denied a resource (403, 404)."""
 
     refused: int = 0
     denied: int = 0

@@ -65,8 +65,8 @@ def _save(user: User) -> None:
 def list(*, limit: int | None = None, text: str | None = None) -> Sequence[AccessEntry]:  # noqa: A001 - the module is the namespace
     """Return all requests with their accounts, then the accounts with access but no request; each part oldest first.
 
-    If `text` is set, entries that do not contain it are left out. If `limit` is set, at most so many are returned: the
-    newest requests and, if there are fewer, the newest accounts.
+    If `text` is set, entries that do not contain it are left out. If `limit` is set, the newest requests are returned
+    and, if they are fewer than `limit`, the newest accounts.
     """
     requests = tuple(AccessRequest.select().order_by(AccessRequest.id.desc()))
     asked = AccessRequest.select(AccessRequest.email_key)
