@@ -95,7 +95,7 @@ def known_damaged(folder: Path) -> list[str]:
 def prune(folder: Path, keep: int, fresh: Path, *, now: int, on_progress: OnProgress | None = None) -> list[Path]:
     """Delete the scheduled backups that are older than the newest `keep` undamaged ones. Return the deleted files.
 
-    `fresh` counts as undamaged without a check. Backups dated in the future are neither counted nor deleted.
+    `fresh` is one of these, already verified. Backups dated in the future are neither counted nor deleted.
     """
     scheduled = [entry for entry in entries(folder) if entry.kind == SCHEDULED and entry.file != fresh]
     old = [entry for entry in scheduled if entry.at <= now + AHEAD]

@@ -34,7 +34,7 @@ class RegainedRights:
 
 
 def find(database: Path, before: Path) -> RegainedRights | None:
-    """Return the rights granted by `database` but not by the replaced database `before`; None if one is unreadable.
+    """Return the rights that `database` grants and the replaced database `before` did not; None if one is unreadable.
 
     Neither file may be in use.
     """

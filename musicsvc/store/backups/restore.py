@@ -177,7 +177,7 @@ def _copy(source: Path, target: Path, on_progress: OnProgress | None) -> None:
 
 
 def _close(path: Path) -> bool:
-    """Checkpoint the WAL of the old database. Return False if the database is damaged or missing.
+    """Move the old database's WAL into its file. Return False if the database is damaged or missing.
 
     Raises Failure if the database belongs to another program, cannot be opened, or is in use.
     """

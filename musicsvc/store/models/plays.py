@@ -20,7 +20,7 @@ class Listener(Table):
 
 
 class Play(Table):
-    """A play. `slot` is its time as Unix seconds // 30. `client_key` is a hash of the client's id for it, or empty.
+    """A play. `slot` is its time as Unix seconds // 30. `client_key` is a hash of the id the client gave it, or empty.
 
     The primary key rejects duplicates: of the plays without a client's id, one is stored per track, listener and slot.
     """
@@ -83,7 +83,7 @@ class PlayStretch(Table):
 class PlayMark(Table):
     """The progress of the rollups. `kept_from` is the first day whose individual plays are retained.
 
-    All monthly rollups before (block, kind, subject) in this sort order are written, and all weekly rollups before
+    All monthly rollups before (block, kind, subject) in sort order have been written, and all weekly ones before
     `stretch`.
     """
 

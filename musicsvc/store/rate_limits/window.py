@@ -110,7 +110,7 @@ class HitCounter(ABC):
 
     @abstractmethod
     def _count(self, hit: Hit) -> tuple[Count, int, bool]:
-        """Count the hit if its limit allows it. Return the new count, the current time, and if it was allowed."""
+        """Count the hit if its limit allows it. Return the new count, the current time, and whether it was allowed."""
 
     @abstractmethod
     def _uncount(self, hit: Hit) -> None:
