@@ -8,6 +8,6 @@ from musicsvc.store.models import Secret
 
 
 def key(purpose: str) -> bytes:
-    """Return a 32-byte key for the purpose, the HMAC-SHA-256 of the secret. It is the same on every node."""
+    """Return a 32-byte key: the HMAC-SHA-256 of the purpose, keyed with the secret. It is the same on every node."""
     secret = Secret.get_by_id("installation").value
     return hmac.digest(bytes(secret), purpose.encode(), "sha256")

@@ -51,7 +51,7 @@ class Log(Store):
 
 
 def migrate(database: Database) -> list[str]:
-    """Migrate the log to the current schema. Return the applied migrations. The caller must hold the lock.
+    """Migrate the log to the current schema. Return the applied migrations. The caller must exclude other migrations.
 
     Raises Damaged if a newer version of musicsvc created the log.
     """

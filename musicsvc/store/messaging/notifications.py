@@ -26,7 +26,7 @@ class Choice(NamedTuple):
 
 
 def require_own(user: str, *, actor: Identity) -> int:
-    """Return the actor's id if `user` is that id or `me`. Raises Forbidden for another id, NotFound for a non-id."""
+    """Return the actor's id if `user` is that id or `me`. Raises Forbidden for another id, else NotFound."""
     if user == "me" or user == str(actor.user_id):
         return actor.user_id
     # The length is checked first, so that no huge number is parsed.
