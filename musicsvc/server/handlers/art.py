@@ -27,7 +27,7 @@ AVATAR_MAX_AGE = 3600  # seconds
 
 
 class Picture(NamedTuple):
-    """A picture to draw: its key in the cache, and the seconds for which clients may cache it."""
+    """A picture to draw: its key in the picture cache, and the seconds for which clients may cache it (`max_age`)."""
 
     key: tuple[object, ...]
     paint: Callable[[], bytes]
@@ -96,7 +96,7 @@ def draw(drawing: Picture, pictures: PictureCache) -> Download:
 
 
 def _cached_or_pending(picture: Picture, pictures: PictureCache) -> Picture | Download:
-    """Return the picture from the cache, or `picture` itself if it must still be drawn."""
+    """Return the response if the picture is in the cache. Otherwise return `picture`, for `draw` to draw it."""
     kept = pictures.get(picture.key)
     return picture if kept is None else _png(kept, picture.max_age)
 

@@ -56,7 +56,7 @@ class AbuseMonitor:
         access: Authenticator,
         clock: Clock,
     ) -> None:
-        """`calls`: the activity log; `activity`: its writer, with the calls that are not written yet."""
+        """`calls`: the activity log; `activity`: its writer, which has the calls that are not in the log yet."""
         self._rules = settings.abuse
         self._keep_days = settings.activity.keep_days
         self._store = store
@@ -74,7 +74,7 @@ class AbuseMonitor:
         self._incomplete_until = 0.0
 
     def __call__(self, call: Call) -> None:
-        """Mark the call's token for evaluation if the call was refused and is subject to the abuse rules."""
+        """Mark the call's token for evaluation if the call was refused and the abuse rules apply to it."""
         denied = call.status in DENIED and call.route is not None and call.route.private
         if call.judged and call.token_id is not None and (denied or call.status == REFUSED):
             self._suspected[call.token_id] = EVALUATIONS
@@ -90,7 +90,7 @@ class AbuseMonitor:
             log.error("the revocation of token %s is lost: it could not be written to the database", token_id)
 
     async def _evaluate(self) -> float:
-        """Evaluate the suspected tokens. Return the seconds until the next evaluation: more if this one was slow."""
+        """Evaluate the marked tokens. Return the seconds until the next evaluation, more after a slow one."""
         time = asyncio.get_running_loop().time
         began = time()
         self._suspected = {token: left - 1 for token, left in self._suspected.items() if left}
@@ -99,7 +99,7 @@ class AbuseMonitor:
         return min(max(EVALUATION_SECONDS, (time() - began) * PAUSE_FACTOR), LONGEST_PAUSE_SECONDS)
 
     async def _revoke_violators(self, token_ids: Collection[int]) -> None:
-        """Revoke the tokens that violate a rule in memory; `_enforce` writes the revocations to the store."""
+        """Find tokens that violate a rule, and revoke them in memory; `_enforce` later revokes them in the store."""
         now = self._clock.now()
         since = now - enforcement.window(self._rules)
         # Read this before the log: a batch written in the meantime is then found twice rather than not at all.
@@ -124,7 +124,7 @@ class AbuseMonitor:
             self._enforcement.wake()
 
     async def _suspicious(self, token_ids: Collection[int], waiting: Iterable[Entry], since: int) -> set[int]:
-        """Return the tokens with enough refused calls to justify reading all their calls."""
+        """Return the tokens with so many refused calls, in the log or `waiting`, that all their calls must be read."""
         found = await self._read_log(partial(enforcement.refusal_counts, token_ids, since)) or {}
         for entry in waiting:
             if entry.token_id is not None:
@@ -141,7 +141,7 @@ class AbuseMonitor:
             return None
 
     def _applicable_rules(self, *, reads_are_known: bool) -> Abuse:
-        """Return the rules; the probing rule is switched off while the log may lack successful calls."""
+        """Return the rules, without the probing rule if earlier successful calls are unknown or may be missing."""
         now = self._clock.monotonic()
         if self._activity.dropped != self._dropped:
             self._dropped = self._activity.dropped
@@ -167,9 +167,9 @@ class AbuseMonitor:
 
 
 def _counted(calls: Collection[Entry], known: set[Denial], unwritten: Iterable[Entry]) -> list[Entry]:
-    """Remove from the calls the denials of resources that the account has read before.
+    """Return the calls without the denials of those resources that the account could read earlier.
 
-    `known`: such denials according to the log; `unwritten`: calls that are not in the log yet.
+    `known`: such denials, found in the log; `unwritten`: calls not in the log yet, which may include earlier reads.
     """
     return list(earlier_reads.without(calls, known | earlier_reads.read_before_in(unwritten, calls)))
 
@@ -177,7 +177,7 @@ def _counted(calls: Collection[Entry], known: set[Denial], unwritten: Iterable[E
 def _violations(
     calls: Iterable[Entry], statuses: Iterable[TokenStatus], until: int, rules: Abuse
 ) -> dict[int, Violation]:
-    """Evaluate the calls up to the time `until`. Return the rule violations by token id."""
+    """Apply the rules to the calls up to the time `until`. Return the violation of each token that violates a rule."""
     once = {(entry.at, entry.request_id): entry for entry in calls if entry.at <= until}
     by_token: dict[int | None, list[Entry]] = {}
     for key in sorted(once):

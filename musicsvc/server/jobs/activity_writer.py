@@ -40,11 +40,11 @@ LONGEST_METHOD, LONGEST_TEXT = 16, 128
 class ActivityWriter:
     """Queues calls and writes them to the activity log; no request waits for it.
 
-    Calls that cannot be written wait in memory; above MOST_WAITING, calls are dropped.
+    While the log cannot be written, up to MOST_WAITING calls wait in memory; beyond that, calls are dropped.
     """
 
     def __init__(self, calls: Log, store: Store, clock: Clock, keep_days: int, workers: int = 1) -> None:
-        """`calls`: the log; `store`: where lost calls are recorded; `workers`: number of processes with this log."""
+        """`calls`: the log; `store`: for events about lost calls; `workers`: number of processes that share the log."""
         self._calls = calls
         self._store = store
         self._clock = clock
@@ -79,7 +79,7 @@ class ActivityWriter:
         return [*self._batch, *chain.from_iterable(self._queues)]
 
     def __call__(self, call: Call) -> None:
-        """Queue a finished call, or only count it if its address makes too many calls without a token."""
+        """Queue a finished call, or only count it if its address exceeds the limit of calls without a token."""
         if call.route is not None and call.route.path in PROBES and call.status < FAULTY:
             return
         if not self._anonymous.count(call):
@@ -102,7 +102,7 @@ class ActivityWriter:
         await asyncio.to_thread(self._calls.close)
 
     async def _write(self, *, last: bool = False) -> None:
-        """Write the queued calls in batches; a batch that fails is queued again."""
+        """Write the queued calls in batches; a failed batch is queued again. `last`: also write unfinished counts."""
         batch: list[Entry] = []
         for count in self._anonymous.finished(last=last):
             self._queue(count)
@@ -139,7 +139,7 @@ class ActivityWriter:
         self._trim()
 
     def _trim(self) -> None:
-        """Drop the oldest of the least important calls while more than MOST_WAITING are queued."""
+        """While more than MOST_WAITING entries are queued, drop the oldest of the least important ones."""
         while self.waiting > MOST_WAITING:
             self._drop(next(queue for queue in self._queues if queue).popleft().calls)
 
@@ -171,7 +171,7 @@ def _importance(entry: Entry) -> int:
 
 
 def _entry(call: Call) -> Entry:
-    """Return the log entry of a call: without query, headers and body, and with only the path's route and resource."""
+    """Return the log entry of a call: no query, headers or body; of the path only the route and the object it names."""
     resource = call.resource
     return Entry(
         at=call.at,

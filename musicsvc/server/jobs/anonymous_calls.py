@@ -20,7 +20,7 @@ OTHERS = "others"
 
 @dataclass(slots=True)
 class CallCount:
-    """Totals of the calls by one address, with one status, in one minute, that are not logged one by one."""
+    """Totals of calls that are not logged one by one: those of one minute, by one address and with one status."""
 
     at: int
     calls: int = 0
@@ -47,7 +47,7 @@ class AnonymousCalls:
         self.counted = 0
 
     def count(self, call: Call) -> bool:
-        """Count an anonymous call beyond the limit. Return False for other calls, which are logged in full."""
+        """Count the call and return True if it is anonymous and beyond the limit; otherwise return False."""
         if call.token_id is not None:
             return False
         self._begin_minute()
@@ -63,13 +63,13 @@ class AnonymousCalls:
         return True
 
     def finished(self, *, last: bool = False) -> list[Entry]:
-        """Return the new counts of finished minutes, and also those of the current minute if `last` is true."""
+        """Return the log entries of newly finished counts; if `last` is true, finish the current counts first."""
         self._begin_minute(end=last)
         found, self._finished = self._finished, []
         return found
 
     def _begin_minute(self, *, end: bool = False) -> None:
-        """Finish the counts of the previous minute if a new minute has begun or `end` is true."""
+        """If a new minute has begun or `end` is true, turn the counts so far into log entries and start new ones."""
         minute = self._clock.now() // MINUTE
         if minute != self._minute or end:
             self._finished += [_entry(*key, count) for key, count in self._counts.items()]

@@ -19,7 +19,7 @@ log = logging.getLogger("musicsvc")
 class Periodic:
     """Runs a job repeatedly; a failed run is logged and does not end the series.
 
-    Of repeated Failures only the first is logged, and later the first success; other exceptions are always logged.
+    While a job keeps raising Failure, only the first is logged, then the next success; other exceptions always are.
     """
 
     def __init__(
@@ -31,9 +31,9 @@ class Periodic:
         first: float | None = None,
         finish: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        """`name` is used in log lines; `first` and `every`: seconds before the first run and between two runs.
+        """`name`: for log lines; `first`: seconds before the first run, or None for `every`; `every`: between two runs.
 
-        A job may return the seconds until its next run. `finish` runs once, after the last run.
+        If the job returns a number, its next run is after this many seconds. `finish` runs once, after the last run.
         """
         self._name = name
         self._job = job
@@ -73,7 +73,7 @@ class Periodic:
             await self.sleep(await self._attempt(self._job))
 
     async def _attempt(self, job: Callable[[], Awaitable[float | None]]) -> float:
-        """Run a job and log its failure. Return the seconds until the next run."""
+        """Run the job; if it fails, log this. Return the seconds until the next run."""
         try:
             pause = await job()
         except Failure as failure:

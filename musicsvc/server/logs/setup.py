@@ -40,7 +40,7 @@ class Sink(Protocol):
 
 @contextmanager
 def started(settings: Log, clock: Clock, *, threaded: bool) -> Iterator[LogWriter]:
-    """Log to stderr according to the settings. If the process will fork, `threaded` must be false."""
+    """Log to stderr until the context ends. `threaded`: write on a separate thread; not if the process will fork."""
     with suppress(OSError):
         sys.stderr.flush()
     descriptor = sys.stderr.fileno()
@@ -99,7 +99,7 @@ def _as_text(found: object) -> str:
 def _exception(
     kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None, *, own: bool
 ) -> traceback.TracebackException | str:
-    """Return the traceback; for libraries only frames and class name, because messages may hold client data."""
+    """Return the traceback; unless `own`, only frames and class name: messages of libraries may contain client data."""
     if not own or kind is None or fault is None:
         frames = traceback.StackSummary.extract(traceback.walk_tb(trace), limit=FRAMES, lookup_lines=False)
         places = (f"{frame.filename}:{frame.lineno} in {frame.name}" for frame in frames)
@@ -109,7 +109,7 @@ def _exception(
 
 @contextmanager
 def _handling(handler: logging.Handler, settings: Log) -> Iterator[None]:
-    """Install the handler for all loggers, with level WARNING or higher for libraries; undo this at the end."""
+    """Send the records of all loggers to the handler, those of libraries from WARNING on; undo this at the end."""
     wanted = logging.getLevelNamesMapping()[settings.level.upper()]
     root = logging.getLogger()
     levels = {root: max(wanted, logging.WARNING), logging.getLogger("musicsvc"): wanted}

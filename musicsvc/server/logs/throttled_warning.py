@@ -16,7 +16,7 @@ class ThrottledWarning:
     """A warning that is not logged again for a number of seconds, or until `reset` is called."""
 
     def __init__(self, seconds: float = inf, time: Callable[[], float] = lambda: 0.0) -> None:
-        """`seconds`: how long repeats are suppressed; `time`: a monotonic clock, needed only if this is finite."""
+        """`seconds`: how long repeats are suppressed; `time`: a monotonic clock, needed if `seconds` is finite."""
         self._seconds = seconds
         self._time = time
         self._silent_until = -inf

@@ -46,7 +46,7 @@ class LogWriter:
             self.drop(1)
 
     def write(self, messages: list[EventDict]) -> None:
-        """Write the messages, waiting while stderr is blocked. Then log the number of lines dropped before."""
+        """Write the messages, waiting while stderr is blocked. Then log how many lines were dropped earlier, if any."""
         for chunk, count in _chunks(filter(None, map(self._line, messages))):
             if not self._write_all(chunk):
                 self.drop(count)
@@ -80,7 +80,7 @@ class LogWriter:
                 self._unreported += count
 
     def _write_all(self, chunk: bytes) -> bool:
-        """Write the chunk, on a new line if the last line is incomplete. Return False if not all was written."""
+        """Write the chunk, after a line break if the last write ended within a line. Return whether all was written."""
         left = b"\n" + chunk if self._in_line else chunk
         try:
             while left:

@@ -1,7 +1,7 @@
 """Metrics shared by the workers of one server: files in a private folder, mapped into the memory of each worker.
 
-A worker that replaces another gets its number and continues in the same files. So no counter is lost with a process,
-and the number of files does not grow.
+A worker that replaces an exited one gets the same number and continues in the same files. So no counter is lost when
+a process exits, and the number of files does not grow.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class SharedMetrics:
         return shared
 
     def join(self, worker: int) -> SharedMetrics | None:
-        """Record metrics in the files of this worker number from now on. Returns None if there is no space for them."""
+        """From now on, record this process's metrics in the files of this worker. Return None if there is no space."""
         try:
             self._put(f"gauge_livesum_{worker}.db", bytes(GAUGES))
             self._put(f"{worker}.pid", b"%d" % os.getpid())

@@ -95,7 +95,7 @@ class Metrics:
         self._counters.append((counter, read))
 
     def on_scrape(self, name: str, text: str, read: Callable[[], float | None]) -> None:
-        """Add a gauge that all workers share, read at each scrape. Omitted on None, OSError and Failure."""
+        """Add a gauge with one value for all workers, read at each scrape; omitted if `read` returns None or fails."""
         self._on_scrape.add(name, text, read)
 
     async def refresh(self) -> None:

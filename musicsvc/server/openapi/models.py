@@ -31,11 +31,11 @@ class SchemaGenerator(GenerateJsonSchema):
         return False
 
     def normalize_name(self, name: str) -> str:
-        """Return `PagedTrack` for `Paged[Track]`."""
+        """Return the model's name with only letters and digits: `PagedTrack` for `Paged[Track]`."""
         return re.sub("[^A-Za-z0-9]", "", name)
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> dict[str, Any]:
-        """Return the schema of a field. Defaults of response fields, and defaults null and [], are removed."""
+        """Return the schema of a field, without its default if this is null or [] or if the field is in a response."""
         made = super().default_schema(schema)
         if self.mode == "serialization" or made.get("default") in (None, []):
             made.pop("default", None)
@@ -69,7 +69,8 @@ class Models:
 def describe_default(schema: JSON) -> JSON:
     """Move the default of a schema into its description.
 
-    Generated clients would send every default, and generated TypeScript types would require fields with a default.
+    With `default` in the schema, generated clients would send the default in every request, and generated TypeScript
+    types would require the field.
     """
     if "default" not in schema:
         return schema

@@ -51,7 +51,7 @@ def _of_query(query: type[Query]) -> Iterator[JSON]:
 
 
 def _other_name(name: str, first: str, schema: JSON, *, needed: bool) -> JSON:
-    """Describe the alternative name of a parameter as deprecated, without an example."""
+    """Return the deprecated parameter `name`, another name of `first`; `needed`: whether one of the two is required."""
     bounds = {key: value for key, value in schema.items() if key != "examples"}
     rule = f"Another name of `{first}`; give {'one' if needed else 'at most one'} of the two."
     return _in_query(name, {**bounds, "description": rule}) | {"deprecated": True}

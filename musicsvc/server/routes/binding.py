@@ -1,4 +1,4 @@
-"""Bind a route's functions to their arguments once, so that no request inspects a signature."""
+"""Inspect the signatures of a route's functions once at the start, instead of in every request."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ BoundFunction = Callable[[Mapping[str, Any]], Any]
 
 
 def bind(function: Callable[..., Any]) -> BoundFunction:
-    """Wrap the function so that it takes its arguments by name from a mapping."""
+    """Return a function that takes a mapping, and calls `function` with those values that its parameters name."""
     names = tuple(inspect.signature(function).parameters)
     return lambda sources: function(**{name: sources[name] for name in names})
 
 
 class Subject:
-    """The subject of a path, such as the playlist of `/playlists/{id}`, found by an id or by a text such as `me`."""
+    """Finds the subject of a path: the object that it names by id, as in `/playlists/7`, or by a text such as `me`."""
 
     def __init__(self, path: str, find: Callable[..., Any]) -> None:
-        """`find`: a store function that takes the id or text of the subject and, optionally, the caller."""
+        """`path`: such as `/playlists/{id}`; `find`: a store function of the id or text and, optionally, the caller."""
         first, *rest = inspect.signature(find).parameters.values()
         self.by_id = first.annotation in (int, "int")
         self._actor = rest[0].name if rest else None
@@ -31,7 +31,7 @@ class Subject:
         self._collection = path.partition("/{")[0].rpartition("/")[2]
 
     def load(self, text: str, *, caller: Any) -> Any:
-        """Return the subject that the path names by `text`. Raises NotFound, or Forbidden if access is denied."""
+        """Return the subject with this id or text. Raises NotFound if there is none, Forbidden if access is denied."""
         value = parse_id(text) if self.by_id else text
         if value is None:
             raise NotFound("There is nothing at this path.")

@@ -23,7 +23,7 @@ JSON_MEDIA = "application/json"
 
 
 class Access(Enum):
-    """Callers of an endpoint: all; all, with fewer fields for callers without a token; or token holders only."""
+    """Who may call an endpoint: everyone; everyone, but without a token with fewer fields; or only token holders."""
 
     OPEN = "open"
     PUBLIC = "public"
@@ -53,14 +53,14 @@ class Route:
     - `find`: the store function that loads the subject of the path if the caller has a right to it.
     - `answer`, `public_answer`: schemas of a successful response, with a token and without a token.
     - `enabled_if` raises a Failure if the settings switch the endpoint off.
-    - `prepare` and `render`: slow work before the handler and on its result, outside the transaction.
+    - `prepare`, `render`: slow work before the handler, and after it on its result; both run outside the transaction.
     - `reads`: a method other than GET that writes nothing; `no_store`: the handler uses no database.
     - `slow`: may take long, so only few such requests run at once.
     - `nests_tracks`: with a token, each row of a page contains tracks, so large pages are built on a separate thread.
     - `extension`: goes beyond the original specification; `undocumented`: absent from the OpenAPI document.
     - `plain_http`: also answered without TLS; `private`: denied requests may be attempts to find private subjects.
-    - `raises`: of the statuses 404, 409 and 422, those that the OpenAPI document cannot derive from other fields.
-    - `example`: examples of path parameters and body fields that differ from those of the schemas, by name.
+    - `raises`: those error statuses (404, 409, 422) for the OpenAPI document that do not follow from other fields.
+    - `example`: by name, examples of path parameters and body fields that replace those of the schemas.
     """
 
     method: str
@@ -112,7 +112,7 @@ class Route:
 
     @property
     def heavy(self) -> bool:
-        """Whether the request runs on an executor with limited capacity, which may be full."""
+        """Whether requests run on an executor with limited capacity, and are answered with 503 while it is full."""
         return self.slow or self.prepare is not None or self.render is not None
 
     @property
@@ -137,7 +137,7 @@ class Router:
             patterns.sort(key=lambda pattern: [part.startswith("{") for part in pattern[0]])
 
     def match(self, method: str, path: str) -> tuple[Route, dict[str, str]]:
-        """Return the route and the values of its path parameters. Raises NotFound and MethodNotAllowed."""
+        """Return the route and the values of its path parameters by name. Raises NotFound or MethodNotAllowed."""
         wanted = "GET" if method == "HEAD" else method
         literal = self._literal.get(path, {})
         if wanted in literal:

@@ -74,19 +74,19 @@ def require_unique(values: list[int]) -> list[int]:
 
 
 class Text(StringConstraints):
-    """Constraint of a string type: trimmed, from `minimum` to `maximum` code points long, and without NUL."""
+    """Constraints of a string: it is trimmed, and must then have `minimum` to `maximum` code points and no NUL."""
 
     def __init__(self, minimum: int, maximum: int) -> None:
         super().__init__(strict=True, strip_whitespace=True, min_length=minimum, max_length=maximum)
 
     def __iter__(self) -> Iterator[Any]:
-        """Yield the constraints, as pydantic expects of grouped metadata."""
+        """Yield the constraints one by one; called by pydantic."""
         yield from super().__iter__()
         yield AfterValidator(_no_nul)
 
 
 def replace_null(value: Any, kind: Any) -> BeforeValidator:
-    """Return a validator that replaces null by `value`; `kind` is the field's type in the JSON schema."""
+    """Return a validator that replaces null by `value`; `kind` is the type that the JSON schema gives the field."""
     return BeforeValidator(lambda sent: value if sent is None else sent, json_schema_input_type=kind | None)
 
 
@@ -123,8 +123,9 @@ TagName = Annotated[str, Text(1, 60)]
 class Body(BaseModel):
     """Base of request bodies, which are JSON objects; unknown fields are ignored.
 
-    `references` maps a field with ids to a store function that returns the ids that do not exist. `subjects` maps a
-    field with the id of an object that the caller needs access to, to the kind of this object, such as `albums`.
+    `references`: the fields that contain ids, each with a store function that returns which of the ids do not exist.
+    `subjects`: the fields that name an object to which the caller needs access, each with the kind of the object, such
+    as `albums`.
     """
 
     model_config = ConfigDict(extra="ignore", frozen=True)
@@ -133,7 +134,7 @@ class Body(BaseModel):
 
     @classmethod
     def get_resource(cls, sent: Any, faults: Mapping[str, str]) -> str | None:
-        """Return the objects that the body names by id, such as `conversations/7`, or None if there are none."""
+        """Return the objects in the `subjects` fields, such as `conversations/7`, or None if there are none."""
         sent = sent if isinstance(sent, dict) else {}
         found = [(noun, _ids_sent(name, sent.get(name), faults).values()) for name, noun in cls.subjects.items()]
         named = [f"{noun}/{each}" for noun, ids in found for each in ids if type(each) is int and 1 <= each <= MAX_ID]
@@ -141,9 +142,9 @@ class Body(BaseModel):
 
     @classmethod
     def check_against_store(cls, sent: dict[str, Any], faults: dict[str, str], subject: Any = None) -> dict[str, str]:  # noqa: ARG003 - comments use it
-        """Check the fields without errors so far against the database. Return a message for each invalid field.
+        """Check the fields that are not in `faults` against the database. Return a message for each invalid field.
 
-        Call inside a transaction. `subject` is the object that the path names.
+        Call inside a transaction. `faults`: the errors found so far; `subject`: the object that the path names.
         """
         errors: dict[str, str] = {}
         for name, missing in cls.references.items():
@@ -154,7 +155,7 @@ class Body(BaseModel):
 
 
 def _ids_sent(name: str, value: Any, faults: Mapping[str, str]) -> dict[str, int]:
-    """Return the valid ids of a field by their position in the body, such as `artists.0`."""
+    """Return the ids in the field `name` that have no error in `faults`, by their position, such as `artists.0`."""
     if name in faults or value is None:
         return {}
     places = {f"{name}.{at}": each for at, each in enumerate(value)} if isinstance(value, list) else {name: value}
@@ -164,7 +165,7 @@ def _ids_sent(name: str, value: Any, faults: Mapping[str, str]) -> dict[str, int
 class Query(BaseModel):
     """Base of query string schemas; unknown parameters are ignored.
 
-    `other_names` maps an alternative name of a parameter to its name here; a request may use only one of them.
+    `other_names` maps alternative names of parameters to the names of fields; a request may use only one of the two.
     """
 
     model_config = ConfigDict(extra="ignore", frozen=True)

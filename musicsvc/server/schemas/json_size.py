@@ -15,7 +15,7 @@ CLOSING = {"[": "]", "{": "}"}
 
 
 def has_too_many_values(raw: bytes | bytearray) -> bool:
-    """Return whether the JSON text has more than MAX_VALUES objects, arrays, items and members."""
+    """Return whether the JSON text has more than MAX_VALUES values: objects, arrays, and items and members of these."""
     if _separators(raw) <= MAX_VALUES:
         return False
     # Some separators may be inside strings, so count only those outside.
@@ -27,7 +27,7 @@ def has_too_many_values(raw: bytes | bytearray) -> bool:
 
 
 def first_values(text: str) -> str:
-    """Cut the JSON text after its first SAMPLE values, and close every open object and array."""
+    """Return the JSON text cut after its first SAMPLE values, with all open objects and arrays closed."""
     closing: list[str] = []
     values = 0
     for token in TOKEN.finditer(text):

@@ -53,7 +53,7 @@ class Channels(Body):
     @model_validator(mode="before")
     @classmethod
     def _few_keys(cls, value: Any) -> Any:
-        """Remove all but a few unknown keys, because each unknown key is reported as an error."""
+        """Keep only a few of the unknown keys, because each of them becomes an error message in the response."""
         if not isinstance(value, dict) or len(value) <= MAX_KEYS:
             return value
         known = {name: value[name] for name in cls.model_fields if name in value}

@@ -21,8 +21,8 @@ TOO_MANY_VALUES = f"Must have at most {MAX_VALUES:,} values in total."
 class ParsedBody:
     """A parsed request body.
 
-    `sent` is its JSON value, or None if it has too many values; `model` is None if there are `errors`. `resource` is
-    the object that the body names, such as `conversations/7`.
+    `sent`: the JSON value, or None if the body has too many values. `model`: the validated body, or None if there are
+    `errors`. `resource`: the objects that the body names, such as `conversations/7`, or None.
     """
 
     sent: Any
@@ -48,7 +48,7 @@ def _empty(schema: type[Body]) -> dict[str, Any]:
 
 
 def _errors_of_oversized(schema: type[Body], text: str, context: Mapping[str, Any]) -> Errors:
-    """Return the errors in the first values. Missing fields are not reported, because they may follow later."""
+    """Return the errors in the first values of a body with too many. Missing fields are ignored: they may follow."""
     _, errors = check(schema, parse_json(first_values(text)), context)
     present = {name: message for name, message in errors.items() if message != REQUIRED}
     return {"body": TOO_MANY_VALUES} | present

@@ -78,12 +78,12 @@ def _refuse(constant: str) -> Any:
 
 
 def _integer(digits: str) -> int:
-    """Parse an integer from its first DIGITS_KEPT digits, which are enough to exceed every limit."""
+    """Parse only the first DIGITS_KEPT digits of an integer, because longer integers exceed every limit anyway."""
     return int(digits[:DIGITS_KEPT])
 
 
 def check(schema: type[M], value: Any, context: Any = None) -> tuple[M | None, Errors]:
-    """Validate the value. Return the model, or None and a message for each invalid field."""
+    """Validate the value. Return the model and no errors, or None and a message for each invalid field."""
     if not isinstance(value, dict):
         return None, {"body": "Must be a JSON object."}
     try:

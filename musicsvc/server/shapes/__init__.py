@@ -1,1 +1,1 @@
-"""Response bodies. A function per resource, with or without a token, returns a dict in the documented key order."""
+"""Functions that build the response body of each resource: a dict whose keys are in the documented order."""

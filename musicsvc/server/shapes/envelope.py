@@ -24,7 +24,7 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """A response body of bytes; `kept` is its cached form with ETag and gzip, or None if there is none."""
+    """A response body of bytes. `kept`: the cached body with its ETag and gzip form, or None if it is not cached."""
 
     content: bytes
     content_type: str
@@ -39,7 +39,7 @@ class Download:
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """The encoded items of a JSON array, including the commas between them; `count` is the number of items."""
+    """The items of a JSON array, already encoded: `pieces` contain `count` items and the commas between them."""
 
     pieces: list[bytes]
     count: int
@@ -57,7 +57,7 @@ def success(data: Any) -> JSON:
 
 
 def paginator(listing: Listing[Any], data: list[JSON] | Members) -> JSON:
-    """Return a page of a list with its seven keys (docs/api.md, Pages); `data` holds the rows as response bodies."""
+    """Return the page of a list in the form of responses (docs/api.md, Pages). `data`: its rows in this form."""
     page, some = listing.page, bool(data)
     return {
         "current_page": page.number,

@@ -26,7 +26,7 @@ def formats() -> list[JSON]:
 
 
 def head(type_: str, window: Window, now: int) -> JSON:
-    """Return the keys that precede the rows of a JSON export."""
+    """Return the keys that precede the rows of a JSON export: type of the rows, period, and time of the export."""
     return {"type": type_, "period": insights.period(window), "generated_at": isoformat(now)}
 
 
@@ -35,7 +35,7 @@ def file_name(type_: str, window: Window, suffix: str) -> str:
 
 
 def report(found: Overview, now: int, *, charts: str | None) -> JSON:
-    """Return the body of a report; it includes a chart of each day if `charts` is the name of a timeframe."""
+    """Return the body of a report. If `charts` is the name of a timeframe, it includes the numbers of each day."""
     figures = insights.figures(found.figures)
     period = figures.pop("period")
     counts = {"tracks_count": found.tracks, "albums_count": found.albums, "artists_count": found.artists}

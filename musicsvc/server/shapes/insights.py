@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def figures(found: Figures) -> JSON:
-    """Return plays, listeners, engagement and growth, and the period that they cover."""
+    """Return the numbers of plays, listeners, likes and reposts, their growth, and the period that they cover."""
     return {
         "plays": {"total": found.plays_total, "period": found.plays},
         "listeners": {"total": found.listeners_total, "unique": found.listeners},

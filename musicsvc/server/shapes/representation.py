@@ -18,7 +18,7 @@ TEXT = re.compile(r"text/|application/(json|javascript)|image/svg")
 
 @dataclass(frozen=True, slots=True)
 class Representation:
-    """A body, its content type and entity tag, and its gzip form (`packed`), or None if gzip saves too little."""
+    """A body, its content type, its entity tag, and `packed`: its gzip form, or None if gzip is not worthwhile."""
 
     content: bytes
     content_type: str
@@ -27,7 +27,7 @@ class Representation:
 
 
 def represent(content: bytes, content_type: str) -> Representation:
-    """Build the representation of a body, which takes up to 100 ms."""
+    """Compute the entity tag and the gzip form of a body. Takes up to 100 ms."""
     packed = b"".join(pack([content])) if compressible(len(content), content_type) else None
     return Representation(content, content_type, tag_of([content]), packed)
 
@@ -38,7 +38,7 @@ def compressible(size: int, content_type: str) -> bool:
 
 
 def tag_of(pieces: Iterable[bytes]) -> str:
-    """Return the entity tag of a body in pieces, without quotes."""
+    """Return the entity tag of a body that is given in pieces. The tag has no quotes."""
     digest = hashlib.blake2b(digest_size=16)
     for piece in pieces:
         digest.update(piece)
@@ -46,7 +46,7 @@ def tag_of(pieces: Iterable[bytes]) -> str:
 
 
 def pack(pieces: list[bytes]) -> list[bytes]:
-    """Compress a body with gzip. Empties the list of pieces, to free each piece once it is compressed."""
+    """Compress a body with gzip. Removes each piece from the list before the next is compressed, to free its memory."""
     packer = zlib.compressobj(level=5, wbits=31)
     packed = []
     while pieces:

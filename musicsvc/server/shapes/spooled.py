@@ -17,7 +17,7 @@ IN_MEMORY = 64 * 1024  # bytes; longer responses go to an unnamed file, which is
 
 @dataclass(frozen=True, slots=True)
 class Spooled:
-    """A response body in a file, to send from its start; the sender closes the file."""
+    """A response body in a file, positioned at its start. Whoever sends the body closes the file."""
 
     file: IO[bytes]
     length: int
@@ -26,7 +26,7 @@ class Spooled:
 
 
 def spool(pieces: Iterable[bytes], content_type: str, headers: Mapping[str, str] | None = None) -> Spooled:
-    """Write the pieces to a file, so that a slow client holds no database snapshot. Raises Unavailable."""
+    """Write the pieces to a file, so that a slow client keeps no transaction open. Raises Unavailable on OSError."""
     file: IO[bytes] = SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115 - the sender closes it
     try:
         for piece in pieces:
