@@ -23,7 +23,7 @@ JSON_MEDIA = "application/json"
 
 
 class Access(Enum):
-    """Who may call an endpoint: everyone; everyone, but without a token with fewer fields; or only token holders."""
+    """Callers that an endpoint accepts: all; all, but those without a token get fewer fields; only those with a token."""
 
     OPEN = "open"
     PUBLIC = "public"
