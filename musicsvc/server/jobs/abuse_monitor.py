@@ -124,7 +124,7 @@ class AbuseMonitor:
             self._enforcement.wake()
 
     async def _suspicious(self, token_ids: Collection[int], waiting: Iterable[Entry], since: int) -> set[int]:
-        """Return the tokens whose refused calls, in the log or `waiting`, are enough to justify reading all their calls."""
+        """Return the tokens whose refused calls, in the log or `waiting`, justify reading all their calls."""
         found = await self._read_log(partial(enforcement.refusal_counts, token_ids, since)) or {}
         for entry in waiting:
             if entry.token_id is not None:

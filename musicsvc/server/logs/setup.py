@@ -40,7 +40,7 @@ class Sink(Protocol):
 
 @contextmanager
 def started(settings: Log, clock: Clock, *, threaded: bool) -> Iterator[LogWriter]:
-    """Log to stderr until the context ends. `threaded`: write on a separate thread, impossible if the process will fork."""
+    """Log to stderr until the context ends. `threaded`: use a separate thread; must be false before a fork."""
     with suppress(OSError):
         sys.stderr.flush()
     descriptor = sys.stderr.fileno()

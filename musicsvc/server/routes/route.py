@@ -23,7 +23,7 @@ JSON_MEDIA = "application/json"
 
 
 class Access(Enum):
-    """Callers that an endpoint accepts: all; all, but those without a token get fewer fields; only those with a token."""
+    """Callers that an endpoint accepts: all; all, with fewer fields for those without a token; token holders only."""
 
     OPEN = "open"
     PUBLIC = "public"
