@@ -125,7 +125,7 @@ def _strongest(days: Sequence[ReportDay], first: date) -> list[JSON]:
 
 
 def _named(text: str, longest: int) -> JSON:
-    """Return a name in drawable form with its typographic properties; a very long name is cut."""
+    """Return a name as the template needs it: drawable, cut to `longest` graphemes, with its typographic properties."""
     shown = _cut(writing.drawable(text), longest)
     length = len(writing.graphemes(shown))
     if any(len(writing.graphemes(word)) > LONG_WORD for word in shown.split(" ")):

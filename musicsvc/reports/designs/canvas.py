@@ -14,7 +14,7 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class Style:
-    """The style of a text. `most` is its largest size in points; long words are broken if it were below `comfort`."""
+    """The style of a text. `most` is its largest size in points; long words may be broken if it is below `comfort`."""
 
     most: int
     comfort: int

@@ -40,14 +40,14 @@ class Engagement(NamedTuple):
 
 
 def by_subject(kind: int, ids: Collection[int], window: Window) -> Engagement:
-    """Return how many likes and reposts each subject got in the window, by subject id."""
+    """Return how many likes and reposts each track, album or artist got in the window, by its id."""
     condition, value = subjects.among(ids)
     span = window.starts, window.ends
     return _read(BY_SUBJECT, kind, "= s.id", (*span, *span, value), noun=NOUNS[kind], among=condition)
 
 
 def by_day(kind: int, ids: Collection[int], window: Window) -> Engagement:
-    """Return how many likes and reposts the subjects together got, by day of the window."""
+    """Return how many likes and reposts all of them together got, by day of the window."""
     condition, value = subjects.among(ids)
     return _read(BY_DAY, kind, condition, (value, window.starts, window.ends) * 2)
 

@@ -30,7 +30,7 @@ TOP_TRACKS, TOP_OTHERS = 10, 5
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """The content of a report. `name` is that of the artist or account, or None for everything; `top` has tracks."""
+    """The content of a report. `name` is that of the artist or account, or None for everything. `top` holds tracks."""
 
     name: str | None
     figures: Figures

@@ -25,7 +25,7 @@ IDS_PER_BATCH = 10_000
 
 
 class Scope(NamedTuple):
-    """Selects items by their artist and by the account that manages the artist (`manager`). None stands for any."""
+    """Selects items by their artist and by the account that manages the artist (`manager`). None means any."""
 
     manager: int | None = None
     artist: int | None = None

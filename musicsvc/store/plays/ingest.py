@@ -44,7 +44,7 @@ FOR_OTHERS = "The account may not report for other listeners."
 
 
 class ReportedPlay(NamedTuple):
-    """A play as reported. `listener` is any name that identifies the listener, or None if it is the reporter."""
+    """A play as reported. `listener` is an opaque name of the listener, or None if the reporter is the listener."""
 
     track_id: int
     played_at: int

@@ -1,4 +1,4 @@
-"""Single plays of a track. The table is ordered by time, so the plays of a track are read slot by slot."""
+"""Single plays of a track. The table is ordered by time, so plays are read by slots of 30 seconds."""
 
 from __future__ import annotations
 

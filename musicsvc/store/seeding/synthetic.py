@@ -115,7 +115,7 @@ def _sizes(total: int, parts: int, flatness: float, chance: random.Random) -> ar
 
 
 def _fill(block: Block, words: Words) -> SyntheticSummary:
-    """Create the artists, albums and tracks of the block, unless an earlier run did."""
+    """Create the artists, albums and tracks of the block, unless an earlier run did. Return how many were created."""
     first = _external_id(block, block.first_album)
     if Album.select().where(Album.external_id == first, Album.imported_for == 0).exists():
         return SyntheticSummary()

@@ -1,4 +1,4 @@
-"""The state of loading the fixtures: rows that later entries refer to by key, and the numbers of created rows."""
+"""The state of loading the fixtures: the rows that later entries refer to by key, and how many rows were created."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def account_key(user_id: int) -> str:
 
 
 def opaque_key(name: str) -> str:
-    """Return the listener key of an opaque name: a name under which an account reports the plays of someone else."""
+    """Return the listener key of an opaque name: any name under which an account reports the plays of someone else."""
     return f"opaque:{name}"
 
 

@@ -36,7 +36,7 @@ BOUND = """
 
 
 class Watermark(NamedTuple):
-    """The next (month, kind, subject) to roll up; all smaller ones are done. Plays before `kept_from` were deleted."""
+    """The next (month, kind, subject) to roll up; smaller ones are done. Plays before day `kept_from` were deleted."""
 
     month: int
     kind: int

@@ -181,7 +181,7 @@ def _among(ids: Collection[int]) -> tuple[str, list[Any]]:
 
 
 def days(kind: int, ids: Sequence[int], numbers: Sequence[int]) -> dict[int, PlayStats]:
-    """Return the stats of all subjects together for these days. Days without plays are absent. `ids` must ascend."""
+    """Return, by day, the stats of all subjects together. Days without plays are absent. `ids` must ascend."""
     condition, values = dialect.in_range_or_list(ids)
     statement = DAYS.format(subjects=condition, numbers=_numbers(numbers))
     wanted = set(ids)
