@@ -14,6 +14,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("musicsvc", "tests", "benchmarks", "mutation", "docs")
 PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
+INSTALLED = {".venv", "node_modules"}  # tests/clients/install brings them
 SUFFIXES = {".py", ".md", ".toml"}
 PHRASES = ("anew", "whom", "that which", "is told", "are told", "at odds with", "so many")
 PHRASE = re.compile(r"\b(?:" + "|".join(phrase.replace(" ", r"\s+") for phrase in PHRASES) + r")\b", re.IGNORECASE)
@@ -31,7 +32,9 @@ class Hit(NamedTuple):
 
 def _files() -> Iterator[Path]:
     for folder in FOLDERS:
-        yield from (path for path in (ROOT / folder).rglob("*") if path.suffix in SUFFIXES and path.is_file())
+        yield from (
+            path for path in (ROOT / folder).rglob("*") if path.suffix in SUFFIXES and not INSTALLED & {*path.parts}
+        )
     yield from (ROOT / page for page in PAGES)
 
 

@@ -100,9 +100,9 @@ def test_what_is_signed_comes_back_and_nothing_else_does(key: bytes, value: str,
     value, noise = (text.encode("utf-8", "ignore").decode() for text in (value, noise))
     signed = signed_urls.sign(key, [value])
     assert signed_urls.verify(key, signed) == [value]
-    with pytest.raises(ValueError, match="not"):
+    with pytest.raises(ValueError, match=r"not|invalid"):
         signed_urls.verify(key[::-1] + b"x", signed)
-    with pytest.raises(ValueError, match="not"):
+    with pytest.raises(ValueError, match=r"not|invalid"):
         signed_urls.verify(key, noise)
 
 

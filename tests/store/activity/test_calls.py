@@ -223,7 +223,7 @@ def test_an_unusable_log_is_renamed_and_a_new_one_created(
         assert found(log) == [PLAIN]
 
     assert file.with_name("activity.db.aside-1").read_bytes() == before
-    assert "it was renamed to" in caplog.text
+    assert "renamed it to" in caplog.text
 
 
 def spoil(file: Path, damage: str) -> None:
