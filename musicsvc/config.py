@@ -96,7 +96,7 @@ class Registration(Section):
 
 
 class Access(Section):
-    """Requests for API access."""
+    """Settings for requests for API access."""
 
     contact_email: str | None = None
 

@@ -69,7 +69,7 @@ def serve(settings: Settings, clock: Clock, ready: Callable[[str], None]) -> Non
 
 
 def _supervise(work: Callable[[Metrics, int], None], workers: int, listener: socket.socket, early: EarlySignal) -> None:
-    """Run `work` in several worker processes, with the metrics of the worker and its parent pipe as arguments."""
+    """Run `work(metrics, pipe)` in each worker process; the pipe (a descriptor) closes when the parent dies."""
     with SharedMetrics.create(workers) as shared:
 
         def join(worker: int, parent_pipe: int) -> None:

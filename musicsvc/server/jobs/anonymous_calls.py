@@ -77,7 +77,7 @@ class AnonymousCalls:
 
 
 def _entry(address: str, status: int, count: CallCount) -> Entry:
-    """Return the log entry of a count, which has the number of calls and no request id."""
+    """Return the log entry of a count. It has the number of calls and no request id."""
     return Entry(
         at=count.at,
         request_id="",

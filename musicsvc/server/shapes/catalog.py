@@ -129,7 +129,7 @@ def album_full(album: AlbumRow, parts: Collection[str] = ()) -> JSON:
 
 
 def genre(genre_id: int, name: str, display_name: str) -> JSON:
-    """Return a genre, which is the same with and without a token."""
+    """Return a genre. Anonymous and authenticated callers get the same fields."""
     return {"id": genre_id, "name": name, "display_name": display_name, "model_type": "genre"}
 
 

@@ -23,7 +23,7 @@ LONGEST = {"use_case": 2_000, "volume": 255, "organization": 255, "reason": 1_00
 
 
 class AccessEntry(NamedTuple):
-    """An entry of `list`: a request with its account, if any, or an account with access that has no request."""
+    """An entry of `list`: a request (with its account, if one exists), or an account that has access without one."""
 
     request: AccessRequest | None
     user: User | None

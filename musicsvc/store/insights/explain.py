@@ -65,7 +65,7 @@ class Explanation:
 
 
 def build(subject: Subject, window: Window) -> Explanation:
-    """Count plays in the window, in the one before and of all time; compare the figures. This may read all plays."""
+    """Count plays in the window, the one before and all time, and compare with the figures. May read all plays."""
     ((kept_from,),) = fetch(KEPT_FROM)
     ((tracks,),) = fetch(TRACKS[subject.kind], subject.id)
     within, before = (Counted._make(_count(COUNTED, subject, each)[0]) for each in (window, window.before))

@@ -186,7 +186,7 @@ def _until_allowed(limit: Limit, count: Count, now: int) -> int:
 
 
 def _expiry(limit: Limit, previous: int, room: int) -> int:
-    """Return after how many milliseconds of a window fewer than `room` of the `previous` requests are unexpired."""
+    """Return the milliseconds from the start of a window until fewer than `room` of `previous` requests still count."""
     if previous < room:
         return 0
     return max(0, limit.window - GRACE - (room * limit.window - 1) // previous)

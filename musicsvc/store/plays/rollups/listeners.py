@@ -35,7 +35,7 @@ def opaque_key(name: str) -> str:
 
 
 def pack(some: Iterable[int]) -> bytes:
-    """Return the listener ids as a packed set. Repeated ids are kept."""
+    """Return the listener ids as packed bytes. Repeated ids are kept."""
     return b"".join(listener.to_bytes(WIDTH, "little") for listener in some)
 
 

@@ -1,6 +1,6 @@
-"""Monthly rollups: one row for 32 days that are over, so that a year is read about as fast as a month.
+"""Monthly rollups: a row sums a fixed period of 32 past days, so that a year is read about as fast as a month.
 
-They are created from daily rollups, which are kept, for a few subjects at a time; a watermark stores the progress.
+They are built from daily rollups, a few subjects at a time; the daily rollups are kept, a watermark stores progress.
 Late plays are added to daily and monthly rollups, so that all monthly rollups below the watermark are complete.
 """
 
@@ -48,7 +48,7 @@ class Watermark(NamedTuple):
 
     @property
     def day(self) -> int:
-        """The first day of the month that is not rolled up for all subjects yet."""
+        """The first day of the earliest month that is not complete for every subject."""
         return self.month * DAYS
 
 
