@@ -53,9 +53,10 @@ class Log(Store):
 def migrate(database: Database) -> list[str]:
     """Migrate the log to the current schema. Return the applied migrations. The caller must exclude other migrations.
 
+    All migrations are applied in one transaction, so that no reader sees the schema of another version.
     Raises Damaged if a newer version of musicsvc created the log.
     """
-    with bound(database):
+    with bound(database), database.atomic():
         have, want = applied(), known()
         if have - want:
             raise Damaged("The activity log was created by a newer musicsvc.")

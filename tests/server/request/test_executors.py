@@ -13,7 +13,7 @@ from musicsvc.config import Limits, Settings
 from musicsvc.reports import typesetting
 from musicsvc.server import serving
 from musicsvc.server.app import App
-from musicsvc.server.request.executors import Work
+from musicsvc.server.request.executors import BoundedExecutor, Work
 from musicsvc.server.routes.paths import INSIGHTS
 from musicsvc.store.accounts import passwords, users
 from musicsvc.store.activity import calls
@@ -25,7 +25,7 @@ from tests.support.response_checks import conforms
 from tests.support.serving import Answer, Client, person, running
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from musicsvc.clock import MovableClock
     from musicsvc.store.engine.store import Store
@@ -68,6 +68,23 @@ async def in_flight(client: Client, count: int) -> None:
             await asyncio.sleep(0.01)
 
 
+@contextmanager
+def accepting(monkeypatch: pytest.MonkeyPatch, count: int) -> Iterator[asyncio.Event]:
+    """Yield an event that is set when the executors have accepted this many units of work."""
+    reached, run, accepted = asyncio.Event(), BoundedExecutor.run, 0
+
+    async def counted(executor: BoundedExecutor, work: Callable[[], object]) -> object:
+        nonlocal accepted
+        accepted += 1
+        if accepted == count:
+            reached.set()
+        return await run(executor, work)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(BoundedExecutor, "run", counted)
+        yield reached
+
+
 def check_busy(answer: Answer) -> None:
     assert (answer.status, answer.headers["Retry-After"], answer.json["message"]) == (503, "1", BUSY)
 
@@ -81,9 +98,9 @@ async def test_pictures_for_anybody_neither_delay_nor_refuse_a_token_holders(
     mine = (await client.post("cover-art/preview", BODY | {"title": "Mine"})).json["preview_url"]
     avatar = (await client.get("users/me")).json["user"]["avatar"]
     outsider = client.holding(person(store, clock, "bob@label.test", access=False)[1])
-    with slow_pictures(monkeypatch) as finished:
+    with slow_pictures(monkeypatch) as finished, accepting(monkeypatch, full) as busy:
         drawing = [asyncio.create_task(anonymous.get(url)) for url in slow[:full]]
-        await in_flight(client, full)
+        await asyncio.wait_for(busy.wait(), PATIENCE)
         for holder, url in ((anonymous, slow[full]), (outsider, mine), (client.holding("msvc_x"), mine)):
             check_busy(await holder.get(url))
         async with asyncio.timeout(PATIENCE):
@@ -156,8 +173,9 @@ async def test_registrations_that_find_no_capacity_count_to_no_limit(
             body = {"email": f"user{number}@label.test", "password": f"{word} {number}"}
             return await anonymous.post("auth/register", body, headers={"X-Request-Id": f"register-{number}"})
 
-        hashing = [asyncio.create_task(register(number)) for number in range(full)]
-        await in_flight(anonymous, full)
+        with accepting(monkeypatch, full) as busy:
+            hashing = [asyncio.create_task(register(number)) for number in range(full)]
+            await asyncio.wait_for(busy.wait(), PATIENCE)
         for number in range(5):
             refused = await register(full + number)
             check_busy(refused)

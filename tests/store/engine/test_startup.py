@@ -146,6 +146,18 @@ def test_a_database_is_described_by_its_file_or_its_address_without_the_password
     assert describe("postgresql://ada:s3cret@db/x") == "The database postgresql://ada:***@db/x"
 
 
+@sqlite
+def test_a_file_to_which_another_process_begins_to_write_is_not_cut_short(tmp_path: Path) -> None:
+    path = tmp_path / "new.db"
+    files.create(path)
+    writer = apsw.Connection(str(path))
+    writer.pragma("journal_mode", "wal")
+    writer.pragma("wal_autocheckpoint", 0)
+    writer.execute("CREATE TABLE growing (value TEXT); INSERT INTO growing VALUES (zeroblob(20000))")
+    assert files._probe(path, pending=False) == files.APPLICATION_ID
+    writer.close()
+
+
 def test_a_database_of_an_older_version_is_refused_with_the_command_to_run(
     store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

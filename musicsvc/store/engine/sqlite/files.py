@@ -120,8 +120,7 @@ def examine(path: Path, application_id: int = APPLICATION_ID) -> None:
         raise Failure(f"The database {path} cannot be opened: {error.strerror}.") from None
     if not header:
         raise Damaged(f"The database {path} is empty (0 bytes). {DAMAGED}")
-    wal = path.with_name(path.name + "-wal")
-    pending = wal.exists() and wal.stat().st_size > 0
+    pending = _has_wal(path)
     # A power failure during a checkpoint can leave a torn first page, which SQLite restores from the WAL.
     if not (header.startswith(HEADER) or pending):
         raise Damaged(f"{path} is not a SQLite database. {DAMAGED}")
@@ -155,14 +154,22 @@ def _denial(path: str | Path) -> str:
     return str(denied or "Its disk must have free space, and its folder must be writable.")
 
 
+def _has_wal(path: Path) -> bool:
+    """Return True if there are committed pages outside the database file."""
+    wal = path.with_name(path.name + "-wal")
+    return wal.exists() and wal.stat().st_size > 0
+
+
 def _probe(path: Path, *, pending: bool) -> int:
     """Check for damage and return the application id. If `pending`, there is a WAL; it is not checkpointed."""
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
         connection.set_busy_timeout(5000)
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, int(pending))
-        size = path.stat().st_size
         expected = connection.pragma("page_count") * connection.pragma("page_size")
+        # Another process may have begun to write since `pending` was read: its pages count, and are in the WAL.
+        pending = pending or _has_wal(path)
+        size = path.stat().st_size
         if size < expected and not pending:
             raise Damaged(f"The database {path} is cut short: {size} of {expected} bytes. {DAMAGED}")
         if size <= QUICK_CHECK_BYTES and connection.execute("PRAGMA quick_check(1)").get != "ok":
