@@ -1,22 +1,13 @@
 """`musicsvc import catalog`, and the recipe of docs/import.md on real data."""
 
-import csv
 import gzip
 import json
-import re
-import shlex
-import subprocess
-import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import pytest
 
 from musicsvc.store.accounts import users
-from musicsvc.store.engine.binding import current
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Artist, Track
 from tests.cli.conftest import Json, Run
@@ -165,88 +156,3 @@ def test_parquet_goes_in_as_csv_does(ask: Json, tmp_path: Path) -> None:
     done = ask("import", "catalog", str(file))
     assert (done["tracks"]["new"], done["artists"]["new"]) == (1, 2)
     assert done["refused"] == [{"line": 2, "reason": "track is missing"}]
-
-
-def recipe(file: Path) -> list[str]:
-    """The command of docs/import.md, with this file."""
-    document = (Path(__file__).resolve().parents[2] / "docs" / "import.md").read_text("utf-8")
-    (block,) = re.findall(r"```sh\n(musicsvc import catalog spotify_songs.*?)```", document, re.DOTALL)
-    return [
-        str(file) if part == "spotify_songs.csv.gz" else part for part in shlex.split(block.replace("\\\n", " "))[1:]
-    ]
-
-
-# A process counts the memory of the one that it was forked from as its own, hence a small one in between.
-MEASURING = """
-import os, subprocess, sys
-process = subprocess.Popen(sys.argv[1:])
-_, code, usage = os.wait4(process.pid, 0)
-print(usage.ru_maxrss // 1024, file=sys.stderr)
-sys.exit(os.waitstatus_to_exitcode(code))
-"""
-
-
-def measured(arguments: list[str]) -> tuple[Any, float, int]:
-    """Return the JSON that a command prints, its seconds and its peak memory in MB."""
-    began = time.monotonic()
-    line = [sys.executable, "-S", "-c", MEASURING, sys.executable, "-m", "musicsvc", *arguments, "--json"]
-    done = subprocess.run(line, capture_output=True, encoding="utf-8", check=True)
-    return json.loads(done.stdout), time.monotonic() - began, int(done.stderr.split()[-1])
-
-
-def rows(store: Store) -> list[Any]:
-    return store.read(
-        lambda: [
-            sorted(map(tuple, current().execute_sql(f"SELECT * FROM {table}").fetchall()), key=str) for table in TABLES
-        ]
-    ).result()
-
-
-def counted(file: str) -> dict[str, int]:
-    """Return the number of rows that each table must have, counted from the file directly."""
-    with gzip.open(file, "rt", encoding="utf-8", newline="") as lines:
-        songs = list(csv.DictReader(lines))
-
-    def pairs(owner: str, column: str) -> int:
-        return len({(song[owner], part) for song in songs for part in song[column].split(";")})
-
-    return {
-        "artist": len({name for song in songs for name in song["track_artist"].split(";")}),
-        "album": len({song["track_album_id"] for song in songs}),
-        "track": len({song["track_id"] for song in songs}),
-        "album_artist": pairs("track_album_id", "track_artist"),
-        "track_artist": pairs("track_id", "track_artist"),
-        "genre": len({song["playlist_genre"] for song in songs}),
-        "tag": len({song["playlist_subgenre"] for song in songs}),
-        "track_genre": pairs("track_id", "playlist_genre"),
-        "track_tag": pairs("track_id", "playlist_subgenre"),
-    }
-
-
-@pytest.mark.usefixtures("run")
-def test_the_recipe_takes_all_of_spotify_songs_and_a_second_run_changes_nothing(
-    store: Store, shared_data: Callable[[str], Path]
-) -> None:
-    command = recipe(shared_data("spotify_songs/spotify_songs.csv.gz"))
-    first, seconds, megabytes = measured(command)
-    assert seconds < 60
-    assert megabytes < 300
-    assert (first["rows"], first["refused"]) == (32_833, [])
-    assert [first[kind]["new"] for kind in ("tracks", "albums", "artists", "genres")] == [28_356, 22_545, 10_693, 6]
-    assert first["notes"] == {"month_padded": 1855, "day_padded": 31, "bpm_dropped": 1}
-    before = rows(store)
-    assert dict(zip(TABLES, map(len, before), strict=True)) == counted(command[2])
-    again, _, _ = measured(command)
-    assert all(again[kind]["new"] == again[kind]["changed"] == 0 for kind in ("tracks", "albums", "artists", "genres"))
-    assert rows(store) == before
-
-
-@pytest.mark.usefixtures("run")
-def test_with_blank_na_the_nameless_rows_of_spotify_songs_are_refused_and_listed(
-    shared_data: Callable[[str], Path],
-) -> None:
-    command = recipe(shared_data("spotify_songs/spotify_songs.csv.gz"))
-    done, _, megabytes = measured([*command, "--blank", "NA", "--dry-run"])
-    assert megabytes < 300
-    assert [refused["line"] for refused in done["refused"]] == [8153, 9284, 9285, 19570, 19813]
-    assert [done[kind]["new"] for kind in ("tracks", "albums", "artists")] == [28_352, 22_543, 10_692]

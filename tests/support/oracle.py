@@ -5,6 +5,7 @@ It shares no code with the program but the names of the periods, which it writes
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
@@ -142,6 +143,7 @@ class Past:
         return len(shared), partners, shared
 
 
+@functools.cache
 def day(instant: int) -> date:
     """Return the UTC day of an instant."""
     return datetime.fromtimestamp(instant // MICROSECONDS, UTC).date()

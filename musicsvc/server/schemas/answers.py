@@ -24,7 +24,7 @@ class Answer(BaseModel):
     The OpenAPI document uses the `examples` of the fields; a string without a fixed format needs an example.
     """
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)  # a server without readers of its document needs none
 
 
 class Success(Answer):
