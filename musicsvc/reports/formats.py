@@ -1,4 +1,4 @@
-"""The file formats of exports, for the API and the command line; libraries are loaded when a file is written."""
+"""The file formats of exports, for the API and the command line. Libraries are loaded when a file is written."""
 
 from __future__ import annotations
 
@@ -14,12 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A file format, written by `write_table` from rows or by `write_report` from a report.
-
-    - `listed`: the API offers it under `/export/formats`.
-    - `attachment`: browsers save the API's response instead of showing it.
-    - `text`: it may be written to a terminal.
-    """
+    """A file format. `write_table` writes rows, `write_report` writes a report; a format has one of them."""
 
     id: str
     name: str
@@ -27,9 +22,9 @@ class Format:
     media_type: str
     write_table: Callable[[Table], Iterator[bytes]] | None = None
     write_report: Callable[[Report], bytes] | None = None
-    listed: bool = True
-    attachment: bool = True
-    text: bool = True
+    listed: bool = True  # the API offers it under /export/formats
+    attachment: bool = True  # browsers save the response instead of showing it
+    text: bool = True  # it may be written to a terminal
 
 
 def _csv(table: Table) -> Iterator[bytes]:

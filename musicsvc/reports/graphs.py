@@ -1,4 +1,4 @@
-"""Line graphs for templates; positions of points, ticks and labels are shares (0 to 1) of width and height."""
+"""Line graphs as input of templates. Positions are fractions (0 to 1) of width and height."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SHORT = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "
 
 
 def graph(title: str, values: Sequence[int], first: date, last: date) -> JSON:
-    """Return a line graph of `values`, one for each day from `first` to `last`, with its highest point marked."""
+    """Return a line graph of `values`, one per day, with its highest point marked."""
     most = max(values, default=0)
     step = nice_step(most)
     ticks = max(1, -(-most // step))
@@ -35,7 +35,7 @@ def graph(title: str, values: Sequence[int], first: date, last: date) -> JSON:
 
 
 def nice_step(most: int) -> int:
-    """Return the step between ticks: 1, 2 or 5 times a power of ten, such that TICKS steps reach `most`."""
+    """Return the distance of ticks: 1, 2 or 5 times a power of ten, such that TICKS of them reach `most`."""
     size = 1
     while True:
         for step in STEPS:
@@ -45,7 +45,7 @@ def nice_step(most: int) -> int:
 
 
 def _places(count: int) -> list[int]:
-    """Return the indices of the days with labels: the first, the last and some evenly between."""
+    """Return the indices of the days that get labels: the first, the last and some between them."""
     wanted = min(count, LABELS + 1)
     return sorted({round(each * (count - 1) / max(1, wanted - 1)) for each in range(wanted)})
 

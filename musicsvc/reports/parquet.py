@@ -1,4 +1,4 @@
-"""Parquet files, written through DuckDB (extra `parquet`)."""
+"""Write Parquet files with DuckDB (extra `parquet`)."""
 
 from __future__ import annotations
 

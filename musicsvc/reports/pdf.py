@@ -1,4 +1,4 @@
-"""The PDF report, drawn by the template report.typ; the same content always gives the same bytes."""
+"""The PDF report, drawn by the template report.typ. The same content always gives the same bytes."""
 
 from __future__ import annotations
 
@@ -27,17 +27,16 @@ MONTHS = (
 
 
 def render(report: Report) -> bytes:
-    """Draw the report as a PDF document."""
     return typesetting.pdf(TEMPLATE, page_data(report))
 
 
 def pages(report: Report, pixels_per_point: float = 1.0) -> list[bytes]:
-    """Draw the report's pages as PNG."""
+    """Return the report's pages as PNG."""
     return typesetting.pages(TEMPLATE, page_data(report), pixels_per_point)
 
 
 def page_data(report: Report) -> JSON:
-    """Return the input of the template: formatted texts, and graphs with positions as shares of width and height."""
+    """Return the input of the template: formatted texts, and graphs with positions from 0 to 1."""
     made = report.generated_at.astimezone(UTC)
     days, first, last = report.days, report.first, report.last
     return {
@@ -114,7 +113,7 @@ def _table(title: str, noun: str, rows: Sequence[ReportRow], *, artists: bool) -
 
 
 def _strongest(days: Sequence[ReportDay], first: date) -> list[JSON]:
-    """Return the days with the most plays and their figures, most plays first."""
+    """Return the days with the most plays and their counts, most plays first."""
     order = sorted(range(len(days)), key=lambda place: (-days[place].plays, -place))[:STRONGEST_DAYS]
     return [
         {"day": _day(first + timedelta(days=place))}
@@ -125,7 +124,7 @@ def _strongest(days: Sequence[ReportDay], first: date) -> list[JSON]:
 
 
 def _named(text: str, longest: int) -> JSON:
-    """Return a name as the template needs it: drawable, cut to `longest` graphemes, with its typographic properties."""
+    """Return a name as input of the template: drawable, cut to `longest` graphemes, with direction and language."""
     shown = _cut(writing.drawable(text), longest)
     length = len(writing.graphemes(shown))
     if any(len(writing.graphemes(word)) > LONG_WORD for word in shown.split(" ")):
@@ -153,6 +152,6 @@ def _day(day: date) -> str:
 
 
 def _span(first: date, last: date) -> str:
-    """Return both days as text, with the year only once if it is the same."""
+    """Return both days as text. A common year is given only once."""
     start = f"{first.day} {MONTHS[first.month - 1]}" if first.year == last.year else _day(first)
     return f"{start} \u2013 {_day(last)}"

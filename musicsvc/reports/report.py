@@ -20,7 +20,7 @@ class ReportDay:
 
 @dataclass(frozen=True, slots=True)
 class ReportRow:
-    """A track, album or artist among the most played; `artists` are the names of its artists."""
+    """One of the most played tracks, albums or artists, with the names of its artists."""
 
     name: str
     artists: Sequence[str]
@@ -32,7 +32,7 @@ class ReportRow:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The figures of an account, an artist or everything over the days `first` to `last`; `…_total` is of all time."""
+    """Statistics of an account, an artist or the whole catalog, from `first` to `last`. `…_total` is of all time."""
 
     name: str | None
     first: date

@@ -1,4 +1,4 @@
-"""CSV and JSON files, written in pieces, so that memory does not grow with the number of rows."""
+"""Write CSV and JSON files in pieces, so that memory does not grow with the number of rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FORMULA = re.compile(r"(?m)(?:^|(?<=[\r\v\f\x1c-\x1e\x85\u2028\u2029]))(?=[=\uf
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The content of an export file; `head` holds the keys that precede the rows in JSON."""
+    """The content of an export file. `head` has the keys that precede the rows in JSON."""
 
     columns: Sequence[str]
     rows: Iterable[Sequence[object]]
@@ -27,7 +27,7 @@ class Table:
 
 
 def csv(table: Table) -> Iterator[bytes]:
-    """Yield a CSV file (RFC 4180, UTF-8) in pieces: texts are quoted, numbers are not, None is an empty cell."""
+    """Yield a CSV file (RFC 4180, UTF-8) in pieces. Texts are quoted, numbers are not, None is an empty cell."""
     return _pieces(_lines(table))
 
 
@@ -38,10 +38,7 @@ def _lines(table: Table) -> Iterator[bytes]:
 
 
 def cell(value: object) -> str:
-    """Return the value as a CSV cell: texts are quoted and get a `'` before anything that a spreadsheet would run.
-
-    Quotes keep a text in its cell, whichever separator a spreadsheet expects.
-    """
+    """Return the value as a CSV cell. Texts are quoted, and a `'` disarms any formula that a spreadsheet would run."""
     if value is None:
         return ""
     if not isinstance(value, str):

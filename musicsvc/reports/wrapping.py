@@ -1,4 +1,4 @@
-"""Line breaks of titles: between words, between phrases of Japanese and Chinese, within words only if necessary."""
+"""Find line breaks in titles: between words, between Japanese and Chinese phrases, within words only if necessary."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LOOSE = regex.compile(rf"(?<={_SYLLABLE})(?=[^\s\p{{M}}])|(?<=[^\s\p{{M}}])(?={
 
 @dataclass(frozen=True)
 class Wrapping:
-    """A title with line breaks: in `text` between `words`, in `broken` also within words that are not in `kept`."""
+    """A title with line breaks: `text` only between `words`, `broken` also within words that are not in `kept`."""
 
     text: str
     words: list[str]
@@ -42,7 +42,7 @@ class Wrapping:
 
 
 def wrapping(text: str) -> Wrapping:
-    """Mark the possible line breaks of `text`, which must not contain double blanks."""
+    """Mark the possible line breaks of `text`, which must not contain double spaces."""
     ideographs = "japanese" if _KANA.search(text) else "simplified_chinese"
     tokens = [_parts(token, ideographs) for token in _DASH.sub(f"{UNBROKEN_BLANK}\\1 ", text).split(" ")]
     whole = [_runs(parts) for parts in tokens]
@@ -64,7 +64,7 @@ def _parser(language: str) -> budoux.Parser:
 
 
 def _parts(token: str, ideographs: str) -> list[str]:
-    """Split a Japanese or Chinese token into phrases, and a Thai token into words; leave others whole."""
+    """Split Japanese or Chinese text into phrases, and Thai text into words. Other text stays whole."""
     script = _IDEOGRAPHIC if _IDEOGRAPHIC.search(token) else _THAI
     if not script.search(token):
         return [token]
@@ -78,7 +78,7 @@ def _parts(token: str, ideographs: str) -> list[str]:
 
 
 def _runs(parts: list[str]) -> list[str]:
-    """Join Thai words into longer runs, as Typst finds better line breaks within them. Other parts stay as they are."""
+    """Join Thai words, because Typst finds better line breaks in longer text. Other words stay as they are."""
     runs: list[str] = []
     for part in parts:
         if runs and _THAI.search(runs[-1]) and len(graphemes(runs[-1] + part)) <= THAI_RUN:
@@ -93,7 +93,7 @@ def _glued(word: str) -> str:
 
 
 def _loosened(word: str) -> str:
-    """Allow breaks in a long word after each grapheme, or every few in scripts with joined letters such as Arabic."""
+    """Allow breaks within a long word: after each grapheme, or less often in scripts with joined letters."""
     if not _is_long(word):
         return _glued(word)
     pieces = (re.findall(f"(?s).{{1,{LONGEST_CLUSTER}}}", cluster) for cluster in graphemes(word))

@@ -1,4 +1,4 @@
-"""Text of any script in a form that the packaged fonts can draw, and its typographic properties."""
+"""Convert text of any script to a form that the packaged fonts can draw, and find its typographic properties."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LANGUAGES = (("th", "\\p{Thai}"), ("ja", "[\\p{Hiragana}\\p{Katakana}]"), ("ko"
 
 @functools.cache
 def _coverage() -> tuple[re.Pattern[str], ...]:
-    """Return, for each font family in fallback order, a pattern of the characters it has (fonts/coverage.txt)."""
+    """Return a pattern of the characters that each font has (fonts/coverage.txt), in the order of preference."""
     patterns = []
     for line in (FOLDER / "coverage.txt").read_text(encoding="ascii").splitlines():
         spans = [span.split("-") for span in line.split(":")[1].split()]
@@ -39,14 +39,14 @@ def covered(text: str) -> bool:
 
 
 def drawable(text: str) -> str:
-    """Return the text with blanks collapsed and each grapheme that no font can draw replaced by SIGN."""
+    """Return the text with runs of spaces collapsed. Graphemes that no font can draw are replaced by SIGN."""
     seen = _STACK.sub(r"\1\2", _INVISIBLE.sub("", unicodedata.normalize("NFD", text)))
     drawn = "".join(map(_drawable, _CLUSTER.findall(unicodedata.normalize("NFC", seen))))
     return " ".join(drawn.split()) or SIGN
 
 
 def _drawable(cluster: str) -> str:
-    """Return a grapheme in its first drawable form: as it is, as NFKC, without marks the font lacks, or SIGN."""
+    """Return the grapheme in a form that a font can draw: unchanged, simplified, without some marks, or SIGN."""
     visible = cluster.translate(dict.fromkeys(map(ord, _JOINERS)))
     if cluster[0].isspace():
         return " " if visible.isspace() else f" {SIGN}"
@@ -73,21 +73,21 @@ def graphemes(text: str) -> list[str]:
 
 
 def is_rtl(text: str) -> bool:
-    """Return True if the text runs from right to left, which its first strongly directional character decides."""
+    """Return True if the text runs from right to left. Its first letter with a direction decides."""
     strong = (unicodedata.bidirectional(character) for character in text)
     return next((kind for kind in strong if kind in {"L", "R", "AL"}), "L") != "L"
 
 
 def language(text: str) -> str:
-    """Return the code of the language whose line-breaking rules fit the text."""
+    """Return the code of the language, such as `ja`, whose line-breaking rules fit the text."""
     return next((code for code, script in _LANGUAGES if regex.search(script, text)), "ar" if is_rtl(text) else "en")
 
 
 def is_tall(text: str) -> bool:
-    """Return True if the text needs more room between lines, as its script or stacked marks reach far up or down."""
+    """Return True if the text needs more room between lines, because of its script or of stacked marks."""
     return bool(_TALL.search(text) or _PILED.search(unicodedata.normalize("NFD", text)))
 
 
 def may_be_spaced(text: str) -> bool:
-    """Return True if space may be added between letters; scripts with joined letters forbid this."""
+    """Return True if space may be added between letters. Scripts with joined letters forbid this."""
     return not _JOINED.search(text)

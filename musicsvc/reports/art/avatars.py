@@ -1,4 +1,4 @@
-"""Avatars: the initials of a name on a colour, as PNG; the same name and seed always give the same picture."""
+"""Avatars as PNG: the initials of a name on a colour. The same name and seed always give the same picture."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _KEEP_APART = "\u2009"  # a thin space between two Arabic letters, which would j
 
 
 class Design(NamedTuple):
-    """The letters and colours of an avatar; equal designs give equal pictures."""
+    """The letters and colours of an avatar. Equal designs give equal pictures."""
 
     initials: str
     light: str
@@ -46,7 +46,7 @@ class Design(NamedTuple):
 
 
 def avatar(display_name: str, seed: int) -> bytes:
-    """Draw the avatar of an account as PNG, 256 by 256 pixels; `seed`, the account's id, selects the colour."""
+    """Return the avatar of an account as PNG, 256 by 256 pixels. `seed`, the account's id, selects the colour."""
     return draw(design(display_name, seed))
 
 
@@ -65,7 +65,7 @@ def draw(design: Design) -> bytes:
 
 
 def initials(display_name: str) -> str:
-    """Return the initials of the first and last word (in some scripts of the first only), or NAMELESS without words."""
+    """Return the initials of the first and last word, in some scripts only of the first. Without words: NAMELESS."""
     words = _WORD.findall(writing.drawable(display_name))
     if not words:
         return NAMELESS
@@ -76,7 +76,7 @@ def initials(display_name: str) -> str:
 
 
 def _initial(word: str) -> str:
-    """Return the first grapheme of the word, in upper case if that can be drawn."""
+    """Return the first grapheme of the word, in upper case if the fonts have it."""
     sign = writing.graphemes(word.lstrip(_LEADING_VOWELS) or word)[0].rstrip("्")
     capital = sign.upper()
     return capital if len(capital) == len(sign) and writing.covered(capital) else sign

@@ -1,4 +1,4 @@
-"""Pseudo-random numbers that are the same for the same words on every machine and Python version."""
+"""Random numbers that are the same for the same seed words, on every machine and Python version."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Item = TypeVar("Item")
 
 
 class Chance:
-    """A random generator, seeded with `words`. It uses SHA-256, as library generators may change between versions."""
+    """A random generator seeded with words. It uses SHA-256, because library generators may change between versions."""
 
     def __init__(self, *words: str) -> None:
         self._seed = hashlib.sha256(
@@ -31,17 +31,16 @@ class Chance:
         return next(self._numbers)
 
     def between(self, low: float, high: float) -> float:
-        """Return a number from `low` to `high`."""
+        """Return a random number from `low` to `high`."""
         return low + (high - low) * self.unit()
 
     def below(self, count: int) -> int:
-        """Return an integer from 0 to `count` - 1."""
+        """Return a random integer from 0 to `count` - 1."""
         return int(self.unit() * count)
 
     def pick(self, items: Sequence[Item]) -> Item:
         return items[self.below(len(items))]
 
     def shuffled(self, items: Sequence[Item]) -> list[Item]:
-        """Return a list of the items in random order."""
         rest = list(items)
         return [rest.pop(self.below(len(rest))) for _ in items]

@@ -1,4 +1,4 @@
-"""Cover art from a template, a title and an artist; the same input always gives the same picture."""
+"""Draw cover art from a template, a title and an artist. The same input always gives the same picture."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ THUMBNAIL_SIDES = range(16, SIDE + 1)
 
 @dataclass(frozen=True)
 class Template:
-    """A design of covers; its id is permanent, as it is part of the URLs of previews."""
+    """A design of covers. Its id is permanent, because it is part of URLs."""
 
     id: int
     name: str
@@ -46,12 +46,12 @@ def templates() -> list[Template]:
 
 
 def cover(template_id: int, title: str, artist: str) -> bytes:
-    """Draw a cover as PNG, 1000 by 1000 pixels. Raises KeyError for an unknown template."""
+    """Return a cover as PNG, 1000 by 1000 pixels. Raises KeyError for an unknown template."""
     return _drawn(_template(template_id), title, artist, 1.0)
 
 
 def thumbnail(template_id: int, size: int = 250) -> bytes:
-    """Draw a template's sample as PNG. Raises KeyError for an unknown template, ValueError for a size out of range."""
+    """Return a sample cover as PNG. Raises KeyError for an unknown template, ValueError for a size out of range."""
     if size not in THUMBNAIL_SIDES:
         raise ValueError(f"a thumbnail must have {THUMBNAIL_SIDES.start} to {SIDE} pixels per side, not {size}")
     template = _template(template_id)
@@ -87,7 +87,7 @@ def _giant(giant: Giant, title: str) -> dict[str, object]:
 
 
 def _area(area: Area, title: str, artist: str) -> dict[str, object]:
-    """Return a text box as input of cover.typ. Its texts are centred, or aligned to the side where the title begins."""
+    """Return a text box as input of cover.typ. Texts are centred, or aligned to the side where the title begins."""
     texts = [_text(style, text) for style, text in ((area.title, title), (area.artist, artist)) if style]
     start = "right" if writing.is_rtl(title) else "left"
     return {
@@ -109,7 +109,7 @@ def _area(area: Area, title: str, artist: str) -> dict[str, object]:
 
 
 def _text(style: Style, text: str) -> dict[str, object]:
-    """Return a text and its style as input of cover.typ; tall scripts get more room between lines."""
+    """Return a text and its style as input of cover.typ. Tall scripts get more room between lines."""
     lines = wrapping.wrapping(text)
     above, below, leading = (1.0, 0.37, 0.04) if writing.is_tall(text) else (0.78, 0.22, 0.12)
     return {

@@ -1,1 +1,1 @@
-"""The designs of cover art, one per file; random numbers are their only input."""
+"""The designs of cover art, one per file. Each draws a picture from random numbers only."""

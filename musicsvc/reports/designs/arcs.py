@@ -1,4 +1,4 @@
-"""Arcs: a band of stripes that bends from the left to the bottom, with the text inside the bend."""
+"""The cover design Arcs: a band of stripes bends from the left to the bottom, with the text inside the bend."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
 
 class Palette(NamedTuple):
-    """Colours of the ground, of the stripes from the outermost, and of the text."""
-
     ground: str
     stripes: tuple[str, ...]
     ink: str
@@ -33,7 +31,6 @@ OUTER = (96, 912)  # the middle of the outermost stripe: y at the left edge, x a
 
 
 def draw(chance: Chance) -> Picture:
-    """Draw the design with random numbers from `chance`."""
     palette = chance.pick(PALETTES)
     bend = chance.between(330, 470)
     stripes = [_stripe(colour, place, bend) for place, colour in enumerate(palette.stripes)]

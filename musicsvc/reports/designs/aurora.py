@@ -1,4 +1,4 @@
-"""Aurora: blurred lights, with the text in the middle of a fine frame."""
+"""The cover design Aurora: blurred lights, with the text in the middle of a fine frame."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
 
 class Palette(NamedTuple):
-    """Colours of the ground, the lights and the text."""
-
     ground: str
     lights: tuple[str, ...]
     ink: str
@@ -34,7 +32,6 @@ LIGHTS = 7
 
 
 def draw(chance: Chance) -> Picture:
-    """Draw the design with random numbers from `chance`."""
     palette = chance.pick(PALETTES)
     title = Style(140, 42, 400, palette.ink, -0.01)
     artist = Style(44, 25, 400, palette.ink, 0.08)
@@ -45,7 +42,7 @@ def draw(chance: Chance) -> Picture:
 
 
 def _sky(chance: Chance, palette: Palette) -> list[list[Colour]]:
-    """Return rows of cells: the ground colour, with lights that fade out from their centres."""
+    """Return rows of colours: the ground colour, with lights that fade out from their centres."""
     sky = [[channels(palette.ground)] * CELLS for _ in range(CELLS)]
     for light in [*chance.shuffled(palette.lights), *chance.shuffled(palette.lights)][:LIGHTS]:
         x, y, angle = chance.unit(), chance.unit(), chance.between(0, math.pi)

@@ -1,4 +1,4 @@
-"""Blocks: a grid of geometric figures above a plain field with the text."""
+"""The cover design Blocks: a grid of geometric figures above a plain field with the text."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
 
 class Palette(NamedTuple):
-    """Colours of the field, the text and the figures."""
-
     field: str
     ink: str
     soft: str
@@ -43,7 +41,6 @@ FIGURES = (
 
 
 def draw(chance: Chance) -> Picture:
-    """Draw the design with random numbers from `chance`."""
     palette = chance.pick(PALETTES)
     tiles = [_tile(chance, palette, column, row) for row in range(ROWS) for column in range(COLUMNS)]
     title = Style(132, 42, 700, palette.ink, -0.02)

@@ -1,4 +1,4 @@
-"""Parts of covers: SVG elements on a page of 1000 by 1000, and boxes into which text is fitted."""
+"""Parts of covers: SVG elements on a page of 1000 by 1000 units, and boxes into which text is fitted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class Style:
-    """The style of a text. `most` is its largest size in points; long words may be broken if it is below `comfort`."""
+    """The style of a text. `most` is its largest size in points. Below the size `comfort`, long words may be broken."""
 
     most: int
     comfort: int
@@ -25,7 +25,7 @@ class Style:
 
 @dataclass(frozen=True)
 class Area:
-    """A box for the title, the artist or both. `start` is the left side, or the right for titles from right to left."""
+    """A text box for the title, the artist or both. `start` is the side on which the title's script begins."""
 
     x: int
     y: int
@@ -45,7 +45,7 @@ class Area:
 
 @dataclass(frozen=True)
 class Giant:
-    """The title's first letter behind the drawing: its centre, longer side and colour, and the colour of the page."""
+    """The title's first letter, drawn large: its centre, longer side and colour, and the page's colour (`ground`)."""
 
     x: int
     y: int
@@ -69,19 +69,19 @@ def svg(*parts: str) -> str:
 
 
 def ground(fill: str) -> str:
-    """Return the background of the page, in a colour or gradient."""
+    """Return an SVG rectangle that fills the page with a colour or gradient."""
     return f'<rect width="{SIDE}" height="{SIDE}" fill="{fill}"/>'
 
 
 def gradient(name: str, *colours: str, slope: Point = (0, 1)) -> str:
-    """Return a linear gradient, used as `url(#name)`, from the upper left corner of its box to the point `slope`."""
+    """Return an SVG linear gradient, used as `url(#name)`, from the upper left to the point `slope` (0 to 1)."""
     return (
         f'<linearGradient id="{name}" x1="0" y1="0" x2="{slope[0]}" y2="{slope[1]}">{_stops(colours)}</linearGradient>'
     )
 
 
 def glow(name: str, colour: str, *, strength: float = 1) -> str:
-    """Return a radial gradient that fades out from its centre, used as `url(#name)`."""
+    """Return an SVG radial gradient that fades out from its centre, used as `url(#name)`."""
     stops = "".join(
         f'<stop offset="{place / 8}" stop-color="{colour}" stop-opacity="{strength * (1 - place / 8) ** 2:.3f}"/>'
         for place in range(9)
@@ -96,17 +96,17 @@ def _stops(colours: Iterable[str]) -> str:
 
 
 def circle(x: float, y: float, radius: float, paint: str) -> str:
-    """Return a circle; `paint` holds the attributes of fill and stroke."""
+    """Return an SVG circle. `paint` holds the attributes of fill and stroke."""
     return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" {paint}/>'
 
 
 def path(data: str, paint: str) -> str:
-    """Return a path; `paint` holds the attributes of fill and stroke."""
+    """Return an SVG path. `paint` holds the attributes of fill and stroke."""
     return f'<path d="{data}" {paint}/>'
 
 
 def smooth(points: list[Point]) -> str:
-    """Return the SVG path data of a closed Catmull-Rom curve through the points."""
+    """Return the SVG path data of a smooth closed curve (Catmull-Rom) through the points."""
     data = f"M{points[0][0]:.1f} {points[0][1]:.1f}"
     count = len(points)
     for place in range(count):
@@ -118,6 +118,6 @@ def smooth(points: list[Point]) -> str:
 
 
 def mixed(first: str, second: str, share: float) -> str:
-    """Mix two colours `#rrggbb`; `share` (0 to 1) is the part of the second."""
+    """Mix two colours `#rrggbb`. `share` (0 to 1) is the part of the second colour."""
     pairs = [(int(first[at : at + 2], 16), int(second[at : at + 2], 16)) for at in (1, 3, 5)]
     return "#" + "".join(f"{round(one + (other - one) * share):02x}" for one, other in pairs)

@@ -1,4 +1,4 @@
-"""Cut-outs: overlapping paper shapes in printing inks, with the text on the bare paper above."""
+"""The cover design Cut-outs: overlapping paper shapes in printing inks, with the text on the bare paper above."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
 
 class Palette(NamedTuple):
-    """Colours of the paper, of the inks, which darken where they overlap, and of the text."""
-
     paper: str
     inks: tuple[str, ...]
     ink: str
@@ -33,7 +31,6 @@ DOT, APART = 9, 30
 
 
 def draw(chance: Chance) -> Picture:
-    """Draw the design with random numbers from `chance`."""
     palette = chance.pick(PALETTES)
     inks = chance.shuffled(palette.inks)
     title = Style(150, 44, 700, palette.ink, -0.02)
@@ -46,7 +43,7 @@ def draw(chance: Chance) -> Picture:
 
 
 def _shape(chance: Chance, ink: str, place: int) -> str:
-    """Draw a pebble, a leaf or a half disc below the text."""
+    """Return an SVG pebble, leaf or half disc, below the text."""
     x = 40 + 920 * place / (SHAPES - 1) + chance.between(-30, 30)
     size = chance.between(150, 250)
     y = chance.between(470 + size, 960)
@@ -61,7 +58,7 @@ def _pebble(chance: Chance, x: float, y: float, size: float) -> str:
 
 
 def _frond(chance: Chance, x: float, y: float, size: float) -> str:
-    """Return the outline of a seaweed leaf with uneven lobes: up the right side and down the left."""
+    """Return the outline of a seaweed leaf with uneven lobes, as SVG path data."""
     lobes, lean = 4 + chance.below(2), chance.between(-0.5, 0.5)
     right = [spot for row in range(lobes) for spot in _lobe(chance, row, lobes)]
     left = [(-across, down) for row in reversed(range(lobes)) for across, down in reversed(_lobe(chance, row, lobes))]
@@ -71,7 +68,7 @@ def _frond(chance: Chance, x: float, y: float, size: float) -> str:
 
 
 def _lobe(chance: Chance, row: int, lobes: int) -> list[Point]:
-    """Return the points of lobe `row` of `lobes`, to the right of a stem that runs from 1 (bottom) to -1 (top)."""
+    """Return the outline of one of a leaf's `lobes`, to the right of a stem from 1 (bottom) to -1 (top)."""
     level = 0.72 - 1.5 * row / (lobes - 1)
     reach = chance.between(0.55, 0.85) * (1 - 0.35 * abs(level))
     return [(0.16, level + 0.16), (reach, level - 0.02), (reach * 0.92, level - 0.22), (0.17, level - 0.12)]
@@ -89,7 +86,7 @@ def _around(x: float, y: float, reach: float, angle: float) -> Point:
 
 
 def _dots(chance: Chance, ink: str) -> str:
-    """Draw a patch of halftone dots that get smaller towards one side."""
+    """Return SVG halftone dots that get smaller towards one side."""
     left, top = chance.between(80, 620), chance.between(600, 760)
     columns, rows = 9, 7
     return "".join(

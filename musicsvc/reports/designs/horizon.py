@@ -1,4 +1,4 @@
-"""Horizon: a sun behind ridges of hills, with the text in the sky."""
+"""The cover design Horizon: a sun behind ridges of hills, with the text in the sky."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Palette(NamedTuple):
-    """Colours of the sky from top to horizon, the sun, the nearest hill and the text."""
+    """Colours of the sky (from the top to the horizon), the sun, the nearest hill and the text."""
 
     sky: tuple[str, ...]
     sun: str
@@ -35,7 +35,6 @@ LINE = 610  # height of the farthest ridge
 
 
 def draw(chance: Chance) -> Picture:
-    """Draw the design with random numbers from `chance`."""
     palette = chance.pick(PALETTES)
     x, radius = chance.between(260, 740), chance.between(105, 155)
     y = LINE - chance.between(-15, 25)
@@ -54,7 +53,7 @@ def draw(chance: Chance) -> Picture:
 
 
 def _ridges(chance: Chance, palette: Palette) -> list[str]:
-    """Draw ridges of hills; nearer ridges are darker."""
+    """Return ridges of hills as SVG elements. Nearer ridges are darker."""
     return [
         path(_ridge(chance, depth), f'fill="{mixed(palette.sky[-1], palette.near, (0.32 + 0.68 * depth) ** 1.1)}"')
         for depth in (place / (RIDGES - 1) for place in range(RIDGES))

@@ -1,4 +1,4 @@
-"""Monogram: the title's first letter, as large as the page and similar to it in colour, behind the text."""
+"""The cover design Monogram: the title's first letter fills the page behind the text, in a similar colour."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
 
 class Palette(NamedTuple):
-    """Colours of the ground, the large letter, the accent and the text."""
-
     ground: str
     giant: str
     accent: str
@@ -30,7 +28,6 @@ PALETTES = (
 
 
 def draw(chance: Chance) -> Picture:
-    """Draw the design with random numbers from `chance`."""
     palette = chance.pick(PALETTES)
     giant = Giant(
         round(chance.between(540, 680)),

@@ -1,4 +1,4 @@
-"""Small pictures of coloured cells, enlarged smoothly to the page."""
+"""Small pictures of coloured cells, enlarged smoothly to the page of a cover."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def channels(colour: str) -> Colour:
 
 
 def blended(under: Colour, over: Colour, share: float) -> Colour:
-    """Blend the colour `over` onto `under`; `share` (0 to 1) is its opacity."""
+    """Blend the colour `over` onto `under`. `share` (0 to 1) is its opacity."""
     keep = 1 - share
     return under[0] * keep + over[0] * share, under[1] * keep + over[1] * share, under[2] * keep + over[2] * share
 
 
 def enlarged(rows: list[list[Colour]]) -> str:
-    """Return the cells as an SVG image that fills the page; the edge cells, which would fade, lie outside it."""
+    """Return the cells as an SVG image that fills the page. The outer cells lie beyond the edges."""
     edge = SIDE / len(rows)
     data = base64.b64encode(_png(rows)).decode()
     return (

@@ -1,4 +1,4 @@
-"""Pulse: a sound wave bent into a ring, with the text below it."""
+"""The cover design Pulse: a sound wave bent into a ring, with the text below it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Palette(NamedTuple):
-    """Colours of the ground, of both ends of the ring's gradient, and of the text."""
+    """Colours of the page, of both ends of the ring's gradient, and of the text."""
 
     ground: str
     first: str
@@ -35,7 +35,6 @@ INNER, LEAST, MOST = 128, 10, 190
 
 
 def draw(chance: Chance) -> Picture:
-    """Draw the design with random numbers from `chance`."""
     palette = chance.pick(PALETTES)
     title = Style(104, 40, 700, palette.ink, -0.01)
     artist = Style(46, 26, 400, palette.soft, 0.02)
@@ -53,7 +52,7 @@ def draw(chance: Chance) -> Picture:
 
 
 def _bars(chance: Chance, palette: Palette) -> list[str]:
-    """Draw the bars of the ring, whose halves mirror each other."""
+    """Return the bars of the ring as SVG elements. Its halves mirror each other."""
     heights = _heights(chance)
     bars = []
     for place in range(BARS):
@@ -71,7 +70,7 @@ def _bars(chance: Chance, palette: Palette) -> list[str]:
 
 
 def _heights(chance: Chance) -> list[float]:
-    """Return the heights (0 to 1) of the bars of half the ring: a slow wave with fast noise, like music."""
+    """Return the heights (0 to 1) of the bars of half the ring, which look like a piece of music."""
     swells = [(chance.between(1, 3.2) * order, chance.between(0, math.tau), 1 / order) for order in (1, 2, 3)]
     heights = []
     for place in range(BARS // 2 + 1):

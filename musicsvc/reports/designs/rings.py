@@ -1,4 +1,4 @@
-"""Rings: lines like the growth rings of a tree, with the text on a plate above them."""
+"""The cover design Rings: lines like the growth rings of a tree, with the text on a plate above them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Palette(NamedTuple):
-    """Colours of the ground, of the lines from the centre outwards, of the plate and of its text."""
+    """Colours of the page, of the lines from the centre (`heart`) to the edge (`rim`), of the plate and of its text."""
 
     ground: str
     heart: str
@@ -36,7 +36,6 @@ REACH = 1080
 
 
 def draw(chance: Chance) -> Picture:
-    """Draw the design with random numbers from `chance`."""
     palette = chance.pick(PALETTES)
     title = Style(104, 42, 700, palette.ink, -0.015)
     artist = Style(44, 25, 400, palette.soft)
@@ -45,7 +44,7 @@ def draw(chance: Chance) -> Picture:
 
 
 def _rings(chance: Chance, palette: Palette) -> list[str]:
-    """Draw closed lines around a centre, each slightly different from the one inside; a few are filled."""
+    """Return closed SVG lines around a centre, each slightly different from the one inside. A few are filled."""
     heart = (chance.between(480, 760), chance.between(220, 400))
     waves = [(order, chance.between(0.05, 0.16) / order**0.6, chance.between(0, math.tau)) for order in (2, 3, 5)]
     drift = [chance.between(-0.9, 0.9) for _ in waves]

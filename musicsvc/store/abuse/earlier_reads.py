@@ -1,4 +1,4 @@
-"""Denied calls that the probing rule ignores, because the account read the resource before it was hidden or deleted."""
+"""Find denied calls that are no abuse, because the account could read the resource before it was hidden or deleted."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ READ_BEFORE = (
 
 
 class Denial(NamedTuple):
-    """A call that was denied access to a resource."""
+    """A call that was denied access to a resource (403 or 404)."""
 
     account_id: int | None
     resource: str | None
@@ -36,7 +36,7 @@ class Denial(NamedTuple):
 
 
 def read_before(calls: Iterable[Entry], keep_days: int) -> set[Denial]:
-    """Return the denied calls whose account read the resource up to `keep_days` before. Call in a log transaction."""
+    """Return the denied calls whose account read the resource in the `keep_days` before. Call in a log transaction."""
     found = _denials(calls)
     if not found:
         return set()
@@ -47,7 +47,7 @@ def read_before(calls: Iterable[Entry], keep_days: int) -> set[Denial]:
 
 
 def read_before_in(entries: Iterable[Entry], calls: Iterable[Entry]) -> set[Denial]:
-    """Return the denied calls among `calls` whose account read the resource before, as recorded in `entries`."""
+    """Return the denied calls among `calls` to resources that the account read before, according to `entries`."""
     reads: dict[tuple[int | None, str | None], int] = {}
     for entry in entries:
         if entry.private and entry.status < FIRST_FAILURE:

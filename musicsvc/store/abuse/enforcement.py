@@ -26,10 +26,10 @@ WINDOWS = 2  # evaluations read the calls of two windows, to see a series of ref
 
 
 class TokenStatus(NamedTuple):
-    """The state of a token before its calls are evaluated. Calls until its last reset, `reset_at` (or 0), are ignored.
+    """A token whose calls are evaluated. `reset_at` is the time of its last reinstatement or regeneration, or 0.
 
-    A reset is a reinstatement or regeneration. Calls before `created_at` or of other accounts are ignored too: they are
-    of another token with the same id, because a restored database can reuse ids.
+    Rules ignore calls before `reset_at`, before `created_at` or of other accounts. The latter are calls of another
+    token with the same id, because a restored database can reuse ids.
     """
 
     token_id: int
@@ -45,24 +45,24 @@ class TokenStatus(NamedTuple):
         return max(self.created_at, self.reset_at + 1)
 
     def counts(self, entry: Entry) -> bool:
-        """Return True if the call was made by the token's account after the token's creation and last reset."""
+        """Return True if the token's account made the call, after the token's creation and last reset."""
         return entry.account_id == self.account_id and entry.at >= self.since
 
 
 class Enforcement(NamedTuple):
-    """The actions of `enforce`: none if the token was already revoked, or was reset after the violation."""
+    """The actions of `enforce`: none if the token was already revoked, or reset after the violation."""
 
     revoked: bool
     suspended: bool
 
 
 def window(rules: Abuse) -> int:
-    """Return how far back an evaluation reads calls, in microseconds."""
+    """Return the length of the period whose calls are evaluated, in microseconds."""
     return WINDOWS * max(rules.refusal_seconds, rules.probe_seconds) * SECOND
 
 
 def token_statuses(token_ids: Collection[int]) -> dict[int, TokenStatus]:
-    """Return the status of each of these tokens by token id. Unknown ids are absent."""
+    """Return the tokens by id. Unknown ids are absent."""
     wanted = list(token_ids)
     columns = (Token.id, User.id, User.email, Token.created_at, Token.revoked_at, Token.revoked_reason)
     found = Token.select(*columns).join(User).where(Token.id.in_(wanted)).tuples()
@@ -71,14 +71,14 @@ def token_statuses(token_ids: Collection[int]) -> dict[int, TokenStatus]:
 
 
 def _resets(token_ids: Collection[int]) -> Any:
-    """Return (token id, time) of the last reinstatement or regeneration of each token that had one."""
+    """Return (token id, time of the last reinstatement or regeneration) for each token that had one."""
     mine = SecurityEvent.token_id.in_(list(token_ids)), SecurityEvent.kind.in_(RESETS)
     query = SecurityEvent.select(SecurityEvent.token_id, fn.MAX(SecurityEvent.at)).where(*mine)
     return query.group_by(SecurityEvent.token_id).tuples().iterator()
 
 
 def enforce(token_id: int, violation: Violation, rules: Abuse, *, now: int) -> Enforcement:
-    """Revoke the token. If `terminate_after` of the account's tokens are now revoked for abuse, suspend the account."""
+    """Revoke the token. Suspend its account if `terminate_after` of its tokens are now revoked for abuse."""
     owner = Token.select(Token.user).where(Token.id == token_id)
     # The lock makes enforcements for one account run one after another, so that each sees the earlier revocations.
     lock_rows(User.select(User.id).where(User.id.in_(owner))).first()
@@ -97,7 +97,6 @@ def enforce(token_id: int, violation: Violation, rules: Abuse, *, now: int) -> E
 
 
 def _revoked_for_abuse(account_id: int) -> int:
-    """Return how many of the account's tokens are currently revoked for abuse."""
     same = (SecurityEvent.token_id == Token.id) & (SecurityEvent.at == Token.revoked_at)
     by_abuse = SecurityEvent.kind == "token.revoked", SecurityEvent.actor == "abuse"
     query = Token.select(Token.id).join(SecurityEvent, on=same).where(Token.user == account_id, *by_abuse)
@@ -105,18 +104,18 @@ def _revoked_for_abuse(account_id: int) -> int:
 
 
 class RefusalCounts(NamedTuple):
-    """Numbers of calls of a token that were refused (429) and that were denied a resource (403, 404)."""
+    """Numbers of a token's calls that were rate-limited (429) and that were denied a resource (403, 404)."""
 
     refused: int = 0
     denied: int = 0
 
     def suspicious(self, rules: Abuse) -> bool:
-        """Return False if the numbers are too small for a violation of any rule."""
+        """Return False if these numbers are too small to violate any rule."""
         return self.refused >= rules.refusals or self.denied >= rules.probes
 
 
 def refusal_counts(token_ids: Collection[int] | None, since: int) -> dict[int, RefusalCounts]:
-    """Return the counts since a time by token id; of all tokens if `token_ids` is None. Call in a log transaction."""
+    """Return the counts since a time by token id. None means all tokens. Call in a transaction of the activity log."""
     counts = [
         fn.COALESCE(fn.SUM(condition.cast("integer")), 0)
         for condition in (Activity.status == REFUSED, Activity.status.in_(DENIED) & Activity.private)

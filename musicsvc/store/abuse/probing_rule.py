@@ -18,12 +18,12 @@ UNANSWERED = (429, *range(499, 600))  # rate-limited, aborted by the client, or 
 
 
 def denies(entry: Entry) -> bool:
-    """Return True if the call was denied a resource of a kind that can be private. Catalog resources cannot."""
+    """Return True if the call was denied a resource that can be private, unlike resources of the catalog."""
     return entry.private and entry.status in DENIED
 
 
 class Call(NamedTuple):
-    """A call that the rule evaluates; `denied` is the resource to which it was denied access, if any."""
+    """A call that the rule evaluates. `denied` is the resource, such as `playlists/7`, to which access was denied."""
 
     at: int
     denied: str | None
@@ -32,7 +32,7 @@ class Call(NamedTuple):
 
 @dataclass(slots=True)
 class ProbeFigures:
-    """Counts since `since`, at most `probe_seconds` ago: different denied resources, calls and successful calls."""
+    """Counts since the time `since`, at most `probe_seconds` ago: denied resources, calls, successful calls."""
 
     resources: int = 0
     calls: int = 0
@@ -41,7 +41,7 @@ class ProbeFigures:
 
 
 class ProbingRule:
-    """Applies the probing rule to the calls of one token. Calls must be added in the order of time."""
+    """Applies the probing rule to the calls of one token. Calls must be added in order of time."""
 
     def __init__(self, rules: Abuse) -> None:
         self._most = rules.probes
@@ -52,7 +52,7 @@ class ProbingRule:
         self._successes = 0
 
     def add(self, entry: Entry) -> ProbeFigures | None:
-        """Add a call. If it was denied a resource that can be private, return the current counts, else None."""
+        """Add a call. Return the current counts if it was denied a resource that can be private, else None."""
         denied = entry.resource if denies(entry) else None
         # Other denials are ignored: they concern a malformed id, the catalog, an unknown path or the account itself.
         if entry.status in UNANSWERED or (entry.status in DENIED and denied is None):
@@ -67,7 +67,7 @@ class ProbingRule:
         return ProbeFigures(len(self._denied), len(self._calls), self._successes, self._calls[0].at)
 
     def mostly_fails(self, figures: ProbeFigures) -> bool:
-        """Return True if the share of successful calls is so small that the rule can be violated."""
+        """Return True if the percentage of successful calls is low enough to violate the rule."""
         return figures.successes * 100 < self._percent * figures.calls
 
     def violated(self, figures: ProbeFigures) -> bool:

@@ -1,9 +1,8 @@
 """The rate-limit rule: a token is refused with 429 repeatedly and does not pause as Retry-After demands.
 
-Several clients may share a token and pause at different times. So each refused call is assigned to a client whose pause
-is over, or to a new client, up to a maximum number of clients. If neither is possible, the refusal is early: a client
-did not pause. Early refusals may be calls that were in flight when the limit was reached. So when the pauses of all
-clients are over, all counts are reset.
+Clients that share a token may pause at different times. So each refused call is assigned to a client whose pause is
+over, or to a new client, up to a maximum number. If neither is possible, the refusal is early: a client did not pause.
+Early refusals may also be calls in flight when the limit was reached. So all counts are reset after a common pause.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ EARLY = 5  # a violation takes one early refusal for every 5 refusals that the r
 
 
 class Refusal(NamedTuple):
-    """A refused call; `early` is True if it could not be assigned to a new client or one whose pause is over."""
+    """A call refused with 429. `early` is True if a client must have sent it without pausing."""
 
     at: int
     early: bool
@@ -34,7 +33,7 @@ class Refusal(NamedTuple):
 
 @dataclass(slots=True)
 class RefusalFigures:
-    """Counts of refused calls and, of these, early ones within `refusal_seconds`, since all clients last paused."""
+    """Counts since the time `since`: calls refused with 429, and how many of them came before a pause was over."""
 
     refused: int = 0
     early: int = 0
@@ -42,7 +41,7 @@ class RefusalFigures:
 
 
 class RateLimitRule:
-    """Applies the rate-limit rule to the calls of one token. Calls must be added in the order of time."""
+    """Applies the rate-limit rule to the calls of one token. Calls must be added in order of time."""
 
     def __init__(self, rules: Abuse) -> None:
         self._most = rules.refusals
@@ -54,7 +53,7 @@ class RateLimitRule:
         self._silent_until = 0
 
     def add(self, entry: Entry) -> RefusalFigures | None:
-        """Add a call. If it was refused, return the current counts, else None."""
+        """Add a call. Return the current counts if it was refused with 429, else None."""
         if entry.status != REFUSED:
             return None
         pause_end = entry.at + int(max(entry.retry_after or 1, 1) * SECOND * PATIENCE)
@@ -71,7 +70,6 @@ class RateLimitRule:
         return figures.refused >= self._most and figures.early * EARLY >= self._most
 
     def _reset(self) -> None:
-        """Reset all counts, because all clients have paused."""
         self._run.clear()
         self._early = 0
         self._pauses.clear()

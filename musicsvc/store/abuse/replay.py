@@ -27,26 +27,22 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Replay:
-    """The result of evaluating the abuse rules over the logged calls of one token.
-
-    `first` and `last` are the times of the first and the last call; `answers` counts the calls by status and route. If
-    a rule was violated, these cover the violating calls only; otherwise all calls.
-    """
+    """The result of evaluating the abuse rules over a token's calls. After a violation, only its calls are counted."""
 
     status: TokenStatus
     rules: Abuse
     violation: Violation | None
     refused: RefusalFigures
     probed: ProbeFigures
-    first: int | None = None
-    last: int | None = None
-    answers: Counter[tuple[int, str | None]] = field(default_factory=Counter)
+    first: int | None = None  # time of the first counted call
+    last: int | None = None  # time of the last counted call
+    answers: Counter[tuple[int, str | None]] = field(default_factory=Counter)  # counted calls by status and route
 
 
 def violations(
     store: Store, log: Log, rules: Abuse, since: int, *, keep_days: int
 ) -> Iterator[tuple[TokenStatus, Violation]]:
-    """Yield each token that has violated a rule since the time `since`, with its violation, ordered by token id."""
+    """Yield the tokens that violated a rule since a time, each with its violation, ordered by token id."""
     if not log.open_existing():
         return
     refusal_counts = log.read(partial(enforcement.refusal_counts, None, since)).result()
@@ -59,7 +55,7 @@ def violations(
 
 
 def replay_token(store: Store, log: Log, rules: Abuse, token_id: int, since: int, *, keep_days: int) -> Replay | None:
-    """Evaluate the rules over the calls of a token since a time. Return None if there is no such token."""
+    """Evaluate the rules over a token's calls since a time. Return None if there is no such token."""
     status = store.read(partial(enforcement.token_statuses, [token_id])).result().get(token_id)
     if status is None:
         return None
@@ -80,13 +76,13 @@ def replay_token(store: Store, log: Log, rules: Abuse, token_id: int, since: int
 
 
 def _calls(log: Log, status: TokenStatus, since: int) -> Iterator[Entry]:
-    """Return the token's logged calls after `since`, its creation and its last reset, ordered by time."""
+    """Return the token's calls since a time, its creation and its last reset (the latest of them), in order of time."""
     wanted = activity_calls.Filter(token_id=status.token_id, since=max(since, status.since))
     return filter(status.counts, activity_calls.replay(log, wanted))
 
 
 def _counted(log: Log, calls: Iterator[Entry], keep_days: int) -> Iterator[Entry]:
-    """Yield the calls, except denials of resources that the account has read before."""
+    """Yield the calls, without denials of resources that the account has read before."""
     while some := list(islice(calls, activity_calls.SLICE)):
         known = log.read(partial(earlier_reads.read_before, some, keep_days)).result()
         yield from earlier_reads.without(some, known)

@@ -1,4 +1,4 @@
-"""The abuse rules, evaluated over the logged calls of one token. A violation may lead to its revocation."""
+"""The abuse rules, evaluated over the logged calls of one token. A violation may lead to the token's revocation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Rule = Literal["excessive", "scraping", "probing"]
 
 
 class Violation(NamedTuple):
-    """A violation of a rule by the calls from `since` to `at`; `reason` describes it for people."""
+    """A violation of a rule by the calls from `since` to `at` (microseconds). `reason` is a text for people."""
 
     rule: Rule
     since: int
@@ -34,7 +34,7 @@ class Violation(NamedTuple):
 
 
 class Evaluation:
-    """Evaluates all rules for the calls of one token. Calls must be added in the order of time."""
+    """Evaluates all rules for the calls of one token. Calls must be added in order of time."""
 
     def __init__(self, rules: Abuse) -> None:
         self.refused = RefusalFigures()  # the numbers that came nearest to a violation
@@ -71,7 +71,7 @@ class Evaluation:
 
 
 class _ListPages:
-    """Finds out whether a token got many pages of one catalog list within the last `window` microseconds."""
+    """Detects that a token got many pages of one catalog list within the last `window` microseconds."""
 
     def __init__(self, window: int) -> None:
         self._window = window
@@ -104,6 +104,6 @@ def _seconds(since: int, until: int) -> str:
 
 
 def evaluate(entries: Iterable[Entry], rules: Abuse) -> Violation | None:
-    """Return the first violation by the calls of a token, or None. The calls must be ordered by time."""
+    """Return the first violation by a token's calls, or None. The calls must be in order of time."""
     evaluation = Evaluation(rules)
     return next((violation for entry in entries if (violation := evaluation.add(entry)) is not None), None)

@@ -1,4 +1,4 @@
-"""Add, find and delete entries of the activity log. All functions but `replay` run in a transaction of the log."""
+"""Add, find and delete API calls in the activity log. All functions but `replay` run in a transaction of the log."""
 
 from __future__ import annotations
 
@@ -24,29 +24,23 @@ PRUNED = 2_000  # a small number, so that pruning does not delay new entries for
 
 
 class Entry(NamedTuple):
-    """A logged call, or a count: one entry for all calls without a token from one address with one status in a minute.
+    """A logged API call. Calls without a token are only counted: one entry per address, status and minute."""
 
-    `at`: arrival in microseconds; `route`: the template of the path, None for an unknown path; `resource`: the object
-    in the path, such as `playlists/7`; `size`: bytes of the response body; `judged`: True if limits and abuse rules
-    apply; `private`: True if resources of this kind can be private; `calls`: 1, or the number of calls in a count.
-    The request id of a count is empty, and its `milliseconds` and `size` are sums.
-    """
-
-    at: int
-    request_id: str
+    at: int  # time of arrival in microseconds
+    request_id: str  # empty for a count
     account_id: int | None
     token_id: int | None
     address: str
     method: str
-    route: str | None
-    resource: str | None
+    route: str | None  # template of the path; None for an unknown path
+    resource: str | None  # the object in the path, such as playlists/7
     status: int
     retry_after: int | None
-    milliseconds: float
-    size: int
-    judged: bool
-    private: bool
-    calls: int = 1
+    milliseconds: float  # for a count, the sum
+    size: int  # bytes of the response body; for a count, the sum
+    judged: bool  # limits and abuse rules apply
+    private: bool  # resources of this type can be private
+    calls: int = 1  # for a count, the number of calls
 
     @property
     def is_count(self) -> bool:
@@ -61,27 +55,24 @@ UNPACKED = f"SELECT {', '.join(f'value->>{at}' for at in range(len(Entry._fields
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """Conditions on entries; a condition that is None matches every entry.
-
-    `statuses`: the lowest and the highest; `route`: text that the route contains; `since` is inclusive, `until` is not.
-    """
+    """Conditions on logged API calls. A condition of None matches every call."""
 
     account_id: int | None = None
     token_id: int | None = None
     address: str | None = None
     request_id: str | None = None
     method: str | None = None
-    route: str | None = None
-    statuses: tuple[int, int] | None = None
-    since: int | None = None
-    until: int | None = None
+    route: str | None = None  # text that the route contains
+    statuses: tuple[int, int] | None = None  # the lowest and the highest
+    since: int | None = None  # inclusive
+    until: int | None = None  # exclusive
 
 
 ALL = Filter()
 
 
 def add(entries: Sequence[Entry]) -> None:
-    """Insert the entries in one statement, during which SQLite lets other threads, such as the event loop, run."""
+    """Insert the calls in a single statement, so that SQLite releases the GIL meanwhile."""
     if is_sqlite():
         rows = orjson.dumps([list(entry) for entry in entries]).decode()
         run(INSERT.format(rows=UNPACKED), rows)
@@ -90,20 +81,20 @@ def add(entries: Sequence[Entry]) -> None:
 
 
 def find(conditions: Filter = ALL, *, limit: int) -> list[Entry]:
-    """Return the newest `limit` entries that match the conditions, oldest first."""
+    """Return the newest `limit` matching calls, oldest first."""
     rows = _select(conditions).order_by(Activity.at.desc(), Activity.id.desc()).limit(limit)
     return [Entry._make(row) for row in rows.tuples()][::-1]
 
 
 def of_tokens(token_ids: Collection[int], since: int) -> list[Entry]:
-    """Return the entries of these tokens at or after `since`, oldest first."""
+    """Return the calls of these tokens since a time (microseconds), oldest first."""
     chosen = Activity.token_id.in_(list(token_ids)), Activity.at >= since
     rows: Any = Activity.select(*COLUMNS).where(*chosen).order_by(Activity.at, Activity.id)
     return [Entry._make(row) for row in rows.tuples()]
 
 
 def replay(log: Store, conditions: Filter = ALL) -> Iterator[Entry]:
-    """Yield all matching entries, oldest first. Each transaction reads at most `SLICE` entries."""
+    """Yield all matching calls, oldest first. Each transaction reads at most `SLICE` calls."""
     at, last = conditions.since or 0, 0
     while rows := log.read(partial(_slice, conditions, at, last)).result():
         yield from (entry for _, entry in rows)
@@ -111,26 +102,26 @@ def replay(log: Store, conditions: Filter = ALL) -> Iterator[Entry]:
 
 
 def _slice(conditions: Filter, at: int, last: int) -> list[tuple[int, Entry]]:
-    """Return the next `SLICE` matching entries after that with time `at` and id `last`, as pairs of id and entry."""
+    """Return the next `SLICE` matching calls, each with its id. They follow the call with time `at` and id `last`."""
     beyond = (Activity.at > at) | ((Activity.at == at) & (Activity.id > last))
     rows = _select(conditions, Activity.id).where(Activity.at >= at, beyond).order_by(Activity.at, Activity.id)
     return [(row[0], Entry._make(row[1:])) for row in rows.limit(SLICE).tuples()]
 
 
 def last_id() -> int:
-    """Return the id of the newest entry, or 0 if there is none."""
+    """Return the id of the newest logged call, or 0 if there is none."""
     row = Activity.select(Activity.id).order_by(Activity.id.desc()).tuples().first()
     return int(row[0]) if row else 0
 
 
 def written_after(entry_id: int, conditions: Filter = ALL) -> list[tuple[int, Entry]]:
-    """Return up to `SLICE` matching entries with ids above `entry_id` as pairs of id and entry, ordered by id."""
+    """Return up to `SLICE` matching calls with ids above `entry_id`, each with its id, ordered by id."""
     rows = _select(conditions, Activity.id).where(Activity.id > entry_id).order_by(Activity.id).limit(SLICE)
     return [(row[0], Entry._make(row[1:])) for row in rows.tuples()]
 
 
 def prune(before: int, *, limit: int = PRUNED) -> int:
-    """Delete the oldest entries before the time `before`, at most `limit`. Return how many were deleted."""
+    """Delete at most `limit` calls before a time (microseconds), oldest first. Return the number of deleted calls."""
     oldest = Activity.select(Activity.id).where(Activity.at < before).order_by(Activity.at).limit(limit)
     return int(Activity.delete().where(Activity.id.in_(oldest)).execute())
 

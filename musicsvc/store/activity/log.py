@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class LogTable(Log):
-    """The activity log as a PostgreSQL table, with its own connections so that no request waits for the log."""
+    """The activity log as a PostgreSQL table. It has its own connections, so that requests do not wait for it."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -59,7 +59,7 @@ def create(url: str, file: Path | None = None) -> None:
 
 
 def check(url: str, file: Path | None = None) -> list[str]:
-    """Return the problems of the activity log, including failures to open it; an empty list if there is none yet."""
+    """Return the problems of the activity log, including a failure to open it. A missing log has no problems."""
     try:
         found = problems(url, file)
     except Failure as failure:
@@ -68,9 +68,9 @@ def check(url: str, file: Path | None = None) -> list[str]:
 
 
 def problems(url: str, file: Path | None = None) -> list[str]:
-    """Return descriptions of the problems of the activity log.
+    """Return the problems of the activity log.
 
-    Raises Damaged or Outdated for a log that the next start of the server mends, Failure for one that cannot be read.
+    Raises Damaged or Outdated if the next start of the server repairs the log, Failure if it cannot be read.
     """
     with build(url, file) as log:
         return log.read(schema_problems).result() if log.open_existing() else []

@@ -1,4 +1,4 @@
-"""The activity log as a SQLite file, created if it is missing and replaced if it cannot be used."""
+"""The activity log as a SQLite file. It is created if missing, and replaced if damaged."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ log = logging.getLogger("musicsvc")
 
 
 class LogFile(Log):
-    """The activity log in a file of its own, so that neither its size nor damage to it affects the data."""
+    """The activity log in a separate file, so that neither its size nor damage to it affects the database."""
 
     def __init__(self, path: Path) -> None:
         self.url = f"sqlite:///{path}"
@@ -35,7 +35,7 @@ class LogFile(Log):
         self._store: SqliteStore | None = None
 
     def prepare(self) -> None:
-        """Open the file. Create it if it is missing, replace it if it is unusable."""
+        """Open the file. Create it if it is missing; replace it if it is unusable."""
         with self._changing:
             if self._store is not None and not self._store.in_place():
                 self._close()
@@ -86,12 +86,12 @@ class LogFile(Log):
 
 
 def default_file(data: Path) -> Path:
-    """Return the log file of a database: `activity.db` for `musicsvc.db`, `NAME-activity.db` for any other."""
+    """Return the log file of a database file: `activity.db` for `musicsvc.db`, else `NAME-activity.db`."""
     return data.with_name("activity.db" if data.name == "musicsvc.db" else f"{data.stem}-activity.db")
 
 
 def _open_or_create(path: Path) -> SqliteStore:
-    """Open the file; create, migrate or replace it if necessary. Raises Failure on a disk error or if it is no log."""
+    """Open the file; create, migrate or replace it if necessary. Raises Failure for a disk error or a foreign file."""
     try:
         files.create(path, files.LOG_ID)
         with _exclusive(path):
@@ -131,7 +131,7 @@ def _open_migrated(path: Path) -> SqliteStore:
 
 @contextmanager
 def _exclusive(path: Path) -> Iterator[None]:
-    """Hold the lock without which no process may create, migrate or replace the file."""
+    """Hold the lock that protects the file against creation, migration or replacement by other processes."""
     lock = os.open(path.with_name(path.name + ".lock"), os.O_CREAT | os.O_RDWR, 0o600)
     try:
         file_locks.acquire(lock)
@@ -141,7 +141,7 @@ def _exclusive(path: Path) -> Iterator[None]:
 
 
 def _rename_unusable(path: Path) -> None:
-    """Rename the log file and its WAL to the next unused name."""
+    """Rename the log file and its WAL, so that a new log can be created."""
     names = (path.with_name(f"{path.name}.aside-{number}") for number in itertools.count(1))
     aside = next(name for name in names if not name.exists())
     for side in SIDES:

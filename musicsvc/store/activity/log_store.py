@@ -27,34 +27,27 @@ class Outdated(Failure):
 
 
 class Log(Store):
-    """The activity log. Open it by `prepare` or `open_existing`; until then, methods may raise Unavailable."""
+    """The activity log. Open it with `prepare` or `open_existing`; before that, methods may raise Unavailable."""
 
     def prepare(self) -> None:
-        """Open the log, and create, repair or migrate it if necessary. Blocks; may be called repeatedly.
-
-        Raises Failure if this is impossible for now.
-        """
+        """Open the log; create, repair or migrate it if necessary. Blocks. May be repeated; raises Failure."""
         raise NotImplementedError
 
     def open_existing(self) -> bool:
-        """Open the log for reading, without changing it. Return False if there is no log.
-
-        Raises Failure if the log cannot be read.
-        """
+        """Open the log without changing it. Return False if there is none. Raises Failure if it cannot be read."""
         raise NotImplementedError
 
     def replace(self) -> None:
-        """Rename a damaged log file and create a new file. Does nothing if the log is a table."""
+        """Rename a damaged log file and create a new one. Does nothing if the log is a table."""
 
     def changes(self) -> None:
-        """Return None, because nothing read from the log is cached."""
+        """Return None: nothing is cached, so no changes need to be watched."""
 
 
 def migrate(database: Database) -> list[str]:
-    """Migrate the log to the current schema. Return the applied migrations. The caller must exclude other migrations.
+    """Migrate the log to the current schema, in one transaction. Return the names of the applied migrations.
 
-    All migrations are applied in one transaction, so that no reader sees the schema of another version.
-    Raises Damaged if a newer version of musicsvc created the log.
+    The caller must prevent concurrent migrations. Raises Damaged if a newer version of musicsvc created the log.
     """
     with bound(database), database.atomic():
         have, want = applied(), known()
@@ -65,7 +58,7 @@ def migrate(database: Database) -> list[str]:
 
 
 def exists() -> bool:
-    """Return True if the database contains a log. Raises Outdated if the schema of the log is not the current one."""
+    """Return True if the current database contains a log. Raises Outdated if its schema is of another version."""
     have = applied()
     if have and have != known():
         raise Outdated("The activity log was created by another version of musicsvc. Run: musicsvc db upgrade")
@@ -83,7 +76,7 @@ def applied() -> set[str]:
 
 
 def schema_problems() -> list[str]:
-    """Return the integrity errors of the log and the differences between its schema and the model."""
+    """Return the integrity errors of the log, and the differences between its schema and the expected one."""
     found: list[str] = []
     if is_sqlite():
         found += [str(row[0]) for row in current().execute_sql("PRAGMA integrity_check") if row[0] != "ok"]

@@ -1,4 +1,4 @@
-"""Logged calls and security events, merged and ordered by time."""
+"""Logged API calls and security events, merged by time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OVERLAP = 1_000
 
 
 class Timeline:
-    """The logged calls and security events that match their filters. A kind whose filter is None is left out."""
+    """Reads logged API calls and security events that match the filters. A filter of None leaves out the whole type."""
 
     def __init__(
         self, store: Store, log: Log, calls: activity_calls.Filter | None, events: security_events.Filter | None
@@ -58,7 +58,7 @@ class Timeline:
 
 
 class Tail(Generic[T]):
-    """Reads the rows that are added to a table."""
+    """Reads the rows that are added to a table, like `tail -f`."""
 
     def __init__(
         self, store: Store, last_id: Callable[[], int], written_after: Callable[[int], list[tuple[int, T]]]
@@ -70,7 +70,7 @@ class Tail(Generic[T]):
         self._seen: Collection[int] = ()
 
     def begin(self, find: Callable[[], list[T]]) -> list[T]:
-        """Return the rows that `find` returns. The next call of `more` returns the rows written since then."""
+        """Return the result of `find`. The next call of `more` returns the rows written since then."""
 
         def unit() -> tuple[list[T], int, list[tuple[int, T]]]:
             last = self._last_id()

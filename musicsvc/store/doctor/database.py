@@ -107,20 +107,20 @@ def _check_postgres(store: Store, now: int) -> Iterator[Finding]:
 
 
 def _postgres_settings() -> tuple[list[str], int]:
-    """Return the durability settings that are off, and PostgreSQL's time. Call inside a unit of work."""
+    """Return the durability settings that are off, and PostgreSQL's time (microseconds). Call in a transaction."""
     off = [name for name in SAFEGUARDS if current().execute_sql(f"SHOW {name}").fetchone()[0] == "off"]
     server_time = current().execute_sql("SELECT extract(epoch FROM clock_timestamp()) * 1000000").fetchone()[0]
     return off, int(server_time)
 
 
 def _listed(lines: list[str]) -> str:
-    """Join the first lines to one sentence. It ends with the number of the other lines, if there are more."""
+    """Return the first three lines as one sentence. It ends with `and 2 more` if there are more lines."""
     more = f"; and {len(lines) - MAX_LINES} more" if len(lines) > MAX_LINES else ""
     return " ".join(f"{'; '.join(lines[:MAX_LINES])}{more}.".split())
 
 
 def check_clock(now: int) -> Finding:
-    """Check that the clock shows a plausible year."""
+    """Check that the machine's clock shows a plausible year."""
     year = to_datetime(now).year
     if not FIRST_YEAR <= year <= LAST_YEAR:
         return problem("clock", f"This machine's clock is in the year {year}.", SET_CLOCK)
@@ -128,7 +128,7 @@ def check_clock(now: int) -> Finding:
 
 
 def newest_row() -> int | None:
-    """Return the creation time of the newest row of any table, or None. Call inside a unit of work."""
+    """Return the creation time of the newest row in the database, or None. Call in a transaction."""
     moments: list[int] = []
     for table in models.tables():
         fields = table._meta.fields  # noqa: SLF001 - Peewee's documented access to a table's names

@@ -30,7 +30,7 @@ UNSCHEDULED_HOURS = 48  # the maximum age of a backup if the server creates none
 
 
 def check_permissions(secrets: Iterable[Path], folders: Iterable[Path]) -> list[Finding]:
-    """Check that only the owner can open private files and folders."""
+    """Check that only their owner can open private files and folders."""
     found = [finding for file in secrets if (finding := _check_file(file))]
     found += [finding for folder in folders if (finding := _check_folder(folder))]
     return found or [ok("permissions", "Only their owner can open the private files.")]
@@ -60,7 +60,7 @@ def _check_folder(folder: Path) -> Finding | None:
 
 
 def check_disks(database: Path, backups: Path, more: Iterable[Path]) -> list[Finding]:
-    """Check the free space of each disk that holds the database, the backups, or a folder in `more`."""
+    """Check the free space of each disk that holds the database, the backups or one of the folders `more`."""
     size = sum(file.stat().st_size for file in database.parent.glob(f"{database.name}*") if file.is_file())
     disks: dict[int, tuple[Path, int]] = {}
     for folder, needed in ((database.parent, 0), (backups, size), *((other, 0) for other in more)):
@@ -72,7 +72,7 @@ def check_disks(database: Path, backups: Path, more: Iterable[Path]) -> list[Fin
 
 
 def _existing(folder: Path) -> Path:
-    """Return the folder, or the nearest existing folder above it."""
+    """Return the folder if it exists, else its nearest parent that exists."""
     return next(place for place in (folder.absolute(), *folder.absolute().parents) if place.is_dir())
 
 
@@ -119,7 +119,7 @@ def _check_space(place: Path, needed: int) -> Finding:
 
 
 def check_backups(database: Path, folder: Path, every_hours: int, *, now: int) -> Iterator[Finding]:
-    """Check the age of the newest undamaged backup. Report newer backups as damaged or dated in the future."""
+    """Check the age of the newest undamaged backup. Report newer ones that are damaged or dated in the future."""
     if not every_hours:
         yield warning(
             "backups", "The server creates no backups (backups.every_hours = 0).", "Run musicsvc db backup every day."
@@ -160,7 +160,7 @@ def _age(database: Path, entry: backup_folder.BackupFile, every: int, now: int) 
 
 
 def check_leftovers(database: Path, backups: Path) -> list[Finding]:
-    """Check for temporary files that killed processes left behind."""
+    """Report temporary files that interrupted commands left behind."""
     found = [
         warning("leftovers", f"{file} was left by an interrupted backup.", "The next backup removes it.")
         for file in backup_folder.leftovers(backups)

@@ -13,7 +13,7 @@ Level = Literal["ok", "warning", "problem"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of one check: a sentence and, unless the level is ok, a hint for a remedy."""
+    """The result of one check: a sentence and, if something is wrong, a hint for the remedy."""
 
     check: str
     level: Level
@@ -34,6 +34,6 @@ def problem(check: str, finding: str, hint: str) -> Finding:
 
 
 def failed(check: str, failure: Failure, default_hint: str = "Check its permissions and your user.") -> Finding:
-    """Return a problem: the failure's first sentence, and as hint its other sentences or else `default_hint`."""
+    """Return a problem with the failure's first sentence. The hint is the rest of the message, or `default_hint`."""
     fault, _, hint = failure.here.partition(". ")
     return problem(check, fault.rstrip(".") + ".", hint or default_hint)

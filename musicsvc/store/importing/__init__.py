@@ -1,1 +1,1 @@
-"""Imports: files from other systems, read and validated row by row and written in batches."""
+"""Imports: files from other systems are read and validated row by row, and written in batches."""

@@ -22,7 +22,7 @@ Key = tuple[str, str]  # ("email", normalized address), ("exact", address as sto
 
 @dataclass(slots=True)
 class ResolvedAccounts:
-    """The ids of the accounts that a batch names. `problems`: the reasons why other names have no account."""
+    """Account ids by key. `problems` has the reasons why other names have no account, also by key."""
 
     ids: dict[Key, int]
     created: int = 0
@@ -31,15 +31,14 @@ class ResolvedAccounts:
 
 
 def load_exact() -> dict[Key, int]:
-    """Return the ids, by exact e-mail, of the accounts whose normalized e-mail belongs to an older account."""
+    """Return ids by exact e-mail, for accounts whose normalized e-mail is also that of an older account."""
     return {("exact", email): user_id for user_id, email in users.without_key().items()}
 
 
 def get_key(name: str, known: Container[Key]) -> Key:
-    """Return the key of an account. `name` is its e-mail address, or its id in another service.
+    """Return the key of the account with this `name`: an e-mail address, or an id in another service.
 
-    All spellings of an address have the same key, and an address generated for an id has the key of this id. `known`
-    contains the result of `load_exact`.
+    All spellings of an address have the same key. `known` contains the result of `load_exact`.
     """
     if ("exact", name) in known:
         return "exact", name
@@ -53,10 +52,10 @@ def get_key(name: str, known: Container[Key]) -> Key:
 def resolve(
     names: Iterable[str], known: Mapping[Key, int], *, create: bool, dry_run: bool, now: int
 ) -> ResolvedAccounts:
-    """Find the accounts with these names (e-mail addresses or ids), and create missing ones if `create` is true.
+    """Find the accounts with these names: e-mail addresses, or ids in another service. Create missing ones if `create`.
 
-    `known` contains the result of `load_exact`, and in a dry run also the `created_ids` of earlier batches. A dry run
-    creates no accounts, but returns negative ids for them.
+    `known` has the result of `load_exact`, and in a dry run also `created_ids` of earlier batches. A dry run writes
+    nothing and uses negative ids.
     """
     spelled: dict[Key, str] = {}
     for name in names:
@@ -85,7 +84,7 @@ def _find(keys: list[Key]) -> dict[Key, int]:
 
 
 def _creatable(missing: Mapping[Key, str], found: ResolvedAccounts) -> dict[Key, NewUser]:
-    """Return the accounts to create for the missing names; record in `found.problems` why others cannot be created."""
+    """Return the missing accounts that can be created. Store in `found.problems` why others cannot."""
     people = {key: _new(key, name) for key, name in missing.items()}
     taken = _find([("email", new.email_key) for (kind, _), new in people.items() if kind == "id"])
     for (kind, value), new in people.items():
@@ -97,7 +96,7 @@ def _creatable(missing: Mapping[Key, str], found: ResolvedAccounts) -> dict[Key,
 
 
 def _new(key: Key, name: str) -> NewUser:
-    """Return the account to create. If `name` is an id, generate an e-mail address that receives no mail."""
+    """Return the account to create. One named by an id gets a placeholder e-mail address, which receives no mail."""
     kind, value = key
     if kind == "email":
         return NewUser(name, name.rpartition("@")[0][: users.NAME_LENGTH])

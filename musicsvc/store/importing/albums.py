@@ -1,4 +1,4 @@
-"""Albums of a catalog import, matched by external id, otherwise by first artist and name."""
+"""Find, create and update the albums of a catalog import, by external id or by first artist and name."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _key(row: CatalogRow, artists: Mapping[str, int]) -> Key:
 
 
 def _load(rows: Iterable[CatalogRow], artists: Mapping[str, int], batch: Batch) -> None:
-    """Add to the batch the stored albums that the rows may name, and those that a dry run would have stored."""
+    """Load the albums that the rows may name into the batch. A dry run adds those it would have created."""
     keys = {_key(row, artists) for row in rows}
     found = [*_by_external_id([key[1] for key in keys if key[0] == "id"], batch)]
     found += _by_name([key for key in keys if key[0] == "name"])
@@ -101,7 +101,7 @@ def _merge(row: CatalogRow, artists: Mapping[str, int], batch: Batch) -> ItemSta
 
 
 def _growth(before: Sequence[str | None], state: ItemState, fresh: Sequence[int], batch: Batch) -> AlbumSize:
-    """Return the bytes that a row adds to its album: by new artists (`fresh`), and by changing the fields `before`."""
+    """Return the bytes that a row adds to its album: by new artists (`fresh`), and by changing the values `before`."""
     texts = [
         sizes.measure_text(state.values.get(name)) - sizes.measure_text(old)
         for name, old in zip(FIELDS, before, strict=True)

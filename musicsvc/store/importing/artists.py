@@ -1,4 +1,4 @@
-"""Artists of a catalog import, matched by exact name among the artists of one manager."""
+"""Find and create the artists of a catalog import, by exact name among the artists of one manager."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def resolve(rows: Sequence[CatalogRow], batch: Batch) -> dict[str, int]:
-    """Create missing artists and return the ids of all artists of the rows by name. Updates `batch.counts`."""
+    """Create the missing artists of the rows. Return artist ids by name. Updates `batch.counts`."""
     names = list(dict.fromkeys(name for row in rows for name in row.artists))
     found = batch.memory.artists | _find(names, batch.scope)
     missing = [name for name in names if name not in found]

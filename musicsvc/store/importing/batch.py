@@ -1,4 +1,4 @@
-"""The state of a catalog import: within the current batch of rows, and between batches."""
+"""The state of a catalog import, within a batch of rows and between batches."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Key = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class ImportScope:
-    """Values that all rows of an import share: the id of the items' manager (None: nobody), the time, and `dry_run`."""
+    """Values that all rows of an import share: the account id of the manager (or None), the time, and `dry_run`."""
 
     manager: int | None
     now: int
@@ -29,29 +29,25 @@ class ImportScope:
 
     @property
     def imported_for(self) -> int:
-        """The value of the column `imported_for`: the manager's id or 0. An external id is unique per value."""
+        """The manager's id, or 0 without a manager. External ids are unique only for one manager."""
         return self.manager or 0
 
 
 @dataclass(slots=True)
 class ItemState:
-    """An album or track with the changes from the rows so far. In a dry run, new items have negative ids.
+    """An album or track with the changes by the rows so far. The first row that sets a field wins."""
 
-    Of several values for a field, that of the first row counts, so a second import of the same file changes nothing.
-    `given` is a bit mask of the fields that rows of this import have set.
-    """
-
-    id: int
+    id: int  # negative if a dry run would have created it
     values: dict[str, Any]
     name_key: Key = ()  # identifies the item in rows without an external id
-    given: int = 0
+    given: int = 0  # bit mask of the fields that rows of this import have set
     new: bool = False
     changed: set[str] = field(default_factory=set)
     added: dict[str, dict[Any, Any]] = field(default_factory=dict)
     size: AlbumSize = sizes.NEW_ALBUM  # of the album before this batch; unused for tracks
 
     def apply(self, offered: Mapping[str, Any]) -> tuple[bool, bool]:
-        """Set fields that no earlier row has set. Return (a field changed, the row contradicts an earlier row)."""
+        """Set fields that no earlier row has set. Return (a field changed, the values contradict an earlier row)."""
         altered = differs = False
         for place, (name, value) in enumerate(offered.items()):
             if value is None:
@@ -68,7 +64,7 @@ class ItemState:
         return altered, differs
 
     def add_members(self, name: str, more: Mapping[Any, Any]) -> bool:
-        """Add artists, genres or tags (`name`) that the item lacks. Return True if it lacked at least one."""
+        """Add missing artists, genres or tags, as `name` says, to an album or track. Return True if any was missing."""
         members: dict[Any, Any] = self.values[name]
         fresh = {key: value for key, value in more.items() if key not in members}
         members.update(fresh)
@@ -77,18 +73,18 @@ class ItemState:
 
     @property
     def altered(self) -> bool:
-        """Whether the batch has changed a field of the item or added an artist, genre or tag."""
+        """True if the batch has changed a field, or added an artist, genre or tag."""
         return bool(self.changed or any(self.added.values()))
 
     def copy(self) -> ItemState:
-        """Return an independent copy without pending changes."""
+        """Return an independent copy, without the changes that are not written yet."""
         values = {name: dict(value) if isinstance(value, dict) else value for name, value in self.values.items()}
         return replace(self, values=values, new=False, changed=set(), added={})
 
 
 @dataclass(slots=True)
 class ImportMemory:
-    """State kept between batches: the fields set by rows, and the items that a dry run would have written."""
+    """State kept between batches: fields that rows have set, and what a dry run would have written."""
 
     given: dict[str, dict[int, int]] = field(default_factory=lambda: {"albums": {}, "tracks": {}})
     artists: dict[str, int] = field(default_factory=dict)
@@ -99,7 +95,7 @@ class ImportMemory:
     last_id: int = 0
 
     def absorb(self, batch: Batch) -> None:
-        """Copy the state that later batches need from a finished batch."""
+        """Keep what later batches need from a finished batch."""
         for kind, states in batch.states.items():
             self.given[kind].update({state.id: state.given for state in states.values() if state.given})
             if batch.scope.dry_run:
@@ -119,10 +115,7 @@ class ImportMemory:
 
 
 class Batch:
-    """The state of importing one batch of rows. It never changes `memory`, so that the transaction can be retried.
-
-    `refused` contains the rows refused by earlier attempts, by line number; `strict` is passed to AlbumBounds.
-    """
+    """The state of importing one batch of rows. It never changes `memory`, because the transaction may be retried."""
 
     def __init__(
         self, scope: ImportScope, memory: ImportMemory, refused: Mapping[int, Refusal], *, strict: bool
@@ -138,21 +131,21 @@ class Batch:
         self.named: dict[str, dict[Key, list[ItemState]]] = {"albums": {}, "tracks": {}}
         self.last_id = memory.last_id
         self.bounds = AlbumBounds(strict)
-        self.refused = refused
+        self.refused = refused  # by earlier attempts, by line number
 
     def measure(self, album_ids: Collection[int]) -> dict[int, AlbumSize]:
-        """Return the sizes of these albums before the batch."""
+        """Return the sizes of these albums before the batch, by album id."""
         known = {each: self.memory.sizes[each] for each in album_ids if each in self.memory.sizes}
         stored = set(album_ids) - known.keys()
         return known | (sizes.measure_albums(stored) if stored else {})
 
     def next_dry_run_id(self) -> int:
-        """Return a new negative id for an item that is not written yet, or in a dry run never."""
+        """Return a new negative id for an album or track that is not stored yet."""
         self.last_id -= 1
         return self.last_id
 
     def find(self, kind: str, key: Key) -> ItemState | None:
-        """Return the album or track with this key, or None. If several match a name, return the first."""
+        """Return the album or track with this key, or None. If several have the same name, return the first."""
         if key[0] != "name":
             return self.states[kind].get(key)
         return next((state for state in self.named[kind].get(key, ()) if state.name_key == key), None)
@@ -166,7 +159,7 @@ class Batch:
             namesakes.append(state)
 
     def get(self, kind: str, state_id: int) -> ItemState | None:
-        """Return the item with this id from the batch or from earlier batches of a dry run, or None."""
+        """Return the album or track with this id, from this batch or from an earlier one of a dry run, or None."""
         loaded = self.states[kind].get(("#", state_id))
         if loaded is not None:
             return loaded
@@ -174,7 +167,7 @@ class Batch:
         return None if kept is None else self.add(kind, kept.copy())
 
     def add(self, kind: str, state: ItemState) -> ItemState:
-        """Add an item to the batch. Its `given` starts with the fields that earlier batches have set."""
+        """Add an album or track to the batch, with the fields that earlier batches have set marked in its `given`."""
         state.given = self.memory.given[kind].get(state.id, 0)
         if kind == "albums":
             state.size = self.memory.sizes.get(state.id, state.size)
@@ -182,7 +175,7 @@ class Batch:
         return state
 
     def load_unwritten(self, kind: str, key: Key) -> None:
-        """Add the items with this key that earlier batches of the dry run have created or changed."""
+        """Add the albums or tracks with this key that earlier batches of a dry run have created or changed."""
         state = self.memory.states[kind].get(key)
         ids = self.memory.named[kind].get(key, ()) if state is None else (state.id,)
         for state_id in ids:
@@ -191,7 +184,7 @@ class Batch:
                 self.index(kind, known, key[1] if key[0] == "id" else None, known.name_key)
 
     def count(self, kind: str, state: ItemState, *, altered: bool) -> None:
-        """Count a row of this item: as new or changed once per item and import, otherwise as repeated."""
+        """Count a row of this album or track: as new or changed at its first row, otherwise as repeated."""
         counts = self.counts[kind]
         if state.given & COUNTED or not (state.new or altered):
             counts.repeated += 1

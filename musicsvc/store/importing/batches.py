@@ -1,4 +1,4 @@
-"""Helpers of all imports: splitting rows into one batch per transaction, and a lock for imports."""
+"""Helpers of all imports: splitting rows into batches, reading cells, and a lock against concurrent imports."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ LOCK_KEY = 0x6D737663
 
 
 def in_batches(found: Iterable[T]) -> Iterator[list[T]]:
-    """Yield the rows in lists of at most ROWS_A_UNIT, to be written in one transaction each."""
+    """Yield the rows in lists of at most ROWS_A_UNIT, the number for one transaction."""
     stream = iter(found)
     while piece := list(islice(stream, ROWS_A_UNIT)):
         yield piece
 
 
 def lock_imports() -> None:
-    """Wait until no other import is writing. Call it inside a write transaction."""
+    """Wait until no other import is writing. Call it in a write transaction."""
     lock(LOCK_KEY)
 
 
 def read_cells(record: Record, columns: Columns, blanks: Sequence[str]) -> dict[str, list[Any]]:
-    """Return the cells of the record by field. Cells whose text is one of `blanks` become None."""
+    """Return the cells of a row by field. Cells that equal one of `blanks` become None."""
     found = columns.apply(record.values)
     if blanks:
         found = {name: [None if cell in blanks else cell for cell in held] for name, held in found.items()}
@@ -40,7 +40,7 @@ def read_cells(record: Record, columns: Columns, blanks: Sequence[str]) -> dict[
 
 
 def resume_hint(through: int, *, dry_run: bool) -> str:
-    """Return a sentence for the error message of an import that failed after `through` rows were committed."""
+    """Return a sentence about the `through` rows that were imported before an error, to append to its message."""
     if dry_run or not through:
         return " Nothing was imported."
     return f" The first {through:,} rows were imported. Run the command again to continue."

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class BoundsExceededError(Exception):
-    """Rows of a batch would exceed the limits of an album. `refused` contains their refusals by line number."""
+    """Rows of a batch would exceed the limits of an album. `refused` has the refused rows by line number."""
 
     def __init__(self, refused: Mapping[int, Refusal]) -> None:
         super().__init__(f"{len(refused)} rows exceed the limits of an album")
@@ -25,7 +25,7 @@ class BoundsExceededError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """The id of a track's album (None: no album), and the size that the track adds to the album."""
+    """The album id of a track (None: no album), and the size that the track adds to the album."""
 
     album: int | None = None
     size: AlbumSize = EMPTY
@@ -46,7 +46,7 @@ class AlbumBounds:
     _full: dict[int, str] = field(default_factory=dict)  # the limit that each album exceeded
 
     def load_artists(self, ids: Iterable[int], names: Mapping[str, int]) -> None:
-        """Store the sizes of these artists. `names` maps names to ids, for artists that a dry run did not write."""
+        """Measure these artists. `names` maps names to ids, for artists that a dry run has not written."""
         missing = set(ids) - self._artists.keys()
         stored = {artist_id for artist_id in missing if artist_id > 0}
         if stored:
@@ -58,7 +58,7 @@ class AlbumBounds:
         return sum(self._artists[artist_id] for artist_id in ids)
 
     def measure_track(self, values: Mapping[str, Any]) -> Placement:
-        """Return the album of a track with these field values, and the size that the track adds to the album."""
+        """Return a track's album, and the size that the track adds to it. `values` are the track's fields."""
         if values["album"] is None:
             return Placement()
         image = values["image"]
@@ -67,7 +67,7 @@ class AlbumBounds:
         return Placement(values["album"], AlbumSize(1, int(image is None), own, 0))
 
     def apply(self, row: CatalogRow, album: int | None, before: Placement, after: Placement) -> None:
-        """Update the sizes of the row's `album` and of albums that its track leaves or enters, or refuse the row."""
+        """Update the sizes of all albums that a row changes, or refuse the row if an album would exceed a limit."""
         changes = {} if after.album is None else {after.album: after.size}
         if before.album is not None:
             changes[before.album] = changes.get(before.album, EMPTY).minus(before.size)

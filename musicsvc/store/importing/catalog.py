@@ -39,10 +39,7 @@ class CatalogOptions:
 
 
 def run(store: Store, reader: Reader, options: CatalogOptions, *, now: int, on_progress: Progress) -> ImportSummary:
-    """Import the file and return a summary with the refused rows. Calls `on_progress` after every batch.
-
-    Raises Failure if the file is damaged. Batches before the damage stay committed; a second import adds nothing twice.
-    """
+    """Import the file and return a summary. Raises Failure for a damaged file; earlier batches stay stored."""
     columns = Columns(rows.FIELDS, options.pairs, rows.SEVERAL)
     if reader.columns is not None:
         columns.check(reader.columns, rows.REQUIRED)

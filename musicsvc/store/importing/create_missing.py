@@ -1,4 +1,4 @@
-"""Create artists and tracks that a listening history names but that are missing in the catalog."""
+"""Create the artists and tracks that an imported listening history names but the catalog does not have."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CreationScope:
-    """The manager and creation time of new items. `ids` generates ids in a dry run and is None otherwise."""
+    """The manager and creation time of new artists and tracks. `ids` yields their ids in a dry run, else it is None."""
 
     manager: int | None
     now: int
@@ -34,7 +34,7 @@ class CreatedTrack(NamedTuple):
 
 
 class MissingCreator:
-    """Creates missing artists and tracks in a transaction, so that later rows find them. `write` stores them."""
+    """Collects the missing artists and tracks of a batch of plays. `write` inserts them."""
 
     def __init__(self, lookup: TrackLookup, scope: CreationScope, listens: Sequence[Listen]) -> None:
         self.artists: list[Artist] = []
@@ -48,7 +48,7 @@ class MissingCreator:
         self._ids: dict[type[ArtistTable | TrackTable], Iterator[int]] = {}
 
     def create(self, listen: Listen) -> int:
-        """Create the row's track and its missing artists. Return the track's id."""
+        """Create the track of a play, and those of its artists that are missing. Return the track's id."""
         credit = tuple(dict.fromkeys(self._artist(name) for name in listen.artists))
         external_id = next(iter(listen.external_ids), None)
         track = Track(self._id(TrackTable), listen.track or "", None, len(credit))
@@ -86,7 +86,7 @@ class MissingCreator:
         bulk.insert(TrackArtist, ("track", "artist", "position"), links)
 
     def add_to(self, catalog: CatalogIndex) -> None:
-        """Add the created items to the index, so that later batches find them."""
+        """Add the created artists and tracks to the index, so that later batches find them."""
         catalog.add(self.artists)
         for track, artists, external_id in self.tracks:
             catalog.add_track(track, artists)
@@ -95,5 +95,5 @@ class MissingCreator:
 
 
 def dry_run_ids() -> Iterator[int]:
-    """Generate the ids of items that a dry run does not write."""
+    """Yield negative ids for artists and tracks that a dry run does not write."""
     return count(-1, -1)

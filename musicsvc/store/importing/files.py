@@ -46,7 +46,7 @@ class Lines:
         self._file.close()
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the lines with their line breaks, and set `number` to the number of the current line."""
+        """Yield the lines with their line breaks. The attribute `number` is the number of the current line."""
         while raw := self._next():
             self.number += 1
             if len(raw) > LONGEST_LINE:
@@ -67,10 +67,9 @@ class Lines:
             raise unreadable(self.path, error) from None
 
     def broken(self, what: str, line: int | None = None) -> Failure:
-        """Return a Failure that says `what` is wrong with a line, by default with the current line."""
+        """Return a Failure about a line, by default the current one. `what` is its predicate, such as `is too long`."""
         return Failure(f"{self.path}: line {line or self.number} {what}.")
 
 
 def unreadable(path: Path, error: OSError) -> Failure:
-    """Return a Failure that says why the file cannot be read."""
     return Failure(f"{path} cannot be read: {error.strerror or error}.")

@@ -53,7 +53,7 @@ class FollowRow(NamedTuple):
 
 @dataclass(slots=True)
 class DryRunState:
-    """The accounts and follows that a dry run would have created. `accounts` also has the result of `load_exact`."""
+    """Accounts and follows that a dry run would have created. `accounts` also has the result of `load_exact`."""
 
     accounts: dict[Key, int] = field(default_factory=dict)
     follows: set[tuple[int, int]] = field(default_factory=set)
@@ -68,10 +68,7 @@ class FollowOutcome(NamedTuple):
 
 
 def run(store: Store, reader: Reader, options: FollowOptions, *, now: int, on_progress: Progress) -> ImportSummary:
-    """Import the file and return a summary with the refused rows. Calls `on_progress` after every batch.
-
-    Raises Failure if the file is damaged. Batches before the damage stay committed; a second import adds nothing twice.
-    """
+    """Import the file and return a summary. Raises Failure for a damaged file; earlier batches stay stored."""
     columns = Columns(FIELDS, options.pairs, ())
     if reader.columns is not None:
         columns.check(reader.columns, FIELDS)
@@ -118,7 +115,7 @@ def _row(record: Record, columns: Columns, blanks: Sequence[str], known: Contain
 def _import_batch(
     store: Store, rows: list[FollowRow], options: FollowOptions, unwritten: DryRunState, now: int
 ) -> FollowOutcome:
-    """Import a batch in a transaction. Since this may be retried, `unwritten` is updated only after it."""
+    """Import a batch in one transaction. In a dry run, only add to `unwritten` what would have been created."""
 
     def unit() -> FollowOutcome:
         if not options.dry_run:
@@ -141,7 +138,7 @@ def _import_batch(
 def _pairs(
     rows: list[FollowRow], people: ResolvedAccounts, known: Container[Key]
 ) -> tuple[list[tuple[int, int]], list[Refusal]]:
-    """Return the distinct follows as (follower id, followed id), in row order, and the refused rows."""
+    """Return the distinct follows as (follower id, followed id), in the order of the rows, and the refused rows."""
     pairs: dict[tuple[int, int], None] = {}
     refused = []
     for row in rows:
@@ -161,7 +158,7 @@ def _pairs(
 
 
 def _join(faults: Sequence[tuple[str, str, str]]) -> str:
-    """Join the faults (field, value, problem) of a row into one text, with each problem only once."""
+    """Return the faults (field, value, problem) of a row as one text that names each problem once."""
     problems = {
         problem: " and ".join(field_ for field_, _, other in faults if other == problem) for *_, problem in faults
     }

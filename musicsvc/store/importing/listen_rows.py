@@ -40,7 +40,7 @@ NO_TIME = "must be a time such as 2026-01-31T12:00:00Z, or Unix seconds"
 
 
 class Listen(NamedTuple):
-    """A validated row. It names its track by id, by ids in other services, or by artists and track name."""
+    """A validated play. It names its track by id, by ids in other services, or by artists and track name."""
 
     line: int
     member: str | None
@@ -60,7 +60,7 @@ class RefusedError(Exception):
 
 
 def parse(record: Record, cells: Mapping[str, list[Any]], listener: str | None) -> Listen:
-    """Validate a row. One without a listener gets `listener`. Raises RefusedError with all faulty fields."""
+    """Validate a row. `listener` is the default for rows without one. Raises RefusedError with all faults."""
     row = Cells(cells)
     found = Listen(
         line=record.line,

@@ -1,4 +1,4 @@
-"""Find the stored tracks that imported rows name, by external id, otherwise by artists and track name."""
+"""Find the stored tracks that imported rows name, by external id or by artists and track name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Name = tuple[frozenset[str], str]  # the names of the artists, and of the track
 
 
 class TrackMention(NamedTuple):
-    """A track as a row names it. `album` is used only if several tracks have the same artists and name."""
+    """A track as an imported row names it. `album` decides between tracks with the same artists and name."""
 
     external_id: str | None
     artists: tuple[str, ...] = ()
@@ -23,16 +23,16 @@ class TrackMention(NamedTuple):
 
     @property
     def name(self) -> Name:
-        """The key for finding the track if the row has no external id."""
+        """The artists' names and the track's name, which identify a track without external id."""
         return frozenset(self.artists), self.track or ""
 
 
 def find(mentions: Sequence[TrackMention], *, manager: int) -> list[int | None]:
     """Return the track id for each mention, or None if no track matches.
 
-    Of tracks with the same external id, prefer those imported for the manager, then those imported for nobody.
-    Of tracks with the same artists and name, prefer those on the row's album, then those by artists of the manager.
-    If several remain, return the oldest.
+    Among tracks with the same external id, those imported for the manager come first, then those for nobody.
+    Among tracks with the same artists and name, those on the row's album come first, then those by artists of the
+    manager. Older tracks come before newer ones.
     """
     by_id = _by_external_id({each.external_id for each in mentions if each.external_id}, manager)
     by_name = _by_name([each for each in mentions if not each.external_id], manager)
@@ -53,7 +53,7 @@ def _by_external_id(external_ids: Iterable[str], manager: int) -> dict[str, int]
 
 
 def _by_name(mentions: Iterable[TrackMention], manager: int) -> dict[Name, list[tuple[int, str | None]]]:
-    """Return the tracks for each mentioned Name as (id, album name), those by artists of the manager first."""
+    """Return (track id, album name) by artists and track name. Tracks by artists of the manager come first."""
     wanted = {each.name for each in mentions}
     artists = {artist_id for artist_id, _ in _artists({name for names, _ in wanted for name in names})}
     rows: dict[int, tuple[str, str | None]] = {}
@@ -76,7 +76,7 @@ def _artists(names: Iterable[str]) -> Iterator[Any]:
 
 
 def _tracks(names: Sequence[str], artist_ids: Iterable[int]) -> Iterator[Any]:
-    """Yield (id, name, album name) for each track that has one of the names and one of the artists."""
+    """Yield (id, name, album name) of the tracks that have one of these names and one of these artists."""
     for some in dialect.batches(list(artist_ids)):
         query = Track.select(Track.id, Track.name, Album.name).join(Album, "LEFT JOIN")
         by = TrackArtist.select(TrackArtist.track).where(TrackArtist.artist.in_(some))
@@ -90,5 +90,5 @@ def _credits(track_ids: Sequence[int]) -> Iterator[Any]:
 
 
 def _best(found: Sequence[tuple[int, str | None]], album: str | None) -> int | None:
-    """Return the id of the first track on this album, otherwise of the first track; None if there are no tracks."""
+    """Return the id of the first track on this album, else of the first track, else None."""
     return next((track_id for track_id, on in found if album and on == album), found[0][0] if found else None)

@@ -1,4 +1,4 @@
-"""Match rows of a listening history with tracks by id, otherwise by artists and name, preferring the exact case."""
+"""Match plays of a listening history with tracks, by id or by artists and name. An exact case is preferred."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Artist(NamedTuple):
 
 
 class Track(NamedTuple):
-    """A track of the catalog; `credits` is the number of its artists."""
+    """A track of the catalog. `credits` is the number of its artists."""
 
     id: int
     name: str
@@ -45,22 +45,18 @@ Tracks = dict[int, dict[str, list[Track]]]  # by artist, then by case-folded nam
 
 
 def fold_case(name: str) -> str:
-    """Return the case-folded name. Names that differ only in case have the same result."""
+    """Return the name in a form that is the same for all names that differ only in case."""
     return unicodedata.normalize("NFC", name.casefold())
 
 
 @dataclass(slots=True)
 class CatalogIndex:
-    """An index by case-folded name: all artists, and the tracks of those artists that earlier batches named.
+    """All artists, and the tracks of artists that earlier batches named, by case-folded name."""
 
-    If several match, those of `manager` are preferred. `external` is used only in a dry run: it contains the ids, by
-    external id, of the tracks that it would have created.
-    """
-
-    manager: int | None
+    manager: int | None  # the account whose artists and tracks are preferred
     artists: dict[str, list[Artist]] = field(default_factory=lambda: defaultdict(list))  # by case-folded name
     tracks: Tracks = field(default_factory=dict)
-    external: dict[str, int] = field(default_factory=dict)
+    external: dict[str, int] = field(default_factory=dict)  # of tracks that a dry run would have created
 
     def add(self, artists: Iterable[Artist]) -> None:
         for artist in artists:
@@ -72,20 +68,17 @@ class CatalogIndex:
 
 
 def load(manager: int | None) -> CatalogIndex:
-    """Return an index with all artists and no tracks. Call inside a transaction."""
+    """Return an index with all artists and no tracks. Call in a transaction."""
     catalog = CatalogIndex(manager)
     catalog.add(Artist(*row) for row in fetch(ARTISTS))
     return catalog
 
 
 class TrackLookup:
-    """Finds the tracks of a batch.
-
-    The caller adds the items that it creates to `created`, because the index is not updated during the batch.
-    """
+    """Finds the tracks of a batch of plays. The caller adds the tracks that it creates to `created`."""
 
     def __init__(self, listens: Sequence[Listen], catalog: CatalogIndex) -> None:
-        """Load the tracks that the rows may name. Call inside a transaction."""
+        """Load the tracks that the rows may name. Call in a transaction."""
         self.created = CatalogIndex(catalog.manager)
         self._catalog = catalog
         self._ids = _ids({each.track_id for each in listens if each.track_id is not None})
@@ -96,7 +89,7 @@ class TrackLookup:
         self.fresh = _tracks(met - catalog.tracks.keys())
 
     def find(self, listen: Listen) -> int | None:
-        """Return the id of the row's track, None if none matches, or AMBIGUOUS if several differ only in case."""
+        """Return the track's id, None if no track matches, or AMBIGUOUS if several match that differ only in case."""
         if listen.track_id is not None:
             return listen.track_id if listen.track_id in self._ids else None
         for each in listen.external_ids:
@@ -108,11 +101,11 @@ class TrackLookup:
         return _choose(found, listen, self.created.manager) if found else None
 
     def ambiguous_ids(self, listen: Listen) -> list[int]:
-        """Return the ids of all matching tracks if find() returns AMBIGUOUS, otherwise an empty list."""
+        """Return the ids of all matching tracks if `find` returns AMBIGUOUS, otherwise an empty list."""
         return sorted(track.id for track, _ in self._candidates(listen)) if self.find(listen) == AMBIGUOUS else []
 
     def managed(self, name: str) -> Artist | None:
-        """Return the manager's artist of this name: in exactly this case, otherwise the only one in another case."""
+        """Return the manager's artist of this name. If the case differs, return it only if no other artist matches."""
         mine = [artist for artist in self._alike(name) if artist.manager == self.created.manager]
         exact = [artist for artist in mine if artist.name == name]
         return min(exact) if exact else mine[0] if len(mine) == 1 else None
@@ -126,7 +119,7 @@ class TrackLookup:
         return [*known.get(key, ()), *self.created.tracks.get(artist, {}).get(key, ())]
 
     def _candidates(self, listen: Listen) -> Collection[tuple[Track, Artist]]:
-        """Return tracks with the row's track name by all its artists; if none, by its first artist. Ignores case."""
+        """Return the tracks of this name by all artists of the row, or else by the first of them. Case is ignored."""
         artists = [self._alike(name) for name in listen.artists]
         key = fold_case(listen.track or "")
         first = {track.id: (track, by) for by in artists[0] for track in self._named(by.id, key)}
@@ -163,7 +156,7 @@ def _ids(ids: Collection[int]) -> set[int]:
 
 
 def _external(ids: Collection[str], manager: int | None) -> dict[str, int]:
-    """Return track ids by external id. Prefers those imported for the manager, then for nobody, then the oldest."""
+    """Return track ids by external id. The manager's imports come first, then those for nobody, then the oldest."""
     condition, values = dialect.in_list(ids)
     best: dict[str, tuple[bool, bool, int]] = {}
     for external_id, track, owner in fetch(EXTERNAL.format(among=condition), values):
@@ -173,7 +166,7 @@ def _external(ids: Collection[str], manager: int | None) -> dict[str, int]:
 
 
 def _tracks(artists: Collection[int]) -> Tracks:
-    """Load the tracks of the artists, by artist id and case-folded name."""
+    """Return the tracks of the artists, by artist id and case-folded track name."""
     found: Tracks = {artist: {} for artist in artists}
     condition, ids = dialect.in_list(artists)
     for artist, *values in fetch(OF_ARTISTS.format(among=condition), ids):

@@ -1,4 +1,4 @@
-"""Read Parquet files with DuckDB. Line numbers of records are row numbers, starting at 1."""
+"""Read Parquet files with DuckDB. Rows are numbered from 1, in place of lines."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SETTINGS: dict[str, str | bool | int | float | list[str]] = {
 
 
 class ParquetReader(Reader):
-    """Reader of a Parquet file. Raises Failure if the file cannot be read."""
+    """Reads a Parquet file. Raises Failure if the file cannot be read."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -25,7 +25,7 @@ class PlaylistScope:
 
 
 class PlaylistRef(NamedTuple):
-    """A playlist of the owner. In a dry run, new playlists have negative ids."""
+    """A playlist. In a dry run, new playlists have negative ids."""
 
     id: int
     external_id: str | None
@@ -34,7 +34,7 @@ class PlaylistRef(NamedTuple):
 
 @dataclass(slots=True)
 class PlaylistMemory:
-    """State kept between batches: the ids of `counted` playlists, and what a dry run would have written."""
+    """State kept between batches: ids of playlists already counted, and what a dry run would have written."""
 
     counted: set[int] = field(default_factory=set)
     unwritten: list[PlaylistRef] = field(default_factory=list)
@@ -42,7 +42,7 @@ class PlaylistMemory:
 
 
 class PlaylistIndex:
-    """Index of the owner's playlists that the rows may name, by external id and by name."""
+    """The owner's playlists, by external id and by name."""
 
     def __init__(self, found: Iterable[PlaylistRef]) -> None:
         self._by_id: dict[str, PlaylistRef] = {}
@@ -57,7 +57,7 @@ class PlaylistIndex:
         self._by_name.setdefault(each.name, []).append(each)
 
     def find(self, external_id: str | None, name: str) -> PlaylistRef | None:
-        """Find by `external_id`, or if it is None, by name: first playlists without external id, then the oldest."""
+        """Return the playlist with this external id. If that is None, find by name, best without external id."""
         if external_id is not None:
             return self._by_id.get(external_id)
         return min(self._by_name.get(name, ()), key=lambda each: each.external_id is not None, default=None)
@@ -71,7 +71,7 @@ class PlaylistIndex:
 def find_or_create(
     wanted: Sequence[tuple[str | None, str]], scope: PlaylistScope, memory: PlaylistMemory
 ) -> tuple[list[int], list[PlaylistRef]]:
-    """Find or create a playlist for each `wanted` (external id, name). Return its id for each, and the new ones."""
+    """Find or create the `wanted` playlists, given as (external id, name). Return the id of each, and the new ones."""
     index = PlaylistIndex([*_load(wanted, scope), *memory.unwritten])
     ids = []
     for external_id, name in wanted:
@@ -85,7 +85,7 @@ def find_or_create(
 
 
 def _load(wanted: Sequence[tuple[str | None, str]], scope: PlaylistScope) -> list[PlaylistRef]:
-    """Return the owner's playlists with these external ids or names, oldest first. A dry run does not lock them."""
+    """Return the owner's playlists with these external ids or names, oldest first. Lock them, except in a dry run."""
     found: dict[int, PlaylistRef] = {}
     for column, values in (
         (Playlist.external_id, {external_id for external_id, _ in wanted if external_id is not None}),
@@ -106,7 +106,7 @@ def _create(external_id: str | None, name: str, scope: PlaylistScope) -> int:
 
 
 def append(pairs: Iterable[Entry], scope: PlaylistScope, memory: PlaylistMemory) -> set[Entry]:
-    """Append tracks to playlists that lack them, given as (playlist id, track id). Return the appended pairs."""
+    """Append tracks to playlists that lack them. Return the appended (playlist id, track id)."""
     once = list(dict.fromkeys(pairs))
     present = memory.entries.union(_existing(once))
     new = [pair for pair in once if pair not in present]

@@ -27,15 +27,12 @@ NO_TRACK = "no such track; import the catalog first"
 
 @dataclass(frozen=True, slots=True)
 class PlaylistOptions:
-    """Options of the import. `pairs` map columns to fields (`column=field`); `blanks` are texts for empty cells.
+    """Options of the import. `pairs` map columns to fields (`column=field`); `blanks` are texts for empty cells."""
 
-    `manager` is the e-mail address of the owner of the playlists; `public` makes new playlists public.
-    """
-
-    manager: str
+    manager: str  # the e-mail address of the owner of the playlists
     pairs: Sequence[str] = ()
     blanks: Sequence[str] = ()
-    public: bool = False
+    public: bool = False  # whether new playlists are public
     dry_run: bool = False
 
 
@@ -54,10 +51,7 @@ class PlaylistOutcome(NamedTuple):
 
 
 def run(store: Store, reader: Reader, options: PlaylistOptions, *, now: int, on_progress: Progress) -> ImportSummary:
-    """Import the file and return a summary with the refused rows. Calls `on_progress` after every batch.
-
-    Raises Failure if the file is damaged. Batches before the damage stay committed; a second import adds nothing twice.
-    """
+    """Import the file and return a summary. Raises Failure for a damaged file; earlier batches stay stored."""
     columns = Columns(rows.FIELDS, options.pairs, rows.SEVERAL)  # other columns of a catalog file are ignored
     if reader.columns is not None:
         named = any(columns.field(name) == "external_id" for name in reader.columns)
@@ -94,7 +88,7 @@ def _row(record: Record, columns: Columns, blanks: Sequence[str]) -> EntryRow | 
 
 
 def _mention(row: rows.Cells) -> TrackMention:
-    """Return the track that the row names. If it has an external id, artists, track and album are ignored."""
+    """Return the track that the row names. Artists, track name and album are ignored if it has an external id."""
     external_id = row.text("external_id")
     if external_id is not None or "external_id" in row.faults:
         return TrackMention(external_id)
@@ -106,7 +100,7 @@ def _mention(row: rows.Cells) -> TrackMention:
 
 
 def _import_batch(store: Store, valid: list[EntryRow], scope: PlaylistScope, memory: PlaylistMemory) -> PlaylistOutcome:
-    """Import a batch in a transaction. Since this may be retried, `memory` is updated only after it."""
+    """Import a batch in one transaction. `memory` is updated afterwards, because the transaction may be retried."""
 
     def unit() -> PlaylistOutcome:
         if not scope.dry_run:

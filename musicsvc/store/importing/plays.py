@@ -34,24 +34,18 @@ NO_TRACK = "No column names the track. Add --map COLUMN=FIELD for track_id, for 
 
 @dataclass(frozen=True, slots=True)
 class PlayOptions:
-    """Options of the import. `pairs` map columns to fields (`column=field`); `blanks` are texts for empty cells.
-
-    `listener`: for rows that name none; `manager`: the e-mail address of the manager of created artists and tracks.
-    """
+    """Options of the import. `pairs` map columns to fields (`column=field`); `blanks` are texts for empty cells."""
 
     pairs: Sequence[str] = ()
     blanks: Sequence[str] = ()
-    listener: str | None = None
-    manager: str | None = None
+    listener: str | None = None  # of rows that name none
+    manager: str | None = None  # the e-mail address of the manager of created artists and tracks
     create_missing: bool = False
     dry_run: bool = False
 
 
 def run(store: Store, reader: Reader, options: PlayOptions, *, now: int, on_progress: Progress) -> ImportSummary:
-    """Import the file and return a summary with the refused rows. Calls `on_progress` after every batch.
-
-    Raises Failure if the file is damaged. Batches before the damage stay committed; a second import adds nothing twice.
-    """
+    """Import the file and return a summary. Raises Failure for a damaged file; earlier batches stay stored."""
     columns = Columns(listen_rows.FIELDS, options.pairs, listen_rows.SEVERAL)
     if reader.columns is not None:
         _check(columns, reader.columns, options)
@@ -94,7 +88,7 @@ def _manager(email: str) -> int:
 def _parse(
     reader: Reader, columns: Columns, options: PlayOptions, summary: ImportSummary
 ) -> Iterator[Listen | Refusal | None]:
-    """Yield for each record its valid row, its refusal, or None if the record is not a play."""
+    """Yield the play in each row of the file, or its refusal, or None if the row is not a play."""
     listener = None if options.listener is None else options.listener.strip()
     for record in reader:
         summary.rows += 1

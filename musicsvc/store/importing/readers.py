@@ -25,7 +25,7 @@ SUFFIXES = {".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl",
 
 
 def open_file(path: Path, form: str | None = None) -> Reader:
-    """Open the file as the format `form`, by default that of format_of(). Raises Failure if it cannot be read."""
+    """Open the file in the format `form`, by default the detected one. Raises Failure if it cannot be read."""
     kind = form or format_of(path)
     if kind not in FORMATS:
         raise Failure(f"There is no format {kind}. The formats are {', '.join(FORMATS)}.")
@@ -93,8 +93,6 @@ def _refuse_document(path: Path) -> None:
 
 
 class TextReader(Reader):
-    """Base of the readers of text files."""
-
     def __init__(self, path: Path) -> None:
         self._lines = Lines(path)
         self.size = self._lines.size
@@ -108,10 +106,10 @@ class TextReader(Reader):
 
 
 class CsvReader(TextReader):
-    """Reader of a CSV file with a header; the separator is a comma, a semicolon or a tab."""
+    """Reads a CSV file with a header. The separator is a comma, a semicolon or a tab."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file and read the header. Raises Failure if there is no header or it names a column twice."""
+        """Open the file and read the header. Raises Failure if the header is missing or has a column twice."""
         separator = _separator(path)
         super().__init__(path)
         self._rows = csv.reader(iter(self._lines), delimiter=separator, strict=True)
@@ -133,7 +131,7 @@ class CsvReader(TextReader):
         return names
 
     def _next(self) -> tuple[int, list[str]] | None:
-        """Return the next row that is not blank, with the line on which it begins, or None at the end of the file."""
+        """Return the next row that is not blank and the number of its first line, or None at the end of the file."""
         while True:
             begins = self._lines.number + 1
             try:
@@ -146,14 +144,14 @@ class CsvReader(TextReader):
                 return begins, row
 
     def __iter__(self) -> Iterator[Record]:
-        """Yield a record for each row. Its `fault` is set if its number of cells differs from the header."""
+        """Yield the rows. A row that has not as many cells as the header gets a `fault`."""
         while (found := self._next()) is not None:
             begins, row = found
             yield table_record(begins, self._names, row)
 
 
 def table_record(line: int, names: Sequence[str], row: Sequence[str]) -> Record:
-    """Return the record of a row of a table. Its `fault` is set if the number of cells differs from `names`."""
+    """Return a row of a table as a Record. Its `fault` is set unless it has as many cells as `names`."""
     if len(row) == len(names):
         return Record(line, dict(zip(names, row, strict=True)))
     values: dict[str, Any] = dict(zip(names, row, strict=False))
@@ -166,7 +164,7 @@ class JsonLinesReader(TextReader):
     columns = None
 
     def __iter__(self) -> Iterator[Record]:
-        """Yield a record for each line that is not blank. Its `fault` is set if it is not a JSON object."""
+        """Yield a row for each line that is not blank. A line that is not a JSON object gets a `fault`."""
         for line in self._lines:
             if line.isspace():
                 continue

@@ -1,4 +1,4 @@
-"""Records, and the interface of readers for all file formats."""
+"""The interface of readers for all file formats, and the rows that they yield."""
 
 from __future__ import annotations
 
@@ -11,20 +11,17 @@ if TYPE_CHECKING:
 
 
 class Record(NamedTuple):
-    """A row of a file: the number of its first line, and values by column. `fault` says why it cannot be read.
-
-    `note` is a key of summary.NOTES if the row is left out; `member` is the name of its file within an archive.
-    """
+    """A row of an imported file: the number of its first line, and its values by column."""
 
     line: int
     values: Mapping[str, Any]
-    fault: str | None = None
-    note: str | None = None
-    member: str | None = None
+    fault: str | None = None  # why the row cannot be read
+    note: str | None = None  # a key of summary.NOTES if the row is skipped
+    member: str | None = None  # the name of its file within an archive
 
 
 class Reader(ABC):
-    """Reader of an open file. `columns` is None if the columns differ between rows."""
+    """Reads an open file row by row. `columns` is None if the columns differ between rows."""
 
     columns: list[str] | None
     size: int
@@ -32,11 +29,11 @@ class Reader(ABC):
     @property
     @abstractmethod
     def position(self) -> int:
-        """The amount read so far, in the unit of `size` (bytes or records)."""
+        """The amount read so far, in the unit of `size` (bytes or rows)."""
 
     @abstractmethod
     def __iter__(self) -> Iterator[Record]:
-        """Yield the records. A reader can be iterated only once."""
+        """Yield the rows. A reader can be iterated only once."""
 
     @abstractmethod
     def close(self) -> None:

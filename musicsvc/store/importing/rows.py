@@ -66,7 +66,7 @@ class CatalogRow:
 
 
 class RefusedError(Exception):
-    """The row is invalid. `kind` is the kind of item (such as tracks) that the summary counts as refused."""
+    """The row is invalid. `kind` says in which count of the summary, such as `tracks`, it is refused."""
 
     def __init__(self, faults: Mapping[str, str]) -> None:
         super().__init__("; ".join(f"{field} {reason}" for field, reason in faults.items()))
@@ -74,14 +74,14 @@ class RefusedError(Exception):
 
 
 class Cells:
-    """The cells of one row by field. Methods that parse a cell record in `faults` why it is invalid."""
+    """The cells of one row by field. Parsing an invalid cell records the reason in `faults`."""
 
     def __init__(self, cells: Mapping[str, list[Any]]) -> None:
         self._cells = cells
         self.faults: dict[str, str] = {}
 
     def one(self, field: str, parse: Callable[[Any], Any]) -> Any:
-        """Return the parsed cell of the field, or None if it is blank or faulty."""
+        """Return the parsed cell of the field, or None if it is blank or invalid."""
         try:
             return parse(self._cells.get(field, [None])[0])
         except ValueError as error:
@@ -93,7 +93,7 @@ class Cells:
         return found
 
     def several(self, field: str, longest: int) -> list[str]:
-        """Return the distinct texts of all cells of the field, or an empty list if a cell is faulty."""
+        """Return the distinct texts in the cells of the field, or an empty list if a cell is invalid."""
         try:
             found = [part for cell in self._cells.get(field, ()) for part in values.several(cell, longest)]
         except ValueError as error:
@@ -102,7 +102,7 @@ class Cells:
         return list(dict.fromkeys(found))
 
     def refuse(self, field: str, reason: str, *, when: bool) -> None:
-        """If `when` is true, record `reason` as the fault of the field, unless the field already has a fault."""
+        """If `when` is true, record `reason` as the field's fault, unless it already has one."""
         if when:
             self.faults.setdefault(field, reason)
 

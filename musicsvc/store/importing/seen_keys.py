@@ -1,4 +1,4 @@
-"""A set of the keys that have occurred in a file. A large set is stored on disk."""
+"""A set of keys that have occurred in a file. A large set is stored on disk."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_IN_MEMORY = 100_000
 
 
 class SeenKeys:
-    """A set of keys, in memory up to MAX_IN_MEMORY keys, above that in a temporary SQLite database."""
+    """A set of keys. More than MAX_IN_MEMORY keys are stored in a temporary SQLite database."""
 
     def __init__(self) -> None:
         self._in_memory: set[bytes] = set()

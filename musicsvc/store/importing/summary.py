@@ -26,7 +26,7 @@ NOTES = {
 
 @dataclass(slots=True)
 class Counts:
-    """The numbers of rows that created an item, changed it, repeated known data about it, or were refused."""
+    """Numbers of rows that created something, changed it, repeated what was known about it, or were refused."""
 
     new: int = 0
     changed: int = 0
@@ -41,15 +41,12 @@ class Counts:
 
 
 class Refusal(NamedTuple):
-    """A refused row. `kind` is the reason, which many rows can share; `names` are the faulty values of this row.
-
-    `member` is the name of the file within an archive.
-    """
+    """A refused row of an imported file: its line number, the reason (`kind`) and the faulty values (`names`)."""
 
     line: int
-    kind: str
+    kind: str  # the reason, which many rows may share
     names: tuple[str, ...] = ()
-    member: str | None = None
+    member: str | None = None  # the name of its file within an archive
 
     @property
     def reason(self) -> str:
@@ -59,7 +56,7 @@ class Refusal(NamedTuple):
 
 @dataclass(slots=True)
 class ImportSummary:
-    """The result of an import. `notes` counts what each key of NOTES describes; `unused` lists ignored columns."""
+    """The result of an import. `notes` counts rows by key of NOTES; `unused` lists ignored columns."""
 
     dry_run: bool
     unused: list[str] = field(default_factory=list)

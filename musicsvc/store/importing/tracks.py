@@ -1,4 +1,4 @@
-"""Tracks of a catalog import, matched by external id, otherwise by artists, name and album."""
+"""Find, create and update the tracks of a catalog import, by external id or by artists, name and album."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ COLUMNS = (Track.id, Track.external_id, *(getattr(Track, name) for name in FIELD
 
 
 def resolve(rows: Sequence[CatalogRow], artists: Mapping[str, int], albums: Sequence[int | None], batch: Batch) -> None:
-    """Create or update the tracks of the rows. `artists`: artist ids by name; `albums`: the album id of each row.
+    """Create or update the tracks. `artists` has artist ids by name; `albums` has the album id of each row.
 
     Raises BoundsExceededError if an album would exceed its limits.
     """
@@ -61,7 +61,7 @@ def _key(row: CatalogRow, artists: Mapping[str, int], album: int | None) -> Key:
 
 
 def _load(keys: Sequence[Key], batch: Batch) -> None:
-    """Add to the batch the stored tracks with these keys, and those that a dry run would have stored."""
+    """Load the tracks with these keys into the batch. A dry run adds those it would have created."""
     found = [*_by_external_id([key[1] for key in keys if key[0] == "id"], batch)]
     found += _by_name([key for key in keys if key[0] == "name"])
     ids = [row[0] for row in found]
@@ -80,7 +80,7 @@ def _load(keys: Sequence[Key], batch: Batch) -> None:
 
 
 def _measure(rows: Sequence[CatalogRow], artists: Mapping[str, int], batch: Batch) -> None:
-    """Load the sizes of the artists that the tracks have or get, and of the albums of stored tracks."""
+    """Measure the artists of the tracks, before and after the batch, and the albums of stored tracks."""
     found = [state.values for state in batch.states[KIND].values()]
     on = {values["album"] for values in found} - {None}
     if on or batch.bounds.albums:
@@ -106,7 +106,7 @@ def _by_name(keys: Sequence[Any]) -> Iterable[Any]:
 
 
 def _collect(link: Any, track_ids: Sequence[int]) -> dict[int, dict[Any, None]]:
-    """Return artist ids in order, genre slugs or tag names by track id. `link` is the table joining them to tracks."""
+    """Return by track id its artist ids, genre names or tag names. `link` is the table that joins them to tracks."""
     found: dict[int, dict[Any, None]] = {}
     for some in dialect.batches(track_ids):
         if link is TrackArtist:
@@ -143,7 +143,7 @@ def _merge(row: CatalogRow, key: Key, artists: Mapping[str, int], album: int | N
 
 
 def _new_tags(row: CatalogRow, state: ItemState, batch: Batch) -> list[str]:
-    """Return the row's tags that the track lacks, as many as it can have (MOST_TAGS), and count the others."""
+    """Return the row's tags that the track lacks, until it has MOST_TAGS. The others are counted and dropped."""
     fresh = [tag for tag in row.tags if tag not in state.values["tags"]]
     room = max(0, MOST_TAGS - len(state.values["tags"]))
     batch.notes["tags_dropped"] += len(fresh[room:])
@@ -179,7 +179,7 @@ def _columns(state: ItemState, batch: Batch) -> tuple[Any, ...]:
 
 
 def _update(states: Sequence[ItemState]) -> None:
-    """Update the columns of existing tracks, and replace the artists of new and existing tracks."""
+    """Update the columns of existing tracks, and replace the artists of all tracks whose artists changed."""
     for state in states:
         changes = {name: state.values[name] for name in state.changed if name != "artists"}
         if changes and not state.new:

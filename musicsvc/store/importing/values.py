@@ -1,4 +1,4 @@
-"""Parsers of cells. They return None for a blank cell, and raise ValueError with the reason if it is invalid."""
+"""Parse cells. A blank cell becomes None; an invalid one raises ValueError with the reason."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SEPARATOR = ";"
 
 
 class Day(NamedTuple):
-    """A date. `padded` is `month` if month and day were missing, `day` if only the day was, otherwise None."""
+    """A date. `padded` is `month` if the cell had only a year, `day` if it had no day, otherwise None."""
 
     date: str
     padded: str | None
@@ -49,7 +49,7 @@ def text(value: Any, longest: int) -> str | None:
 
 
 def several(value: Any, longest: int) -> list[str]:
-    """Return the texts of a list or of a text separated by semicolons, in order and without duplicates."""
+    """Return the texts in a list, or in a text separated by semicolons, without duplicates."""
     parts = value if isinstance(value, list) else value.split(SEPARATOR) if isinstance(value, str) else [value]
     found = [part for each in parts if (part := text(each, longest)) is not None]
     return list(dict.fromkeys(found))
@@ -83,7 +83,7 @@ def whole(value: Any, lowest: int, highest: int) -> int | None:
 
 
 def day(value: Any) -> Day | None:
-    """Parse a date. A year or a month stands for its first day."""
+    """Parse a date. A year or a month becomes its first day."""
     if is_blank(value):
         return None
     found = value.isoformat()[:10] if isinstance(value, date) else str(value).strip()
@@ -99,7 +99,7 @@ def day(value: Any) -> Day | None:
 
 
 def key(value: Any) -> str | None:
-    """Parse the note of a musical key: a name or a number from 0 (C) to 11 (B). Returns None for -1."""
+    """Parse a musical key: a note name, or a number from 0 (C) to 11 (B). Returns None for -1."""
     if is_blank(value):
         return None
     found = str(value).strip()
@@ -113,7 +113,7 @@ def key(value: Any) -> str | None:
 
 
 def scale(value: Any) -> str | None:
-    """Parse a scale and return Major (also written 1) or Minor (0)."""
+    """Parse a scale. Returns `Major` (also for 1) or `Minor` (also for 0)."""
     if is_blank(value):
         return None
     mode = _integer(value)
@@ -133,7 +133,7 @@ def _integer(value: Any) -> int | None:
 
 
 def url(value: Any) -> str | None:
-    """Return the URL, which must be absolute and begin with http or https."""
+    """Return the URL. It must be absolute and begin with http or https."""
     found = text(value, URL_LENGTH)
     if found is None:
         return None

@@ -1,1 +1,1 @@
-"""Play, listener and engagement figures of tracks, albums and artists, and their exports."""
+"""Statistics of tracks, albums and artists (plays, listeners, likes, reposts), and rows of their exports."""

@@ -1,4 +1,4 @@
-"""Charts: plays, listeners, likes and reposts of a subject by day, and of the whole window."""
+"""Charts of a track, album or artist: plays, listeners, likes and reposts for each day."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Point(NamedTuple):
-    """Plays and distinct listeners of a day or window, and the likes and reposts from then that still exist."""
+    """Counts on a day or in a range of days: plays, distinct listeners, and likes and reposts that still exist."""
 
     plays: int
     listeners: int
@@ -23,7 +23,7 @@ class Point(NamedTuple):
 
 
 class Chart(NamedTuple):
-    """A point for each day of the window and one for the whole window, which counts a listener of several days once."""
+    """A point per day and one for all days together. The latter counts a listener of several days once."""
 
     window: Window
     points: list[Point]
@@ -31,7 +31,7 @@ class Chart(NamedTuple):
 
 
 def build(subject: Subject, window: Window) -> Chart:
-    """Build the chart of a window, including days without plays."""
+    """Return the chart of a track, album or artist over a range of days, including days without plays."""
     given = engagement.by_day(subject.kind, [subject.id], window)
     days = reader.days(subject.kind, [subject.id], window.numbers)
     points = []

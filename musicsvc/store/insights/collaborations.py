@@ -1,4 +1,4 @@
-"""The collaborations of an artist: shared tracks and the artists on them."""
+"""Tracks that an artist shares with other artists, and these artists."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Collaborator(NamedTuple):
 
 
 class Collaborations(NamedTuple):
-    """The number of shared tracks, the other artists (most tracks first), and the tracks (most played first)."""
+    """`total` is the number of shared tracks. Collaborators are ordered by shared tracks, track ids by plays."""
 
     total: int
     collaborators: list[Collaborator]
@@ -47,7 +47,7 @@ class Collaborations(NamedTuple):
 
 
 def load(artist_id: int) -> Collaborations:
-    """Return the artist's collaborations, with at most a hundred rows in each list."""
+    """Return the artist's shared tracks and the artists on them, at most a hundred of each."""
     ((total,),) = fetch(COUNT, artist_id)
     order = [track_id for (track_id,) in fetch(MOST_PLAYED, artist_id)]
     partners = [Collaborator._make(row) for row in fetch(PARTNERS, artist_id)]

@@ -1,4 +1,4 @@
-"""Likes and reposts that were created in a window and still exist, for tracks, albums (all tracks) and artists."""
+"""Count likes and reposts of tracks, albums and artists: those given in a range of days that still exist."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ NOUNS = {kind: noun for noun, kind in KINDS.items()}
 
 
 class Engagement(NamedTuple):
-    """The numbers of likes and reposts, both keyed by subject id or by day."""
+    """Numbers of likes and reposts, both by track, album or artist id, or both by day."""
 
     likes: Counter[int]
     reposts: Counter[int]
 
 
 def by_subject(kind: int, ids: Collection[int], window: Window) -> Engagement:
-    """Return how many likes and reposts each track, album or artist got in the window, by its id."""
+    """Return the likes and reposts given in the window, by id of the track, album or artist."""
     condition, value = subjects.among(ids)
     span = window.starts, window.ends
     return _read(BY_SUBJECT, kind, "= s.id", (*span, *span, value), noun=NOUNS[kind], among=condition)
 
 
 def by_day(kind: int, ids: Collection[int], window: Window) -> Engagement:
-    """Return how many likes and reposts all of them together got, by day of the window."""
+    """Return the likes and reposts of all these tracks, albums or artists together, by day of the window."""
     condition, value = subjects.among(ids)
     return _read(BY_DAY, kind, condition, (value, window.starts, window.ends) * 2)
 

@@ -1,4 +1,4 @@
-"""An independent recount of figures from single plays, to explain and check the figures that the API returns."""
+"""Recount plays and listeners from single plays, to explain and check the statistics that the API returns."""
 
 from __future__ import annotations
 
@@ -47,16 +47,12 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The figures that the API returns (`served`), the counts from single plays, and the differences between them.
-
-    `days` has the counted figures of each day with plays. Plays before the day `kept_from` were deleted (0: none were);
-    figures that include earlier days are not compared.
-    """
+    """A recount from single plays, the statistics that the API returns (`served`), and their differences."""
 
     window: Window
     tracks: int
-    kept_from: int
-    days: dict[int, Counted]
+    kept_from: int  # plays before this day were deleted; statistics that include them are not compared
+    days: dict[int, Counted]  # only days with plays
     within: Counted
     before: Counted
     ever: Counted
@@ -65,7 +61,7 @@ class Explanation:
 
 
 def build(subject: Subject, window: Window) -> Explanation:
-    """Count plays in the window, the one before and all time, and compare with the figures. May read all plays."""
+    """Recount plays in the window, in the window before and of all time; compare with the statistics. May be slow."""
     ((kept_from,),) = fetch(KEPT_FROM)
     ((tracks,),) = fetch(TRACKS[subject.kind], subject.id)
     within, before = (Counted._make(_count(COUNTED, subject, each)[0]) for each in (window, window.before))

@@ -1,7 +1,4 @@
-"""Rows of exports, read in batches, so that memory does not grow with their number.
-
-The figures come from figures.py, which reads some hundreds of tracks, albums or artists at a time.
-"""
+"""Rows of export files, read in batches so that memory does not grow with their number."""
 
 from __future__ import annotations
 
@@ -64,7 +61,7 @@ PLAYS_OF_DAY = """
 
 @dataclass(frozen=True, slots=True)
 class ExportRow:
-    """A track, album or artist with its figures and the names of its artists."""
+    """A track, album or artist with its statistics and the names of its artists."""
 
     id: int
     name: str
@@ -73,16 +70,15 @@ class ExportRow:
 
     @property
     def ranked(self) -> Ranked:
-        """This row as an entry of a ranking."""
         of = self.figures
         return Ranked(self.id, self.name, of.plays_total, of.plays, of.listeners)
 
 
 @contextmanager
 def cells(type_: str, scope: Scope, window: Window) -> Iterator[Iterator[tuple[Any, ...]]]:
-    """Open the rows of an export, with COLUMNS[type_] as columns, in order of id or day. Use it in a transaction.
+    """Open the rows of an export, with the columns COLUMNS[type_], ordered by id or day. Use it in a transaction.
 
-    The end of the `with` block closes the rows, so that no cursor outlives the transaction if writing fails.
+    Leaving the `with` block closes the rows, so that no cursor outlives the transaction if writing fails.
     """
     kind = KINDS.get(type_)
     found = daily(scope, window) if kind is None else (_cells(kind, row) for row in rows(kind, scope, window))
@@ -91,7 +87,7 @@ def cells(type_: str, scope: Scope, window: Window) -> Iterator[Iterator[tuple[A
 
 
 def expected(type_: str, scope: Scope) -> int:
-    """Return the number of rows of an export, or 0 for daily plays, which can only be counted by reading them."""
+    """Return the number of rows of an export. The number of daily plays is unknown before reading: 0 is returned."""
     return 0 if type_ == PLAYS else len(scope.ids(KINDS[type_]))
 
 

@@ -1,6 +1,6 @@
-"""Play and engagement figures of tracks, albums and artists, for the API, exports, pages and the command line.
+"""Statistics of tracks, albums and artists, for the API, exports, pages and the command line (docs/insights.md).
 
-docs/insights.md defines them. They are always current: the transaction that stores a play updates its rollups.
+They are always current: the transaction that stores a play also updates the counts.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ ARTIST_COUNTS = """
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Figures of a window and (`…_total`) of all time; `…_change` is the growth in percent over the window before."""
+    """Statistics of a window and of all time (`…_total`). `…_change`: growth in percent over the window before."""
 
     window: Window
     plays_total: int
@@ -59,7 +59,7 @@ class Figures:
 
 
 class ArtistCounts(NamedTuple):
-    """The numbers of an artist's tracks and albums, and of the followers of the account that manages the artist."""
+    """An artist's numbers of tracks and albums, and the number of followers of the managing account."""
 
     followers: int
     tracks: int
@@ -67,17 +67,17 @@ class ArtistCounts(NamedTuple):
 
 
 def track_of(track_id: int, *, actor: Identity) -> Subject:
-    """Return the track as a subject. Raises NotFound, or Forbidden if `actor` manages none of its artists."""
+    """Return the track for statistics. Raises NotFound, or Forbidden if `actor` manages none of its artists."""
     return _managed(Subject(TRACK, track_id), actor)
 
 
 def album_of(album_id: int, *, actor: Identity) -> Subject:
-    """Return the album as a subject. Raises NotFound, or Forbidden if `actor` manages none of its artists."""
+    """Return the album for statistics. Raises NotFound, or Forbidden if `actor` manages none of its artists."""
     return _managed(Subject(ALBUM, album_id), actor)
 
 
 def artist_of(artist_id: int, *, actor: Identity) -> Subject:
-    """Return the artist as a subject. Raises NotFound, or Forbidden if `actor` does not manage the artist."""
+    """Return the artist for statistics. Raises NotFound, or Forbidden if `actor` does not manage the artist."""
     return _managed(Subject(ARTIST, artist_id), actor)
 
 
@@ -95,28 +95,28 @@ def noun(subject: Subject) -> str:
 
 
 def name(subject: Subject) -> str:
-    """Return the subject's name. Raises NotFound if the subject does not exist."""
+    """Return the name of a track, album or artist. Raises NotFound if it does not exist."""
     for (found,) in fetch(NAMES[subject.kind], subject.id):
         return str(found)
     raise NotFound(f"There is no {noun(subject)} {subject.id}.")
 
 
 def figures(subject: Subject, window: Window) -> Figures:
-    """Return the figures of a subject in a window, with the changes against the window before."""
+    """Return the statistics of a track, album or artist, with the growth since the window before."""
     stats = Reader(window, window.before).read(subject.kind, [subject.id])
     given = engagement.by_subject(subject.kind, [subject.id], window)
     return build(window, stats[subject.id], given.likes.total(), given.reposts.total())
 
 
 def stream(kind: int, ids: Sequence[int], window: Window, reader: Reader) -> dict[int, Figures]:
-    """Return the figures of many subjects by id. `ids` must ascend; `reader` is for the window and the one before."""
+    """Return statistics by id. `reader` reads `window` and `window.before`; `ids` must ascend."""
     given = engagement.by_subject(kind, ids, window)
     stats = reader.stream(kind, ids)
     return {each: build(window, stats[each], given.likes[each], given.reposts[each]) for each in ids}
 
 
 def build(window: Window, stats: Sequence[PlayStats], likes: int, reposts: int) -> Figures:
-    """Build figures from three `stats`: of the window, of the window before it, and of all time."""
+    """Build statistics from three `stats`: of the window, of the window before, and of all time."""
     within, before, ever = stats
     listeners = len(within.listeners)
     return Figures(
@@ -138,7 +138,7 @@ def change(now: int, before: int) -> float | None:
 
 
 def change_formula(now: int, before: int) -> str:
-    """Return the calculation of `change` as text."""
+    """Return the calculation of `change` as text, such as `(6 - 4) * 100 / 4`."""
     return f"({now} - {before}) * 100 / {before}" if before else "none, as the window before is empty"
 
 

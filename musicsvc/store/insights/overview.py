@@ -1,4 +1,4 @@
-"""Figures, chart and rankings of all tracks in a scope together; a listener of several tracks is counted once."""
+"""Joint statistics, chart and most played of many tracks. A listener of several tracks is counted once."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TOP_TRACKS, TOP_OTHERS = 10, 5
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """The content of a report. `name` is that of the artist or account, or None for everything. `top` holds tracks."""
+    """The content of a report. `name` is an artist's or account's, or None for the whole catalog. `top` has tracks."""
 
     name: str | None
     figures: Figures
@@ -44,7 +44,7 @@ class Overview:
 
 
 def build(scope: Scope, window: Window, *, albums_and_artists: bool = False) -> Overview:
-    """Build the overview of a scope, with the most played albums and artists if asked for. Use it in a transaction."""
+    """Build a report's content, on request with the most played albums and artists. Use it in a transaction."""
     with sql.without_memory_map():
         return _build(scope, window, albums_and_artists=albums_and_artists)
 
@@ -68,7 +68,7 @@ def _build(scope: Scope, window: Window, *, albums_and_artists: bool) -> Overvie
 
 
 def _top(kind: int, scope: Scope, window: Window) -> list[ExportRow]:
-    """Return the most played albums or artists of the window, ordered as in rankings.py."""
+    """Return the most played albums or artists of the window, most played first."""
     played = (row for row in rows(kind, scope, window) if row.figures.plays)
     return heapq.nlargest(TOP_OTHERS, played, key=lambda row: (row.figures.plays, row.figures.plays_total, row.id))
 
@@ -86,7 +86,7 @@ class _Total:
 
 
 class _Whole:
-    """Accumulates the figures, chart and most played tracks of a scope, whose tracks are added in batches."""
+    """Accumulates statistics, chart and most played of many tracks, which are added in batches."""
 
     def __init__(self, window: Window) -> None:
         self._window = window
@@ -110,12 +110,10 @@ class _Whole:
             counted.update(given)
 
     def figures(self) -> Figures:
-        """Return the figures of all tracks together."""
         stats = [PlayStats(total.plays, total.listeners) for total in self._totals]
         return figures.build(self._window, stats, *(given.total() for given in self._given))
 
     def chart(self) -> Chart:
-        """Return the chart of all tracks together."""
         likes, reposts = self._given
         days = [(day, self._days[day]) for day in self._window.numbers]
         points = [Point(some.plays, len(some.listeners), likes[day], reposts[day]) for day, some in days]
@@ -123,7 +121,7 @@ class _Whole:
         return Chart(self._window, points, Point(whole.plays, len(whole.listeners), likes.total(), reposts.total()))
 
     def top(self) -> list[ExportRow]:
-        """Return the most played tracks of the window, ordered as in rankings.py."""
+        """Return the most played tracks of the window, most played first."""
         order = [track for plays, _, track in self._most if plays]
         if not order:
             return []

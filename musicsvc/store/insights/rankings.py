@@ -20,7 +20,7 @@ ALBUMS_OF_ARTIST = "SELECT t.id, t.name FROM album_artist l JOIN album t ON t.id
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A track or album in a ranking, with its plays of all time and its plays and listeners in the window."""
+    """A track or album in a ranking: its all-time plays (`plays_total`), and plays and listeners in the window."""
 
     id: int
     name: str

@@ -1,4 +1,4 @@
-"""The current listeners and latest plays of a track, read from single plays, so all processes return the same."""
+"""Current listeners and latest plays of a track, read from the database, so that all processes return the same."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ HASH_LENGTH = 32  # hexadecimal digits, of 64
 
 
 class RecentPlay(NamedTuple):
-    """A play, with a hash that is the same for all plays of a listener."""
+    """A play. All plays of a listener have the same hash."""
 
     played_at: int
     listener_hash: str
 
 
 class Realtime(NamedTuple):
-    """The current listeners and latest plays of a track."""
+    """A track's listeners of the last five minutes, plays of the last hour, and 20 latest plays."""
 
     active_listeners: int
     plays_last_hour: int
@@ -36,7 +36,7 @@ class Realtime(NamedTuple):
 
 
 def load(track: Subject, now: int) -> Realtime:
-    """Return the current listeners and latest plays; a play's time may be up to five minutes ahead of `now`."""
+    """Return the current listeners and latest plays. Times may be up to five minutes ahead of `now`."""
     plays = play_log.between(track.id, (now - HOUR) // SLOT, (now + AHEAD) // SLOT + 1)
     last_hour = [play for play in plays if play.played_at > now - HOUR]
     active = {play.listener for play in last_hour if play.played_at > now - ACTIVE}

@@ -1,4 +1,4 @@
-"""Scopes of exports: everything an account manages, everything with an artist, or everything."""
+"""Scopes of exports and reports: all that an account manages, one artist, or the whole catalog."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ IDS_PER_BATCH = 10_000
 
 
 class Scope(NamedTuple):
-    """Selects items by their artist and by the account that manages the artist (`manager`). None means any."""
+    """Selects tracks, albums and artists by artist id and by the id of the managing account. None means any."""
 
     manager: int | None = None
     artist: int | None = None
 
     def ids(self, kind: int) -> BitMap64:
-        """Return the ids of the tracks, albums or artists in the scope."""
+        """Return the ids of the tracks, albums or artists in the scope. Raises NotFound for an unknown artist."""
         if self.artist is not None:
             artists.get(self.artist)
         bounds = {"a.manager_id = ?": self.manager, "a.id = ?": self.artist}
@@ -46,7 +46,7 @@ class Scope(NamedTuple):
 
 
 def name(scope: Scope) -> str | None:
-    """Return the name of the scope's artist or account, or None if the scope is everything."""
+    """Return the name of the scope's artist or account, or None for the whole catalog."""
     if scope.artist is not None:
         return artists.get(scope.artist).name
     if scope.manager is None:

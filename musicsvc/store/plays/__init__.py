@@ -1,1 +1,1 @@
-"""Plays: their ingestion, the rollups of plays and listeners, and the verification of rollups."""
+"""Plays of tracks: storing reported plays, counting them by day, week and month, and verifying these counts."""

@@ -1,4 +1,4 @@
-"""Comparisons of stored with expected rollups: daily ones are computed from single plays, others from daily ones."""
+"""Recompute stored play and listener counts (rollups): daily ones from single plays, all others from daily ones."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ NONE: Counts = (0, b"")
 
 @dataclass(slots=True)
 class Comparison:
-    """The rows of a rollup table by key, as stored and as expected; `plays` counts the single plays that were read."""
+    """Stored and recomputed rows of a rollup table, by key. `plays` is the number of single plays that were read."""
 
     table: Table
     stored: dict[Key, Counts]
@@ -53,17 +53,17 @@ class Comparison:
     plays: int = 0
 
     def differing(self) -> list[Key]:
-        """Return the keys of the rows that differ, are missing or should not exist."""
+        """Return the keys of rows that are wrong, missing or superfluous, sorted."""
         keys = self.stored.keys() | self.expected.keys()
         return sorted(key for key in keys if not _same(self.stored.get(key), self.expected.get(key)))
 
     def sizes(self, key: Key) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Return (plays, listeners) of the row as stored and as expected."""
+        """Return (plays, listeners) of the stored row, then of the recomputed row. A missing row has (0, 0)."""
         stored, expected = self.stored.get(key, NONE), self.expected.get(key, NONE)
         return (stored[0], listeners.count(stored[1])), (expected[0], listeners.count(expected[1]))
 
     def name(self, key: Key) -> str:
-        """Return a readable name of the row."""
+        """Return the row's name for people, such as `track 7, 2026-01-31`."""
         if self.table is TOTALS:
             return f"track {key[0]}, all time"
         if self.table is tables.DAILY:
@@ -72,7 +72,7 @@ class Comparison:
         return f"{NOUNS[key[0]]} {key[1]}, the {days} days from {to_date(key[2] * days)}"
 
     def repair(self, keys: Sequence[Key]) -> None:
-        """Replace the stored rows of these keys by the expected ones."""
+        """Replace the stored rows with these keys by the recomputed ones. Rows that should not exist are deleted."""
         wrong = [key for key in keys if key in self.stored]
         right = [(*key, *self.expected[key]) for key in keys if key in self.expected]
         if self.table is TOTALS:
@@ -91,7 +91,7 @@ def _same(one: Counts | None, other: Counts | None) -> bool:
 
 
 def compare_day(day: int) -> Comparison:
-    """Compare the daily rollups of a day with its single plays."""
+    """Compare the daily rollups of a day (days since 1970-01-01) with its single plays."""
     read = 0
     expected: dict[Key, Counts] = {}
     by_track: dict[int, list[Subject]] = {}
@@ -119,7 +119,7 @@ def _by_key(rows: Iterable[tuple[int, int, int, int, bytes]]) -> dict[Key, Count
 
 
 def compare_month(month: int, kind: int, subject: int, end: int | None) -> Comparison:
-    """Compare a month's rollups with the daily ones, for subjects of `kind` with ids from `subject` to `end` - 1."""
+    """Compare monthly with daily rollups, for tracks, albums or artists with ids from `subject` to `end` - 1."""
     watermark = monthly.watermark()
     counts = monthly.count(month, kind, subject, end)
     expected = {(kind, each, month): some for each, some in counts.items() if watermark.rolled_up(month, kind, each)}
@@ -127,14 +127,14 @@ def compare_month(month: int, kind: int, subject: int, end: int | None) -> Compa
 
 
 def compare_week(week: int) -> Comparison:
-    """Compare the weekly rollups of a week with the daily rollups; subjects without a weekly rollup are skipped."""
+    """Compare the weekly rollups of a week with the daily ones. Tracks, albums and artists without one are skipped."""
     days = fetch(DAYS_OF_WEEK.format(days=", ".join(map(str, weekly.days_of(week)))), week)
     expected = tables.add_up(((kind, subject, week), plays, packed) for kind, subject, plays, packed in days)
     return Comparison(tables.WEEKLY, _by_key(fetch(WEEK, week)), expected)
 
 
 def compare_totals() -> Comparison:
-    """Compare the all-time plays of tracks with their daily rollups; the result contains only tracks that differ."""
+    """Compare the all-time plays of tracks with their daily rollups. The result contains only tracks that differ."""
     stored, expected = {}, {}
     for track, before, now in fetch(WRONG_TOTALS):
         if before is not None:

@@ -1,4 +1,4 @@
-"""Single plays of a track. The table is ordered by time, so plays are read by slots of 30 seconds."""
+"""Read the single plays of a track. The table of plays is ordered by slots of 30 seconds."""
 
 from __future__ import annotations
 
@@ -23,14 +23,13 @@ MONTHS = "SELECT block FROM play_block WHERE kind = ? AND subject = ? AND block 
 
 
 class LoggedPlay(NamedTuple):
-    """A play: its time, and the key of its listener."""
+    """A play: its time in microseconds since 1970, and the key of its listener."""
 
     played_at: int
     listener: str
 
 
 def newest(track: int, limit: int) -> list[LoggedPlay]:
-    """Return at most `limit` plays of a track, newest first."""
     found: list[LoggedPlay] = []
     for day in _days(track):
         found += between(track, day * SLOTS_PER_DAY, (day + 1) * SLOTS_PER_DAY)
@@ -40,13 +39,13 @@ def newest(track: int, limit: int) -> list[LoggedPlay]:
 
 
 def between(track: int, first: int, end: int) -> list[LoggedPlay]:
-    """Return the plays of a track in the slots `first` to `end` - 1, newest first."""
+    """Return the plays of a track in the 30-second slots `first` to `end` - 1, newest first."""
     slots, values = dialect.in_list(range(first, end))
     return [LoggedPlay(*row) for row in fetch(PLAYS.format(slots=slots), values, track)]
 
 
 def _days(track: int) -> Iterator[int]:
-    """Yield the days on which the track was played, newest first."""
+    """Yield the days (since 1970-01-01) on which the track was played, newest first."""
     watermark = monthly.watermark()
     yield from _played(track, monthly.open_days(watermark))
     for (month,) in fetch(MONTHS, TRACK, track, watermark.month):

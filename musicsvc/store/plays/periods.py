@@ -1,4 +1,4 @@
-"""Windows of whole UTC days: the only place that defines the days of a period."""
+"""Periods of statistics, such as `30-days`, as ranges of whole UTC days."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DEFAULT = "30-days"
 
 
 class Window(NamedTuple):
-    """The days `first` to `end` - 1, numbered from 1970-01-01."""
+    """A range of UTC days, `first` to `end` - 1, as numbers of days since 1970-01-01."""
 
     name: str
     first: int
@@ -32,28 +32,28 @@ class Window(NamedTuple):
 
     @property
     def before(self) -> Window:
-        """The window of equal length that ends the day before this one begins."""
+        """The range of equal length that ends where this one begins."""
         return Window(self.name, self.first - self.days, self.first)
 
     @property
     def starts(self) -> int:
-        """The first instant of the window."""
+        """The begin of the first day, in microseconds since 1970."""
         return self.first * DAY
 
     @property
     def ends(self) -> int:
-        """The first instant after the window."""
+        """The end of the last day, in microseconds since 1970."""
         return self.end * DAY
 
 
 def window(period: str, now: int) -> Window:
-    """Return the window of a period such as `30-days`; its last day is the UTC day of `now`."""
+    """Return the days of a period such as `30-days`. The last day is the UTC day of `now` (microseconds since 1970)."""
     end = day_of(now) + 1
     return Window(period, end - DAYS[period], end)
 
 
 def day_of(instant: int) -> int:
-    """Return the number of the UTC day of an instant; 1970-01-01 is day 0."""
+    """Return the UTC day of a time in microseconds since 1970. Day 0 is 1970-01-01."""
     return instant // DAY
 
 

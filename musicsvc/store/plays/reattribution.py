@@ -1,4 +1,4 @@
-"""Rebuild the rollups of albums and artists from the rollups of their tracks, after tracks moved between them."""
+"""Rebuild the play counts of albums and artists from those of their tracks, after tracks changed album or artists."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DELETE = "DELETE FROM {table} WHERE {days} kind = ? AND subject = ?"
 
 @contextmanager
 def rebuilding(tracks: Collection[int]) -> Iterator[None]:
-    """After the `with` block, rebuild the rollups of the albums and artists that gained or lost one of the tracks."""
+    """After the `with` block, rebuild the play counts of albums and artists that gained or lost one of the tracks."""
     played = all_time_plays(TRACK, tracks) if tracks else {}
     before = subjects.of_tracks(played)
     yield
@@ -44,7 +44,7 @@ def rebuilding(tracks: Collection[int]) -> Iterator[None]:
 
 
 def _rebuild(subject: Subject, watermark: monthly.Watermark) -> None:
-    """Rebuild the rollups of an album or artist from the rollups of its tracks."""
+    """Rebuild the daily and monthly play counts of an album or artist from those of its tracks."""
     tracks = [track for (track,) in fetch(MEMBERS[subject.kind], subject.id)]
     days, values = dialect.in_list(_days(subject, tracks, watermark))
     run(DELETE.format(table="play_day", days=f"day {days} AND"), values, *subject)
@@ -59,7 +59,7 @@ def _rebuild(subject: Subject, watermark: monthly.Watermark) -> None:
 
 
 def _days(subject: Subject, tracks: Collection[int], watermark: monthly.Watermark) -> list[int]:
-    """Return the days on which the album or artist or one of its tracks may have a daily rollup."""
+    """Return the days on which the album or artist or one of its tracks may have plays."""
     found = {*monthly.open_days(watermark)}
     for kind, ids in ((subject.kind, [subject.id]), (TRACK, tracks)):
         among, values = dialect.in_list(ids)

@@ -1,4 +1,4 @@
-"""Deletion of old plays (setting `plays.keep_days`). Rollups are not deleted."""
+"""Delete old plays (setting `plays.keep_days`). Play counts by day, week and month are kept."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ OLDEST = "SELECT min(slot) FROM play"
 
 
 def prune(store: Store, keep_days: int, *, now: int, on_progress: Callable[[int, int], None]) -> tuple[int, int]:
-    """Delete the plays older than `keep_days` days; return the number of deleted plays and the first day that is kept.
+    """Delete plays older than `keep_days` days. Return how many, and the first day kept (days since 1970-01-01).
 
-    `on_progress` gets the number of finished days and the total.
+    `on_progress` is called with the number of finished days and of all days.
     """
     first = day_of(now) - keep_days
     oldest = store.write(partial(_begin, first)).result()
@@ -32,7 +32,7 @@ def prune(store: Store, keep_days: int, *, now: int, on_progress: Callable[[int,
 
 
 def _begin(first: int) -> int:
-    """Store the first day to keep; earlier plays are refused from now on. Return the day of the oldest play."""
+    """Refuse plays before the day `first` from now on. Return the day of the oldest play, or `first` without plays."""
     tables.lock()
     run("UPDATE play_mark SET kept_from = ? WHERE kept_from < ?", first, first)
     ((slot,),) = fetch(OLDEST)

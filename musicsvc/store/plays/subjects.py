@@ -1,4 +1,4 @@
-"""Subjects of play counts: tracks, albums and artists."""
+"""Things whose plays are counted: tracks, albums and artists."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ SUBJECTS = """
 
 
 class Subject(NamedTuple):
-    """A track, album or artist: a value of KINDS and an id."""
+    """A track, album or artist: its kind (TRACK, ALBUM or ARTIST) and its id."""
 
     kind: int
     id: int
 
 
 def among(ids: Collection[int]) -> tuple[str, Any]:
-    """Return an SQL condition that matches any of the ids, and its single parameter."""
+    """Return an SQL condition that matches any of the ids, such as `= ?`, and its only parameter."""
     if len(ids) != 1:
         return dialect.in_list(ids)
     (only,) = ids
@@ -33,7 +33,7 @@ def among(ids: Collection[int]) -> tuple[str, Any]:
 
 
 def of_tracks(tracks: Collection[int]) -> dict[int, list[Subject]]:
-    """Return, by track, the subjects to which its plays are added: the track, its album and its artists."""
+    """Return, by track id, everything that a play of the track counts for: the track, its album and its artists."""
     found: dict[int, list[Subject]] = {}
     condition, ids = dialect.in_list(tracks)
     for track, album, artist in fetch(SUBJECTS.format(among=condition), ids):

@@ -1,4 +1,4 @@
-"""Verify and repair rollups: daily rollups against single plays, then all others against daily rollups."""
+"""Verify and repair play counts: daily ones against single plays, then all others against daily ones."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WEEKS = "SELECT DISTINCT stretch FROM play_stretch ORDER BY stretch"
 
 
 class Difference(NamedTuple):
-    """A wrong rollup: its name, and its (plays, listeners) as stored and as counted."""
+    """A wrong rollup: its name for people, and its (plays, listeners) as stored and as recomputed."""
 
     row: str
     stored: tuple[int, int]
@@ -40,7 +40,7 @@ class Difference(NamedTuple):
 
 @dataclass(slots=True)
 class VerifyReport:
-    """The result of a verification. `differences` lists at most 100; plays before the day `kept_from` were deleted."""
+    """The result of a verification. `differences` has at most 100 items. Plays before day `kept_from` were deleted."""
 
     kept_from: int = 0
     days: int = 0
@@ -51,9 +51,9 @@ class VerifyReport:
 
 
 def run(store: Store, *, check: bool, on_progress: Callable[[int, int], None]) -> VerifyReport:
-    """Compare all rollups with the plays and, unless `check` is set, repair the rollups that differ.
+    """Compare all stored play counts with the single plays. Repair those that differ, unless `check` is set.
 
-    `on_progress` gets the number of verified days and the total.
+    `on_progress` is called with the number of verified days and of all days.
     """
     report = VerifyReport(kept_from=store.read(lambda: monthly.watermark().kept_from).result())
     first, end = store.read(partial(_span, report.kept_from)).result()
@@ -69,18 +69,18 @@ def run(store: Store, *, check: bool, on_progress: Callable[[int, int], None]) -
 
 
 def _span(day: int) -> tuple[int, int]:
-    """Return the first day with plays or rollups, not before `day`, and the day after the last; (day, day) if none."""
+    """Return (first, end) of the days with plays from `day` on; `end` is exclusive. Without plays: (day, day)."""
     ((first, last),) = fetch(SPAN, day * SLOTS_PER_DAY, day)
     return (day, day) if last is None or last < day else (int(first), int(last) + 1)
 
 
 def _months() -> range:
-    """Return the months whose rollups are complete or in progress."""
+    """Return the numbers of the months whose rollups are complete or in progress."""
     return range(_span(0)[0] // monthly.DAYS, monthly.watermark().month + 1)
 
 
 def _from_days(store: Store) -> Iterator[Compare]:
-    """Yield comparisons of all other rollups with the daily ones, which must have been verified before."""
+    """Yield functions that compare monthly, weekly and all-time counts with daily ones. Verify daily ones before."""
     for month in store.read(_months).result():
         for kind in KINDS.values():
             first: int | None = 0
@@ -94,7 +94,7 @@ def _from_days(store: Store) -> Iterator[Compare]:
 
 
 def _verify(store: Store, compare: Compare, report: VerifyReport, *, check: bool) -> int:
-    """Run the comparison, add its result to the report and, unless `check`, repair. Return how many plays were read."""
+    """Compare, add the result to `report` and, unless `check` is set, repair. Return the number of plays read."""
     found = store.read(compare).result()
     wrong = found.differing()
     report.rows += len(found.expected.keys() | found.stored.keys())

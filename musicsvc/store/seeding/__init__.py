@@ -1,1 +1,1 @@
-"""Fixtures and synthetic data."""
+"""Example data (fixtures), and synthetic data of any size for tests and benchmarks."""

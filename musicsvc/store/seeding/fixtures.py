@@ -1,4 +1,4 @@
-"""Load the fixtures, a small example catalog with accounts, into a store. Existing rows are not changed."""
+"""Load the fixtures, a small example catalog with accounts, into the database. Existing rows are not changed."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ DEMO_EMAIL = "demo@musicsvc.test"
 
 
 def folder(package: Path = Path(musicsvc.__file__).parent) -> Path:
-    """Return the folder of the data files: in an installed package, or beside the package in the source tree."""
+    """Return the folder of the fixture files: within an installed package, beside the package in the source tree."""
     packed = package / "_fixtures"
     return packed if packed.is_dir() else package.parent / "fixtures"
 
 
 def load(*, now: int) -> FixtureSummary:
-    """Create those rows of the fixtures that the store does not have yet. Return how many were created."""
+    """Create the rows of the fixtures that are missing in the database. Return how many were created."""
     world = World(now)
     for entry in _read("accounts", "account"):
         world.accounts[entry["key"]] = _account(entry, world)
@@ -54,7 +54,7 @@ def load(*, now: int) -> FixtureSummary:
 
 
 def warning() -> str | None:
-    """Return a warning if the fixtures would add accounts to a database that has other accounts, else None."""
+    """Return a warning if the fixtures would be added to a database with other accounts, else None."""
     entries = _read("accounts", "account")
     found = {entry["key"]: user.id for entry in entries if (user := users.find_by_email(entry["email"]))}
     others = User.select().where(User.id.not_in(list(found.values()))).count()
@@ -136,7 +136,7 @@ def _album(entry: Entry, world: World) -> int:
 
 
 def _track(entry: Entry, world: World) -> bool:
-    """Create the track unless it exists. Return True if it was created."""
+    """Create the track if it is missing. Return True if it was created."""
     identity = _identity(entry, world)
     found: Track | None = Track.get_or_none(**identity)
     if found is not None:
@@ -157,12 +157,12 @@ def _track(entry: Entry, world: World) -> bool:
 
 
 def _identity(entry: Entry, world: World) -> Entry:
-    """Return the columns that identify a row: its external id and the manager of its first artist."""
+    """Return the values of the columns that identify an album or track of the fixtures."""
     return {"external_id": PREFIX + entry["key"], "imported_for": world.artists[entry["artists"][0]].manager or 0}
 
 
 def _thread(entries: list[Entry], world: World, track_id: int, parent: Comment | None = None) -> None:
-    """Create the comments in thread order, each followed by its replies."""
+    """Create the comments of a thread, each followed by its replies."""
     for entry in sorted(entries, key=lambda entry: (entry.get("position", 0), -entry["days_ago"])):
         world.created.comments += 1
         comment = Comment.create(

@@ -1,4 +1,4 @@
-"""Two years of random plays of the fixtures' tracks; the same day always gives the same plays."""
+"""Two years of random plays of the example tracks. The plays of a day are the same in every run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WEEKEND = {2, 3}  # 1970-01-01 was a Thursday
 
 
 def load(*, now: int) -> int:
-    """Store the plays of the fixtures' tracks and return the number of new plays."""
+    """Store the plays of the example tracks. Return the number of new plays."""
     mine = Track.select(Track.id).where(Track.external_id.startswith(PREFIX)).order_by(Track.id)
     names = [listeners.opaque_key(f"fixture-{number}") for number in range(AUDIENCE)]
     known = listeners.ensure(names)
@@ -39,7 +39,7 @@ def load(*, now: int) -> int:
 
 
 def _day(at: int, track: int, day: int, audience: Sequence[int]) -> Iterator[ingest.PlayRow]:
-    """Yield a day's plays of the track at position `at`. Weekends and some seasons have more, as do some listeners."""
+    """Yield a day's plays of a track. More plays fall on weekends, on some seasons and on tracks with a small `at`."""
     chance = random.Random(f"{at} {day}")  # noqa: S311 - plays must be reproducible
     mood = 1 + 0.4 * (day % 7 in WEEKEND) + 0.25 * math.sin(day / 23 + at) + 0.3 * math.sin(day / 90)
     wanted = BUSIEST * DECLINE**at * mood

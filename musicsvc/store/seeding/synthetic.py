@@ -1,4 +1,4 @@
-"""A synthetic catalog of any size, with Zipf-distributed sizes, reproducible from its scale and random seed."""
+"""Create a synthetic catalog of any size. The same scale and random seed always create the same catalog."""
 
 from __future__ import annotations
 
@@ -45,8 +45,6 @@ Words = dict[str, tuple[str, ...]]
 
 @dataclass(slots=True)
 class SyntheticSummary:
-    """The numbers of created rows."""
-
     artists: int = 0
     albums: int = 0
     tracks: int = 0
@@ -59,7 +57,7 @@ class SyntheticSummary:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A batch of artists: how many albums each artist has, and how many tracks each album has."""
+    """A batch of artists to create: the number of albums of each artist, and of tracks of each album."""
 
     seed: str
     albums: Sequence[int]
@@ -72,9 +70,9 @@ class Block:
 def create(
     store: Store, scale: float, random_seed: int, *, on_progress: Callable[[float, float], None]
 ) -> SyntheticSummary:
-    """Create the catalog in batches of artists, one transaction each; batches of an earlier run are skipped.
+    """Create the catalog in batches of artists, one transaction each. Batches of an earlier run are skipped.
 
-    `on_progress` gets the number of tracks done and the total.
+    `on_progress` is called with the number of finished tracks and of all tracks. Raises Invalid for a bad scale.
     """
     if not 0 < scale <= LARGEST:
         raise Invalid({"scale": f"The scale must be above 0 and at most {LARGEST:,}."})
@@ -105,7 +103,7 @@ def _blocks(scale: float, random_seed: int) -> Iterator[Block]:
 
 
 def _sizes(total: int, parts: int, flatness: float, chance: random.Random) -> array[int]:
-    """Return `parts` shuffled sizes with sum `total`, the n-th largest roughly proportional to 1 / (n + flatness)."""
+    """Return `parts` sizes with the sum `total`, in random order. By Zipf's law, few are large and most are small."""
     sums = list(accumulate(1 / (rank + flatness + 1) for rank in range(parts)))
     share = max(0, total - parts) / sums[-1]
     ends = [0, *(floor(part * share + 1e-6) for part in sums)]
@@ -115,7 +113,7 @@ def _sizes(total: int, parts: int, flatness: float, chance: random.Random) -> ar
 
 
 def _fill(block: Block, words: Words) -> SyntheticSummary:
-    """Create the artists, albums and tracks of the block, unless an earlier run did. Return how many were created."""
+    """Create the artists, albums and tracks of a batch, unless an earlier run did. Return how many were created."""
     first = _external_id(block, block.first_album)
     if Album.select().where(Album.external_id == first, Album.imported_for == 0).exists():
         return SyntheticSummary()
@@ -128,7 +126,7 @@ def _external_id(block: Block, number: int) -> str:
 
 
 class _Writer:
-    """Creates the rows of one block. `number` is the position of an artist, album or track in the whole catalog."""
+    """Creates the rows of one batch. Its methods take ids, and positions in the whole catalog (`number`)."""
 
     def __init__(self, block: Block, words: Words) -> None:
         self.block = block
@@ -167,7 +165,7 @@ class _Writer:
         return choices[self._below(len(choices))]
 
     def _name(self, *kinds: str) -> str:
-        """Join a random word of each kind in `kinds`; a text that is not the name of a kind is used as it is."""
+        """Join random words of these kinds, such as `verbs`. Text that is not a kind is inserted as it is."""
         return " ".join(self._one(self.words[kind]) if kind in self.words else kind for kind in kinds)
 
     def _image(self, kind: str, number: int, percent: int) -> str | None:
@@ -201,7 +199,7 @@ class _Writer:
         return {"external_id": _external_id(self.block, number), "created_at": BEGIN + number * MINUTE}
 
     def _terms(self) -> dict[str, Any]:
-        """Return random terms of sale: the price, the licence, the exclusive status and the exclusive price."""
+        """Return random terms of sale by column: price, licence, exclusive status, exclusive price."""
         names = ("price", "licensing_type", "exclusive_status", "exclusive_price")
         if not self._in(30):
             return dict(zip(names, (None, LICENCES[0], "not_available", None), strict=True))

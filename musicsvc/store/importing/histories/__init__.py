@@ -1,4 +1,4 @@
-"""Listening histories exported by other services: detect the format, and convert entries to import fields."""
+"""Listening histories exported by other services: detect the format, and convert them to rows for the import."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ FORMATS: dict[str, Callable[[Path], Reader]] = {
 
 
 def is_history(path: Path, form: str | None = None, *, mapped: bool = False) -> bool:
-    """Return True if the file is a listening history from another service, False if it is a table.
+    """Return True if the file is another service's listening history, False if it is a table.
 
-    `mapped`: the user has mapped columns to fields, so it is a table. Raises Failure if the file cannot be read.
+    `mapped`: the user maps columns to fields, so it is a table. Raises Failure if the file cannot be read.
     """
     if form is not None:
         return form not in readers.FORMATS
@@ -45,7 +45,7 @@ def is_history(path: Path, form: str | None = None, *, mapped: bool = False) -> 
 
 
 def open_file(path: Path, form: str | None = None, *, mapped: bool = False) -> Reader:
-    """Open the file as the format `form`, by default the detected one. Raises Failure if it is unknown or damaged."""
+    """Open the file in the format `form`, by default the detected one. Raises Failure if it is unknown or damaged."""
     if not is_history(path, form, mapped=mapped):
         return readers.open_file(path, form)
     if form is not None and form not in FORMATS:
@@ -56,6 +56,6 @@ def open_file(path: Path, form: str | None = None, *, mapped: bool = False) -> R
 
 
 def _history(member: Path, form: str | None) -> Reader | None:
-    """Open an unpacked file of an archive. Return None if it is not a listening history."""
+    """Open a file that was unpacked from an archive. Return None if it is not a listening history."""
     found = form or detection.history_of(member)
     return FORMATS[found](member) if found else None

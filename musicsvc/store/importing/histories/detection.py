@@ -1,4 +1,4 @@
-"""Detect from the first bytes of a file which service exported it. An unknown file counts as a table."""
+"""Detect from the first bytes of a file which service exported it. Unknown files are treated as tables."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LOVED = "lists loved tracks without the times of plays. Import the listening his
 
 
 def history_of(path: Path) -> str | None:
-    """Return the format of the listening history in the file, or None if the file is a plain table.
+    """Return the format of the listening history, or None if the file is a plain table.
 
     Raises Failure for an export of loved tracks, which contains no plays.
     """

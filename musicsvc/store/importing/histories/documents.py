@@ -1,4 +1,4 @@
-"""Readers of files that contain one JSON value. Line numbers of records are entry numbers, starting at 1."""
+"""Readers of files that contain one JSON value. Entries are numbered from 1, in place of lines."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def load(path: Path) -> Any:
 
 
 class Document(Reader):
-    """Base class of readers whose file is one JSON value with a list of entries."""
+    """Base class for readers of files that are one JSON value with a list of entries."""
 
     columns = None
 
     def __init__(self, path: Path) -> None:
-        """Read the whole file. Raises Failure if it does not have the format of the reader."""
+        """Read the whole file. Raises Failure if it does not have the expected structure."""
         self._path = path
         self._entries = self.entries(load(path))
         self._read = 0
@@ -53,11 +53,11 @@ class Document(Reader):
 
     @abstractmethod
     def entries(self, value: Any) -> list[Any]:
-        """Return the list of entries in the JSON value of the file. Raises Failure if its structure is unexpected."""
+        """Return the list of entries in the file's JSON value. Raises Failure for an unexpected structure."""
 
     @abstractmethod
     def values(self, entry: Mapping[str, Any]) -> Mapping[str, Any] | str:
-        """Return the fields of a play, or a key of NOTES to skip the entry. Raises ValueError for invalid entries."""
+        """Return the fields of a play, or a key of summary.NOTES to skip the entry. Raises ValueError if invalid."""
 
     @property
     def position(self) -> int:
@@ -77,7 +77,7 @@ class Document(Reader):
 
 
 def record(number: int, entry: Any, values: Any) -> Record:
-    """Return the result of `values(entry)` as a Record. If it fails, set `fault`; if it is a note, set `note`."""
+    """Convert an entry to a Record with `values`. A skipped entry gets a `note`, an invalid one a `fault`."""
     try:
         found = values(entry)
     except KeyError as missing:

@@ -1,4 +1,4 @@
-"""Last.fm histories in the formats of three export tools; Last.fm itself has no export."""
+"""Last.fm histories in the formats of three export tools. Last.fm itself has no export."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CELLS = 4
 
 
 class LastfmPages(Document):
-    """Reader of `recenttracks-….json`: a JSON array of pages of scrobbles."""
+    """Reads `recenttracks-….json`: a JSON array of pages of plays (scrobbles)."""
 
     def entries(self, value: Any) -> list[Any]:
         pages = value if isinstance(value, list) else [value]
@@ -32,7 +32,7 @@ class LastfmPages(Document):
         return found
 
     def values(self, entry: Mapping[str, Any]) -> Mapping[str, Any] | str:
-        """Return the fields of a scrobble, or the note `playing_now` for a track without date: it is still playing."""
+        """Return the fields of a play, or the note `playing_now` for a track without date, which is still playing."""
         if entry.get("date") is None:
             return "playing_now"
         return {
@@ -44,15 +44,15 @@ class LastfmPages(Document):
 
 
 def _text(value: Any) -> Any:
-    """Return the name of an artist or album: the key `#text`, or `name` in extended responses of the API."""
+    """Return the name of an artist or album: its key `#text`, or `name` in extended responses of the API."""
     return value.get("#text") or value.get("name") if isinstance(value, dict) else value
 
 
 class LastfmCsv(CsvReader):
-    """Reader of a CSV file with the columns `uts`, `artist`, `album` and `track`."""
+    """Reads a CSV file with the columns `uts`, `artist`, `album` and `track`."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file. Raises Failure like CsvReader. `columns` is None, because users cannot map the columns."""
+        """Open the file. Raises Failure if it is damaged. `columns` is None, because users cannot map the columns."""
         super().__init__(path)
         self.columns = None
 
@@ -71,7 +71,7 @@ def _scrobble(row: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 class LastfmToCsv(TextReader):
-    """Reader of a CSV file without header; the columns are artist, album, title, and the UTC time in minutes."""
+    """Reads a CSV file without header, with the columns artist, album, title and UTC time in minutes."""
 
     columns = None
 
@@ -97,7 +97,7 @@ def _row(row: list[str]) -> Mapping[str, Any]:
 
 
 def _instant(text: str) -> datetime | str:
-    """Parse a time with an English month name in any locale. Returns an empty text unchanged."""
+    """Parse a time with an English month name, in any locale. An empty text is returned unchanged."""
     if not text:
         return text
     day, month, year, clock = text.replace(",", "").split()

@@ -49,14 +49,14 @@ class ListenBrainz(Reader):
 
 
 def _is_lines(path: Path) -> bool:
-    """Return True if the first line is a complete listen, so that the file has one object per line."""
+    """Return True if the first line is a complete play, so the file has one JSON object per line."""
     with JsonLinesReader(path) as lines:
         first = next(iter(lines), None)
     return first is None or (first.fault is None and "payload" not in first.values)
 
 
 def _listens(value: Any, path: Path) -> list[Any]:
-    """Return the listens in a JSON array, or in an object with the `payload` of an API request."""
+    """Return the plays in a JSON array, or in the `payload` of a JSON object."""
     if isinstance(value, dict) and isinstance(value.get("payload"), list):
         return [] if value.get("listen_type") == "playing_now" else list(value["payload"])
     if not isinstance(value, list):

@@ -19,7 +19,7 @@ ROCKBOX = ("artist", "album", "track", "number", "length", "rating", "played_at"
 
 
 class Rockbox(TextReader):
-    """Reader of `.scrobbler.log` (AudioScrobbler 1.1), separated by tabs. Treats times as UTC."""
+    """Reads `.scrobbler.log` (AudioScrobbler 1.1), separated by tabs. Times are treated as UTC."""
 
     columns = None
 
@@ -46,7 +46,7 @@ def _rockbox(row: Mapping[str, str]) -> Mapping[str, Any] | str:
 
 
 class Table(TextReader):
-    """Base class for tables with other lines before the header. `names` maps lower-case columns to fields."""
+    """Base class for CSV files with other lines before the header. `names` maps lower-case columns to fields."""
 
     columns = None
     names: Mapping[str, str]
@@ -86,21 +86,21 @@ class Table(TextReader):
 
 
 class LibreFm(Table):
-    """Reader of Libre.fm exports, which have comments (some in broken UTF-7) before the header."""
+    """Reads Libre.fm exports, which have comments (some in broken UTF-7) before the header."""
 
     kind = "Libre.fm"
     names = {"artist": "artist", "track": "track", "album": "album", "time": "played_at"}  # noqa: RUF012 - a constant
 
 
 class Spinitron(Table):
-    """Reader of Spinitron playlists of radio stations, which have lines about the show before the header."""
+    """Reads Spinitron playlists of radio stations, which have lines about the show before the header."""
 
     kind = "Spinitron"
     names = {"artist": "artist", "song": "track", "release": "album", "date-time": "played_at"}  # noqa: RUF012 - a constant
 
 
 class PanoScrobbler(JsonLinesReader):
-    """Reader of Pano Scrobbler logs, which have one JSON object per line."""
+    """Reads Pano Scrobbler logs, which have one JSON object per line."""
 
     def __iter__(self) -> Iterator[Record]:
         for line in super().__iter__():

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Maloja(Document):
-    """Reader of `maloja_export_….json`: a JSON object with a list of scrobbles."""
+    """Reads `maloja_export_….json`: a JSON object with a list of plays (scrobbles)."""
 
     def entries(self, value: Any) -> list[Any]:
         found = value.get("scrobbles") if isinstance(value, dict) else None
@@ -20,7 +20,7 @@ class Maloja(Document):
         return found
 
     def values(self, entry: Mapping[str, Any]) -> Mapping[str, Any] | str:
-        """Return the fields of a scrobble. Its `duration` is the number of seconds played."""
+        """Return the fields of a play. In the file, `duration` is the number of seconds played."""
         track = entry["track"]
         seconds = entry.get("duration")
         return {

@@ -1,7 +1,7 @@
 """Spotify's privacy exports: the extended streaming history, and the account data with the last year.
 
-IP addresses, devices, countries and user names are ignored. A stream is imported as a play if it lasted at least 30
-seconds or reached the end of the track. Private sessions are left out.
+Streams are imported if they lasted at least 30 seconds or reached the end of the track. Private sessions are skipped.
+IP addresses, devices, countries and user names are ignored.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ URI = "spotify:track:"
 
 
 class SpotifyExtended(Document):
-    """Reader of `endsong_N.json` and `Streaming_History_Audio_….json`: a JSON array of streams."""
+    """Reads `endsong_N.json` and `Streaming_History_Audio_….json`: a JSON array of streams."""
 
     def entries(self, value: Any) -> list[Any]:
         if not isinstance(value, list):
@@ -27,7 +27,7 @@ class SpotifyExtended(Document):
         return value
 
     def values(self, entry: Mapping[str, Any]) -> Mapping[str, Any] | str:
-        """Return the fields of a stream, or a key of NOTES if it is left out. Its time in the file is its end."""
+        """Return the fields of a play, or a key of summary.NOTES to skip it. The file has the time of its end."""
         played = entry["ms_played"]
         if entry.get("master_metadata_track_name") is None:
             return "no_track"
@@ -46,7 +46,7 @@ class SpotifyExtended(Document):
 
 
 class SpotifyAccount(Document):
-    """Reader of `StreamingHistory….json` in the account data: a JSON array of streams without track ids."""
+    """Reads `StreamingHistory….json` in the account data: a JSON array of streams without track ids."""
 
     def entries(self, value: Any) -> list[Any]:
         if not isinstance(value, list):
@@ -54,7 +54,7 @@ class SpotifyAccount(Document):
         return value
 
     def values(self, entry: Mapping[str, Any]) -> Mapping[str, Any] | str:
-        """Return the fields of a stream, or a key of NOTES if it is short. The file has the UTC minute of its end."""
+        """Return the fields of a play, or a key of summary.NOTES to skip it. The file has the UTC minute of its end."""
         played = entry["msPlayed"]
         if played < SHORTEST:
             return "short"
@@ -67,5 +67,5 @@ class SpotifyAccount(Document):
 
 
 def _began(ended: str, played: int) -> datetime:
-    """Return the start time of a stream that ended at `ended` (UTC) after `played` milliseconds."""
+    """Return the start of a stream that ended at the UTC time `ended` after `played` milliseconds."""
     return datetime.fromisoformat(ended.removesuffix("Z")).replace(tzinfo=UTC) - timedelta(milliseconds=played)

@@ -1,4 +1,4 @@
-"""Packed sets of listener ids: exact and small. Appending bytes adds listeners: `packed + pack(more)` is the union.
+"""Sets of listener ids, packed into bytes. Appending packed ids to a packed set adds them to the set.
 
 A set is a sequence of 4-byte integers, possibly repeated. In a large set, a roaring bitmap precedes them.
 """
@@ -25,22 +25,22 @@ INSERT = "INSERT INTO listener (key) {rows} ON CONFLICT DO NOTHING RETURNING key
 
 
 def account_key(user_id: int) -> str:
-    """Return the listener key of an account; it differs from the keys of all opaque names."""
+    """Return the key under which the listener table stores an account."""
     return f"account:{user_id}"
 
 
 def opaque_key(name: str) -> str:
-    """Return the listener key of an opaque name: any name under which an account reports the plays of someone else."""
+    """Return the key under which the listener table stores a name that an API client gave to a listener."""
     return f"opaque:{name}"
 
 
 def pack(some: Iterable[int]) -> bytes:
-    """Return the listener ids as packed bytes. Repeated ids are kept."""
+    """Return the listener ids as a packed set. Repeated ids are kept."""
     return b"".join(listener.to_bytes(WIDTH, "little") for listener in some)
 
 
 def merge(sets: Iterable[bytes]) -> bytes:
-    """Return the union of the packed sets, as a bitmap if it is large."""
+    """Return the union of packed sets, itself packed. A large result is a bitmap."""
     some = list(sets)
     joined = b"".join(some)
     if len(joined) <= FEW * WIDTH and not any(len(packed) & 1 for packed in some):
@@ -54,7 +54,7 @@ def merge(sets: Iterable[bytes]) -> bytes:
 
 
 def count(packed: bytes) -> int:
-    """Return the number of distinct listeners in the packed set."""
+    """Return the number of distinct listeners in a packed set."""
     return len(union([packed]))
 
 
@@ -75,7 +75,7 @@ def union(many: Iterable[bytes]) -> BitMap:
 
 
 def ensure(keys: Iterable[str]) -> dict[str, int]:
-    """Return the ids of the listeners with these keys, by key. Missing listeners are created."""
+    """Return listener ids by key. Listeners that do not exist are created."""
     wanted = sorted(set(keys))
     found: dict[str, int] = {}
     for start in range(0, len(wanted), KEYS_PER_QUERY):
@@ -89,6 +89,6 @@ def ensure(keys: Iterable[str]) -> dict[str, int]:
 
 
 def find(keys: Sequence[str]) -> dict[str, int]:
-    """Return the ids of the listeners with these keys, by key. Keys without a listener are absent."""
+    """Return listener ids by key. Keys without a listener are absent."""
     condition, values = dialect.in_list(keys)
     return dict(fetch(f"SELECT key, id FROM listener WHERE key {condition}", values))  # noqa: S608 - a condition of ours

@@ -1,7 +1,7 @@
-"""Monthly rollups: a row sums a fixed period of 32 past days, so that a year is read about as fast as a month.
+"""Monthly rollups: play counts in fixed periods of 32 days, which make a year as fast to read as a month.
 
-They are built from daily rollups, a few subjects at a time; the daily rollups are kept, a watermark stores progress.
-Late plays are added to daily and monthly rollups, so that all monthly rollups below the watermark are complete.
+They are built from daily rollups, some tracks, albums and artists at a time. A watermark stores the progress.
+Late plays are added to daily and monthly rollups, so all monthly rollups below the watermark stay complete.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ BOUND = """
 
 
 class Watermark(NamedTuple):
-    """The next (month, kind, subject) to roll up; smaller ones are done. Plays before day `kept_from` were deleted."""
+    """The next (month, kind, id) to roll up: all smaller ones are done. Plays before day `kept_from` were deleted."""
 
     month: int
     kind: int
@@ -48,12 +48,11 @@ class Watermark(NamedTuple):
 
     @property
     def day(self) -> int:
-        """The first day of the earliest month that is not complete for every subject."""
+        """The first day of the earliest month that is not complete for every track, album and artist."""
         return self.month * DAYS
 
 
 def watermark() -> Watermark:
-    """Return the progress of the monthly rollups."""
     return Watermark(*fetch(WATERMARK)[0])
 
 
@@ -62,13 +61,13 @@ def days_of(month: int) -> range:
 
 
 def open_days(done: Watermark) -> range:
-    """Return the days, from the oldest with plays to the newest, of the months not rolled up for all subjects yet."""
+    """Return the days that monthly rollups do not cover yet, from the oldest with plays to the newest."""
     oldest, newest = _span(done.day)
     return range(0) if oldest is None else range(oldest, newest + 1)
 
 
 def add(new: Mapping[Key, bytes]) -> None:
-    """Add late plays to the monthly rollups that exist already; `new` holds their listeners by (day, kind, subject)."""
+    """Add late plays to existing monthly rollups. `new`: packed listener ids by (day, kind, track/album/artist id)."""
     done = watermark()
     late: dict[Key, bytes] = defaultdict(bytes)
     for (day, kind, subject), packed in new.items():
@@ -79,7 +78,7 @@ def add(new: Mapping[Key, bytes]) -> None:
 
 
 def roll_up(limit: int) -> bool:
-    """Roll up a month for about `limit` more subjects or, if no month is due, a week. Return False if none is due."""
+    """Build monthly rollups of about `limit` tracks, albums or artists, else of a week. Return False if none is due."""
     tables.lock()
     done = watermark()
     oldest, newest = _span(done.day)
@@ -96,13 +95,13 @@ def roll_up(limit: int) -> bool:
 
 
 def _span(first: int) -> tuple[int | None, int]:
-    """Return the oldest day with plays not before `first` (None if there is none) and the newest day with plays."""
+    """Return the oldest day with plays from day `first` on, or None, and the newest day with plays."""
     ((oldest, newest),) = fetch(SPAN, first)
     return oldest, newest
 
 
 def _roll_up(month: int, kind: int, subject: int, limit: int) -> int | None:
-    """Roll up the month for about `limit` subjects from `subject` on. Return the first that remains, or None."""
+    """Build about `limit` monthly rollups, from the id `subject` on. Return the first id left over, or None."""
     end = batch_end(month, kind, subject, limit)
     counts = count(month, kind, subject, end)
     tables.replace(tables.MONTHLY, [(kind, each, month, *some) for each, some in counts.items()])
@@ -110,18 +109,17 @@ def _roll_up(month: int, kind: int, subject: int, limit: int) -> int | None:
 
 
 def batch_end(month: int, kind: int, subject: int, limit: int) -> int | None:
-    """Return the first subject after a batch of about `limit` from `subject` on, or None if no subject remains."""
+    """Return the id at which a batch of about `limit` ids from `subject` on ends (exclusive). None means no end."""
     days = ", ".join(f"({day})" for day in days_of(month))
     ((end,),) = fetch(BOUND.format(days=days), kind, subject, limit)
     return None if end is None else int(end)
 
 
 def count(month: int, kind: int, subject: int, end: int | None) -> dict[int, Counts]:
-    """Return the sums of a month's daily rollups by subject, for ids from `subject` to `end` - 1 (None: all others)."""
+    """Return the sums of a month's daily rollups by id, for ids from `subject` to `end` - 1 (None: no upper limit)."""
     condition, days = dialect.in_list(days_of(month))
     return tables.add_up(fetch(ROWS.format(days=condition), days, kind, subject, last(end)))
 
 
 def last(end: int | None) -> int:
-    """Return the largest id below `end`, or the largest possible id if `end` is None."""
     return (1 << 63) - 1 if end is None else end - 1

@@ -1,7 +1,7 @@
-"""Play and listener counts of tracks, albums and artists in windows of days and of all time.
+"""Read the play and listener counts of tracks, albums and artists, for ranges of days and for all time.
 
-Whole months in a window are read from monthly rollups, other days from weekly rollups if the subject has any, and
-from daily rollups otherwise.
+Whole months are read from monthly rollups. Other days are read from weekly rollups if there are any, else from
+daily rollups.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ LARGEST = 64 * 1024  # bytes; packed sets of a subject are united as soon as the
 
 
 class PlayStats(NamedTuple):
-    """A number of plays and the set of their listeners."""
+    """A number of plays, and the set of ids of their listeners."""
 
     plays: int
     listeners: BitMap
@@ -62,7 +62,7 @@ NO_PLAYS = PlayStats(0, BitMap())
 
 
 class _Sum:
-    """The sum of the rollups of one subject in one window."""
+    """The sum of the play counts of one track, album or artist in one range of days."""
 
     __slots__ = ("listeners", "packed", "plays", "size")
 
@@ -91,7 +91,7 @@ class _Sum:
 
 
 class Reader:
-    """Reads plays and listeners of subjects in each window. Windows must not overlap. Use it in one transaction."""
+    """Reads plays and listeners in ranges of days (`windows`), which must not overlap. Use it in one transaction."""
 
     def __init__(self, *windows: Window, all_time: bool = True) -> None:
         ((watermark, oldest, newest),) = fetch(WATERMARK)
@@ -114,20 +114,20 @@ class Reader:
         self._days = _numbers(sorted(days))
 
     def read(self, kind: int, ids: Collection[int]) -> dict[int, list[PlayStats]]:
-        """Return the stats of each subject: one for each window, then one of all time if the reader has `all_time`."""
+        """Return stats by track, album or artist id: one per window, then one of all time if `all_time` is set."""
         statement, values = self._statement(kind, *_among(ids))
         return self._add_up(ids, fetch(statement, *values))
 
     def stream(self, kind: int, ids: Sequence[int]) -> dict[int, list[PlayStats]]:
-        """Return the same as `read`, for hundreds of ids in ascending order, without holding all rows in memory.
+        """Do the same as `read`, without holding all rows in memory. `ids` must ascend; a call takes some hundreds.
 
-        Weekly rollups are not used: looking for them costs more than it saves, as most subjects have none.
+        Weekly rollups are not used: looking for them costs more than it saves, as most tracks have none.
         """
         statement, values = self._statement(kind, *dialect.in_range_or_list(ids), weekly=False)
         return self._add_up(ids, sql.stream_rows(statement, *values))
 
     def plays(self, kind: int, ids: Collection[int]) -> dict[int, int]:
-        """Return the number of plays of each subject, summed over the windows. Subjects without plays are absent."""
+        """Return plays in all windows together, by track, album or artist id. Ids without plays are absent."""
         statement, values = self._statement(kind, *_among(ids))
         total = statement.replace(", plays, listeners FROM", ", plays FROM")
         query = f"SELECT subject, sum(plays) FROM ({total}) AS rollups GROUP BY subject"  # noqa: S608 - our own statement
@@ -155,7 +155,7 @@ class Reader:
         return {each: self._stats(sums.get(each, ()), ever[each]) for each in ids}
 
     def _place(self, first: int, end: int) -> int:
-        """Return the index of the window that has the days `first` to `end` - 1; if none has, the number of windows."""
+        """Return the index of the window with the days `first` to `end` - 1. Without one: the number of windows."""
         for place, window in enumerate(self._windows):
             if window.first <= first and end <= window.end:
                 return place
@@ -181,7 +181,7 @@ def _among(ids: Collection[int]) -> tuple[str, list[Any]]:
 
 
 def days(kind: int, ids: Sequence[int], numbers: Sequence[int]) -> dict[int, PlayStats]:
-    """Return, by day, the stats of all subjects together. Days without plays are absent. `ids` must ascend."""
+    """Return the stats of all ids together, by day. Days without plays are absent. `ids` must ascend."""
     condition, values = dialect.in_range_or_list(ids)
     statement = DAYS.format(subjects=condition, numbers=_numbers(numbers))
     wanted = set(ids)
@@ -195,7 +195,7 @@ def days(kind: int, ids: Sequence[int], numbers: Sequence[int]) -> dict[int, Pla
 
 
 def all_time_plays(kind: int, ids: Collection[int]) -> dict[int, int]:
-    """Return the number of plays of all time of each track or album. Those without plays are absent."""
+    """Return all-time plays by id of the track or album. Ids without plays are absent."""
     condition, value = dialect.in_list(ids)
     rows = fetch(ALL_TIME_PLAYS[kind].format(among=condition), value)
     return {subject: int(plays) for subject, plays in rows}

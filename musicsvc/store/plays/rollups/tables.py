@@ -1,4 +1,4 @@
-"""The rollup tables: each row has the plays and listeners of a track, album or artist in a day, week or month."""
+"""The rollup tables. A row has the plays and listeners of a track, album or artist on a day, week or month."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Counts = tuple[int, bytes]  # plays, packed listeners
 
 
 class Table(NamedTuple):
-    """A rollup table: its name, the names of its three key columns, and the PostgreSQL types of all columns."""
+    """A rollup table: its name, the names of its key columns, and the PostgreSQL types of all columns."""
 
     name: str
     key: tuple[str, str, str]
@@ -43,12 +43,12 @@ MONTHLY = Table("play_block", ("kind", "subject", "block"), ("int", "bigint", "i
 
 
 def lock() -> None:
-    """Lock the rollups until the end of the transaction, so that only one transaction at a time changes them."""
+    """Lock all rollup tables against changes by other transactions, until this transaction ends."""
     dialect.lock(LOCK)
 
 
 def add(table: Table, new: Mapping[Key, bytes]) -> None:
-    """Add plays to rows. By the key of a row, `new` holds the packed listeners of its plays, one for each play."""
+    """Add plays to rows. `new` maps the key of a row to the packed listener ids of its new plays, one id per play."""
     joined = dialect.concat_blob(f"{table.name}.listeners", "excluded.listeners")
     statement = ADD.format(table=table.name, key=", ".join(table.key), joined=joined)
     rows = [(*key, len(new[key]) // listeners.WIDTH, new[key]) for key in sorted(new)]
@@ -66,7 +66,6 @@ def _compact(table: Table, key: Key) -> None:
 
 
 def replace(table: Table, rows: Iterable[tuple[int, int, int, int, bytes]]) -> None:
-    """Insert the rows; existing rows with the same keys are replaced."""
     statement = REPLACE.format(table=table.name, key=", ".join(table.key))
     dialect.insert_many(statement, table.types, sorted(rows))
 
@@ -80,7 +79,7 @@ def _where(table: Table) -> str:
 
 
 def add_up(rows: Iterable[tuple[K, int, bytes]]) -> dict[K, Counts]:
-    """Add up rows of (key, plays, packed listeners): return the sum of plays and the union of listeners by key."""
+    """Add up rows of (key, plays, packed listeners). Return (sum of plays, union of listeners) by key."""
     plays: dict[K, int] = defaultdict(int)
     sets: dict[K, list[bytes]] = defaultdict(list)
     for key, count, packed in rows:

@@ -1,7 +1,7 @@
-"""Weekly rollups (eight days) of often played subjects: windows that cut a month read fewer sets of listeners.
+"""Weekly rollups: play counts in periods of eight days, only for often played tracks, albums and artists.
 
-An existing rollup is complete: it is created after its last day, and late plays are added to it. If a subject has
-none, its daily rollups have the same counts. Rollups of old or rarely played weeks would cost more than they save.
+They speed up reading ranges that cut a month. They are created after their last day, and late plays are added.
+Rollups of old or rarely played weeks would cost more than they save: daily rollups are read instead.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ADD = """
 
 
 def within(days: Collection[int]) -> list[int]:
-    """Return the weeks of which all days are in `days`."""
+    """Return the numbers of the weeks that lie completely within `days`."""
     if not days:
         return []
     candidates = range(-(-min(days) // DAYS), (max(days) + 1) // DAYS)
@@ -47,7 +47,7 @@ def days_of(week: int) -> range:
 
 
 def add(new: Mapping[Key, bytes]) -> None:
-    """Add late plays to the weekly rollups that exist already; `new` holds their listeners by (day, kind, subject)."""
+    """Add late plays to existing weekly rollups. `new`: packed listener ids by (day, kind, track/album/artist id)."""
     ((watermark, _),) = fetch(WATERMARK)
     late: dict[Key, bytes] = defaultdict(bytes)
     for (day, kind, subject), packed in new.items():
@@ -58,7 +58,7 @@ def add(new: Mapping[Key, bytes]) -> None:
 
 
 def roll_up() -> bool:
-    """Create the rollups of the oldest week that is over and has none yet; return False if there is no such week."""
+    """Create the rollups of the oldest finished week that has none yet. Return False if there is no such week."""
     ((watermark, newest),) = fetch(WATERMARK)
     last = -1 if newest is None else newest // DAYS
     if watermark >= last:
@@ -77,5 +77,5 @@ def roll_up() -> bool:
 
 
 def delete(kind: int, subject: int) -> None:
-    """Delete the weekly rollups of a subject whose past days change. They are not created again; later ones are."""
+    """Delete the weekly rollups of a track, album or artist whose past plays change. They are not created again."""
     run("DELETE FROM play_stretch WHERE kind = ? AND subject = ?", kind, subject)
