@@ -32,7 +32,7 @@ class MovableClock(Clock):
         return min(self._start + int((time.monotonic() - self._began) * self._speed * SECOND), LAST)
 
     def restart(self) -> None:
-        """Set the clock back to its start."""
+        """Set the clock back to the instant `start`."""
         self._began = time.monotonic()
 
     def advance(self, microseconds: int) -> None:

@@ -57,13 +57,13 @@ Seconds = Annotated[float, Field(gt=0)]
 
 
 def rate(text: str) -> tuple[int, int]:
-    """Return the number of requests and the period in seconds of a rate such as `300/minute`."""
+    """Parse a rate limit such as `300/minute` into the number of requests and the period in seconds."""
     amount, _, period = text.partition("/")
     return int(amount), PERIODS[period]
 
 
 class Section(BaseModel):
-    """A table of the TOML file; unknown keys are errors."""
+    """Base class of the tables in the TOML settings file. Unknown keys are errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", serialize_by_alias=True)
 
@@ -96,7 +96,7 @@ class Registration(Section):
 
 
 class Access(Section):
-    """Settings for requests for API access."""
+    """The address to contact for API access, named in error messages."""
 
     contact_email: str | None = None
 
@@ -232,12 +232,12 @@ def unknown_variables() -> list[str]:
 
 
 def file_of(config: Path | None = None) -> Path:
-    """Return `config`, or the default path of the settings file, which may not exist."""
+    """Return `config` if given, else the default path of the settings file. The file may not exist."""
     return config or _default_file()
 
 
 def origins(settings: Settings, config: Path | None = None) -> dict[str, str]:
-    """Return the source of each setting by dotted name: a variable, the settings file, or `default`."""
+    """Map the dotted name of each setting to its source: a variable, the settings file, or `default`."""
     file = config or _default_file()
     written = _read_toml(file, required=config is not None)
     variables = _variables()
@@ -252,7 +252,7 @@ def origins(settings: Settings, config: Path | None = None) -> dict[str, str]:
 
 
 def flat(settings: Settings) -> dict[str, Any]:
-    """Return all settings by dotted name, as JSON values."""
+    """Map the dotted name of each setting, such as `server.port`, to its value as JSON."""
     tables = settings.model_dump(mode="json")
     return {
         f"{name}.{key}" if key else name: value
@@ -262,7 +262,7 @@ def flat(settings: Settings) -> dict[str, Any]:
 
 
 def _variables() -> dict[str, str]:
-    """Return the non-empty environment variables by upper-case name: names are not case-sensitive."""
+    """Map the upper-case name of each non-empty environment variable to its value. Settings ignore case."""
     return {name.upper(): value for name, value in os.environ.items() if value}  # noqa: TID251 - as in `_default_file`
 
 

@@ -14,11 +14,7 @@ TEST_VARIABLES = {"MUSICSVC_PG_BIN", "MUSICSVC_SHARED_DATA"}
 
 
 def message(error: ValidationError, section: str = "", source: str = "") -> str:
-    """Return the message for the first invalid setting in `error`.
-
-    `section` is the section that was validated, empty if it was all settings. `source` is the variable or file that
-    contains the setting.
-    """
+    """Return the message for the first invalid setting. `section`: its table; `source`: the variable or file."""
     first = error.errors()[0]
     name = ".".join([section] * bool(section) + [str(part) for part in first["loc"]])
     problem = NO_SUCH if first["type"] == "extra_forbidden" else explain_validation(dict(first))
@@ -33,7 +29,7 @@ def source(error: ValidationError, prefix: str, variables: Collection[str], file
 
 
 def json_message(prefix: str, variables: Mapping[str, str], settings: Mapping[str, Any]) -> str:
-    """Return the message for the first list or table that is not valid JSON. `settings` maps names to defaults."""
+    """Return the message for the first variable whose list or table is malformed JSON. `settings`: all defaults."""
     tables = {f"{prefix}{name.partition('.')[0]}".upper() for name in settings if "." in name}
     lists = {variable_name(prefix, name) for name, value in settings.items() if isinstance(value, list)}
     for variable, value in variables.items():

@@ -5,10 +5,7 @@ from typing import Literal
 
 
 class Failure(Exception):
-    """An error with a message for users.
-
-    `here` is the message for the operator, which may name files and faults that API clients must not see.
-    """
+    """An error with a message for users. `here`: the message for the operator, with details hidden from API clients."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -40,7 +37,7 @@ class Invalid(Failure):
 
 
 class Unauthenticated(Failure):
-    """The token is missing (`reason` is None) or not valid."""
+    """The token is missing (`reason` is None) or invalid (`reason`: unknown, revoked or expired)."""
 
     def __init__(self, reason: Literal["unknown", "expired", "revoked"] | None = None) -> None:
         super().__init__("Unauthenticated.")

@@ -22,7 +22,7 @@ EXTRAS = {"postgres": "PostgreSQL", "parquet": "Parquet"}
 
 @contextmanager
 def required(extra: str) -> Iterator[None]:
-    """If an import in the `with` block fails, raise Failure with the command that installs this extra."""
+    """Raise Failure with the command that installs this extra if an import in the `with` block fails."""
     try:
         yield
     except ImportError:
@@ -30,7 +30,7 @@ def required(extra: str) -> Iterator[None]:
 
 
 def command(extra: str) -> str:
-    """Return the command that installs an extra, also if the package was installed from a folder (PEP 610)."""
+    """Return the pip command that installs an extra, from the source folder if the package came from one (PEP 610)."""
     pip = f"{shlex.quote(sys.executable)} -m pip install"
     origin = _origin()
     if "dir_info" not in origin:
@@ -41,7 +41,7 @@ def command(extra: str) -> str:
 
 
 def _origin() -> dict[str, Any]:
-    """Return the contents of direct_url.json; empty if the package was installed from a package index."""
+    """Return the contents of direct_url.json (PEP 610). Empty if the package came from a package index."""
     try:
         text = metadata.distribution(PACKAGE).read_text("direct_url.json")
     except metadata.PackageNotFoundError:

@@ -12,7 +12,7 @@ VERBS = {ENTER: "enter", READ: "read", WRITE: "write to"}
 
 
 class Denial(NamedTuple):
-    """The reason why a file cannot be opened and a remedy, one sentence each."""
+    """The reason why a file cannot be opened, and a remedy. Each is one sentence."""
 
     fault: str
     remedy: str
@@ -22,7 +22,7 @@ class Denial(NamedTuple):
 
 
 def denial(file: Path, *, write: bool = False) -> Denial | None:
-    """Return why this user cannot read the file or, if `write` is set, write it and its folder. None if allowed."""
+    """Return why this user cannot read the file, or None. `write`: also check writing to the file and its folder."""
     file = file.absolute()
     nearest = Path(file.anchor)
     for folder in reversed(file.parents):

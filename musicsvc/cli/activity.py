@@ -81,7 +81,7 @@ def activity(  # noqa: PLR0917 - Typer reads options from parameters
 def _filters(
     kind: str, call_filters: dict[str, Any], common_filters: dict[str, Any]
 ) -> "tuple[calls.Filter | None, security_events.Filter | None]":
-    """Return the filters for calls and for events; None means not shown. Any call filter excludes events."""
+    """Return a filter for calls and one for events. None hides calls or events. Any call filter hides events."""
     from musicsvc.store.accounts import security_events
     from musicsvc.store.activity import calls
 
@@ -95,7 +95,7 @@ def _filters(
 
 
 def _range(since: str | None, until: str | None, now: int, *, follow: bool) -> dict[str, int | None]:
-    """Parse `--since` and `--until`. Raises BadParameter for an empty period, or `--until` with `--follow`."""
+    """Parse `--since` and `--until`. Raises BadParameter for an empty period or for `--until` with `--follow`."""
     if follow and until is not None:
         raise typer.BadParameter("--follow and --until cannot be used together. Remove one of them.")
     first, end = parse_time(since, now, "--since"), parse_time(until, now, "--until")

@@ -9,8 +9,6 @@ from musicsvc.wording import explain_validation
 
 
 class Command(TyperCommand):
-    """A command whose help and error messages describe values in plain words instead of Python types."""
-
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         for parameter in self.params:

@@ -109,7 +109,7 @@ def _log(settings: Settings, path: Path) -> Path:
 
 
 def _of_files(settings: Settings, path: Path, now: int) -> Iterator[Finding]:
-    """Check the database, disk space and backups of a SQLite installation."""
+    """Yield findings on the database file, disk space and backups of a SQLite installation."""
     from musicsvc.store.doctor import files
 
     folder = settings.backup_folder
@@ -122,7 +122,7 @@ def _of_files(settings: Settings, path: Path, now: int) -> Iterator[Finding]:
 
 
 def _of_log(settings: Settings, path: Path | None) -> Iterator[Finding]:
-    """Check the activity log."""
+    """Yield findings on the activity log."""
     from musicsvc.errors import Damaged
     from musicsvc.store.activity import log as activity_log
     from musicsvc.store.activity import log_store

@@ -66,7 +66,7 @@ def _window(window: "Window") -> JSON:
 
 
 def _growth(found: "Explanation") -> JSON:
-    """Return the growth of plays and of listeners, each as a formula with numbers and the percentage."""
+    """Return the growth of plays and of listeners: each as a formula with numbers, and in percent."""
     from musicsvc.store.insights.figures import change_formula
 
     return {

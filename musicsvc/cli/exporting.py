@@ -94,7 +94,7 @@ for _type, _help in TYPES.items():
 
 
 def _format(form: str | None, out: Path) -> FileFormat:
-    """Return the format named `form`, by default that of the suffix or CSV. Raises BadParameter if unknown."""
+    """Return the format named `form`, or else that of the suffix of `out`, or CSV. Raises BadParameter if unknown."""
     if form is not None and form not in FORMATS:
         names = ", ".join(map(repr, FORMATS))
         raise typer.BadParameter(f"{form!r} is not one of {names}.", param_hint="--format")

@@ -117,7 +117,7 @@ def _answer(subject: "Subject", period: Period, now: int) -> JSON:
 
 
 def _lines(data: JSON) -> JSON:
-    """Return the `data` of an insights response as one line of text for each title, such as `plays`."""
+    """Map titles, such as `plays`, to a line of text each. `data`: from the response of the insights endpoint."""
     plays, people, growth, days = data["plays"], data["listeners"], data["growth"], data["period"]
     lines = {
         "period": f"{days['name']}: {days['start']} to {days['end']}",

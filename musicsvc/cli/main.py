@@ -54,7 +54,7 @@ def _version(wanted: bool) -> None:
 
 
 def _keep(context: typer.Context, parameter: typer.CallbackParam, value: bool | Path | None) -> bool | Path | None:
-    """Store a shared option in the session. It can be before or after the name of the command."""
+    """Store a shared option, such as `--quiet`, in the session. It may precede or follow the command."""
     if value and parameter.name:
         setattr(Session.from_context(context), parameter.name, value)
     return value

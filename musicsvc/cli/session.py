@@ -33,7 +33,6 @@ class Session:
 
     @staticmethod
     def from_context(context: typer.Context) -> "Session":
-        """Return the session of the running command."""
         return context.find_root().ensure_object(Session)
 
     @staticmethod
@@ -70,7 +69,7 @@ class Session:
             return store.write(unit).result()
 
     def write_urgently(self, unit: Callable[[], T]) -> T:
-        """Like write(), but if the disk is full, it can use the space reserved for revocations."""
+        """Call `unit` in a write transaction that may use the disk space reserved for revocations."""
         with self.store() as store:
             return store.write_urgently(unit).result()
 

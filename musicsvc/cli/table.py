@@ -27,18 +27,17 @@ class Column:
 
     @cached_property
     def natural(self) -> int:
-        """The width at which no cell is wrapped."""
+        """The width in characters at which no cell is wrapped."""
         return max(map(width, (self.heading, *self.cells)))
 
     @cached_property
     def longest_word(self) -> int:
-        """The width of the longest word."""
         parts = (self.heading, *self.cells)
         return max(width(word) for part in parts for word in _words(part))
 
     @property
     def least(self) -> int:
-        """The minimum width. If there is less space, the column is left out."""
+        """The minimum width in characters. If there is less space, the column is left out."""
         return self.longest_word if self.whole else min(self.longest_word, NARROW)
 
 
@@ -72,7 +71,7 @@ def headings(columns: Sequence[Column], room: int | None) -> Iterator[str]:
 
 
 def _widths(columns: Sequence[Column], room: int | None) -> list[int]:
-    """Return the column widths. Spare room first goes to columns with split words, then to wrapped cells."""
+    """Return the width of each column. Spare room first goes to columns with split words, then to wrapped cells."""
     if room is None:
         return [column.natural for column in columns]
     widths = [column.least for column in columns]
