@@ -40,8 +40,6 @@ JOB_SECONDS = 1.0
 
 
 class Job(Protocol):
-    """A background job of the server."""
-
     def start(self) -> None:
         """Start the job on the running event loop."""
 
@@ -55,7 +53,7 @@ class App:
     def __init__(
         self, settings: Settings, store: Store, clock: Clock, root: str, metrics: Metrics | None = None
     ) -> None:
-        """`root`: the root URL of the service, with which absolute URLs begin; `metrics`: by default empty ones."""
+        """`root`: the service's root URL, used in absolute URLs. `metrics`: by default, a new empty set."""
         self._settings = settings
         self._store = store
         self._executors = Executors()
@@ -89,7 +87,7 @@ class App:
         collectors.add_activity(self._metrics, self._activity_writer, self._abuse_monitor)
 
     def _sources(self, root: str) -> dict[str, Any]:
-        """Return the objects that a handler gets if it has a parameter of that name. All requests share them."""
+        """Map handler parameter names, such as `site`, to the objects passed to handlers. All requests share them."""
         return {
             "site": Site(root),
             "pictures": PictureCache(),

@@ -77,7 +77,7 @@ def _unsafe(settings: Settings) -> Iterator[Finding]:
 
 
 def _unsafe_when_hosted(settings: Settings) -> Iterator[Finding]:
-    """Yield a finding for each setting that is safe only on a private machine."""
+    """Yield a finding for each setting that is unsafe on a server with a public address."""
     if settings.server.local_http:
         finding = "Plain HTTP within the machine is answered on a hosted service (server.local_http)."
         yield warning("settings", finding, "Turn it off, unless a proxy without headers needs it.")

@@ -40,8 +40,6 @@ class Peer:
 
 
 class PeerResolver:
-    """Identifies the client of each request according to the settings for proxies and TLS."""
-
     def __init__(self, settings: Settings) -> None:
         self._trusted = [ipaddress.ip_network(name, strict=False) for name in settings.server.trusted_proxies]
         self._https = served_over_https(settings.server)
@@ -95,12 +93,12 @@ def _members(headers: CIMultiDictProxy[str], name: str) -> list[str]:
 
 
 def _all_https(protocols: Sequence[str]) -> bool:
-    """Return whether all protocols are https and there is at least one. Clients can add entries, but remove none."""
+    """Return whether there is at least one protocol and all are https."""
     return bool(protocols) and all(protocol.lower() == "https" for protocol in protocols)
 
 
 def _hop(text: str) -> Address | None:
-    """Return an address from X-Forwarded-For, without the port that some proxies append, or None if it is invalid."""
+    """Parse an address of X-Forwarded-For, with or without a port. Return None if it is invalid."""
     return _address(text.strip("[]")) or _address(text.rpartition(":")[0].strip("[]"))
 
 

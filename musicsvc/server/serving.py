@@ -69,7 +69,7 @@ def serve(settings: Settings, clock: Clock, ready: Callable[[str], None]) -> Non
 
 
 def _supervise(work: Callable[[Metrics, int], None], workers: int, listener: socket.socket, early: EarlySignal) -> None:
-    """Run `work(metrics, pipe)` in each worker process; the pipe (a descriptor) closes when the parent dies."""
+    """Run `work(metrics, pipe)` in each worker process. `pipe` is a descriptor that closes when the parent exits."""
     with SharedMetrics.create(workers) as shared:
 
         def join(worker: int, parent_pipe: int) -> None:
@@ -143,7 +143,7 @@ async def _work(
 
 
 def _stop_event(end: EarlySignal | int) -> asyncio.Event:
-    """Return an event that is set when the server must stop (`end`: see `_work`). A second signal ends it at once."""
+    """Return an event that is set when the server must stop. A second stop signal ends the server at once."""
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     task = asyncio.current_task()

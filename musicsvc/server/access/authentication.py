@@ -34,8 +34,6 @@ CLOCK_IS_BEHIND = (
 
 
 class Authenticator:
-    """Identifies the callers of requests and checks that they have access."""
-
     def __init__(self, store: Store, clock: Clock, settings: Settings, limiter: RateLimiter) -> None:
         self._store = store
         self._limiter = limiter
@@ -50,14 +48,14 @@ class Authenticator:
         self._blocked: set[int] = set()
 
     def block(self, token_id: int) -> None:
-        """Refuse the token until `unblock`, even while it is valid in the store."""
+        """Refuse the token until `unblock` is called, even if the database says that it is valid."""
         self._blocked.add(token_id)
 
     def unblock(self, token_id: int) -> None:
         self._blocked.discard(token_id)
 
     async def authenticate(self, route: Route, header: str | None, call: Call) -> Identity | None:
-        """Return the caller, or None for anonymous access. Record the caller in `call`, and count the request.
+        """Return the token holder, or None for anonymous access. Counts the request toward its rate limits.
 
         Raises Unauthenticated without a valid token, Forbidden without API access, TooMany if a limit is exceeded.
         """
@@ -84,15 +82,11 @@ class Authenticator:
         return caller
 
     async def uncount(self, call: Call) -> None:
-        """Undo the counting of a request toward the rate limits, because the server had no capacity to serve it."""
+        """Undo the counting of a request toward its rate limits, because the server had no capacity for it."""
         await self._limiter.uncount(call)
 
     async def reauthenticate(self, caller: Identity, header: str) -> Identity:
-        """Check the caller's token and access again, after the body has arrived, without counting the request.
-
-        Raises Unauthenticated if the token has been revoked meanwhile, and Forbidden if the account has been suspended
-        or its API access revoked.
-        """
+        """Check token and access again after the body has arrived. Raises Unauthenticated or Forbidden."""
         current = await self._valid_holder(header)
         if current.token_id != caller.token_id:
             raise Unauthenticated("unknown")
@@ -100,7 +94,7 @@ class Authenticator:
         return current
 
     async def _token_holder(self, route: Route, header: str | None, call: Call) -> Identity | None:
-        """Return the token's holder, or None. Raises Unauthenticated if it is invalid, unless the route is open."""
+        """Return the token holder, or None. Raises Unauthenticated for an invalid token, unless the route is OPEN."""
         if header is None:
             return None
         if route.access is not Access.OPEN:
@@ -122,7 +116,7 @@ class Authenticator:
         return caller
 
     async def _latest_instant(self) -> int:
-        """Return the latest time seen so far, because expired tokens must stay expired if the clock is set back."""
+        """Return the latest time seen so far. So expired tokens stay expired if the system clock is set back."""
         now = self._clock.now()
         self._latest = max(self._latest, now)
         if not self._latest_loaded:

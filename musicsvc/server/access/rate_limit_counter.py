@@ -1,4 +1,4 @@
-"""Counting of requests for rate limits: for all processes together or, while that fails, in each process."""
+"""Counts requests for rate limits in a counter shared by all processes, or in memory while that counter fails."""
 
 from __future__ import annotations
 
@@ -26,8 +26,6 @@ WARNING_SECONDS = 300.0  # between two warnings; the shared counter may fail and
 
 
 class RateLimitCounter:
-    """Counts requests in a counter that all processes share. While that fails, counts them in this process's memory."""
-
     def __init__(self, url: str, clock: Clock) -> None:
         """`url`: the database URL. The shared counter is opened at the first request."""
         self._clock = clock
@@ -41,7 +39,7 @@ class RateLimitCounter:
         self._purged = float("-inf")
 
     async def count(self, hits: Sequence[Hit]) -> list[Status]:
-        """Count a request toward its rate limits, or toward none if one is reached. Return the status of each limit."""
+        """Count a request toward all its rate limits, or toward none if one is exceeded. Return their statuses."""
         if self._opening is None:
             self._opening = asyncio.create_task(self._open())
         if not self._opening.done():

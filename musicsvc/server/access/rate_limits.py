@@ -36,8 +36,6 @@ HEADERS = ("RateLimit-Policy", "RateLimit", "X-RateLimit-Limit", "X-RateLimit-Re
 
 
 class RateLimiter:
-    """Applies the rate limits of the settings to requests."""
-
     def __init__(self, settings: Limits, counter: RateLimitCounter) -> None:
         self._counter = counter
         self._token = _limit("token", settings.token)
@@ -60,7 +58,7 @@ class RateLimiter:
             )
 
     async def count_token(self, route: Route, call: Call) -> None:
-        """Count a request with a valid token. Raises TooMany if the token or its address exceeds a limit."""
+        """Count a request with a valid token. Raises TooMany if a limit of the token or endpoint is exceeded."""
         if self.applies_to(route, call):
             await self._count(call, [Hit(self._token, str(call.token_id)), *self._endpoint_hits(route, call)])
 
@@ -87,7 +85,7 @@ class RateLimiter:
 
 
 def headers(statuses: Sequence[Status]) -> dict[str, str]:
-    """Return the response headers that describe the rate limits with these statuses."""
+    """Return the rate-limit response headers for these statuses."""
     tightest = min(statuses, key=lambda status: (status.remaining, -status.wait))
     policies = (f'"{each.limit.name}";q={each.limit.amount};w={each.limit.window // SECOND}' for each in statuses)
     left = (f'"{each.limit.name}";r={each.remaining};t={_seconds(each)}' for each in statuses)

@@ -27,7 +27,7 @@ AVATAR_MAX_AGE = 3600  # seconds
 
 
 class Picture(NamedTuple):
-    """A picture to draw: its key in the picture cache, and the seconds for which clients may cache it (`max_age`)."""
+    """A picture to draw. `key`: its key in the picture cache; `max_age`: seconds for which clients may cache it."""
 
     key: tuple[object, ...]
     paint: Callable[[], bytes]

@@ -52,5 +52,5 @@ def _send(name: str, kind: str) -> Download:
 
 @lru_cache(maxsize=len(FILES) + 1)
 def _file(name: str, content_type: str) -> Representation:
-    """Return a file of the package with its gzip form, cached."""
+    """Read a file of this package, with its gzip form. The result is cached."""
     return represent((PAGES / name).read_bytes(), content_type)

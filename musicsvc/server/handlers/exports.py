@@ -25,7 +25,7 @@ TIMEFRAME_OF = {period: timeframe for timeframe, period in TIMEFRAMES.items()}
 
 
 class PendingReport(NamedTuple):
-    """A report that must still be drawn as PDF: its content, and the name of the PDF file."""
+    """The content of a report that must still be drawn as PDF, and the name of the PDF file."""
 
     name: str
     content: Report
@@ -37,7 +37,7 @@ def list_formats() -> JSON:
 
 
 def export_table(format_id: str) -> Callable[[ExportIn, Identity, int], Spooled]:
-    """Create the handler that exports tables in this format. Raises ValueError for formats without tables, as PDF."""
+    """Return a handler that exports tables in this file format. Raises ValueError for PDF, which has no tables."""
     form = FORMATS[format_id]
     if form.write_table is None:
         raise ValueError(f"{format_id} cannot be used for tables")

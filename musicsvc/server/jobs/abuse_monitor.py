@@ -41,11 +41,7 @@ EVALUATIONS = 10  # per token after a refused call, because other processes may 
 
 
 class AbuseMonitor:
-    """Evaluates tokens with refused calls against the abuse rules, and revokes tokens that violate a rule.
-
-    A revocation takes effect in the memory of this process first, so that a full disk does not keep a token valid. It
-    is then written to the store, retried every second, and from there reaches all other processes.
-    """
+    """Evaluates tokens with refused calls. Revokes violators first in memory, then in the database."""
 
     def __init__(
         self,
@@ -74,7 +70,7 @@ class AbuseMonitor:
         self._incomplete_until = 0.0
 
     def __call__(self, call: Call) -> None:
-        """Mark the call's token for evaluation if the call was refused and the abuse rules apply to it."""
+        """Schedule the call's token for evaluation if the call was refused and abuse rules apply to the client."""
         denied = call.status in DENIED and call.route is not None and call.route.private
         if call.judged and call.token_id is not None and (denied or call.status == REFUSED):
             self._suspected[call.token_id] = EVALUATIONS
@@ -90,7 +86,7 @@ class AbuseMonitor:
             log.error("the revocation of token %s is lost: it could not be written to the database", token_id)
 
     async def _evaluate(self) -> float:
-        """Evaluate the marked tokens. Return the seconds until the next evaluation, more after a slow one."""
+        """Evaluate the scheduled tokens. Return the seconds until the next evaluation, more after a slow one."""
         time = asyncio.get_running_loop().time
         began = time()
         self._suspected = {token: left - 1 for token, left in self._suspected.items() if left}
@@ -124,7 +120,7 @@ class AbuseMonitor:
             self._enforcement.wake()
 
     async def _suspicious(self, token_ids: Collection[int], waiting: Iterable[Entry], since: int) -> set[int]:
-        """Return the tokens whose refused calls, in the log or `waiting`, justify reading all their calls."""
+        """Return the ids of tokens with enough refused calls, in the log or `waiting`, to check all their calls."""
         found = await self._read_log(partial(enforcement.refusal_counts, token_ids, since)) or {}
         for entry in waiting:
             if entry.token_id is not None:
@@ -133,7 +129,7 @@ class AbuseMonitor:
         return {token_id for token_id, counts in found.items() if counts.suspicious(self._rules)}
 
     async def _read_log(self, unit: Callable[[], T]) -> T | None:
-        """Run the function `unit` on the activity log. Return its result, or None if the log cannot be read."""
+        """Call `unit` on the activity log. Return its result, or None if the log cannot be read."""
         try:
             await asyncio.to_thread(self._calls.prepare)
             return await asyncio.wrap_future(self._calls.read(unit))
@@ -141,7 +137,7 @@ class AbuseMonitor:
             return None
 
     def _applicable_rules(self, *, reads_are_known: bool) -> Abuse:
-        """Return the rules, without the probing rule if earlier successful calls are unknown or may be missing."""
+        """Return the abuse rules. Drop the rule on denied resources if the log may lack successful calls."""
         now = self._clock.monotonic()
         if self._activity.dropped != self._dropped:
             self._dropped = self._activity.dropped
@@ -150,7 +146,7 @@ class AbuseMonitor:
         return self._rules.model_copy(update={"probe_success_percent": 0}) if incomplete else self._rules
 
     async def _enforce(self) -> None:
-        """Write the revocations to the store; failed writes are retried at the next run."""
+        """Write the pending revocations to the database. Those that fail are retried at the next run."""
         for token_id, violation in list(self._unwritten.items()):
             unit = partial(enforcement.enforce, token_id, violation, self._rules, now=self._clock.now())
             try:
@@ -167,9 +163,9 @@ class AbuseMonitor:
 
 
 def _counted(calls: Collection[Entry], known: set[Denial], unwritten: Iterable[Entry]) -> list[Entry]:
-    """Return the calls without the denials of those resources that the account could read earlier.
+    """Return the calls, except denied calls to resources that the account could read earlier.
 
-    `known`: such denials, found in the log; `unwritten`: calls not in the log yet, which may include earlier reads.
+    `known`: such denials, from the log. `unwritten`: calls not in the log yet, to search for earlier reads.
     """
     return list(earlier_reads.without(calls, known | earlier_reads.read_before_in(unwritten, calls)))
 
@@ -177,7 +173,7 @@ def _counted(calls: Collection[Entry], known: set[Denial], unwritten: Iterable[E
 def _violations(
     calls: Iterable[Entry], statuses: Iterable[TokenStatus], until: int, rules: Abuse
 ) -> dict[int, Violation]:
-    """Apply the rules to the calls up to the time `until`. Return the violation of each token that violates a rule."""
+    """Apply the abuse rules to calls up to the time `until`. Map the id of each violating token to its violation."""
     once = {(entry.at, entry.request_id): entry for entry in calls if entry.at <= until}
     by_token: dict[int | None, list[Entry]] = {}
     for key in sorted(once):

@@ -38,10 +38,7 @@ LONGEST_METHOD, LONGEST_TEXT = 16, 128
 
 
 class ActivityWriter:
-    """Queues calls and writes them to the activity log; no request waits for it.
-
-    While the log cannot be written, up to MOST_WAITING calls wait in memory; beyond that, calls are dropped.
-    """
+    """Queues calls and writes them to the activity log. Calls are dropped while MOST_WAITING are queued."""
 
     def __init__(self, calls: Log, store: Store, clock: Clock, keep_days: int, workers: int = 1) -> None:
         """`calls`: the log; `store`: for events about lost calls; `workers`: number of processes that share the log."""
@@ -72,14 +69,14 @@ class ActivityWriter:
 
     @property
     def counted(self) -> int:
-        """The number of calls that are only counted in the log, without an entry of their own."""
+        """The number of calls that the log has only as part of a total, not one by one."""
         return self._anonymous.counted
 
     def unwritten(self) -> list[Entry]:
         return [*self._batch, *chain.from_iterable(self._queues)]
 
     def __call__(self, call: Call) -> None:
-        """Queue a finished call, or only count it if its address exceeds the limit of calls without a token."""
+        """Queue a finished call. Beyond a limit per address, calls without a valid token only add to a total."""
         if call.route is not None and call.route.path in PROBES and call.status < FAULTY:
             return
         if not self._anonymous.count(call):
@@ -102,7 +99,7 @@ class ActivityWriter:
         await asyncio.to_thread(self._calls.close)
 
     async def _write(self, *, last: bool = False) -> None:
-        """Write the queued calls in batches; a failed batch is queued again. `last`: also write unfinished counts."""
+        """Write the queued calls in batches. A failed batch is queued again. `last`: also write unfinished totals."""
         batch: list[Entry] = []
         for count in self._anonymous.finished(last=last):
             self._queue(count)
@@ -139,7 +136,7 @@ class ActivityWriter:
         self._trim()
 
     def _trim(self) -> None:
-        """While more than MOST_WAITING entries are queued, drop the oldest of the least important ones."""
+        """If more than MOST_WAITING log entries are queued, drop the oldest of the least important ones."""
         while self.waiting > MOST_WAITING:
             self._drop(next(queue for queue in self._queues if queue).popleft().calls)
 
@@ -148,7 +145,7 @@ class ActivityWriter:
         self._unreported += calls
 
     async def _report_loss(self) -> None:
-        """Record the number of dropped calls as a security event; if this fails, retry after the next batch."""
+        """Record the number of dropped calls as a security event. If this fails, retry after the next batch."""
         if lost := self._unreported:
             reason, now = f"{quantity(lost, 'call')} not in the activity log", self._clock.now()
             event = partial(security_events.add, "activity.lost", reason=reason, now=now, actor="server")
@@ -166,12 +163,12 @@ class ActivityWriter:
 
 
 def _importance(entry: Entry) -> int:
-    """Return 0 for a successful call, 1 for a failed call, 2 for a refused call or a count of calls."""
+    """Return 0 for a successful call, 1 for a failed call, and 2 for a refused call or a total of calls."""
     return 2 if entry.is_count or entry.status in REFUSED else int(entry.status >= FAULTY)
 
 
 def _entry(call: Call) -> Entry:
-    """Return the log entry of a call: no query, headers or body; of the path only the route and the object it names."""
+    """Return the log entry of a call. It omits the query, headers, body and full path."""
     resource = call.resource
     return Entry(
         at=call.at,

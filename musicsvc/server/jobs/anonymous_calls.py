@@ -20,7 +20,7 @@ OTHERS = "others"
 
 @dataclass(slots=True)
 class CallCount:
-    """Totals of calls that are not logged one by one: those of one minute, by one address and with one status."""
+    """Totals of the calls of one minute, from one address and with one status, that are not logged one by one."""
 
     at: int
     calls: int = 0
@@ -34,7 +34,7 @@ class CallCount:
 
 
 class AnonymousCalls:
-    """Decides which anonymous calls are logged in full, and counts the others by minute, address and status."""
+    """Decides which anonymous calls are logged one by one, and totals the others by minute, address and status."""
 
     def __init__(self, clock: Clock, workers: int) -> None:
         """`workers`: the number of processes that share the limit FULL_CALLS."""
@@ -47,7 +47,7 @@ class AnonymousCalls:
         self.counted = 0
 
     def count(self, call: Call) -> bool:
-        """Count the call and return True if it is anonymous and beyond the limit; otherwise return False."""
+        """Return whether the call is anonymous and beyond the limit. Such a call is only added to a total."""
         if call.token_id is not None:
             return False
         self._begin_minute()
@@ -63,13 +63,13 @@ class AnonymousCalls:
         return True
 
     def finished(self, *, last: bool = False) -> list[Entry]:
-        """Return the log entries of newly finished counts; if `last` is true, finish the current counts first."""
+        """Return each total of past minutes once, as a log entry. `last`: include the current minute."""
         self._begin_minute(end=last)
         found, self._finished = self._finished, []
         return found
 
     def _begin_minute(self, *, end: bool = False) -> None:
-        """If a new minute has begun or `end` is true, turn the counts so far into log entries and start new ones."""
+        """If a new minute has begun or `end` is set, turn the totals into log entries and start new ones."""
         minute = self._clock.now() // MINUTE
         if minute != self._minute or end:
             self._finished += [_entry(*key, count) for key, count in self._counts.items()]
@@ -77,7 +77,7 @@ class AnonymousCalls:
 
 
 def _entry(address: str, status: int, count: CallCount) -> Entry:
-    """Return the log entry of a count. It has the number of calls and no request id."""
+    """Return one log entry for all calls of a total. It has no request id."""
     return Entry(
         at=count.at,
         request_id="",

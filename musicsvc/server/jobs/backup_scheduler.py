@@ -69,7 +69,7 @@ class BackupScheduler:
             return LONGEST_PAUSE_SECONDS
 
     def make_if_due(self) -> float:
-        """Make a backup if it is due. Return the seconds until the next check. Raises Failure if this goes wrong."""
+        """Make a backup if it is due. Return the seconds until the next check. Raises Failure if an error occurs."""
         try:
             if not self._acquire_lock():
                 return LONGEST_PAUSE_SECONDS
@@ -102,7 +102,7 @@ class BackupScheduler:
         return 0 if newest is None else (newest.at + self._settings.backups.every_hours * HOUR - now) / SECOND
 
     def _newest(self, now: int, kind: str | None) -> folder.BackupFile | None:
-        """Return the newest undamaged backup of this kind or, if `kind` is None, of any kind; None if there is none."""
+        """Return the newest undamaged backup of this kind, or None. If `kind` is None, any kind qualifies."""
         while (entry := folder.newest(self._folder, now, kind, self._damaged)) is not None:
             mark = folder.file_id(entry.file)
             if mark in self._verified:

@@ -17,10 +17,7 @@ log = logging.getLogger("musicsvc")
 
 
 class Periodic:
-    """Runs a job repeatedly; a failed run is logged and does not end the series.
-
-    While a job keeps raising Failure, only the first is logged, then the next success; other exceptions always are.
-    """
+    """Runs a job repeatedly and logs failed runs. Of consecutive Failures, only the first is logged."""
 
     def __init__(
         self,
@@ -31,10 +28,7 @@ class Periodic:
         first: float | None = None,
         finish: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        """`name`: for log lines; `first`: seconds before the first run, or None for `every`; `every`: between two runs.
-
-        If the job returns a number, its next run is after this many seconds. `finish` runs once, after the last run.
-        """
+        """`every`: seconds between runs, unless the job returns others. `first`: seconds before the first run."""
         self._name = name
         self._job = job
         self._every = every

@@ -19,8 +19,6 @@ REPEAT_SECONDS = 10.0
 
 
 class FailureLog:
-    """Logs the details of failures, such as files, hosts and settings; clients get a message without them."""
-
     def __init__(self, clock: Clock) -> None:
         self._warning = ThrottledWarning(REPEAT_SECONDS, clock.monotonic)  # in an outage every request fails
 
@@ -35,5 +33,5 @@ class FailureLog:
 
 
 def apology(call: Call) -> Failure:
-    """Return the failure to send if a request failed because of an error in the service."""
+    """Return the error to send to the client after an unexpected exception in the service."""
     return Failure(f"Something went wrong here. Name request {call.request_id} to the operator.")

@@ -26,7 +26,7 @@ CUT = "…"
 
 
 class Formatter:
-    """Turns messages, which are dicts, into lines. Their `time` is in microseconds, `exception` a traceback or text."""
+    """Formats log messages, which are dicts, as lines. `time` is in microseconds, `exception` a traceback or text."""
 
     def __init__(self, *, text: bool) -> None:
         """`text`: write plain text for people instead of JSON."""
@@ -52,7 +52,7 @@ class Formatter:
         return line.replace("\x7f", "\\u007f").encode() + b"\n"
 
     def _scalar(self, found: Any, longest: int) -> Any:
-        """Return None, booleans and numbers as they are, other values as text of limited length without secrets."""
+        """Return None, booleans and numbers unchanged, other values as text of limited length without secrets."""
         if found is None or isinstance(found, bool | int):
             return found
         if isinstance(found, float) and math.isfinite(found):

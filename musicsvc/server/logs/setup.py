@@ -32,8 +32,6 @@ SCALARS = (str, int, float, type(None))
 
 
 class Sink(Protocol):
-    """A receiver of log messages."""
-
     def put(self, message: EventDict) -> None:
         """Accept a message. Must not raise."""
 
@@ -62,7 +60,6 @@ class Handler(logging.Handler):
         self._clock = clock
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Convert the record to a message and pass it to the sink."""
         own = OWN_LOGGERS.match(record.name) is not None
         more = {key: found for key, found in record.__dict__.items() if key not in STANDARD}
         message: EventDict = {
@@ -99,7 +96,7 @@ def _as_text(found: object) -> str:
 def _exception(
     kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None, *, own: bool
 ) -> traceback.TracebackException | str:
-    """Return the traceback; unless `own`, only frames and class name: messages of libraries may contain client data."""
+    """Return the traceback. Unless `own` is set, omit the exception message, which may contain client data."""
     if not own or kind is None or fault is None:
         frames = traceback.StackSummary.extract(traceback.walk_tb(trace), limit=FRAMES, lookup_lines=False)
         places = (f"{frame.filename}:{frame.lineno} in {frame.name}" for frame in frames)
@@ -109,7 +106,7 @@ def _exception(
 
 @contextmanager
 def _handling(handler: logging.Handler, settings: Log) -> Iterator[None]:
-    """Send the records of all loggers to the handler, those of libraries from WARNING on; undo this at the end."""
+    """Send log records to `handler` in the `with` block. Records of libraries are sent from WARNING on."""
     wanted = logging.getLevelNamesMapping()[settings.level.upper()]
     root = logging.getLogger()
     levels = {root: max(wanted, logging.WARNING), logging.getLogger("musicsvc"): wanted}
@@ -131,7 +128,7 @@ def _handling(handler: logging.Handler, settings: Log) -> Iterator[None]:
 
 @contextmanager
 def _exception_hooks() -> Iterator[None]:
-    """Log unhandled exceptions, which Python would print to stderr."""
+    """Log unhandled exceptions of threads and finalizers, which Python would print to stderr."""
     log = logging.getLogger("musicsvc")
 
     def end_of_thread(fault: threading.ExceptHookArgs) -> None:

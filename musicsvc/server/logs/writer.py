@@ -1,4 +1,4 @@
-"""Write log lines to stderr, which may be blocked or closed; lines that cannot be written are counted."""
+"""Writes log lines to stderr, which may be blocked or closed. Lines that cannot be written are counted."""
 
 from __future__ import annotations
 
@@ -27,8 +27,6 @@ FLUSH_SECONDS = 2.0
 
 
 class LogWriter:
-    """Writes messages to a file descriptor."""
-
     def __init__(self, descriptor: int, formatter: Formatter, clock: Clock) -> None:
         self._descriptor = descriptor
         self._formatter = formatter
@@ -140,7 +138,7 @@ class QueuedLogWriter:
 
 
 def _chunks(lines: Iterator[bytes]) -> Iterator[tuple[bytes, int]]:
-    """Join lines to chunks that a pipe accepts whole. Yield each chunk with its number of lines."""
+    """Join lines into chunks that one write to a pipe accepts whole. Yield each chunk and its number of lines."""
     chunk, count = b"", 0
     for line in lines:
         if count and len(chunk) + len(line) > LONGEST:

@@ -1,8 +1,4 @@
-"""Metrics shared by the workers of one server: files in a private folder, mapped into the memory of each worker.
-
-A worker that replaces an exited one gets the same number and continues in the same files. So no counter is lost when
-a process exits, and the number of files does not grow.
-"""
+"""Metrics shared by the workers of one server, in memory-mapped files that a worker's replacement continues."""
 
 from __future__ import annotations
 
@@ -28,7 +24,7 @@ GAUGES = 16 * 1024
 
 
 class SharedMetrics:
-    """The folder of the shared files: created by the first process, joined by each worker."""
+    """The folder of the shared metrics files. The first process creates it. Each worker then calls `join`."""
 
     def __init__(self, parent: Path) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
@@ -39,7 +35,7 @@ class SharedMetrics:
     @classmethod
     @contextmanager
     def create(cls, workers: int) -> Iterator[SharedMetrics | None]:
-        """Create the folder, and remove it at the end. Yields None if there is no space for its files."""
+        """Create the folder for the `with` block. Yields None if there is no space for its files."""
         shared = cls._allocate(workers, MEMORY) or cls._allocate(workers, Path(tempfile.gettempdir()))
         try:
             yield shared
@@ -49,7 +45,7 @@ class SharedMetrics:
 
     @classmethod
     def _allocate(cls, workers: int, parent: Path) -> SharedMetrics | None:
-        """Create the files at full size, because a process that writes to a mapped file on a full disk is killed."""
+        """Create the files at full size, so that no later write can fail. Return None if there is no space."""
         shared = None
         try:
             remove_abandoned(parent)

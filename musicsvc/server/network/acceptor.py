@@ -54,7 +54,6 @@ class Acceptor:
         self.rejected = 0
 
     def open(self) -> None:
-        """Start accepting connections."""
         self._retry = None
         self._loop.add_reader(self._listener, self._accept)
 

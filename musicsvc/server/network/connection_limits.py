@@ -27,7 +27,7 @@ class ClientConnections:
 
 @dataclass(slots=True, eq=False)
 class Slot:
-    """One of a limited number of places for open connections; `released`: whether its connection has ended."""
+    """A place for one open connection. `released`: whether the connection has ended."""
 
     socket: socket.socket
     address: str
@@ -36,14 +36,10 @@ class Slot:
 
 
 class ConnectionSlots:
-    """The connection slots of one process.
-
-    A connection is idle unless a request is in progress, even while the head of a request arrives. If all slots are
-    taken, the connection that has been idle longest is closed; normal clients send their requests long before that.
-    """
+    """The connection slots of one process. If all are taken, the connection that has been idle longest is closed."""
 
     def __init__(self, capacity: int, capacity_per_client: int, exempt: Sequence[str] = ()) -> None:
-        """`capacity_per_client`: 0 for no limit; `exempt`: networks without it, in addition to loopback addresses."""
+        """`capacity_per_client`: 0 means no limit. `exempt`: networks to which this limit does not apply."""
         self._capacity = capacity
         self._capacity_per_client = capacity_per_client
         self._exempt = [ipaddress.ip_network(name, strict=False) for name in exempt]
@@ -55,7 +51,7 @@ class ConnectionSlots:
         return self._count
 
     def acquire(self, connection: socket.socket, address: str) -> Slot | None:
-        """Return a slot for a new connection, if necessary after evicting an idle one, or None if none is idle."""
+        """Return a slot for a new connection. If none is free, close an idle connection, or else return None."""
         key, limited = self._client_of(address)
         client = self._clients.get(key) or ClientConnections(key, limited)
         client_full = client.limited and client.count >= self._capacity_per_client
@@ -71,12 +67,12 @@ class ConnectionSlots:
         return slot
 
     def mark_idle(self, slot: Slot) -> None:
-        """Record that the connection has no request in progress and may be evicted."""
+        """Record that the connection has no request in progress. It may be closed to free its slot."""
         if not slot.released:
             self._idle[slot] = slot.client.idle[slot] = None
 
     def mark_busy(self, slot: Slot) -> None:
-        """Record that the connection has a request in progress and must not be evicted."""
+        """Record that the connection has a request in progress. It must not be closed to free its slot."""
         self._idle.pop(slot, None)
         slot.client.idle.pop(slot, None)
 
@@ -106,7 +102,7 @@ class ConnectionSlots:
         return True
 
     def _client_of(self, text: str) -> tuple[str, bool]:
-        """Return the key under which the connections of an address are counted, and whether their number is limited."""
+        """Return the address or network whose connections are counted together, and whether a limit applies to it."""
         try:
             address = ipaddress.ip_address(text.partition("%")[0])
         except ValueError:

@@ -1,4 +1,4 @@
-"""A limit on the framing of request bodies: the bytes of chunk sizes, chunk extensions and trailers."""
+"""Limits the framing of request bodies: the bytes of chunk sizes, chunk extensions and trailers."""
 
 from __future__ import annotations
 
@@ -32,11 +32,8 @@ class Framing:
 
 
 def ends_unread_chunks(request: BaseRequest) -> bool:
-    """If a chunked body was not read completely, make aiohttp stop parsing it, and return True.
-
-    Parsing small chunks would block the event loop for more than a second for each MiB of content.
-    """
+    """If a chunked body was not read to its end, make aiohttp stop parsing it, and return True."""
     unread = not request.content.is_eof() and hdrs.TRANSFER_ENCODING in request.headers
     if unread:
-        request.content.feed_eof()
+        request.content.feed_eof()  # parsing small chunks would block the event loop for a second per MiB
     return unread

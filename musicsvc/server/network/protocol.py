@@ -40,10 +40,7 @@ QUEUE = 4  # pipelined requests that may wait; a single packet can contain more
 
 
 class HttpConnection(RequestHandler):
-    """An HTTP connection. Time is limited for receiving a head, for sending and for waiting for the next request.
-
-    Invalid HTTP gets a JSON error response, which never repeats anything that the client sent.
-    """
+    """An HTTP connection with deadlines. Error responses never repeat anything that the client sent."""
 
     __slots__ = (
         *("_answered", "_deadline", "_final", "_framing", "_head_begun", "_head_size", "_idle_since", "_lost"),
@@ -109,7 +106,7 @@ class HttpConnection(RequestHandler):
         self._wait_for_request(self._settings.head_timeout)
 
     def data_received(self, data: bytes) -> None:
-        """Parse data. Limits the size of a request head, the time until it is complete and the framing of a body."""
+        """Parse data. Limits the size of a request head, its time of arrival and the framing of a body."""
         if self._refused or self._slot.released:
             return
         count = self._request_count
@@ -138,7 +135,7 @@ class HttpConnection(RequestHandler):
         self._deadline.clear()
 
     def eof_received(self) -> bool:  # type: ignore[override]  # aiohttp's own always closes
-        """Return True, which keeps the connection open for sending, if complete requests still await responses."""
+        """Return True, to keep the connection open for sending, if complete requests still await responses."""
         self._final = True
         if self._lost is not None:
             return False
@@ -180,7 +177,7 @@ class HttpConnection(RequestHandler):
                 self._wait_for_request(self._settings.keepalive_timeout)
 
     def _wait_for_request(self, seconds: float) -> None:
-        """Start the deadline for the next request. Until it arrives, the connection is idle and may be evicted."""
+        """Start the deadline for the next request. Until it arrives, the connection counts as idle."""
         self._head_begun = False
         self._head_size = 0
         self._idle_since = self._loop.time()
@@ -215,7 +212,7 @@ class HttpConnection(RequestHandler):
 
     @staticmethod
     def _has_unsent(transport: asyncio.Transport) -> bool:
-        """Return whether data, or the notice that the connection ends, has not been sent to the client yet."""
+        """Return whether data or the end of the connection has not been sent to the client yet."""
         return transport.is_closing() or transport.get_write_buffer_size() > 0
 
     def _on_timeout(self) -> None:
@@ -233,7 +230,7 @@ class HttpConnection(RequestHandler):
             self.force_close()
 
     def _refuse(self, status: int, at: int | None = None) -> None:
-        """Queue an error response, then close. Discards queued requests from index `at` on; none by default."""
+        """Queue an error response, then close. `at`: discard the queued requests from this index on."""
         while at is not None and len(self._messages) > at:
             self._messages.pop()
             self._request_count -= 1

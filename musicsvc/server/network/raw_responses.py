@@ -27,10 +27,7 @@ BUSY = "Too many connections are open. Try again in a second."
 
 
 def fault_of(message: RawRequestMessage, size: int) -> int:
-    """Return 400 if the HTTP version is unsupported, 431 if the head is too large, otherwise 0.
-
-    `size`: the number of bytes received, which can include more than the head.
-    """
+    """Return 400 for an unsupported HTTP version, 431 for too large a head, else 0. `size`: bytes received."""
     if message.version not in VERSIONS:
         return 400
     if size <= MAX_HEAD:
@@ -45,7 +42,7 @@ def refusal(status: int, *, hsts: bool) -> tuple[bytes, dict[str, str]]:
 
 
 def busy(*, hsts: bool) -> bytes:
-    """Return the bytes of the complete 503 response to a connection that is rejected because too many are open."""
+    """Return the bytes of the 503 response to a connection that is rejected because too many are open."""
     body, headers = _error(BUSY, hsts=hsts)
     headers |= {hdrs.CONTENT_LENGTH: str(len(body)), hdrs.RETRY_AFTER: "1", hdrs.CONNECTION: "close"}
     lines = [f"{name}: {value}" for name, value in headers.items()]
@@ -53,7 +50,7 @@ def busy(*, hsts: bool) -> bytes:
 
 
 def _error(text: str, *, hsts: bool) -> tuple[bytes, dict[str, str]]:
-    """Return the error body with this message, and its headers."""
+    """Return the JSON body and the headers of an error response with this message."""
     headers: dict[str, str] = {
         hdrs.SERVER: SERVER,
         hdrs.CONTENT_TYPE: JSON_TYPE,

@@ -21,7 +21,6 @@ class Deadline:
         self._timer: asyncio.TimerHandle | None = None
 
     def set(self, seconds: float) -> None:
-        """Move the deadline to this many seconds from now."""
         self._at = self._loop.time() + seconds
         if self._timer is not None and self._timer.when() > self._at:
             self._timer.cancel()

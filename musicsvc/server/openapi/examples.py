@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def example(schema: JSON, definitions: Mapping[str, JSON], name: str = "text") -> Any:
-    """Return the schema's first example, or else compose one from its parts. A string without an example is `name`."""
+    """Return an example value of a JSON schema. `name`: the value of strings that have no example."""
     if "examples" in schema:
         return schema["examples"][0]
     if "const" in schema:

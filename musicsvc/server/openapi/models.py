@@ -35,7 +35,7 @@ class SchemaGenerator(GenerateJsonSchema):
         return re.sub("[^A-Za-z0-9]", "", name)
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> dict[str, Any]:
-        """Return the schema of a field, without its default if this is null or [] or if the field is in a response."""
+        """Return a field's schema. Omit defaults of response fields, and defaults that are null or []."""
         made = super().default_schema(schema)
         if self.mode == "serialization" or made.get("default") in (None, []):
             made.pop("default", None)
@@ -43,7 +43,7 @@ class SchemaGenerator(GenerateJsonSchema):
 
 
 class Models:
-    """The JSON schemas of the routes' request bodies and responses and of errors, by model name."""
+    """The JSON schemas of request bodies, responses and errors, by model name."""
 
     def __init__(self, routes: Iterable[Route]) -> None:
         wanted: dict[tuple[type[BaseModel], Mode], None] = {}
@@ -67,11 +67,7 @@ class Models:
 
 
 def describe_default(schema: JSON) -> JSON:
-    """Move the default of a schema into its description.
-
-    With `default` in the schema, generated clients would send the default in every request, and generated TypeScript
-    types would require the field.
-    """
+    """Move the default into the description, so that generated clients neither send it nor require the field."""
     if "default" not in schema:
         return schema
     rest = {key: value for key, value in schema.items() if key != "default"}
@@ -80,6 +76,6 @@ def describe_default(schema: JSON) -> JSON:
 
 
 def answers(route: Route) -> list[type[BaseModel]]:
-    """Return the models of a successful response: with a token, and without a token if that model differs."""
+    """Return the models of a successful response with a token and, if different, without a token."""
     both = dict.fromkeys((route.answer, route.public_answer))
     return [model for model in both if model is not None]

@@ -70,7 +70,7 @@ def summary(route: Route) -> str:
 
 
 def tags(routes: Iterable[Route]) -> list[JSON]:
-    """Return a tag for each module of handlers, in the order of the routes, described by the module's docstring."""
+    """Return an OpenAPI tag for each module of handlers, in route order. The module's docstring describes it."""
     modules = dict.fromkeys(route.handler.__module__ for route in routes)
     return [{"name": name.rpartition(".")[2], "description": sys.modules[name].__doc__} for name in modules]
 

@@ -18,7 +18,6 @@ SIZE = "perPage"
 
 
 def parameters(route: Route) -> list[JSON]:
-    """Return the path parameters, followed by the query parameters."""
     return [_of_path(route, name) for name in route.parameters] + (list(_of_query(route.query)) if route.query else [])
 
 
@@ -51,7 +50,7 @@ def _of_query(query: type[Query]) -> Iterator[JSON]:
 
 
 def _other_name(name: str, first: str, schema: JSON, *, needed: bool) -> JSON:
-    """Return the deprecated parameter `name`, another name of `first`; `needed`: whether one of the two is required."""
+    """Describe the deprecated parameter `name`, an alias of `first`. `needed`: whether one of both is required."""
     bounds = {key: value for key, value in schema.items() if key != "examples"}
     rule = f"Another name of `{first}`; give {'one' if needed else 'at most one'} of the two."
     return _in_query(name, {**bounds, "description": rule}) | {"deprecated": True}

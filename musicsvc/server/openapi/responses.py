@@ -68,14 +68,13 @@ def statuses(route: Route) -> list[int]:
 
 
 def responses(route: Route, models: Models) -> JSON:
-    """Return the responses of the endpoint, by status."""
     others = (status for status in statuses(route) if status != route.status)
     found = {str(status): {"$ref": f"#/components/responses/{_name(status, route.family)}"} for status in others}
     return {str(route.status): _success(route, models), **found}
 
 
 def shared(models: Models) -> JSON:
-    """Return the error and 304 responses that endpoints share, by name."""
+    """Return the error and 304 responses that endpoints share, by component name."""
     made = {
         _name(UNCHANGED): {
             "description": "Unchanged since this `ETag`.",
@@ -107,7 +106,7 @@ def _success(route: Route, models: Models) -> JSON:
 
 
 def _content(route: Route, models: Models) -> JSON:
-    """Return the content of a successful response: its schema, with an example for each kind of caller."""
+    """Return the schema of a successful response, with examples for callers with and without a token."""
     if route.media != JSON_MEDIA:
         return {"schema": {"type": "string", **({} if route.media in TEXTS else {"format": "binary"})}}
     schemas = [models.reference(model) for model in answers(route)]

@@ -25,7 +25,7 @@ def raise_limit() -> None:
 
 
 def max_connections() -> int:
-    """Return how many connections the limit on open files allows this process, in addition to its files."""
+    """Return how many connections this process can have open, given its limit on open files."""
     if resource is None:
         return PLENTY
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -35,10 +35,9 @@ class Supervisor:
         listener: socket.socket,
         on_exit: Callable[[int], None] | None = None,
     ) -> None:
-        """`work`: runs in each worker, with the worker number and the file descriptor of the parent pipe as arguments.
+        """`work`: runs in each worker, with its number and the parent pipe's descriptor, until the pipe ends.
 
-        It must return when the parent pipe reaches its end. `on_exit`: called with the number of each worker that has
-        exited; its replacement keeps the number.
+        `on_exit`: called with the number of a worker that has exited. Its replacement gets the same number.
         """
         self._work = work
         self._workers = workers
@@ -101,7 +100,7 @@ class Supervisor:
             os._exit(status)
 
     def _wait_before_restart(self, lived: float) -> None:
-        """Wait longer after each quick exit, so that a worker that cannot start is not restarted in a busy loop."""
+        """Wait before a restart, longer after each quick exit, in case the worker cannot start at all."""
         quick = lived < QUICK_EXIT_SECONDS
         self._backoff = min(max(self._backoff * 2, 0.1), MAX_BACKOFF_SECONDS) if quick else 0.0
         until = time.monotonic() + self._backoff

@@ -34,7 +34,7 @@ CHARSETS = {"utf-8", "utf8", "us-ascii"}  # accepted names; the charset may be o
 
 
 class Bodies:
-    """Reads request bodies. Together they hold at most 32 MiB, not counting the first 16 KiB of each."""
+    """Reads request bodies. All bodies together take at most 32 MiB, not counting the first 16 KiB of each."""
 
     def __init__(self, timeout: float, executors: Executors) -> None:
         """`timeout`: the seconds in which a whole body must arrive."""
@@ -111,7 +111,7 @@ def _require_json(request: BaseRequest) -> None:
 
 
 async def _pause_reading(request: BaseRequest) -> None:
-    """Stop reading for a moment, so that more data arrives per read: reading a slow body byte by byte is costly."""
+    """Stop reading for a moment, because reading a slow body in many small pieces is costly."""
     if request.content.is_eof() or request.transport is None:
         return
     request.transport.pause_reading()

@@ -1,4 +1,4 @@
-"""Processing of requests: checks in a fixed order, one unit of work on the store, one response."""
+"""Processes requests: checks in a fixed order, then the handler in one database transaction, then the response."""
 
 from __future__ import annotations
 
@@ -46,8 +46,6 @@ CLIENT_CLOSED = 499  # the recorded status if the client disconnected before the
 
 
 class Dispatcher:
-    """Finds the endpoint of each request, runs its handler and returns the response."""
-
     def __init__(
         self,
         settings: Settings,
@@ -58,7 +56,7 @@ class Dispatcher:
         observers: Sequence[Observer],
         sources: Mapping[str, Any],
     ) -> None:
-        """`sources`: objects that a handler gets if it has a parameter of that name; all requests share them."""
+        """`sources`: objects by parameter name, passed to handlers that have such a parameter."""
         self._settings = settings
         self._store = store
         self._clock = clock
@@ -73,7 +71,7 @@ class Dispatcher:
         self.answer_memory = AnswerMemory(settings.server.answer_memory)
 
     async def __call__(self, request: BaseRequest) -> StreamResponse:
-        """Process a request and return the response; if the request fails, this is an error response."""
+        """Return the response to the request, or an error response if the request fails."""
         request_id = safe_request_id(request.headers.get("X-Request-Id"))
         calls.request_id.set(request_id)
         call = Call(self._clock.now(), self._clock.monotonic(), request_id, request.method)
@@ -105,7 +103,7 @@ class Dispatcher:
         return replace(reply, headers={**call.headers, **reply.headers}) if call.headers else reply
 
     def note_unreadable(self, address: str, request_id: str, status: int, size: int) -> None:
-        """Pass a request that was not valid HTTP to the observers. The connection itself builds the error response."""
+        """Pass a request that was not valid HTTP to the observers. The connection sends the response itself."""
         call = Call(self._clock.now(), self._clock.monotonic(), request_id, "", address)
         call.status, call.size = status, size
         self._notify(call)
@@ -169,10 +167,7 @@ class Dispatcher:
         given: dict[str, Any],
         call: Call,
     ) -> Any:
-        """Check the query; then, in one unit of work, load the path's object, check all fields and run the handler.
-
-        `given`: objects of this request that a handler gets if it has a parameter of that name.
-        """
+        """Run the handler in a transaction and return its result. `given`: handler arguments by parameter name."""
         query, query_errors = check_query(route.query, request.query.items()) if route.query is not None else (None, {})
         now, body = self._clock.now(), parsed and parsed.model
         sources = {**self._sources, **given, "body": body, "query": query, "now": now}
@@ -211,7 +206,7 @@ def _unit(
     parsed: ParsedBody | None,
     query_errors: dict[str, str],
 ) -> Callable[[], Any]:
-    """Return a function to check all fields and run the handler. It may run again, so it leaves `sources` unchanged."""
+    """Return a function to run in a transaction. It checks all fields and calls the handler. It may run twice."""
 
     def unit() -> Any:
         subject = None
@@ -230,14 +225,14 @@ def _unit(
 
 
 def refusal(failure: Failure, path: str) -> Reply:
-    """Return the error response for the failure. Paths of the insights API have an error format of their own."""
+    """Return the error response for the failure. Paths of the insights API have their own error format."""
     insights = path == INSIGHTS or path.startswith(f"{INSIGHTS}/")
     body = errors.body_of(failure, insights=insights)
     return Reply(body, errors.status_of(failure), headers=errors.headers_of(failure))
 
 
 def _credentials(request: BaseRequest) -> str | None:
-    """Return the Authorization header, or None. If there are several, they are joined, which makes them invalid."""
+    """Return the Authorization header, or None. Several headers are joined, which makes them invalid."""
     lines = request.headers.getall(hdrs.AUTHORIZATION, None)
     return None if lines is None else ",".join(lines)
 
@@ -249,7 +244,7 @@ def _remote_address(request: BaseRequest) -> str:
 
 
 def _size_name(route: Route, request: BaseRequest) -> str:
-    """Return the name of the parameter for the page size: the one in the query, else the endpoint's usual one."""
+    """Return the name of the page-size parameter: as in the query, else the endpoint's usual name."""
     names = ("perPage", "per_page")
     return next((name for name in names if name in request.query), getattr(route.query, "size_name", names[0]))
 

@@ -19,7 +19,7 @@ NICENESS = 10
 
 
 class Work(Enum):
-    """A kind of heavy work. Its value: the name and number of its threads, and how many units of work can wait."""
+    """A kind of slow work. Its value: thread name, number of threads, and how many tasks can wait for a thread."""
 
     HASHING = ("hashing", 2, 32)
     DRAWING = ("drawing", 1, 64)
@@ -34,7 +34,7 @@ FOREGROUND = {Work.PARSING, Work.LOOKING_UP}
 
 
 class BoundedExecutor:
-    """The threads and the queue of one kind of work."""
+    """Runs one kind of work on a fixed number of threads, with a bounded queue."""
 
     def __init__(self, name: str, threads: int, waiting: int, *, low_priority: bool) -> None:
         self._threads = ThreadPoolExecutor(threads, name, initializer=lower_priority if low_priority else None)
@@ -62,10 +62,7 @@ def lower_priority() -> None:
 
 
 class Executors:
-    """The executors of one process: for each kind of work, one for token holders and one for other clients.
-
-    Requests without a token therefore neither delay requests of token holders nor fill their queues.
-    """
+    """The executors of one process: for each kind of work, one for token holders and one for other clients."""
 
     def __init__(self) -> None:
         self._executors = {

@@ -26,7 +26,7 @@ Shape = Callable[[Sequence[Any]], list[JSON]]  # loads the content of some rows 
 
 
 class LargeAnswerError(Exception):
-    """Raised in a unit of work to run it again on the executor for large responses, because its response is large."""
+    """Raised in a transaction with a large response, to run it again on the executor for large responses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,7 @@ class Encoded:
 class AnswerBuilder:
     """Builds the response to one request within the memory that the client may use.
 
-    `size_name`: the query parameter for the page size, which is named in errors. `writes`: whether the request changes
-    data. `large`: whether its unit of work runs on the executor for large responses.
+    `size_name`: the page-size parameter, for error messages. `large`: runs on the executor for large responses.
     """
 
     def __init__(self, reservation: Reservation, size_name: str, *, writes: bool) -> None:
@@ -77,7 +76,7 @@ class AnswerBuilder:
         return Members(pieces[1:], len(rows))
 
     def hold(self, size: int) -> None:
-        """Reserve `size` bytes. Raises Overloaded if too few are free, LargeAnswerError to move to another executor."""
+        """Reserve `size` bytes. Raises Overloaded if too few are free, LargeAnswerError to change the executor."""
         self._reservation.resize(size)
         if size > LARGE and not self.large and not self._writes:
             self.large = True
@@ -85,7 +84,7 @@ class AnswerBuilder:
                 raise LargeAnswerError
 
     def finish(self, result: Any, *, drawn: bool) -> Any:
-        """Return the result, encoded if it is JSON. Raises Overloaded if memory is short, but not after a write.
+        """Return the handler's result, encoded if it is JSON. After a read, raises Overloaded if memory is short.
 
         `drawn`: whether the result is a picture or a document that may have been drawn for this response alone.
         """
@@ -96,7 +95,7 @@ class AnswerBuilder:
 
 
 def uncached(unit: Callable[[], Any]) -> Callable[[], Any]:
-    """Return a function that runs the unit of work without leaving the data it reads in the database's caches."""
+    """Return a function that calls `unit` without keeping the data it reads in the caches of the database."""
 
     def run() -> Any:
         with sql.without_cache():
@@ -127,7 +126,7 @@ def encode(value: JSON) -> Encoded:
 
 
 def _size(body: Any, *, drawn: bool) -> int:
-    """Return how many bytes of memory this response needs for itself. Files that responses share count as 0."""
+    """Return the bytes of memory that this response alone uses. Files shared by several responses count as 0."""
     if isinstance(body, Encoded):
         return body.size
     return len(body.content) if drawn and isinstance(body, Download) and body.kept is None else 0

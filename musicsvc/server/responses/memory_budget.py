@@ -1,4 +1,4 @@
-"""A memory budget, in each process, for responses that clients have not read yet; each client has a limited share."""
+"""Limits the memory of responses that clients have not read yet, for each process and each client."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ MEBIBYTE = 1 << 20
 
 
 class AnswerMemory:
-    """The memory budget of one process. Safe to use from any thread."""
+    """The memory budget of one process, `limit` bytes. Safe to use from any thread."""
 
     def __init__(self, limit: int) -> None:
-        """`limit`: the size of the budget in bytes."""
         self._limit = limit
         self._lock = threading.Lock()
         self._held: Counter[str] = Counter()
@@ -79,7 +78,7 @@ class Reservation:
             self._hold(size if size > UNCOUNTED else 0)
 
     def release(self) -> None:
-        """Free the memory. It cannot be reserved again: a unit of work may still run after the client has gone."""
+        """Free the memory. `resize` then fails, because a transaction may still run after the client has gone."""
         with self._lock:
             self._released = True
             self._hold(0)

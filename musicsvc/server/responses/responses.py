@@ -1,4 +1,4 @@
-"""Construction of responses from handlers' results: JSON, ETag and 304, compression, common headers."""
+"""Builds responses from handlers' results: JSON, ETag and 304, compression, common headers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Reply:
 
 
 async def build_response(request: BaseRequest, reply: Reply, request_id: str) -> StreamResponse:
-    """Return the response. A short one is still to be sent; a long one has been sent, in pieces, when this returns."""
+    """Return the response. A short response is not sent yet. A long one has already been sent, in pieces."""
     headers: CIMultiDict[str] = CIMultiDict(reply.headers)
     headers[hdrs.SERVER] = SERVER
     headers["X-Request-Id"] = request_id
@@ -70,7 +70,7 @@ async def build_response(request: BaseRequest, reply: Reply, request_id: str) ->
 
 
 def safe_request_id(given: str | None) -> str:
-    """Return the client's request id if it is safe to log, else a new id. API tokens are never logged."""
+    """Return the client's request id if it is safe to log and contains no API token. Otherwise return a new id."""
     safe = given is not None and REQUEST_ID.fullmatch(given) and tokens.PREFIX not in given
     return given if given is not None and safe else new_request_id()
 
@@ -118,13 +118,13 @@ async def _packed(body: list[bytes], size: int, kept: Representation | None) -> 
 
 
 def _matches(given: Sequence[str], tag: str) -> bool:
-    """Return whether the values of If-None-Match contain the tag, with or without the prefix `W/`, or `*`."""
+    """Return whether `given`, the values of If-None-Match, contain `*` or the tag, with or without `W/`."""
     parts = {part.strip().removeprefix("W/") for line in given for part in line.split(",")}
     return tag in parts or "*" in parts
 
 
 def _accepts_gzip(given: Sequence[str]) -> bool:
-    """Return whether the values of Accept-Encoding allow gzip, either by name or, if it is not named, by `*`."""
+    """Return whether `given`, the values of Accept-Encoding, allow gzip by name or by `*`."""
     weights: dict[str, float] = {}
     for part in ",".join(given).lower().split(","):
         coding, _, parameter = part.partition(";")

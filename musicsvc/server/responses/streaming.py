@@ -1,7 +1,4 @@
-"""Long responses, sent in pieces as fast as the client reads them, so that a slow client needs little memory.
-
-The connection is closed if the client reads nothing for `server.write_timeout` seconds.
-"""
+"""Sends long responses in pieces, as fast as the client reads them, so that a slow client needs little memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inspect the signatures of a route's functions once at the start, instead of in every request."""
+"""Inspects the signatures of a route's functions once at the start, instead of in every request."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ BoundFunction = Callable[[Mapping[str, Any]], Any]
 
 
 def bind(function: Callable[..., Any]) -> BoundFunction:
-    """Return a function that takes a mapping, and calls `function` with those values that its parameters name."""
+    """Return a function that calls `function` with those values of a mapping that are named like its parameters."""
     names = tuple(inspect.signature(function).parameters)
     return lambda sources: function(**{name: sources[name] for name in names})
 
 
 class Subject:
-    """Finds the subject of a path: the object that it names by id, as in `/playlists/7`, or by a text such as `me`."""
+    """Loads the object that a path names by id, as in `/playlists/7`, or by a text such as `me`."""
 
     def __init__(self, path: str, find: Callable[..., Any]) -> None:
-        """`path`: such as `/playlists/{id}`; `find`: a store function of the id or text and, optionally, the caller."""
+        """`path`: such as `/playlists/{id}`. `find`: loads the object and, if it takes the caller, checks access."""
         first, *rest = inspect.signature(find).parameters.values()
         self.by_id = first.annotation in (int, "int")
         self._actor = rest[0].name if rest else None
@@ -31,13 +31,13 @@ class Subject:
         self._collection = path.partition("/{")[0].rpartition("/")[2]
 
     def load(self, text: str, *, caller: Any) -> Any:
-        """Return the subject with this id or text. Raises NotFound if there is none, Forbidden if access is denied."""
+        """Return the object with this id or text. Raises NotFound if there is none, Forbidden if access is denied."""
         value = parse_id(text) if self.by_id else text
         if value is None:
             raise NotFound("There is nothing at this path.")
         return self._find(value) if self._actor is None else self._find(value, **{self._actor: caller})
 
     def resource(self, text: str) -> str | None:
-        """Return the subject's name for logs, such as `playlists/7`; None if `text` is neither an id nor `me`."""
+        """Return the object's name for logs, such as `playlists/7`. None if `text` is neither an id nor `me`."""
         known = parse_id(text) is not None or (text == ME and not self.by_id)
         return f"{self._collection}/{text}" if known else None

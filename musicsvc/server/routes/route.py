@@ -23,7 +23,7 @@ JSON_MEDIA = "application/json"
 
 
 class Access(Enum):
-    """Callers that an endpoint accepts: all; all, with fewer fields for those without a token; token holders only."""
+    """Callers that an endpoint accepts. PUBLIC: all, but those without a token get fewer fields. OPEN: all alike."""
 
     OPEN = "open"
     PUBLIC = "public"
@@ -39,7 +39,7 @@ class Family(Enum):
 
 
 class RateLimit(Enum):
-    """A rate limit of an endpoint, in addition to the caller's limit; the setting of the same name has its value."""
+    """An endpoint's own rate limit, in addition to the caller's. Its value is the setting `limits.<value>`."""
 
     REGISTER = "register"
     EXPORTS = "exports"
@@ -50,7 +50,7 @@ class RateLimit(Enum):
 class Route:
     """One endpoint, read by the router, the checks of a request, the OpenAPI document and the tests.
 
-    - `find`: the store function that loads the subject of the path if the caller has a right to it.
+    - `find`: the store function that loads the object that the path names, if the caller has a right to it.
     - `answer`, `public_answer`: schemas of a successful response, with a token and without a token.
     - `enabled_if` raises a Failure if the settings switch the endpoint off.
     - `prepare`, `render`: slow work before the handler, and after it on its result; both run outside the transaction.
@@ -58,8 +58,8 @@ class Route:
     - `slow`: may take long, so only few such requests run at once.
     - `nests_tracks`: with a token, each row of a page contains tracks, so large pages are built on a separate thread.
     - `extension`: goes beyond the original specification; `undocumented`: absent from the OpenAPI document.
-    - `plain_http`: also answered without TLS; `private`: denied requests may be attempts to find private subjects.
-    - `raises`: those error statuses (404, 409, 422) for the OpenAPI document that do not follow from other fields.
+    - `plain_http`: also answered without TLS; `private`: denied requests may be attempts to find private objects.
+    - `raises`: the error statuses (404, 409, 422) for the OpenAPI document that do not follow from other fields.
     - `example`: by name, examples of path parameters and body fields that replace those of the schemas.
     """
 

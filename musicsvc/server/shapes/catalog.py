@@ -31,7 +31,7 @@ def artist_public(artist: ArtistRow) -> JSON:
 
 
 def artist_nested(artist: ArtistRow) -> JSON:
-    """Return an artist as included in another resource."""
+    """Return an artist as included in a track or album."""
     return {
         "id": artist.id,
         "name": artist.name,
@@ -62,7 +62,7 @@ def track_public(track: TrackRow) -> JSON:
 
 
 def track_nested(track: TrackRow) -> JSON:
-    """Return a track as included in another resource."""
+    """Return a track as included in an album, a collection or a list of collaborations."""
     return {
         "id": track.id,
         "name": track.name,
@@ -129,7 +129,6 @@ def album_full(album: AlbumRow, parts: Collection[str] = ()) -> JSON:
 
 
 def genre(genre_id: int, name: str, display_name: str) -> JSON:
-    """Return a genre. Anonymous and authenticated callers get the same fields."""
     return {"id": genre_id, "name": name, "display_name": display_name, "model_type": "genre"}
 
 
@@ -138,7 +137,7 @@ def genre_row(row: GenreRow) -> JSON:
 
 
 def comment(row: CommentRow, site: Site) -> JSON:
-    """Return a comment; the content of a deleted comment is empty."""
+    """Return the JSON of a comment. The content of a deleted comment is empty."""
     return {
         "id": row.id,
         "content": "" if row.deleted else row.content,

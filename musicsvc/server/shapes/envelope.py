@@ -57,7 +57,7 @@ def success(data: Any) -> JSON:
 
 
 def paginator(listing: Listing[Any], data: list[JSON] | Members) -> JSON:
-    """Return the page of a list in the form of responses (docs/api.md, Pages). `data`: its rows in this form."""
+    """Return a page of a list as JSON (docs/api.md, Pages). `data`: the rows of the page as JSON."""
     page, some = listing.page, bool(data)
     return {
         "current_page": page.number,

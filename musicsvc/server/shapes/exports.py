@@ -35,7 +35,7 @@ def file_name(type_: str, window: Window, suffix: str) -> str:
 
 
 def report(found: Overview, now: int, *, charts: str | None) -> JSON:
-    """Return the body of a report. If `charts` is the name of a timeframe, it includes the numbers of each day."""
+    """Return a report as JSON. `charts`: the name of a timeframe, to include daily numbers, or None."""
     figures = insights.figures(found.figures)
     period = figures.pop("period")
     counts = {"tracks_count": found.tracks, "albums_count": found.albums, "artists_count": found.artists}

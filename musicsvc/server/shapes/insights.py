@@ -31,7 +31,7 @@ def figures(found: Figures) -> JSON:
 
 
 def period(window: Window) -> JSON:
-    """Return a period with its name and its first and last day."""
+    """Return the name, the first day and the last day of a period."""
     return {
         "name": window.name,
         "start": to_date(window.first).isoformat(),
@@ -55,7 +55,7 @@ def artist(found: Figures, counts: ArtistCounts, tracks: list[Ranked], albums: l
 
 
 def ranked(row: Ranked) -> JSON:
-    """Return a track or album of a list of the most played."""
+    """Return a row of a most-played list: the id, name, plays and listeners of a track or album."""
     return {
         "id": row.id,
         "name": row.name,

@@ -18,7 +18,7 @@ TEXT = re.compile(r"text/|application/(json|javascript)|image/svg")
 
 @dataclass(frozen=True, slots=True)
 class Representation:
-    """A body, its content type, its entity tag, and `packed`: its gzip form, or None if gzip is not worthwhile."""
+    """A response body with its entity tag. `packed`: the body in gzip form, or None if gzip is not worthwhile."""
 
     content: bytes
     content_type: str

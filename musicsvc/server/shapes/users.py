@@ -9,5 +9,5 @@ if TYPE_CHECKING:
 
 
 def summary(user_id: int, display_name: str, avatar: str | None, site: Site) -> JSON:
-    """Return the public part of an account. If `avatar` is None, it has the URL of a picture that the service draws."""
+    """Return the public fields of an account. If `avatar` is None, the avatar is the URL of a generated picture."""
     return {"id": user_id, "display_name": display_name, "avatar": avatar or f"{site.root}/avatars/{user_id}"}
