@@ -35,7 +35,7 @@ def graph(title: str, values: Sequence[int], first: date, last: date) -> JSON:
 
 
 def nice_step(most: int) -> int:
-    """Return the distance of ticks: 1, 2 or 5 times a power of ten, such that TICKS of them reach `most`."""
+    """Return the distance between ticks: 1, 2 or 5 times a power of ten. TICKS such steps reach `most`."""
     size = 1
     while True:
         for step in STEPS:

@@ -152,6 +152,6 @@ def _day(day: date) -> str:
 
 
 def _span(first: date, last: date) -> str:
-    """Return both days as text. A common year is given only once."""
+    """Return both days as text. If they are in the same year, the year is given once."""
     start = f"{first.day} {MONTHS[first.month - 1]}" if first.year == last.year else _day(first)
     return f"{start} \u2013 {_day(last)}"

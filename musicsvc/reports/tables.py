@@ -43,6 +43,7 @@ def cell(value: object) -> str:
         return ""
     if not isinstance(value, str):
         return str(value)
+    # Quotes keep a text in its cell, whichever separator a spreadsheet expects.
     return '"' + _FORMULA.sub("'", value).replace('"', '""') + '"'
 
 

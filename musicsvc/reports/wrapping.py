@@ -33,7 +33,7 @@ _LOOSE = regex.compile(rf"(?<={_SYLLABLE})(?=[^\s\p{{M}}])|(?<=[^\s\p{{M}}])(?={
 
 @dataclass(frozen=True)
 class Wrapping:
-    """A title with line breaks: `text` only between `words`, `broken` also within words that are not in `kept`."""
+    """A title with possible line breaks: in `text` between `words`, in `broken` also within words not in `kept`."""
 
     text: str
     words: list[str]

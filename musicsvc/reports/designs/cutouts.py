@@ -68,7 +68,7 @@ def _frond(chance: Chance, x: float, y: float, size: float) -> str:
 
 
 def _lobe(chance: Chance, row: int, lobes: int) -> list[Point]:
-    """Return the outline of one of a leaf's `lobes`, to the right of a stem from 1 (bottom) to -1 (top)."""
+    """Return the outline of lobe `row` of `lobes`, to the right of a leaf's stem from y = 1 (bottom) to -1 (top)."""
     level = 0.72 - 1.5 * row / (lobes - 1)
     reach = chance.between(0.55, 0.85) * (1 - 0.35 * abs(level))
     return [(0.16, level + 0.16), (reach, level - 0.02), (reach * 0.92, level - 0.22), (0.17, level - 0.12)]

@@ -1,4 +1,4 @@
-"""Find denied calls that are no abuse, because the account could read the resource before it was hidden or deleted."""
+"""Find denied calls that are not abuse: the account could read the resource before it was hidden or deleted."""
 
 from __future__ import annotations
 

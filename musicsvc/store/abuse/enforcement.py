@@ -50,7 +50,7 @@ class TokenStatus(NamedTuple):
 
 
 class Enforcement(NamedTuple):
-    """The actions of `enforce`: none if the token was already revoked, or reset after the violation."""
+    """The actions of `enforce`. Both are False if the token was revoked before, or reset after the violation."""
 
     revoked: bool
     suspended: bool
@@ -78,7 +78,7 @@ def _resets(token_ids: Collection[int]) -> Any:
 
 
 def enforce(token_id: int, violation: Violation, rules: Abuse, *, now: int) -> Enforcement:
-    """Revoke the token. Suspend its account if `terminate_after` of its tokens are now revoked for abuse."""
+    """Revoke the token. Suspend its account if `rules.terminate_after` of its tokens are now revoked for abuse."""
     owner = Token.select(Token.user).where(Token.id == token_id)
     # The lock makes enforcements for one account run one after another, so that each sees the earlier revocations.
     lock_rows(User.select(User.id).where(User.id.in_(owner))).first()

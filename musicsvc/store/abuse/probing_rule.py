@@ -32,7 +32,7 @@ class Call(NamedTuple):
 
 @dataclass(slots=True)
 class ProbeFigures:
-    """Counts since the time `since`, at most `probe_seconds` ago: denied resources, calls, successful calls."""
+    """Counts since `since`, at most `probe_seconds` ago: distinct denied resources, calls and successful calls."""
 
     resources: int = 0
     calls: int = 0

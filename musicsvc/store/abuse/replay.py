@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Replay:
-    """The result of evaluating the abuse rules over a token's calls. After a violation, only its calls are counted."""
+    """The result of evaluating the abuse rules over a token's calls. It counts all calls, or only violating ones."""
 
     status: TokenStatus
     rules: Abuse

@@ -131,7 +131,7 @@ def _open_migrated(path: Path) -> SqliteStore:
 
 @contextmanager
 def _exclusive(path: Path) -> Iterator[None]:
-    """Hold the lock that protects the file against creation, migration or replacement by other processes."""
+    """Lock the file against creation, migration and replacement by other processes."""
     lock = os.open(path.with_name(path.name + ".lock"), os.O_CREAT | os.O_RDWR, 0o600)
     try:
         file_locks.acquire(lock)

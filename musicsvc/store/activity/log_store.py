@@ -30,7 +30,7 @@ class Log(Store):
     """The activity log. Open it with `prepare` or `open_existing`; before that, methods may raise Unavailable."""
 
     def prepare(self) -> None:
-        """Open the log; create, repair or migrate it if necessary. Blocks. May be repeated; raises Failure."""
+        """Open the log; create, repair or migrate it if necessary. May be repeated. Raises Failure if this fails."""
         raise NotImplementedError
 
     def open_existing(self) -> bool:

@@ -38,7 +38,8 @@ def load_exact() -> dict[Key, int]:
 def get_key(name: str, known: Container[Key]) -> Key:
     """Return the key of the account with this `name`: an e-mail address, or an id in another service.
 
-    All spellings of an address have the same key. `known` contains the result of `load_exact`.
+    All spellings of an address have the same key; an address generated for an id has the key of the id. `known` has
+    the result of `load_exact`.
     """
     if ("exact", name) in known:
         return "exact", name

@@ -29,7 +29,7 @@ class ImportScope:
 
     @property
     def imported_for(self) -> int:
-        """The manager's id, or 0 without a manager. External ids are unique only for one manager."""
+        """The manager's id, or 0 without a manager. External ids are unique per manager."""
         return self.manager or 0
 
 

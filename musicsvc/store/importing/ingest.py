@@ -169,7 +169,7 @@ def _unknown(listen: Listen, several: Sequence[int]) -> Reason:
 
 
 def refusal(row: Listen | Record, kind: str, names: tuple[str, ...] = ()) -> Refusal:
-    """Return the row as refused, for the reason `kind` with the faulty values `names`."""
+    """Return a refusal of the row, for the reason `kind` and with the faulty values `names`."""
     return Refusal(row.line, kind, names, row.member)
 
 

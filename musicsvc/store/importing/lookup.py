@@ -30,9 +30,9 @@ class TrackMention(NamedTuple):
 def find(mentions: Sequence[TrackMention], *, manager: int) -> list[int | None]:
     """Return the track id for each mention, or None if no track matches.
 
-    Among tracks with the same external id, those imported for the manager come first, then those for nobody.
-    Among tracks with the same artists and name, those on the row's album come first, then those by artists of the
-    manager. Older tracks come before newer ones.
+    Among tracks with the same external id, those imported for the manager are preferred, then those for nobody.
+    Among tracks with the same artists and name, those on the row's album are preferred, then those by artists of the
+    manager. Older tracks are preferred to newer ones.
     """
     by_id = _by_external_id({each.external_id for each in mentions if each.external_id}, manager)
     by_name = _by_name([each for each in mentions if not each.external_id], manager)

@@ -119,7 +119,7 @@ class TrackLookup:
         return [*known.get(key, ()), *self.created.tracks.get(artist, {}).get(key, ())]
 
     def _candidates(self, listen: Listen) -> Collection[tuple[Track, Artist]]:
-        """Return the tracks of this name by all artists of the row, or else by the first of them. Case is ignored."""
+        """Return the tracks with the row's track name by all its artists, or else by the first. Case is ignored."""
         artists = [self._alike(name) for name in listen.artists]
         key = fold_case(listen.track or "")
         first = {track.id: (track, by) for by in artists[0] for track in self._named(by.id, key)}

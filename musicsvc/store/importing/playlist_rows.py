@@ -57,7 +57,7 @@ class PlaylistIndex:
         self._by_name.setdefault(each.name, []).append(each)
 
     def find(self, external_id: str | None, name: str) -> PlaylistRef | None:
-        """Return the playlist with this external id. If that is None, find by name, best without external id."""
+        """Find by external id or, if that is None, by name. Playlists without external id are then preferred."""
         if external_id is not None:
             return self._by_id.get(external_id)
         return min(self._by_name.get(name, ()), key=lambda each: each.external_id is not None, default=None)

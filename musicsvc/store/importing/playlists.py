@@ -88,7 +88,7 @@ def _row(record: Record, columns: Columns, blanks: Sequence[str]) -> EntryRow | 
 
 
 def _mention(row: rows.Cells) -> TrackMention:
-    """Return the track that the row names. Artists, track name and album are ignored if it has an external id."""
+    """Return the track that the row names. If the row has an external id, artists, track name and album are ignored."""
     external_id = row.text("external_id")
     if external_id is not None or "external_id" in row.faults:
         return TrackMention(external_id)

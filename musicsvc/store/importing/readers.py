@@ -144,14 +144,14 @@ class CsvReader(TextReader):
                 return begins, row
 
     def __iter__(self) -> Iterator[Record]:
-        """Yield the rows. A row that has not as many cells as the header gets a `fault`."""
+        """Yield the rows. A row with more or fewer cells than the header gets a `fault`."""
         while (found := self._next()) is not None:
             begins, row = found
             yield table_record(begins, self._names, row)
 
 
 def table_record(line: int, names: Sequence[str], row: Sequence[str]) -> Record:
-    """Return a row of a table as a Record. Its `fault` is set unless it has as many cells as `names`."""
+    """Return a row of a table as a Record. It gets a `fault` if it has more or fewer cells than `names`."""
     if len(row) == len(names):
         return Record(line, dict(zip(names, row, strict=True)))
     values: dict[str, Any] = dict(zip(names, row, strict=False))

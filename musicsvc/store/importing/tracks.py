@@ -106,7 +106,7 @@ def _by_name(keys: Sequence[Any]) -> Iterable[Any]:
 
 
 def _collect(link: Any, track_ids: Sequence[int]) -> dict[int, dict[Any, None]]:
-    """Return by track id its artist ids, genre names or tag names. `link` is the table that joins them to tracks."""
+    """Return artist ids, genre names or tag names (as keys) by track id. `link` is the table that links them."""
     found: dict[int, dict[Any, None]] = {}
     for some in dialect.batches(track_ids):
         if link is TrackArtist:
@@ -143,7 +143,7 @@ def _merge(row: CatalogRow, key: Key, artists: Mapping[str, int], album: int | N
 
 
 def _new_tags(row: CatalogRow, state: ItemState, batch: Batch) -> list[str]:
-    """Return the row's tags that the track lacks, until it has MOST_TAGS. The others are counted and dropped."""
+    """Return the row's tags that the track lacks, up to MOST_TAGS per track. The others are counted and dropped."""
     fresh = [tag for tag in row.tags if tag not in state.values["tags"]]
     room = max(0, MOST_TAGS - len(state.values["tags"]))
     batch.notes["tags_dropped"] += len(fresh[room:])

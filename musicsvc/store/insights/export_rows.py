@@ -87,7 +87,7 @@ def cells(type_: str, scope: Scope, window: Window) -> Iterator[Iterator[tuple[A
 
 
 def expected(type_: str, scope: Scope) -> int:
-    """Return the number of rows of an export. The number of daily plays is unknown before reading: 0 is returned."""
+    """Return the number of rows of an export. It is 0 for daily plays, whose number is unknown before reading."""
     return 0 if type_ == PLAYS else len(scope.ids(KINDS[type_]))
 
 

@@ -45,7 +45,7 @@ ARTIST_COUNTS = """
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Statistics of a window and of all time (`…_total`). `…_change`: growth in percent over the window before."""
+    """Statistics of some days and of all time (`…_total`). `…_change`: growth in percent over as many days before."""
 
     window: Window
     plays_total: int
@@ -67,17 +67,17 @@ class ArtistCounts(NamedTuple):
 
 
 def track_of(track_id: int, *, actor: Identity) -> Subject:
-    """Return the track for statistics. Raises NotFound, or Forbidden if `actor` manages none of its artists."""
+    """Return the track with this id. Raises NotFound, or Forbidden if `actor` manages none of its artists."""
     return _managed(Subject(TRACK, track_id), actor)
 
 
 def album_of(album_id: int, *, actor: Identity) -> Subject:
-    """Return the album for statistics. Raises NotFound, or Forbidden if `actor` manages none of its artists."""
+    """Return the album with this id. Raises NotFound, or Forbidden if `actor` manages none of its artists."""
     return _managed(Subject(ALBUM, album_id), actor)
 
 
 def artist_of(artist_id: int, *, actor: Identity) -> Subject:
-    """Return the artist for statistics. Raises NotFound, or Forbidden if `actor` does not manage the artist."""
+    """Return the artist with this id. Raises NotFound, or Forbidden if `actor` does not manage the artist."""
     return _managed(Subject(ARTIST, artist_id), actor)
 
 

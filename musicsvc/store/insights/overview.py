@@ -1,4 +1,4 @@
-"""Joint statistics, chart and most played of many tracks. A listener of several tracks is counted once."""
+"""Statistics, chart and ranking of many tracks together. A listener of several tracks is counted once."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class _Total:
 
 
 class _Whole:
-    """Accumulates statistics, chart and most played of many tracks, which are added in batches."""
+    """Accumulates statistics, chart and ranking of many tracks, which are added in batches."""
 
     def __init__(self, window: Window) -> None:
         self._window = window

@@ -28,7 +28,7 @@ class RecentPlay(NamedTuple):
 
 
 class Realtime(NamedTuple):
-    """A track's listeners of the last five minutes, plays of the last hour, and 20 latest plays."""
+    """A track's number of listeners in the last five minutes, of plays in the last hour, and its 20 latest plays."""
 
     active_listeners: int
     plays_last_hour: int
@@ -36,7 +36,7 @@ class Realtime(NamedTuple):
 
 
 def load(track: Subject, now: int) -> Realtime:
-    """Return the current listeners and latest plays. Times may be up to five minutes ahead of `now`."""
+    """Return the current listeners and latest plays, including plays dated up to five minutes after `now`."""
     plays = play_log.between(track.id, (now - HOUR) // SLOT, (now + AHEAD) // SLOT + 1)
     last_hour = [play for play in plays if play.played_at > now - HOUR]
     active = {play.listener for play in last_hour if play.played_at > now - ACTIVE}

@@ -1,4 +1,4 @@
-"""Recompute stored play and listener counts (rollups): daily ones from single plays, all others from daily ones."""
+"""Find wrong play counts (rollups): compare daily ones with single plays, and all others with daily ones."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def compare_month(month: int, kind: int, subject: int, end: int | None) -> Compa
 
 
 def compare_week(week: int) -> Comparison:
-    """Compare the weekly rollups of a week with the daily ones. Tracks, albums and artists without one are skipped."""
+    """Compare the weekly rollups of a week with the daily ones. Missing weekly rollups are not reported."""
     days = fetch(DAYS_OF_WEEK.format(days=", ".join(map(str, weekly.days_of(week)))), week)
     expected = tables.add_up(((kind, subject, week), plays, packed) for kind, subject, plays, packed in days)
     return Comparison(tables.WEEKLY, _by_key(fetch(WEEK, week)), expected)

@@ -44,7 +44,7 @@ FOR_OTHERS = "The account may not report for other listeners."
 
 
 class ReportedPlay(NamedTuple):
-    """A play as an API client reports it. `listener` is a name that the client chose, or None for the client itself."""
+    """A play as an API client reports it. `listener` is a name that the client chose, or None for its own account."""
 
     track_id: int
     played_at: int
@@ -75,7 +75,7 @@ class IngestOutcome:
 
 
 def report(plays: Sequence[ReportedPlay], *, now: int, actor: Identity) -> IngestOutcome:
-    """Store the valid plays and count the others. Only accounts with a permission may report other listeners' plays."""
+    """Store the valid plays. Return counts and the refused plays. Reporting for other listeners needs a permission."""
     tables.lock()
     outcome = IngestOutcome()
     unknown = tracks.missing({play.track_id for play in plays})
@@ -97,7 +97,7 @@ def report(plays: Sequence[ReportedPlay], *, now: int, actor: Identity) -> Inges
 
 
 def roll_up(accepted: int) -> None:
-    """Create some of the monthly rollups that are due: the more plays were just accepted, the more rollups."""
+    """Create some of the monthly rollups that are due, in proportion to the number of plays just accepted."""
     monthly.roll_up(min(ROLLED_UP_PER_PLAY * accepted, ROLLED_UP_AT_ONCE))
 
 
@@ -108,7 +108,7 @@ def _refusal(play: ReportedPlay, now: int, actor: Identity) -> str | None:
 
 
 def refuse_time(played_at: int, kept_from: int, now: int) -> str | None:
-    """Return the reason to refuse a play of this time, or None. Times before `kept_from` are refused as deleted."""
+    """Return the reason to refuse a play of this time (in the future, or already deleted), or None to accept it."""
     if played_at > now + AHEAD:
         return FUTURE
     return PRUNED if played_at < kept_from else None

@@ -37,7 +37,7 @@ class Window(NamedTuple):
 
     @property
     def starts(self) -> int:
-        """The begin of the first day, in microseconds since 1970."""
+        """The beginning of the first day, in microseconds since 1970."""
         return self.first * DAY
 
     @property

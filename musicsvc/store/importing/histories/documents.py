@@ -77,7 +77,7 @@ class Document(Reader):
 
 
 def record(number: int, entry: Any, values: Any) -> Record:
-    """Convert an entry to a Record with `values`. A skipped entry gets a `note`, an invalid one a `fault`."""
+    """Convert an entry with the function `values`. A skipped entry gets a `note`, an invalid one a `fault`."""
     try:
         found = values(entry)
     except KeyError as missing:

@@ -109,7 +109,7 @@ def _roll_up(month: int, kind: int, subject: int, limit: int) -> int | None:
 
 
 def batch_end(month: int, kind: int, subject: int, limit: int) -> int | None:
-    """Return the id at which a batch of about `limit` ids from `subject` on ends (exclusive). None means no end."""
+    """Return the id before which a batch of about `limit` ids from `subject` on ends, or None if it has all ids."""
     days = ", ".join(f"({day})" for day in days_of(month))
     ((end,),) = fetch(BOUND.format(days=days), kind, subject, limit)
     return None if end is None else int(end)

@@ -181,7 +181,7 @@ def _among(ids: Collection[int]) -> tuple[str, list[Any]]:
 
 
 def days(kind: int, ids: Sequence[int], numbers: Sequence[int]) -> dict[int, PlayStats]:
-    """Return the stats of all ids together, by day. Days without plays are absent. `ids` must ascend."""
+    """Return the joint stats of these tracks, albums or artists by day. Only days with plays; `ids` must ascend."""
     condition, values = dialect.in_range_or_list(ids)
     statement = DAYS.format(subjects=condition, numbers=_numbers(numbers))
     wanted = set(ids)

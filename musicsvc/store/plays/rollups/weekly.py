@@ -1,7 +1,7 @@
 """Weekly rollups: play counts in periods of eight days, only for often played tracks, albums and artists.
 
-They speed up reading ranges that cut a month. They are created after their last day, and late plays are added.
-Rollups of old or rarely played weeks would cost more than they save: daily rollups are read instead.
+They speed up reading ranges that begin or end within a month. They are created after their last day, and late plays
+are added. Rollups of old or rarely played weeks would cost more than they save: daily rollups are read instead.
 """
 
 from __future__ import annotations
