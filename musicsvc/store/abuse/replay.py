@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Replay:
-    """The result of evaluating the abuse rules over a token's calls. It counts all calls, or only violating ones."""
+    """The abuse rules applied to a token's calls. If a rule was violated, only the violating calls are counted."""
 
     status: TokenStatus
     rules: Abuse
