@@ -38,7 +38,7 @@ LONGEST_METHOD, LONGEST_TEXT = 16, 128
 
 
 class ActivityWriter:
-    """Queues calls and writes them to the activity log. Calls are dropped while MOST_WAITING are queued."""
+    """Queues calls and writes them to the activity log. If more than MOST_WAITING are queued, calls are dropped."""
 
     def __init__(self, calls: Log, store: Store, clock: Clock, keep_days: int, workers: int = 1) -> None:
         """`calls`: the log; `store`: for events about lost calls; `workers`: number of processes that share the log."""

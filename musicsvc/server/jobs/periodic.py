@@ -28,7 +28,7 @@ class Periodic:
         first: float | None = None,
         finish: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        """`every`: seconds between runs, unless the job returns others. `first`: seconds before the first run."""
+        """`every`: seconds between runs, unless the job returns another number. `first`: seconds before the first."""
         self._name = name
         self._job = job
         self._every = every

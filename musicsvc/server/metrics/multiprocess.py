@@ -60,7 +60,7 @@ class SharedMetrics:
         return shared
 
     def join(self, worker: int) -> SharedMetrics | None:
-        """From now on, record this process's metrics in the files of this worker. Return None if there is no space."""
+        """Record this process's metrics in the files of this worker from now on. Return self, or None without space."""
         try:
             self._put(f"gauge_livesum_{worker}.db", bytes(GAUGES))
             self._put(f"{worker}.pid", b"%d" % os.getpid())

@@ -56,7 +56,7 @@ class Dispatcher:
         observers: Sequence[Observer],
         sources: Mapping[str, Any],
     ) -> None:
-        """`sources`: objects by parameter name, passed to handlers that have such a parameter."""
+        """`sources`: objects by parameter name. A handler with a parameter of that name gets the object."""
         self._settings = settings
         self._store = store
         self._clock = clock
