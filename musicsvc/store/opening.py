@@ -1,4 +1,4 @@
-"""Open the store at a database URL, SQLite or PostgreSQL."""
+"""Open the database at a SQLite or PostgreSQL URL."""
 
 from __future__ import annotations
 
@@ -12,10 +12,7 @@ if TYPE_CHECKING:
 
 
 def connect(url: str) -> Store:
-    """Open the store at `url` and check its schema.
-
-    Raises Failure with a remedy if the database is missing, damaged, of another program, or of another schema version.
-    """
+    """Open the database at `url`. Raises Failure, with a remedy, if it is unusable or has another schema version."""
     from musicsvc.store.schema import schema  # noqa: PLC0415 - loads the drivers when a store is opened
 
     store = open_unchecked(url)
@@ -28,7 +25,7 @@ def connect(url: str) -> Store:
 
 
 def open_unchecked(url: str) -> Store:
-    """Open the store at `url` without checking its schema, for `init`, `db upgrade` and `db check`."""
+    """Open the database at `url` without checking its schema, for `init`, `db upgrade` and `db check`."""
     if url.startswith("sqlite:///"):
         from musicsvc.store.engine.sqlite.store import SqliteStore  # noqa: PLC0415 - the same
 

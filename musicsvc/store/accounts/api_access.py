@@ -1,4 +1,4 @@
-"""API access: requests, decisions, grants and revocations."""
+"""API access of accounts: requests, decisions, grants and revocations."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ LONGEST = {"use_case": 2_000, "volume": 255, "organization": 255, "reason": 1_00
 
 
 class AccessEntry(NamedTuple):
-    """An entry of `list`: a request (with its account, if one exists), or an account that has access without one."""
+    """A result of `list`: a request, with its account if one exists, or an account that has access but no request."""
 
     request: AccessRequest | None
     user: User | None
 
 
 class Approval(NamedTuple):
-    """An approved request and its account; `created` is True if the approval created the account."""
+    """An approved request and its account. `created` is True if the approval created the account."""
 
     request: AccessRequest
     user: User
@@ -49,7 +49,7 @@ def grant(user: User, *, plays: bool = False, now: int, actor: Actor = "cli") ->
 
 
 def revoke(user: User, *, now: int, actor: Actor = "cli") -> None:
-    """Revoke API access and the right to report plays. Calls with its tokens get 403 until access is granted again."""
+    """Revoke API access and the right to report plays of other listeners. The account's tokens then get status 403."""
     had = user.api_access or user.reports_plays
     user.api_access = user.reports_plays = False
     _save(user)
@@ -63,10 +63,9 @@ def _save(user: User) -> None:
 
 
 def list(*, limit: int | None = None, text: str | None = None) -> Sequence[AccessEntry]:  # noqa: A001 - the module is the namespace
-    """Return all requests with their accounts, then the accounts with access but no request; each part oldest first.
+    """Return all requests with their accounts, then accounts that have access but no request, each oldest first.
 
-    If `text` is set, entries that do not contain it are left out. If `limit` is set, the newest requests are returned
-    and, if they are fewer than `limit`, the newest accounts.
+    `text` keeps only results that contain it. `limit` keeps the newest requests, then the newest accounts.
     """
     requests = tuple(AccessRequest.select().order_by(AccessRequest.id.desc()))
     asked = AccessRequest.select(AccessRequest.email_key)
@@ -93,10 +92,7 @@ def _texts(entry: AccessEntry) -> tuple[str | None, ...]:
 def request(
     email: str, use_case: str, volume: str, organization: str, *, now: int, actor: Actor = "cli"
 ) -> AccessRequest:
-    """Create a pending request for an e-mail, which need not belong to an account yet.
-
-    Raises Conflict if a request for this e-mail is already pending or its account already has access.
-    """
+    """Create a pending request for API access. Raises Conflict if one is pending or the account has access already."""
     texts = {"use_case": use_case.strip(), "volume": volume.strip(), "organization": organization.strip()}
     _check({"email": email_addresses.problem(email), **_problems(texts)})
     user = users.find_by_email(email)
@@ -118,15 +114,11 @@ def request(
 
 
 def approve(asked: int | str, *, now: int, actor: Actor = "cli") -> Approval:
-    """Approve the request with this id or e-mail.
-
-    If no account has this e-mail, one without a password is created; otherwise somebody else could register the e-mail
-    and get the access. The command `musicsvc user password` sets the password.
-    """
+    """Approve the request with this id or e-mail. If the e-mail has no account, create one without a password."""
     found = _find(asked)
     decided = _decide(found, "approved", None, now, hint=_regrant(found))
     user = users.find_by_email(decided.email)
-    created = user is None
+    created = user is None  # without an account, somebody else could register the e-mail and get the access
     user = user or users.create(decided.email, now=now, actor=actor)
     _add_event("access.approved", decided, now, actor)
     grant(user, now=now, actor=actor)
@@ -142,14 +134,14 @@ def deny(asked: int | str, reason: str, *, now: int, actor: Actor = "cli") -> Ac
 
 
 def _add_event(kind: Kind, asked: AccessRequest, now: int, actor: Actor) -> None:
-    """Add a security event about a request, for the account with the request's e-mail if there is one."""
+    """Log a security event about a request, for the account with the request's e-mail if there is one."""
     user = users.find_by_email(asked.email)
     reason = f"request {asked.id}: {asked.reason}" if asked.reason else f"request {asked.id}"
     security_events.add(kind, account_id=user.id if user else None, reason=reason, now=now, actor=actor)
 
 
 def _find(asked: int | str) -> AccessRequest:
-    """Lock and return the request with this id, or this e-mail's pending or else newest request. Raises NotFound."""
+    """Lock and return the request with this id or, for an e-mail, the pending, else the newest one. Raises NotFound."""
     by_id = isinstance(asked, int)
     wanted = AccessRequest.id == asked if by_id else email_addresses.matches(AccessRequest, str(asked))
     exact = email_addresses.exact_first(AccessRequest)
@@ -161,7 +153,7 @@ def _find(asked: int | str) -> AccessRequest:
 
 
 def _regrant(found: AccessRequest) -> str:
-    """Return a hint that access was revoked after the request was approved, or an empty string if it was not."""
+    """Return a hint if access was revoked after the request was approved, else an empty string."""
     user = users.find_by_email(found.email)
     if found.state != "approved" or user is None or user.api_access:
         return ""
@@ -169,7 +161,7 @@ def _regrant(found: AccessRequest) -> str:
 
 
 def _decide(found: AccessRequest, state: str, reason: str | None, now: int, *, hint: str = "") -> AccessRequest:
-    """Store the decision on a pending request. Raises Conflict, with the hint in its text, if it is not pending."""
+    """Store the decision on a request. Raises Conflict, with `hint` in its message, unless the request is pending."""
     if found.state != "pending":
         raise Conflict(f"Request {found.id} by {found.email} is {found.state} already.{hint}")
     found.state, found.reason, found.decided_at = state, reason, now

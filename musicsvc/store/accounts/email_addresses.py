@@ -1,7 +1,4 @@
-"""E-mail addresses: their syntax, and the normalized form by which accounts and access requests are found.
-
-Earlier versions allowed several accounts whose e-mails are spellings of one address; `shared_mailboxes` finds them.
-"""
+"""E-mail addresses: syntax checks, and the normalized form by which accounts and access requests are found."""
 
 from __future__ import annotations
 
@@ -28,7 +25,7 @@ _DOMAIN = regex.compile(rf"localhost|(?:{_LABEL}\.)+(?!\d+$){_LABEL}")  # a numb
 
 
 class SharedMailbox(NamedTuple):
-    """An account whose e-mail has the same normalized form as that of an older account, the owner."""
+    """Two accounts whose e-mails have the same normalized form. The owner is the older account."""
 
     account_id: int
     email: str
@@ -49,7 +46,7 @@ class SharedMailbox(NamedTuple):
 
 
 def normalize(email: str) -> str:
-    """Return the normalized form of the e-mail, which is the same for all spellings of one address.
+    """Return the form that all spellings of an e-mail address share.
 
     The part before the @ is case-folded and in NFKC. The domain is in ASCII (IDNA with UTS 46, non-transitional).
     """
@@ -70,17 +67,17 @@ def problem(email: str) -> str | None:
 
 
 def matches(table: type[User | AccessRequest], email: str) -> Expression:
-    """Return the condition for rows with this e-mail in any spelling, or in exactly this one if `email_key` is NULL."""
+    """Return an SQL condition for rows with this e-mail in any spelling, or exactly this one if `email_key` is NULL."""
     return (table.email_key == normalize(email)) | (table.email_key.is_null() & (table.email == email.strip()))
 
 
 def exact_first(table: type[User | AccessRequest]) -> Ordering:
-    """Return the ordering that puts rows without `email_key`, which `matches` finds only by exact spelling, first."""
+    """Return an SQL ordering that puts rows without `email_key` first, which `matches` finds by exact spelling only."""
     return table.email_key.is_null().desc()
 
 
 def shared_mailboxes() -> list[SharedMailbox]:
-    """Return the accounts that share an address with an older account, if neither account is suspended."""
+    """Return the pairs of accounts with the same normalized e-mail, unless one of the two is suspended."""
     pairs = []
     for account in User.select().where(User.email_key.is_null(), User.suspended_at.is_null()).order_by(User.id):
         owner = User.get_or_none(User.email_key == normalize(account.email))
@@ -90,7 +87,7 @@ def shared_mailboxes() -> list[SharedMailbox]:
 
 
 def _fold(text: str) -> str:
-    """Return the text case-folded and in NFKC. Folding twice gives the same as folding once."""
+    """Return the text case-folded and in NFKC. Applying the function twice has the same result as once."""
     if text.isascii():
         return text.lower()
     for _ in range(2):

@@ -14,14 +14,13 @@ if TYPE_CHECKING:
 
 
 def follow(user_id: int, *, now: int, actor: Identity) -> None:
-    """Make the actor follow an account, if not already following. Raises Invalid for the actor's own account."""
+    """Make the actor follow an account, unless the actor already does. Raises Invalid for the actor's own account."""
     if user_id == actor.user_id:
         raise Invalid({}, "You cannot follow yourself.")
     Follow.insert(follower=actor.user_id, followed=user_id, created_at=now).on_conflict_ignore().execute()
 
 
 def unfollow(user_id: int, *, actor: Identity) -> None:
-    """Make the actor stop following an account, if following it."""
     Follow.delete().where(Follow.follower == actor.user_id, Follow.followed == user_id).execute()
 
 

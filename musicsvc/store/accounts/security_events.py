@@ -1,4 +1,4 @@
-"""Security events, written in the same transaction as the action and never deleted."""
+"""The permanent log of security events. Each event is written in the same transaction as the logged action."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Actor = Literal["cli", "api", "abuse", "fixtures", "server"]
 
 
 class Event(NamedTuple):
-    """An action on an account or token; `actor` is the part of musicsvc that performed it, such as `cli` or `api`."""
+    """A logged action on an account or token. `actor` is the part of the service that acted, such as `cli` or `api`."""
 
     at: int
     kind: str
@@ -49,7 +49,7 @@ def add(
     token_id: int | None = None,
     reason: str | None = None,
 ) -> None:
-    """Add an event. Call inside the transaction that performs the action."""
+    """Log an event. Call it inside the transaction that performs the action."""
     SecurityEvent.insert(
         at=now, kind=kind, account_id=account_id, token_id=token_id, actor=actor, reason=reason
     ).execute()
@@ -57,7 +57,7 @@ def add(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """Conditions on events; a condition that is None matches every event. `since` is inclusive, `until` exclusive."""
+    """Conditions on events. A field that is None matches every event. `since` is inclusive, `until` exclusive."""
 
     account_id: int | None = None
     token_id: int | None = None
@@ -81,7 +81,7 @@ def last_id() -> int:
 
 
 def written_after(event_id: int, conditions: Filter = ALL) -> list[tuple[int, Event]]:
-    """Return the matching events with ids above `event_id` as pairs of id and event, ordered by id."""
+    """Return the matching events with ids above `event_id`, as (id, event) pairs ordered by id."""
     rows = _select(conditions, SecurityEvent.id).where(SecurityEvent.id > event_id).order_by(SecurityEvent.id)
     return [(row[0], Event._make(row[1:])) for row in rows.tuples()]
 

@@ -1,4 +1,4 @@
-"""Personal access tokens: format, lifetime and holder. Only the SHA-256 of a token is stored."""
+"""Personal access tokens: format, creation, lookup and revocation. Only the SHA-256 of a token is stored."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ State = Literal["valid", "expired", "revoked"]
 
 
 class Identity(NamedTuple):
-    """A token and the account that it belongs to. The token is invalid from `expires_at` on."""
+    """A token and its account. The token is invalid from `expires_at` on."""
 
     user_id: int
     display_name: str
@@ -55,7 +55,7 @@ class Identity(NamedTuple):
 
 
 def generate() -> str:
-    """Return a new token value: the prefix, 40 random base62 characters, and 6 that encode the CRC-32 of the rest."""
+    """Return a new token value: a prefix, 40 random base62 characters, and 6 that encode the CRC-32 of the rest."""
     body = PREFIX + "".join(secrets.choice(ALPHABET) for _ in range(RANDOM_LENGTH))
     return body + _checksum(body)
 
@@ -68,7 +68,7 @@ def well_formed(value: str) -> bool:
 
 
 def digest(value: str) -> bytes:
-    """Return the SHA-256 of the token value, which is stored instead of the value."""
+    """Return the SHA-256 of the token value. It is stored instead of the value."""
     return hashlib.sha256(value.encode()).digest()
 
 
@@ -81,10 +81,7 @@ def _checksum(text: str) -> str:
 
 
 def identify(digest: bytes) -> Identity | None:
-    """Return the identity that belongs to the token with this digest, or None if there is no such token.
-
-    The caller must check whether the token is revoked or expired.
-    """
+    """Return the token with this SHA-256 and its account, or None. The token may be revoked or expired."""
     # Every request runs this. Building the query with Peewee takes 200 µs, running it 20.
     for row in fetch(IDENTIFY, digest):
         return Identity._make((*row[:3], *map(bool, row[3:7]), *row[7:10], bool(row[10])))
@@ -100,7 +97,7 @@ def state(token: Token, now: int) -> State:
 def create(user: User, name: str, *, now: int, without_access: bool = False, actor: Actor = "cli") -> tuple[Token, str]:
     """Create a token that expires after 90 days. Return the token and its value, which is not stored.
 
-    Raises Forbidden if the account is suspended, and also if it has no API access, unless `without_access` is set.
+    Raises Forbidden if the account is suspended or, unless `without_access` is set, has no API access.
     """
     name = name.strip()
     if not SHORTEST_NAME <= len(name) <= LONGEST_NAME:
@@ -126,7 +123,7 @@ def _secret(value: str, now: int) -> dict[str, bytes | str | int | None]:
 
 
 def get(token_id: int) -> Token:
-    """Return the token with this id, with its account loaded. Raises NotFound."""
+    """Return the token with its account loaded. Raises NotFound."""
     token: Token | None = _with_accounts().where(Token.id == token_id).first()
     if token is None:
         raise NotFound(f"There is no token {token_id}.")
@@ -136,10 +133,9 @@ def get(token_id: int) -> Token:
 def list(  # noqa: A001 - the module is the namespace
     user: User | None = None, *, limit: int | None = None, text: str | None = None
 ) -> Sequence[Token]:
-    """Return the tokens of `user`, or of all accounts, oldest first. Revoked and expired tokens are included.
+    """Return the tokens of `user`, or of all accounts, oldest first, including revoked and expired ones.
 
-    If `text` is set, only tokens with it in their name or the account's e-mail are returned. If `limit` is set, only
-    the newest `limit` of them are returned.
+    `text` keeps only tokens that contain it in their name or the account's e-mail. `limit` keeps only the newest ones.
     """
     query = _with_accounts().order_by(Token.id.desc()).limit(None if text else limit)
     if user is not None:
@@ -148,13 +144,13 @@ def list(  # noqa: A001 - the module is the namespace
 
 
 def find_by_value(value: str) -> Token | None:
-    """Return the token with this value, with its account loaded, or None. Revoked and expired tokens are found too."""
+    """Return the token with this value, with its account loaded, or None. The token may be revoked or expired."""
     token: Token | None = _with_accounts().where(Token.digest == digest(value)).first()
     return token
 
 
 def revoke(token_id: int, reason: str, *, now: int, actor: Actor = "cli") -> Token:
-    """Revoke the token. If it was already revoked, it keeps the time and reason of that revocation."""
+    """Revoke the token. If it was already revoked, it keeps the time and reason of the earlier revocation."""
     ended = Token.update(revoked_at=now, revoked_reason=reason).where(Token.id == token_id, Token.revoked_at.is_null())
     changed, token = ended.execute(), get(token_id)
     if changed:
@@ -165,7 +161,7 @@ def revoke(token_id: int, reason: str, *, now: int, actor: Actor = "cli") -> Tok
 
 
 def reinstate(token_id: int, *, now: int, actor: Actor = "cli") -> Token:
-    """Undo a revocation; the token is valid again unless it has expired."""
+    """Undo a revocation. The token is valid again unless it has expired."""
     restored = Token.update(revoked_at=None, revoked_reason=None)
     changed = restored.where(Token.id == token_id, Token.revoked_at.is_null(is_null=False)).execute()
     token = get(token_id)
@@ -175,9 +171,9 @@ def reinstate(token_id: int, *, now: int, actor: Actor = "cli") -> Token:
 
 
 def regenerate(token_id: int, *, now: int, actor: Actor = "cli") -> tuple[Token, str]:
-    """Give a valid or expired token a new value that expires after 90 days; the old value becomes invalid at once.
+    """Give the token a new value that expires after 90 days. Return the token and the value.
 
-    Raises Conflict for a revoked token.
+    The old value becomes invalid at once. Raises Conflict for a revoked token.
     """
     lock_rows(Token.select(Token.id).where(Token.id == token_id)).first()
     if get(token_id).revoked_at is not None:
@@ -190,14 +186,14 @@ def regenerate(token_id: int, *, now: int, actor: Actor = "cli") -> tuple[Token,
 
 
 def latest_use() -> tuple[int, int]:
-    """Return the id of the token used last, except revoked ones, and the time of that use; (0, 0) if none was used."""
+    """Return the id of the unrevoked token that was used last, and the time of that use; (0, 0) if none was used."""
     used = Token.select(Token.id, Token.last_used_at).where(Token.revoked_at.is_null(), ~Token.last_used_at.is_null())
     token: Token | None = used.order_by(Token.last_used_at.desc()).first()
     return (0, 0) if token is None else (token.id, token.last_used_at or 0)
 
 
 def touch(last_used: Mapping[int, int]) -> None:
-    """Store the time of last use of each token, by token id, unless a later time is already stored."""
+    """Store the time of last use of each token, given as token id → time, unless a later time is already stored."""
     statement = "UPDATE token SET last_used_at = ? WHERE id = ? AND coalesce(last_used_at, 0) < ?"
     # Ordered by id, so that two processes that update the same tokens do not deadlock.
     rows = [(moment, token_id, moment) for token_id, moment in sorted(last_used.items())]

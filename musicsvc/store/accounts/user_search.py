@@ -1,8 +1,7 @@
-"""Search for accounts by display name: normalization, ranking and the index.
+"""Search for accounts by display name, in an index of normalized names.
 
-The index holds the normalized name of every account that is not suspended. Marks in the name show where it and each of
-its words begin. The key of an entry has the length of the name in the high bits and the account id in the low bits, so
-that sorting matches by key puts the best matches first.
+In the index, marks show where a name and each of its words begin. Index keys sort by length of the name, then by
+account id, so that the best matches of a search have the lowest keys.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ PLAIN = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ħ": "h", "ŧ": "t", "\
 
 
 def fold(text: str) -> str:
-    """Return the normalized name: lower case, no accents or invisible characters, and single spaces."""
+    """Return the text in lower case, without accents and invisible characters, and with single spaces."""
     text = " ".join(text.split())
     if text.isascii() and text.isprintable():
         return text.lower()
@@ -44,7 +43,7 @@ def fold(text: str) -> str:
 
 
 def _ignored(char: str) -> bool:
-    """Return True for accents and invisible characters, which `fold` drops, but False for Indic vowel signs."""
+    """Return True for characters that `fold` drops: accents and invisible characters, but not Indic vowel signs."""
     variant = "\ufe00" <= char <= "\ufe0f"
     return variant or bool(unicodedata.combining(char)) or unicodedata.category(char) in IGNORED
 
@@ -52,8 +51,8 @@ def _ignored(char: str) -> bool:
 def find(query: str, limit: int) -> list[UserSummary]:
     """Return up to `limit` accounts whose display names contain the text, best matches first.
 
-    Names that begin with the text come first, then names with a word that begins with it, then names that contain it
-    elsewhere (only for three characters or more). Each group is ordered by length of the name, then by account id.
+    Names that begin with the text come first, then names with a word that begins with it, then all other names (only if
+    the text has three characters or more). Shorter names come first in each group.
     """
     ids: dict[int, None] = {}
     for pattern in _patterns(fold(query)):
@@ -67,7 +66,7 @@ def find(query: str, limit: int) -> list[UserSummary]:
 
 
 def _patterns(folded: str) -> list[str]:
-    """Return the index patterns for the text, best first: at the start of a name, at the start of a word, anywhere."""
+    """Return the strings to search for in the index, best first: at the start of a name, of a word, and anywhere."""
     if not folded:
         return []
     marked = _marked(folded)
@@ -76,7 +75,7 @@ def _patterns(folded: str) -> list[str]:
 
 
 def _marked(folded: str) -> str:
-    """Return the text with a mark before each word, except a word at the very beginning."""
+    """Return the text with the mark `WORD_BEGINS` before each word, except at the very beginning."""
     before = [True, *(char.isalnum() for char in folded)]
     return "".join(
         WORD_BEGINS + char if char.isalnum() and not within else char
@@ -85,7 +84,7 @@ def _marked(folded: str) -> str:
 
 
 def _keys(pattern: str, limit: int) -> Sequence[int]:
-    """Return the keys of the `limit` best matches: the lowest keys of names in the index that contain the pattern."""
+    """Return the lowest `limit` index keys of names that contain the pattern. Lower keys are better matches."""
     if is_sqlite():
         phrase = '"' + pattern.replace('"', '""') + '"'
         sql = "SELECT rowid FROM account_search WHERE account_search MATCH ? ORDER BY rowid LIMIT ?"
@@ -97,16 +96,13 @@ def _keys(pattern: str, limit: int) -> Sequence[int]:
 
 
 def _keys_by_trigrams(pattern: str, limit: int) -> Sequence[int]:
-    """Do the same as `_keys`, on PostgreSQL, whose trigram index returns keys in no order.
-
-    Search the shortest names first, which suffices for a frequent pattern, then all names by the index. These are two
-    queries, because a single query takes a second for a pattern that no name contains.
-    """
+    """Do the same as `_keys` on PostgreSQL: search the shortest names, then all names with the trigram index."""
     like = "%" + pattern.replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_") + "%"
     sql = (
         "WITH shortest AS MATERIALIZED (SELECT key, name FROM account_search ORDER BY key LIMIT ?)"
         " SELECT key FROM shortest WHERE name LIKE ? ORDER BY key LIMIT ?"
     )
+    # Two queries, because a single one takes a second for a pattern that no name contains.
     found = _first_column(sql, (SHORTEST, like, limit))
     if len(found) < limit:
         sql = "SELECT key FROM account_search WHERE name LIKE ? ORDER BY key + 0 LIMIT ?"
@@ -119,7 +115,7 @@ def _first_column(sql: str, values: tuple[Any, ...]) -> Sequence[int]:
 
 
 def add(people: Iterable[tuple[int, str]]) -> None:
-    """Add accounts, given as pairs of id and display name, to the index. They must not be in it."""
+    """Add accounts, given as (id, display name) pairs, to the search index. They must not be in it already."""
     folded = [(user_id, fold(name)) for user_id, name in people]
     rows = [(_key(user_id, name), NAME_BEGINS + _marked(name)) for user_id, name in folded if name]
     connection: Any = current().connection()
@@ -132,7 +128,7 @@ def add(people: Iterable[tuple[int, str]]) -> None:
 
 
 def remove(user_id: int, display_name: str) -> None:
-    """Remove an account from the index, if it is there."""
+    """Remove an account from the search index, if it is there."""
     key = "rowid" if is_sqlite() else "key"
     sql = f"DELETE FROM account_search WHERE {key} = ?"  # noqa: S608 - two words of ours
     run(sql, _key(user_id, fold(display_name)))
@@ -158,9 +154,9 @@ def _key(user_id: int, folded: str) -> int:
 def newest(
     rows: Iterable[Row], limit: int | None, text: str | None, texts: Callable[[Row], Iterable[str | None]]
 ) -> Sequence[Row]:
-    """Return the newest `limit` rows, oldest first. The rows passed in must be ordered newest first.
+    """Return the newest `limit` rows that contain `text`, oldest first. The rows passed in must be newest first.
 
-    If `text` is set, return only rows for which one of the strings `texts(row)` contains it, after `fold` of both.
+    `texts(row)` returns the strings of a row in which `text` is searched, ignoring case and accents.
     """
     if text:
         wanted = fold(text)

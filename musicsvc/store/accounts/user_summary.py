@@ -8,7 +8,7 @@ from musicsvc.store.models import User
 
 
 class UserSummary(NamedTuple):
-    """The public part of an account; `avatar` is None if the service generates the picture."""
+    """The public part of an account. `avatar` is None if the service generates the picture."""
 
     id: int
     display_name: str

@@ -32,7 +32,7 @@ def create(
     now: int,
     actor: Actor = "cli",
 ) -> User:
-    """Create an account; its name defaults to the local part of the e-mail. Raises Invalid if the e-mail is taken."""
+    """Create an account. Its name defaults to the e-mail's part before the @. Raises Invalid if the e-mail is taken."""
     email = email.strip()
     name = email.rpartition("@")[0] if display_name is None else display_name.strip()
     problems = {
@@ -64,7 +64,7 @@ def create(
 
 
 class NewUser(NamedTuple):
-    """An account to create; `external_id` is its id in another service."""
+    """An account to create. `external_id` is its id in another service."""
 
     email: str
     display_name: str
@@ -76,10 +76,7 @@ class NewUser(NamedTuple):
 
 
 def create_many(people: Sequence[NewUser], *, now: int) -> Sequence[int]:
-    """Create accounts without password and API access, for imports and synthetic data. Return their ids in order.
-
-    The caller must check that e-mails and external ids are valid and unused; if one is not, no account is created.
-    """
+    """Create accounts without passwords. Return their ids in order. The e-mails and external ids must be unused."""
     ids = bulk.ids(User, len(people))
     rows = [
         (user_id, new.email, new.email_key, new.display_name, new.external_id, now)
@@ -99,7 +96,7 @@ def get(user_id: int) -> User:
 
 
 def find_by_email(email: str) -> User | None:
-    """Return the account with this e-mail in any spelling, or None. Prefer one found only by this exact spelling."""
+    """Return the account with this e-mail in any spelling, or None. An account with this exact spelling goes first."""
     found = User.select().where(email_addresses.matches(User, email))
     user: User | None = found.order_by(email_addresses.exact_first(User)).first()
     return user
@@ -114,19 +111,19 @@ def by_email(email: str) -> User:
 
 
 def without_key() -> dict[int, str]:
-    """Return the e-mails, by account id, of accounts with the same normalized e-mail as an older account."""
+    """Return account id → e-mail for accounts with the same normalized e-mail as an older account."""
     rows: Any = User.select(User.id, User.email).where(User.email_key.is_null()).order_by(User.id).tuples()
     return dict(rows)
 
 
 def emails(ids: Collection[int]) -> dict[int, str]:
-    """Return the e-mails of these accounts by account id; unknown ids are omitted."""
+    """Return account id → e-mail. Unknown ids are omitted."""
     rows: Any = User.select(User.id, User.email).where(User.id.in_(ids)).tuples()
     return dict(rows)
 
 
 def list(*, limit: int | None = None, text: str | None = None) -> Sequence[User]:  # noqa: A001 - the module is the namespace
-    """Return all accounts, or the newest `limit`, oldest first; if `text` is set, those with it in e-mail or name."""
+    """Return accounts, oldest first. `text` keeps those that contain it in e-mail or name, `limit` the newest ones."""
     query: Any = User.select().order_by(User.id.desc()).limit(None if text else limit)
     return newest(query.iterator(), limit, text, lambda user: (user.email, user.display_name))
 
@@ -143,7 +140,7 @@ def set_password(user: User, password_hash: str, *, now: int, actor: Actor = "cl
 
 
 def suspend(user: User, *, now: int, reason: str | None = None, actor: Actor = "cli") -> None:
-    """Suspend the account if it is not suspended yet. Calls with its tokens get 403 until it is reinstated."""
+    """Suspend the account, if it is not suspended yet. Calls with its tokens get status 403 until it is reinstated."""
     if user.suspended_at is None:
         user.suspended_at, user.suspended_reason = now, reason
         _save_suspension(user)
@@ -151,7 +148,7 @@ def suspend(user: User, *, now: int, reason: str | None = None, actor: Actor = "
 
 
 def reinstate(user: User, *, now: int, actor: Actor = "cli") -> None:
-    """Reinstate a suspended account; its tokens work again unless expired or revoked."""
+    """Reinstate a suspended account. Its tokens work again unless they are expired or revoked."""
     if user.suspended_at is not None:
         user.suspended_at = user.suspended_reason = None
         _save_suspension(user)

@@ -1,4 +1,4 @@
-"""Create a backup of a SQLite database, which may be in use: copy one snapshot, verify the copy, then rename it."""
+"""Create a backup of a SQLite database, which may be in use, and verify it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ POSTGRES = (
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """A finished backup; `size` is in bytes."""
+    """A finished backup. `size` is in bytes, `facts` are its row counts and migrations."""
 
     file: Path
     size: int
@@ -41,7 +41,7 @@ class Backup:
 
 
 def database_file(url: str) -> Path:
-    """Return the file of a SQLite store. Raises Failure for PostgreSQL."""
+    """Return the path of a SQLite database. Raises Failure for a PostgreSQL URL."""
     path = path_of(url)
     if path is None:
         raise Failure(POSTGRES)
@@ -49,9 +49,9 @@ def database_file(url: str) -> Path:
 
 
 def create(path: Path, target: Path, on_progress: OnProgress | None = None) -> Backup:
-    """Back up the database at `path` to the new file `target`, which only its owner can read.
+    """Copy the database at `path` to the new file `target`, which only its owner can read. No file is left on failure.
 
-    The database stays writable. The caller must hold its shared lock (file_locks.use). If it raises, no file is left.
+    The database stays writable. The caller must hold its shared lock (`file_locks.use`).
     """
     with backup_folder.draft(target) as draft:
         try:
@@ -69,7 +69,7 @@ def create(path: Path, target: Path, on_progress: OnProgress | None = None) -> B
 
 
 def _verified(path: Path, target: Path, draft: Path, on_progress: OnProgress | None) -> Facts:
-    """Verify the draft and return its row counts and migrations. A Failure names `path` or `target`, not the draft."""
+    """Verify the copy `draft`. Return its row counts and migrations. Error messages name `path` or `target` instead."""
     try:
         return verify.check(draft, on_progress)
     except verify.DanglingRows:
@@ -82,7 +82,7 @@ def _verified(path: Path, target: Path, draft: Path, on_progress: OnProgress | N
 
 
 def _copy(path: Path, draft: Path, on_progress: OnProgress | None) -> Facts:
-    """Copy one snapshot into the draft, sync it, and return the snapshot's row counts and migrations."""
+    """Copy one snapshot of the database into the file `draft`. Return the snapshot's row counts and migrations."""
     # Never opened as a plain file: closing one releases the POSIX locks of all connections of this process.
     source = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     try:

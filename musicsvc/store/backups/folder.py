@@ -1,4 +1,4 @@
-"""The folder of backups: names, drafts, and deletion of old backups."""
+"""The folder of backups: file names, unfinished backups, and deletion of old backups."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ AHEAD = 5 * MINUTE  # a backup dated later than this from now was created with a
 
 @dataclass(frozen=True, slots=True)
 class BackupFile:
-    """A file with the name of a backup. `kind` is empty if a command created it; `at` is the time in the name."""
+    """A file named like a backup. `kind` (such as `scheduled`, or empty) and the time `at` are parts of its name."""
 
     file: Path
     kind: str
@@ -40,7 +40,7 @@ class BackupFile:
 
 
 def new_name(folder: Path, now: int, kind: str = "") -> Path:
-    """Return an unused path such as `musicsvc-20260131T120000Z.db`, or `musicsvc-KIND-….db` if `kind` is not empty."""
+    """Return an unused path such as `musicsvc-20260131T120000Z.db` or, with a `kind`, `musicsvc-KIND-….db`."""
     stem = f"musicsvc-{kind}-" if kind else "musicsvc-"
     stem += to_datetime(now).strftime("%Y%m%dT%H%M%SZ")
     names = (folder / f"{stem}{ending}.db" for ending in ("", *(f"-{number}" for number in range(2, 10_000))))
@@ -65,9 +65,9 @@ def entries(folder: Path) -> list[BackupFile]:
 
 
 def newest(folder: Path, now: int, kind: str | None = None, damaged: Collection[str] = ()) -> BackupFile | None:
-    """Return the newest backup that has a valid header and is not dated in the future, or None.
+    """Return the newest backup, or None. Damaged headers, dates in the future and files in `damaged` are skipped.
 
-    If `kind` is given, other kinds are skipped. Files whose `file_id` is in `damaged` are skipped, too.
+    `kind` selects backups of one kind, such as `scheduled`. `damaged` contains results of `file_id`.
     """
     for entry in entries(folder):
         if entry.at <= now + AHEAD and kind in {None, entry.kind}:
@@ -79,13 +79,13 @@ def newest(folder: Path, now: int, kind: str | None = None, damaged: Collection[
 
 
 def file_id(file: Path) -> str:
-    """Return a text that identifies the file and its current content."""
+    """Return a text that identifies the file and changes with its content."""
     status = file.stat()
     return f"{file.name} {status.st_ino} {status.st_size} {status.st_mtime_ns}"
 
 
 def known_damaged(folder: Path) -> list[str]:
-    """Return the ids of the backups that the scheduler found damaged (see `file_id`)."""
+    """Return the `file_id` of each backup that the scheduler found damaged."""
     try:
         return (folder / LOCK).read_text("utf-8").splitlines()
     except (OSError, ValueError):
@@ -95,7 +95,7 @@ def known_damaged(folder: Path) -> list[str]:
 def prune(folder: Path, keep: int, fresh: Path, *, now: int, on_progress: OnProgress | None = None) -> list[Path]:
     """Delete the scheduled backups that are older than the newest `keep` undamaged ones. Return the deleted files.
 
-    `fresh` is one of these, already verified. Backups dated in the future are neither counted nor deleted.
+    `fresh` is the newest of them and already verified. Backups dated in the future are neither counted nor deleted.
     """
     scheduled = [entry for entry in entries(folder) if entry.kind == SCHEDULED and entry.file != fresh]
     old = [entry for entry in scheduled if entry.at <= now + AHEAD]
@@ -125,13 +125,13 @@ def _is_undamaged(file: Path, on_progress: OnProgress | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A file at `path` that is being written; its final name is `target`."""
+    """An unfinished backup at `path`. `target` is its final name."""
 
     path: Path
     target: Path
 
     def place(self) -> None:
-        """Rename the file to `target` durably. Raises Failure if `target` exists."""
+        """Rename the file to `target`, and sync the folder to disk. Raises Failure if `target` exists."""
         try:
             sqlite_files.rename_durably(self.path, self.target)
         except FileExistsError:
@@ -140,7 +140,7 @@ class Draft:
 
 @contextmanager
 def draft(target: Path) -> Iterator[Draft]:
-    """Yield a new, empty draft of `target`. It is deleted after the `with` block unless `place` was called."""
+    """Create an empty file for a backup to `target`. It is deleted after the `with` block unless `place` was called."""
     if os.path.lexists(target):
         raise _taken(target)
     path = target.with_name(f".{target.name}{PARTIAL}")
@@ -161,14 +161,14 @@ def draft(target: Path) -> Iterator[Draft]:
 
 
 def _remove_leftovers(folder: Path, *names: str) -> None:
-    """Remove files in `names` and all drafts that killed processes left behind. Locked ones are in use and stay."""
+    """Delete the unfinished backups of killed processes, and the files in `names`. Locked files are in use and stay."""
     for file in folder.iterdir():
         if LEFTOVER.fullmatch(file.name) or file.name in names:
             _if_unlocked(file, _remove)
 
 
 def leftovers(folder: Path) -> list[Path]:
-    """Return the drafts that killed processes left behind."""
+    """Return the unfinished backups that killed processes left in the folder."""
     found: list[Path] = []
     for file in folder.iterdir() if folder.is_dir() else ():
         if LEFTOVER.fullmatch(file.name):
@@ -177,7 +177,7 @@ def leftovers(folder: Path) -> list[Path]:
 
 
 def _if_unlocked(file: Path, act: Callable[[Path], object]) -> None:
-    """Call `act` with the file unless a backup in progress has locked it."""
+    """Call `act` with the file, unless a running backup has locked the file."""
     try:
         descriptor = os.open(file, os.O_RDWR)
     except FileNotFoundError:
@@ -193,7 +193,7 @@ def _if_unlocked(file: Path, act: Callable[[Path], object]) -> None:
 
 
 def _create_locked(path: Path) -> int:
-    """Create and lock a file. Raises FileExistsError if another backup is writing it."""
+    """Create and lock a file, and return its descriptor. Raises FileExistsError if another backup is writing it."""
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         with suppress(OSError):  # a file system without locks, where leftovers are not removed

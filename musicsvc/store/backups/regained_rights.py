@@ -1,4 +1,4 @@
-"""Find rights that a restore granted again, because they were revoked after the backup was created."""
+"""Find rights that were revoked after a backup was created, and that restoring this backup has granted again."""
 
 from __future__ import annotations
 
@@ -27,17 +27,14 @@ ORDER BY account.id
 
 @dataclass(frozen=True, slots=True)
 class RegainedRights:
-    """The ids of tokens that are valid again, and the email addresses of accounts that regained rights."""
+    """The ids of tokens that are valid again, and the e-mails of accounts that regained rights."""
 
     tokens: list[int]
     accounts: list[str]
 
 
 def find(database: Path, before: Path) -> RegainedRights | None:
-    """Return the rights that `database` grants and the replaced database `before` did not; None if one is unreadable.
-
-    Neither file may be in use.
-    """
+    """Return the rights in `database` that `before` lacks, or None if one is unreadable. Neither file may be in use."""
     try:
         connection = open_immutable(database)
         try:

@@ -1,8 +1,4 @@
-"""Restore a backup: replace the database atomically, and keep the replaced database under another name.
-
-The backup is copied beside the database, and the copy is verified. The old database leaves WAL mode, which checkpoints
-it. Then one rename replaces it, so a process killed at any point leaves either the old or the new database.
-"""
+"""Restore a backup: verify a copy of it, replace the database atomically, and keep the replaced database."""
 
 from __future__ import annotations
 
@@ -39,8 +35,7 @@ HINT = "Nothing was changed; name another backup."
 class RestoreResult:
     """The result of a restore. `facts` are the row counts and migrations of the backup.
 
-    `kept` is the file of the replaced database, or None if it was not kept or did not exist. `regained` is None if the
-    replaced database could not be read.
+    `kept` is the file of the replaced database, or None. `regained` is None if this file is missing or unreadable.
     """
 
     facts: Facts
@@ -80,7 +75,7 @@ def _restore(file: Path, path: Path, *, now: int, keep: bool, on_progress: OnPro
 
 
 def clean_up(path: Path, now: int) -> Path | None:
-    """Remove temporary files of a finished or killed restore. Return the new path of the replaced database, if any."""
+    """Delete temporary files of a finished or killed restore. Return the new path of the replaced database, if any."""
     for suffix in ("", *SUFFIXES, OLD):
         _with(_staging(path), suffix).unlink(missing_ok=True)
     replaced = _replaced(path)
@@ -122,7 +117,7 @@ def _move(path: Path, target: Path, suffixes: Iterable[str]) -> None:
 
 @contextmanager
 def _staged(file: Path, path: Path, on_progress: OnProgress | None) -> Iterator[tuple[Path, Facts]]:
-    """Yield a verified and synced copy of the backup beside the database, and its row counts and migrations."""
+    """Yield a verified copy of the backup in the folder of the database, and its row counts and migrations."""
     staged = _staging(path)
     try:
         _copy_whole(file, path, on_progress)
@@ -148,7 +143,7 @@ def _staged(file: Path, path: Path, on_progress: OnProgress | None) -> Iterator[
 
 
 def _copy_whole(file: Path, path: Path, on_progress: OnProgress | None) -> None:
-    """Copy the backup, with its WAL or journal: a backup that was not made by this service may have one."""
+    """Copy the backup with its WAL or journal. Backups that other programs created may have one."""
     if not file.is_file():
         raise Failure(f"There is no file {file}. {HINT}")
     size, free = file.stat().st_size, shutil.disk_usage(path.parent).free
@@ -177,7 +172,7 @@ def _copy(source: Path, target: Path, on_progress: OnProgress | None) -> None:
 
 
 def _close(path: Path) -> bool:
-    """Move the old database's WAL into its file. Return False if the database is damaged or missing.
+    """Merge the old database's WAL into its file. Return False if the file is damaged or missing.
 
     Raises Failure if the database belongs to another program, cannot be opened, or is in use.
     """
@@ -196,7 +191,7 @@ def _close(path: Path) -> bool:
 
 
 def _leave_wal_mode(path: Path) -> None:
-    """Leave WAL mode. Raises BusyError while another program has the database open."""
+    """Switch the database from WAL mode to a single file. Raises BusyError while another program has it open."""
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
         connection.set_busy_timeout(BUSY_MILLISECONDS)
@@ -207,7 +202,7 @@ def _leave_wal_mode(path: Path) -> None:
 
 
 def _link(path: Path) -> None:
-    """Give the old database, if it exists, a second name, so that replacing it does not delete it."""
+    """Give the old database a second name, if it exists, so that replacing it does not delete it."""
     with suppress(FileNotFoundError):
         try:
             _replaced(path).hardlink_to(path)
@@ -221,7 +216,7 @@ def _link(path: Path) -> None:
 
 
 def _set_journal_mode(file: Path, journal: str) -> None:
-    """Apply the WAL or journal of the database file and set its journal mode to `journal`."""
+    """Merge the WAL or rollback journal into the database file, then set its journal mode, such as `wal`."""
     verify.check_header(file)
     connection = apsw.Connection(str(file), flags=apsw.SQLITE_OPEN_READWRITE)
     try:

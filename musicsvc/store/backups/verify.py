@@ -1,4 +1,4 @@
-"""Verify a backup: check its integrity, and read its row counts to compare them with the original database."""
+"""Verify a backup: check the integrity of a database file, and count its rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OnProgress = Callable[[float, float], None]  # takes the amount done and the tot
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The number of rows of each table, and the applied migrations."""
+    """The number of rows of each table, and the names of the applied migrations."""
 
     counts: dict[str, int]
     migrations: tuple[str, ...]
@@ -58,7 +58,7 @@ def read_facts(connection: apsw.Connection) -> Facts:
 def check(file: Path, on_progress: OnProgress | None = None) -> Facts:
     """Check a database file that is not in use, without changing it. Return its row counts and migrations.
 
-    Raises Damaged if it is damaged, Foreign if it belongs to another program, any other Failure if it cannot be read.
+    Raises Damaged, Foreign if it belongs to another program, or another Failure if it cannot be read.
     """
     if on_progress is not None:
         on_progress(1, 1)
@@ -77,17 +77,17 @@ def check(file: Path, on_progress: OnProgress | None = None) -> Facts:
 
 
 def open_immutable(file: Path) -> apsw.Connection:
-    """Open a database file that is not in use for reading, without creating a WAL or lock files."""
+    """Open a database file that is not in use, for reading, without creating a WAL or lock files."""
     return apsw.Connection(address(file), flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
 
 
 def address(file: Path) -> str:
-    """Return the URI that makes SQLite open the file as immutable."""
+    """Return a SQLite URI that opens the file as immutable."""
     return f"file:{quote(str(file))}?immutable=1"
 
 
 def check_header(file: Path) -> None:
-    """Check only the first bytes and the length of the file. Raises the same exceptions as `check`."""
+    """Check only the header and the length of the file. Raises the same exceptions as `check`."""
     try:
         with file.open("rb") as opened:
             header = opened.read(HEADER_BYTES)
@@ -107,7 +107,7 @@ def check_header(file: Path) -> None:
 
 
 def call_regularly(connection: apsw.Connection, on_progress: OnProgress | None) -> None:
-    """Call `on_progress` regularly while the connection runs statements. If it raises, the statement is stopped."""
+    """Call `on_progress` regularly while the connection runs statements. An exception from it stops the statement."""
     if on_progress is not None:
 
         def go_on() -> bool:

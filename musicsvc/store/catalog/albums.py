@@ -55,7 +55,7 @@ def list_all(page: Page) -> Listing[AlbumRow]:
 
 
 def list_by_artist(artist_id: int, page: Page) -> Listing[AlbumRow]:
-    """Return the artist's albums, newest release first, albums without a release date last."""
+    """Return the artist's albums, newest release first. Albums without a release date come last."""
     keys = Album.select(Album.id).join(AlbumArtist).where(AlbumArtist.artist == artist_id)
     order = (Album.release_date.desc(nulls="LAST"), Album.id.desc())
     total = AlbumArtist.select().where(AlbumArtist.artist == artist_id).count()
@@ -63,7 +63,7 @@ def list_by_artist(artist_id: int, page: Page) -> Listing[AlbumRow]:
 
 
 def with_contents(rows: Sequence[AlbumRow]) -> Sequence[AlbumRow]:
-    """Return copies of the rows with artists and tracks. The given rows are not changed, so they stay small."""
+    """Return copies of the rows with their artists and tracks. The given rows are not changed."""
     if not rows:
         return rows
     ids = [row.id for row in rows]
@@ -73,13 +73,13 @@ def with_contents(rows: Sequence[AlbumRow]) -> Sequence[AlbumRow]:
 
 
 def measure(rows: Sequence[AlbumRow]) -> list[int]:
-    """Return an upper bound of the size in bytes of each album's JSON with its artists and tracks."""
+    """Return an upper bound for the JSON size of each album, with artists and tracks, in bytes."""
     found = sizes.measure_albums([row.id for row in rows])
     return [found[row.id].total for row in rows]
 
 
 def with_labels(row: AlbumRow, parts: Collection[str]) -> AlbumRow:
-    """Add to the row those of `genres` (its tracks') and `tags` (its own and its tracks') that `parts` contains."""
+    """Set `genres` and `tags` of the row, each only if `parts` contains its name. They include those of the tracks."""
     ids = Track.select(Track.id).where(Track.album == row.id)
     if "genres" in parts:
         row.genres = sorted({tuple(genre) for _, *genre in tracks.genre_links(TrackGenre.track.in_(ids))})
@@ -104,7 +104,7 @@ def missing(ids: Collection[int]) -> set[int]:
 def create(
     values: Mapping[str, Any], artist_id: int, tag_names: Iterable[str], *, now: int, actor: Identity
 ) -> AlbumRow:
-    """Create an album from column values. Raises Forbidden if the actor does not manage the artist."""
+    """Create an album of one artist. Raises Forbidden if the actor does not manage the artist."""
     if not artists.managed([artist_id], actor=actor):
         raise Forbidden("You do not manage this artist.")
     album_id = Album.create(**values, created_at=now).id

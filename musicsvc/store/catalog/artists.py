@@ -80,7 +80,7 @@ def verify(artist_id: int, *, verified: bool = True) -> ArtistRow:
 
 
 def load_credits(link: type[AlbumArtist | TrackArtist], owner: Any, condition: Any) -> dict[int, Iterable[ArtistRow]]:
-    """Return the ordered artists of each album or track by its id, the column `owner` of the joining table `link`."""
+    """Return album or track id → its artists in order. `link` is the joining table, `owner` its column with this id."""
     query = link.select(owner, *COLUMNS).join(Artist, on=(link.artist == Artist.id)).where(condition)
     known: dict[int, ArtistRow] = {}
     found: dict[int, Any] = {}

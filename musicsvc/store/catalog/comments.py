@@ -1,8 +1,4 @@
-"""Comments on tracks, in thread order.
-
-The column `place` stores this order, in which each comment is followed by all replies below it. A new comment gets a
-place between its neighbours; if no place is free there, all comments of the track get new places.
-"""
+"""Comments on tracks. The column `place` sorts them so that each comment is followed by all replies below it."""
 
 from __future__ import annotations
 
@@ -32,7 +28,7 @@ RENUMBER = """
 
 @dataclass(slots=True)
 class CommentRow:
-    """A comment with its author; `position` is in percent of the track, `depth` is 0 for a root comment."""
+    """A comment with its author. `position` is in percent of the track. `depth` is 0, for a reply 1, and so on."""
 
     id: int
     content: str
@@ -49,7 +45,7 @@ COLUMNS = columns(CommentRow, Comment, user_id=User.id, display_name=User.displa
 
 
 def list_by_track(track_id: int, page: Page) -> Listing[CommentRow]:
-    """Return the track's comments: root comments by position, then time, each followed by its replies."""
+    """Return the track's comments, ordered by position, then time. Each comment is followed by its replies."""
     rows = Comment.select(*COLUMNS).join(User, on=(Comment.user == User.id))
     keys = Comment.select(Comment.id).where(Comment.track == track_id)
     return paginate(keys, rows, [Comment.place, Comment.id], page, CommentRow)
@@ -58,9 +54,9 @@ def list_by_track(track_id: int, page: Page) -> Listing[CommentRow]:
 def create(
     track_id: int, content: str, *, position: int | None = None, parent_id: int | None = None, now: int, actor: Identity
 ) -> CommentRow:
-    """Create a root comment, placed after those at the same position, or a reply, placed after the parent's others.
+    """Create a comment or a reply. The position (percent of the track) defaults to the parent's, or 0.
 
-    The position defaults to the parent's, or 0. Raises Invalid if the parent is missing, deleted or on another track.
+    Raises Invalid if the parent is missing, deleted or on another track.
     """
     _lock(track_id)
     if parent_id is not None and (problem := find_parent_problem(parent_id, track_id)):
@@ -81,7 +77,7 @@ def create(
 
 
 def find_parent_problem(parent_id: int, track_id: int) -> str | None:
-    """Return the reason why a comment on the track cannot be a reply to `parent_id`, or None if it can."""
+    """Return an error message if a comment on the track cannot be a reply to `parent_id`, else None."""
     parent: Comment | None = Comment.get_or_none(Comment.id == parent_id)
     if parent is None:
         return f"Comment {parent_id} does not exist."
@@ -91,7 +87,7 @@ def find_parent_problem(parent_id: int, track_id: int) -> str | None:
 
 
 def get_deletable(comment_id: int, *, actor: Identity) -> Comment:
-    """Return the comment. Raises Forbidden unless the actor is its author or manages an artist of the track."""
+    """Return the comment. Raises NotFound, or Forbidden unless the actor wrote it or manages an artist of its track."""
     comment: Comment | None = Comment.get_or_none(Comment.id == comment_id)
     if comment is None:
         raise NotFound("There is no such comment.")
@@ -104,9 +100,9 @@ def get_deletable(comment_id: int, *, actor: Identity) -> Comment:
 
 
 def delete(comment: Comment) -> None:
-    """Delete the comment, unless it is already deleted. If it has replies, only its text is deleted.
+    """Delete the comment or, if it has replies, only its text.
 
-    Ancestors whose text was deleted earlier are removed too if they have no other replies.
+    Parents whose text was deleted earlier are removed too, once they have no replies left.
     """
     _lock(comment.track)
     found: Comment | None = Comment.get_or_none(Comment.id == comment.id)
@@ -126,7 +122,10 @@ def delete(comment: Comment) -> None:
 
 
 def _first_removable_place(comment: Comment, depth_after: int) -> int:
-    """Return the place of the first comment to remove: the topmost ancestor to remove too, or the comment itself."""
+    """Return the `place` of the topmost deleted parent without other replies or, if there is none, of the comment.
+
+    `depth_after` is the depth of the comment that follows.
+    """
     start, depth = comment.place, comment.depth
     if depth > depth_after:
         above = _places(comment.track).where(Comment.place < comment.place).order_by(Comment.place.desc())
@@ -147,7 +146,7 @@ def _places(track_id: Any) -> Any:
 
 
 def _free_place(track_id: int, parent: Comment | None, position: int) -> int:
-    """Return a free place for a new reply to the parent or, if it is None, for a root comment at the position."""
+    """Return an unused `place` for a new reply to `parent` or, without a parent, for a comment at `position`."""
     end = _end_of_thread(track_id, parent.id, parent.depth) if parent else _next_root(track_id, position)
     before = Comment.select(fn.MAX(Comment.place)).where(Comment.track == track_id)
     start = (before if end is None else before.where(Comment.place < end)).scalar() or 0
@@ -159,7 +158,7 @@ def _free_place(track_id: int, parent: Comment | None, position: int) -> int:
 
 
 def _next_root(track_id: int, position: int) -> int | None:
-    """Return the place of the first root comment at a later position, or None if there is none."""
+    """Return the `place` of the first comment at a later position that is not a reply, or None."""
     later = Comment.select(Comment.place).where(
         Comment.track == track_id, Comment.parent.is_null(), Comment.position > position
     )
@@ -168,7 +167,7 @@ def _next_root(track_id: int, position: int) -> int | None:
 
 
 def _end_of_thread(track_id: int, parent_id: int, depth: int) -> int | None:
-    """Return the place of the first comment after the parent and all replies below it, or None if there is none."""
+    """Return the `place` of the first comment after the parent and all replies below it, or None."""
     place = Comment.select(Comment.place).where(Comment.id == parent_id)
     after = Comment.select(Comment.place).where(
         Comment.track == track_id, Comment.place > place, Comment.depth <= depth
@@ -178,7 +177,7 @@ def _end_of_thread(track_id: int, parent_id: int, depth: int) -> int | None:
 
 
 def _renumber(track_id: int, parent: Comment | None, position: int) -> int:
-    """Spread the places of the track's comments evenly, then return a free place for the new comment."""
+    """Spread the `place` values of the track's comments evenly. Return an unused one for the new comment."""
     gap = min(GAP, LAST // (Comment.select().where(Comment.track == track_id).count() + 2))
     run(RENUMBER, gap, track_id)
     return _free_place(track_id, parent, position)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class GenreRow(NamedTuple):
-    """A genre; `name` is its slug."""
+    """A genre. `name` is its slug."""
 
     id: int
     name: str
@@ -23,7 +23,7 @@ class GenreRow(NamedTuple):
 
 
 def slug(text: str) -> str:
-    """Return the slug for the name of a genre (docs/api.md). It is empty if the name has no letter and no digit."""
+    """Return the slug of a genre's name (docs/api.md). It is empty if the name has no letter and no digit."""
     # Case folding can produce characters that NFKC changes, so a second round is needed to make slugs stable.
     for _ in range(2):
         text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
@@ -32,7 +32,7 @@ def slug(text: str) -> str:
 
 
 def _kept(text: str) -> Iterable[str]:
-    """Yield the letters and digits of the text with their combining marks, and a hyphen for every other character."""
+    """Yield the letters and digits of the text with their combining marks, and `-` for every other character."""
     within = False
     for character in text:
         within = character.isalnum() or (within and unicodedata.category(character).startswith("M"))
@@ -40,7 +40,7 @@ def _kept(text: str) -> Iterable[str]:
 
 
 def ensure(names: Iterable[str]) -> dict[str, int]:
-    """Return the ids of the genres with these names by slug; create missing ones. Raises Invalid if a slug is empty."""
+    """Return slug → id for these genres, and create missing ones. Raises Invalid if a slug is empty."""
     typed: dict[str, str] = {}
     for name in names:
         typed.setdefault(slug(name), name.strip())
@@ -57,7 +57,7 @@ def ensure(names: Iterable[str]) -> dict[str, int]:
 
 
 def find(slugs: Sequence[str]) -> dict[str, int]:
-    """Return the ids of the existing genres among `slugs`, by slug."""
+    """Return slug → id for those of the genres that exist."""
     found: dict[str, int] = {}
     for some in batches(slugs):
         found.update(Genre.select(Genre.name, Genre.id).where(Genre.name.in_(some)).tuples().iterator())

@@ -1,4 +1,4 @@
-"""Likes and reposts of tracks, and the number of each, stored in the track table."""
+"""Likes and reposts of tracks, and their totals in the track table."""
 
 from __future__ import annotations
 
@@ -28,6 +28,6 @@ def remove(kind: Kind, track_id: int, *, actor: Identity) -> None:
 
 
 def _count(kind: Kind, track_id: int, change: int) -> None:
-    """Add `change` to the stored number of likes or reposts, in SQL so that concurrent changes add up."""
+    """Add `change` to the track's number of likes or reposts, in one SQL statement to allow concurrent changes."""
     if change:
         Track.update({COUNTS[kind]: COUNTS[kind] + change}).where(Track.id == track_id).execute()

@@ -1,7 +1,4 @@
-"""Sizes in bytes of albums and tracks as JSON, computed in SQL before any rows are loaded.
-
-The sizes are upper bounds: they assume ten digits for ids and durations, 19 for counters, `false` for `verified`.
-"""
+"""Upper bounds for the JSON sizes of artists, albums and tracks, computed in SQL before any rows are loaded."""
 
 from __future__ import annotations
 
@@ -65,7 +62,7 @@ LABEL_SIZES = """
 
 
 class AlbumSize(NamedTuple):
-    """An album's size as JSON: `own` bytes, plus `image` bytes (of its image) for each of the `imageless` tracks."""
+    """An album's JSON size in bytes: `own`, plus `image` for each of `imageless` tracks, as they show its image."""
 
     tracks: int
     imageless: int
@@ -73,11 +70,9 @@ class AlbumSize(NamedTuple):
     image: int
 
     def plus(self, other: AlbumSize) -> AlbumSize:
-        """Return the sum of both sizes, field by field."""
         return AlbumSize(*map(add, self, other))
 
     def minus(self, other: AlbumSize) -> AlbumSize:
-        """Return the difference of both sizes, field by field."""
         return AlbumSize(*map(sub, self, other))
 
     @property
@@ -86,7 +81,7 @@ class AlbumSize(NamedTuple):
 
     @property
     def excess(self) -> str:
-        """A sentence that states the limit which the album exceeds; an empty string if it exceeds none."""
+        """An error message if the album exceeds a limit, else an empty string."""
         if self.tracks > MOST_TRACKS:
             return f"An album holds at most {MOST_TRACKS:,} tracks."
         if self.total > LARGEST_ALBUM:
@@ -100,22 +95,22 @@ NEW_ALBUM = AlbumSize(0, 0, ALBUM + 4 * NULL, NULL)  # without the bytes of its 
 
 
 def measure_text(value: str | None) -> int:
-    """Return the size in bytes of a text as JSON."""
+    """Return the size of a text as JSON, in bytes."""
     return len(orjson.dumps(value))
 
 
 def new_artist(name: str) -> int:
-    """Return the size in bytes of the JSON of an artist with this name and no image."""
+    """Return the JSON size, in bytes, of an artist with this name and no image."""
     return ARTIST + measure_text(name) + NULL
 
 
 def lock_album(album_id: int) -> None:
-    """Prevent other transactions from adding to the album until this transaction ends."""
+    """Prevent other transactions from adding tracks to the album until this transaction ends."""
     lock_rows(Album.select(Album.id).where(Album.id == album_id)).first()
 
 
 def require_within_limits(album_id: int, field: str) -> None:
-    """Raise Invalid, as an error in the field of the request that `field` names, if the album exceeds a limit."""
+    """Raise Invalid for the request field `field` if the album exceeds a limit."""
     if excess := measure_albums([album_id])[album_id].excess:
         raise Invalid({field: excess})
 
@@ -139,13 +134,13 @@ def measure_albums(album_ids: Collection[int]) -> dict[int, AlbumSize]:
 
 
 def measure_artists(artist_ids: Collection[int]) -> dict[int, int]:
-    """Return the size in bytes of each artist's JSON, as nested in another resource, by artist id."""
+    """Return artist id → size in bytes of the artist's JSON inside the JSON of an album or track."""
     among, values = dialect.in_list(artist_ids)
     return dict(fetch(f"SELECT a.id, {_artist()} FROM artist a WHERE a.id {among}", values))  # noqa: S608 - constants
 
 
 def measure_tracks(track_ids: Collection[int], *, full: bool = False) -> dict[int, int]:
-    """Return the bytes of each track's JSON by track id: nested in another resource or, if `full`, standing alone."""
+    """Return track id → JSON size in bytes: with all fields if `full`, else as nested in another resource."""
     among, values = dialect.in_list(track_ids)
     statement = (TRACK_SIZES + LABEL_SIZES * full).format(
         among=among,
@@ -167,12 +162,12 @@ def _artist() -> str:
 
 
 def _fields(*columns: str) -> str:
-    """Return SQL for the total size in bytes of the columns as JSON."""
+    """Return an SQL expression for the total JSON size of the columns, in bytes."""
     return " + ".join(map(_text, columns))
 
 
 def _text(column: str) -> str:
-    """Return SQL for the size in bytes of a column as JSON."""
+    """Return an SQL expression for the JSON size of a column, in bytes."""
     if is_sqlite():
         return f"OCTET_LENGTH(JSON_QUOTE({column}))"
     return f"COALESCE(OCTET_LENGTH(TO_JSON({column})::text), {NULL})"

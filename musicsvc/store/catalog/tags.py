@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def ensure(names: Iterable[str]) -> dict[str, int]:
-    """Return the ids of the tags with these names, by name; create missing tags."""
+    """Return name → id for these tags, and create missing ones."""
     wanted = list(dict.fromkeys(name.strip() for name in names))
     found = find(wanted)
     # Sorted, so that two transactions that insert the same tags wait for each other without a deadlock.
@@ -24,7 +24,7 @@ def ensure(names: Iterable[str]) -> dict[str, int]:
 
 
 def find(names: Sequence[str]) -> dict[str, int]:
-    """Return the ids of the existing tags among `names`, by name."""
+    """Return name → id for those of the tags that exist."""
     found: dict[str, int] = {}
     for some in batches(names):
         found.update(Tag.select(Tag.name, Tag.id).where(Tag.name.in_(some)).tuples().iterator())

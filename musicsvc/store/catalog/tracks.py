@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class TrackRow:
-    """A track. `duration` is in milliseconds; `image` is the album's image if the track has none of its own."""
+    """A track. `duration` is in milliseconds. `image` is the album's image if the track has none."""
 
     id: int
     name: str
@@ -54,7 +54,7 @@ COLUMNS = columns(TrackRow, Track, image=fn.COALESCE(Track.image, Album.image), 
 
 
 def select() -> Any:
-    """Return a query that selects all track rows; callers add conditions to it."""
+    """Return a query that selects the columns of `TrackRow` for all tracks. Callers add conditions to it."""
     query = Track.select(*COLUMNS).join(Album, JOIN.LEFT_OUTER, on=(Track.album == Album.id))
     return query.join_from(Track, TrackPlays, JOIN.LEFT_OUTER, on=(TrackPlays.track == Track.id))
 
@@ -67,14 +67,14 @@ def get(track_id: int) -> TrackRow:
 
 
 def require(track_id: int) -> int:
-    """Return `track_id` if the track exists. Raises NotFound."""
+    """Return `track_id`. Raises NotFound if the track does not exist."""
     if not Track.select().where(Track.id == track_id).exists():
         raise NotFound("There is no such track.")
     return track_id
 
 
 def find(ids: Sequence[int]) -> list[TrackRow]:
-    """Return the tracks with these ids, in this order, with their artists. All of the ids must exist."""
+    """Return the tracks with these ids, in this order, with their artists. All of the tracks must exist."""
     rows = [TrackRow(*values) for values in select().where(Track.id.in_(set(ids))).tuples().iterator()]
     known = {row.id: row for row in with_artists(rows)}
     return [known[track_id] for track_id in ids]
@@ -90,7 +90,7 @@ def list_by_artist(artist_id: int, page: Page) -> Listing[TrackRow]:
 
 
 def load_by_album(album_ids: Iterable[int]) -> dict[int, list[TrackRow]]:
-    """Return the tracks of each album, by album id, oldest track first, with their artists."""
+    """Return album id → its tracks, oldest first, with their artists."""
     condition = Track.album.in_(list(album_ids))
     rows = [TrackRow(*values) for values in select().where(condition).order_by(Track.id).tuples().iterator()]
     credit = artists.load_credits(TrackArtist, TrackArtist.track, TrackArtist.track.in_(_ids(condition)))
@@ -122,32 +122,32 @@ def with_labels(rows: Sequence[TrackRow]) -> Sequence[TrackRow]:
 
 
 def complete(rows: Sequence[TrackRow]) -> list[TrackRow]:
-    """Return copies of the rows with artists, genres and tags. The given rows are not changed, so they stay small."""
+    """Return copies of the rows with artists, genres and tags. The given rows are not changed."""
     once = {row.id: replace(row, genres=[], tags=[]) for row in rows}
     with_labels(with_artists(list(once.values())))
     return [once[row.id] for row in rows]
 
 
 def measure(rows: Sequence[TrackRow]) -> list[int]:
-    """Return an upper bound of the size in bytes of each track's JSON with its artists, genres and tags."""
+    """Return an upper bound for the JSON size of each track, with artists, genres and tags, in bytes."""
     found = sizes.measure_tracks({row.id for row in rows}, full=True)
     return [found[row.id] for row in rows]
 
 
 def measure_nested(ids: Sequence[int]) -> list[int]:
-    """Return an upper bound of the size in bytes of each track's JSON as nested in another resource."""
+    """Return an upper bound for the JSON size of each track, in bytes, inside the JSON of another resource."""
     found = sizes.measure_tracks(set(ids))
     return [found[track_id] for track_id in ids]
 
 
 def genre_links(condition: Any) -> Iterable[Any]:
-    """Yield (track id, genre id, name, display name) of the tracks' genres that meet the condition, by genre id."""
+    """Yield (track id, genre id, slug, display name) of track genres that meet the condition, ordered by genre id."""
     selected = (TrackGenre.track, Genre.id, Genre.name, Genre.display_name)
     return TrackGenre.select(*selected).join(Genre).where(condition).order_by(Genre.id).tuples().iterator()
 
 
 def tag_links(condition: Any) -> Iterable[Any]:
-    """Yield (track id, tag id, name) of the tracks' tags that meet the condition, ordered by tag id."""
+    """Yield (track id, tag id, name) of track tags that meet the condition, ordered by tag id."""
     selected = (TrackTag.track, Tag.id, Tag.name)
     return TrackTag.select(*selected).join(Tag).where(condition).order_by(Tag.id).tuples().iterator()
 
@@ -165,10 +165,7 @@ def create(
     now: int,
     actor: Identity,
 ) -> TrackRow:
-    """Create a track from column values.
-
-    Raises Forbidden if the actor manages none of its artists, and Invalid if its album would exceed a limit.
-    """
+    """Create a track. Raises Forbidden if the actor manages none of its artists, Invalid if its album is too large."""
     if not artists.managed(artist_ids, actor=actor):
         raise Forbidden("You manage none of these artists.")
     album_id = values.get("album_id")

@@ -1,1 +1,1 @@
-"""The engine below the store: connections, transactions and SQL on SQLite and PostgreSQL."""
+"""Database access for SQLite and PostgreSQL: connections, transactions and SQL."""

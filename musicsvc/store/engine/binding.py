@@ -1,4 +1,4 @@
-"""Bind the models to the database whose unit of work runs on the current thread."""
+"""Select the database that the Peewee models use on the current thread."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ _current: ContextVar[Database | None] = ContextVar("musicsvc_database", default=
 
 
 class CurrentDatabase(DatabaseProxy):
-    """A proxy for the database of the current unit of work. All models are bound to it."""
+    """A Peewee proxy for the database of the current thread. All models are bound to this proxy."""
 
     @property
     def obj(self) -> Database | None:
-        """The database that is bound to the current thread, or None."""
+        """The database of the current thread, or None if none was set."""
         return _current.get()
 
     @obj.setter
     def obj(self, value: Database | None) -> None:
-        """Ignore the None that Peewee sets on initialization. Use `bind` to set the database."""
+        """Ignore the None that Peewee assigns on initialization. Use `bind` to set the database."""
 
 
 def bind(database: Database) -> None:
-    """Bind the models to `database` on the current thread."""
+    """Make the models use `database` on the current thread."""
     _current.set(database)
 
 
 @contextmanager
 def bound(database: Database) -> Iterator[None]:
-    """Bind the models to `database` for the `with` block."""
+    """Make the models use `database` inside the `with` block."""
     token = _current.set(database)
     try:
         yield
@@ -45,7 +45,7 @@ def bound(database: Database) -> Iterator[None]:
 
 
 def perform(database: Database, unit: Callable[[], T]) -> T:
-    """Run the unit of work in the open transaction. Inside it, Peewee's `atomic` creates a savepoint."""
+    """Return the result of `unit`, called in the open transaction. Raises TypeError if the result is a Peewee query."""
     database.push_transaction(unit)
     try:
         result = unit()
@@ -57,7 +57,7 @@ def perform(database: Database, unit: Callable[[], T]) -> T:
 
 
 def current() -> Database:
-    """Return the database of the current unit of work."""
+    """Return the database of the current thread. Raises RuntimeError if none was set."""
     database = _current.get()
     if database is None:
         raise RuntimeError("store functions must run in a unit of Store.read or Store.write")
@@ -65,6 +65,6 @@ def current() -> Database:
 
 
 def savepoint() -> AbstractContextManager[Any]:
-    """Return a context manager for a statement that may violate a constraint: an error undoes only this statement."""
+    """Return a context manager that opens a savepoint. An error in the block undoes only the block's statements."""
     point: AbstractContextManager[Any] = current().savepoint()
     return point

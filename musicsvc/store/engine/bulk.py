@@ -1,4 +1,4 @@
-"""Insert many rows of one table with few statements."""
+"""Insert many rows into one table with few SQL statements."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NEXT_IDS = "SELECT nextval(pg_get_serial_sequence(?, 'id')) FROM generate_series
 
 
 def ids(table: type[Model], count: int) -> list[int]:
-    """Return `count` unused ids, ascending. The caller must insert rows with these ids in the same unit of work."""
+    """Return `count` unused ids in ascending order, for rows to insert in the same transaction."""
     name: str = table._meta.table_name  # noqa: SLF001 - Peewee's documented access to a table's names
     if not is_sqlite():
         return sorted(row[0] for row in fetch(NEXT_IDS, name, count))
@@ -28,7 +28,7 @@ def ids(table: type[Model], count: int) -> list[int]:
 
 
 def insert(table: type[Model], fields: Sequence[str], rows: Collection[Sequence[Any]]) -> None:
-    """Insert rows without validation. Each row has a value for each of `fields`; other fields get their defaults."""
+    """Insert `rows` of values for `fields`, without validation. Fields that are not listed get their default values."""
     if not rows:
         return
     meta = table._meta  # noqa: SLF001 - Peewee's documented access to a table's names

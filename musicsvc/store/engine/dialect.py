@@ -1,7 +1,4 @@
-"""SQL that differs between SQLite and PostgreSQL. The functions use the database of the current unit of work.
-
-Statements are written with `?` for each parameter; `native` replaces it by the placeholder of the database.
-"""
+"""SQL that differs between SQLite and PostgreSQL. The functions use the database of the current thread."""
 
 from __future__ import annotations
 
@@ -21,48 +18,48 @@ BATCH = 500  # values in one statement; both databases take more than ten thousa
 
 
 def is_sqlite() -> bool:
-    """Return True if the current unit of work runs on SQLite."""
     return not current().for_update
 
 
 def native(statement: str) -> str:
-    """Return the statement with each `?` replaced by the placeholder of the current database."""
+    """Return the statement with each `?` replaced by the parameter placeholder of the database."""
     return statement.replace("?", current().param)
 
 
 def lock_rows(query: Any) -> Any:
-    """Return the query, extended to lock its rows until the transaction ends; unchanged on SQLite: it has one writer.
-
-    The lock is NO KEY UPDATE: rows that refer to a locked row can still be inserted, which avoids deadlocks.
-    """
+    """Return `query` with FOR NO KEY UPDATE, which locks the rows that it finds. On SQLite, return it unchanged."""
+    # NO KEY: rows that refer to a locked row can still be inserted, which avoids deadlocks.
     return query if is_sqlite() else query.for_update("FOR NO KEY UPDATE")
 
 
 def lock(number: int) -> None:
-    """Acquire the advisory lock `number` until the transaction ends. Does nothing on SQLite, which has one writer."""
+    """Acquire PostgreSQL's advisory lock `number` until the transaction ends. Does nothing on SQLite."""
     if not is_sqlite():
         current().execute_sql("SELECT pg_advisory_xact_lock(%s)", (number,))
 
 
 def by_code_point(field: Any) -> Any:
-    """Return an expression that sorts a text column by code point on both databases."""
+    """Return an ORDER BY expression that sorts a text column by Unicode code point on both databases."""
     return field if is_sqlite() else field.collate('"C"')
 
 
 def concat_blob(left: str, right: str) -> str:
-    """Return an SQL expression that concatenates two blobs."""
+    """Return an SQL expression that concatenates two blob expressions."""
     return f"CAST({left} || {right} AS BLOB)" if is_sqlite() else f"{left} || {right}"
 
 
 def in_list(values: Collection[int] | Collection[str]) -> tuple[str, Any]:
-    """Return SQL that tests if the column written before it is one of `values`, and the only parameter of this SQL."""
+    """Return the SQL condition "is one of `values`", to be written after a column name, and its only parameter."""
     if is_sqlite():
         return "IN (SELECT value FROM json_each(?))", orjson.dumps(list(values)).decode()
     return "= ANY(?)", list(values)
 
 
 def in_range_or_list(ids: Sequence[int]) -> tuple[str, list[object]]:
-    """Return SQL like that of `in_list` for ascending ids, and its parameters. It may also match ids between them."""
+    """Return an SQL condition that is true for all of the ascending `ids`, and its parameters.
+
+    For dense ids the condition is a BETWEEN, which is also true for ids in the gaps.
+    """
     if ids[-1] - ids[0] < DENSE * len(ids):
         return "BETWEEN ? AND ?", [ids[0], ids[-1]]
     condition, value = in_list(ids)
@@ -70,15 +67,14 @@ def in_range_or_list(ids: Sequence[int]) -> tuple[str, list[object]]:
 
 
 def batches(values: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Yield the values in batches that are small enough for one SQL statement."""
+    """Yield slices of `values` that are small enough for one SQL statement."""
     return (values[start : start + BATCH] for start in range(0, len(values), BATCH))
 
 
 def insert_many(statement: str, types: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Run an INSERT statement, with `{rows}` in place of its VALUES clause, for all rows.
+    """Run an INSERT statement, which contains `{rows}` in place of its VALUES clause, for all rows.
 
-    `types` are the PostgreSQL types of the columns. If the statement has ON CONFLICT, no two rows may update the same
-    row of the table.
+    `types` are PostgreSQL's column types. With ON CONFLICT, no two of the rows may update the same row of the table.
     """
     if not rows:
         return
@@ -89,7 +85,7 @@ def insert_many(statement: str, types: Sequence[str], rows: Sequence[Sequence[An
 
 
 def insert_returning(statement: str, types: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
-    """Insert rows like `insert_many`, and return the rows of the RETURNING clause in no particular order."""
+    """Insert rows like `insert_many`, and return the results of the RETURNING clause in arbitrary order."""
     if not rows:
         return []
     if not is_sqlite():
@@ -106,7 +102,7 @@ def _placeholders(columns: Sequence[object]) -> str:
 
 
 def _insert_arrays(statement: str, types: Sequence[str], rows: Sequence[Sequence[Any]]) -> Any:
-    """Run the statement of `insert_many` on PostgreSQL: the values of each column are one array parameter."""
+    """Run a statement of `insert_many` on PostgreSQL, with one array parameter per column, and return the cursor."""
     arrays = ", ".join(f"%s::{kind}[]" for kind in types)
     columns = [list(column) for column in zip(*rows, strict=True)]
     source = f"SELECT * FROM unnest({arrays})"  # noqa: S608 - `types` are constants of the callers

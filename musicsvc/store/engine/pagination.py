@@ -1,4 +1,4 @@
-"""Pagination of lists. Every sort order ends with the id, so that no row appears twice or is skipped."""
+"""Pagination of query results. Every sort order ends with the id, so that no row appears twice or is skipped."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ Row = TypeVar("Row")
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A requested page: `size` is the number of rows per page, and the first page has the number 1."""
+    """A requested page: the page number, counted from 1, and the number of rows per page."""
 
     number: int = 1
     size: int = 20
 
     @property
     def offset(self) -> int:
-        """The number of rows before the page."""
         return (self.number - 1) * self.size
 
 
@@ -36,7 +35,7 @@ class Listing(Generic[Row]):
 
 
 def columns(row: type[Any], table: type[Model], **expressions: Any) -> tuple[Any, ...]:
-    """Return one column for each field of the dataclass `row`: the given expression or the column of this name."""
+    """Return a query column for each required field of `row`, a dataclass: from `expressions`, or else from `table`."""
     names = [each.name for each in fields(row) if each.default is MISSING and each.default_factory is MISSING]
     return tuple(expressions[name] if name in expressions else getattr(table, name) for name in names)
 
@@ -44,10 +43,9 @@ def columns(row: type[Any], table: type[Model], **expressions: Any) -> tuple[Any
 def paginate(
     keys: Any, rows: Any, order: Sequence[Any], page: Page, make: Callable[..., Row], total: int | None = None
 ) -> Listing[Row]:
-    """Return one page of a list. Of the rows before the page, only the keys are read.
+    """Return one page of a query: its rows, each built by `make` from the row's columns, and the total.
 
-    The query `keys` selects the key of each row of the list, the query `rows` its columns; `order` sorts both. `make`
-    builds a row from its columns. `total` is the length of the list; if it is None, the rows are counted.
+    `keys` selects the key of every row, `rows` the columns of every row. Only keys are read for rows before the page.
     """
     count = keys.select(fn.COUNT(SQL("*"))).scalar() if total is None else total
     if page.offset >= count:

@@ -1,4 +1,4 @@
-"""The PostgreSQL store, on psycopg. Each thread of its pools has one connection, and reconnects after a fault."""
+"""The PostgreSQL store, on psycopg. Each of its threads has one connection, which is reopened after a fault."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"
 
 
 class PostgresDatabase(peewee.PostgresqlDatabase):
-    """A Peewee database over psycopg 3 with one connection for each thread."""
+    """Peewee's PostgreSQL database on psycopg 3, with one connection per thread."""
 
     def __init__(self, url: str) -> None:
-        """Configure connections to `url`; its options override the defaults. Raises Failure if the URL is malformed."""
+        """Set the connection options. Options in the URL take precedence. Raises Failure if the URL is malformed."""
         url = url.replace("postgres://", "postgresql://", 1)
         try:
             given = conninfo.conninfo_to_dict(url)
@@ -70,10 +70,8 @@ class PostgresDatabase(peewee.PostgresqlDatabase):
 
 
 class PostgresStore(Store):
-    """A PostgreSQL database."""
-
     def __init__(self, url: str) -> None:
-        """Create the threads, which connect to `url` later. Units of work raise Unavailable if the server is down."""
+        """Create thread pools whose threads connect on first use. Raises Failure if the URL is malformed."""
         self.url = url
         self.workload = Workload()
         self._workload_lock = threading.Lock()
@@ -82,15 +80,14 @@ class PostgresStore(Store):
         self._writers = ThreadPoolExecutor(WRITERS, "store-write", initializer=bind, initargs=(self._database,))
 
     def read(self, unit: Callable[[], T]) -> Future[T]:
-        """Run the unit of work on a reader thread, in one snapshot of the database."""
         return enqueue(self._readers, self._run, unit, READ)
 
     def write(self, unit: Callable[[], T]) -> Future[T]:
-        """Run the unit of work on a writer thread. It must lock the rows that concurrent units may change."""
+        """Call `unit` in a transaction on one of several writer threads. `unit` must lock the rows that it changes."""
         return enqueue(self._writers, self._run, unit, WRITE)
 
     def _run(self, unit: Callable[[], T], begin: str) -> T:
-        """Run the unit of work. Retry it after a conflict or lost connection, unless COMMIT was sent."""
+        """Call `unit` in a transaction that `begin` starts. Retry conflicts and lost connections, but never COMMIT."""
         for attempt in range(1, ATTEMPTS + 1):
             self._connect()
             try:
@@ -135,7 +132,7 @@ class PostgresStore(Store):
             _fail(error, WRITE)
 
     def _reset(self, *, renew: bool = False) -> None:
-        """Roll back. If that fails or `renew` is set, close the connection; the next unit of work opens a new one."""
+        """Roll back. If that fails or `renew` is set, close the connection; the next transaction opens a new one."""
         with suppress(*ERRORS):
             self._database.execute_sql("ROLLBACK")
             if not renew:
@@ -144,7 +141,7 @@ class PostgresStore(Store):
             self._database.close()
 
     def changes(self) -> None:
-        """Return None: PostgreSQL has no cheap change counter."""
+        """Return None: PostgreSQL has no counter of commits that is cheap to read."""
 
     def waiting(self) -> tuple[int, int]:
         return queued(self._readers), queued(self._writers)
@@ -156,7 +153,7 @@ class PostgresStore(Store):
 
 
 def driver_error(error: BaseException) -> psycopg.Error | None:
-    """Return the error itself, or the error that Peewee wrapped in it, if it is an error of psycopg, else None."""
+    """Return `error` if it is a psycopg error, or the psycopg error that Peewee wrapped in it, else None."""
     if isinstance(error, psycopg.Error):
         return error
     inner = getattr(error, "orig", None)
@@ -164,7 +161,7 @@ def driver_error(error: BaseException) -> psycopg.Error | None:
 
 
 def translate(error: BaseException) -> BaseException:
-    """Return Unavailable for a server fault, Peewee's IntegrityError for a violated constraint, else the error."""
+    """Return Unavailable for a server fault, Peewee's IntegrityError for a violated constraint, else `error` itself."""
     inner = driver_error(error)
     if isinstance(inner, (psycopg.OperationalError, psycopg.InterfaceError, pg.ReadOnlySqlTransaction)):
         return Unavailable(here=f"The database is busy or cannot be used: {_reason(inner)}.")
@@ -174,12 +171,12 @@ def translate(error: BaseException) -> BaseException:
 
 
 def _reason(error: BaseException) -> str:
-    """Return the error message in one line, without PostgreSQL's DETAIL."""
+    """Return the error message in one line, without PostgreSQL's DETAIL section."""
     return " ".join(str(error).partition("DETAIL:")[0].split()).rstrip(".")
 
 
 def _is_retryable(error: Exception, begin: str) -> bool:
-    """Return True if a unit of work that failed with `error` before its commit may succeed when it runs again."""
+    """Return True if a transaction that failed with `error` before COMMIT may succeed when it is repeated."""
     inner = driver_error(error)
     if _wrote_while_reading(inner, begin):
         return False
@@ -188,7 +185,7 @@ def _is_retryable(error: Exception, begin: str) -> bool:
 
 
 def _wrote_while_reading(inner: psycopg.Error | None, begin: str) -> bool:
-    """Return True if the error is that a read-only unit of work tried to write: a programming error, not a fault."""
+    """Return True if a read-only transaction tried to write, which is a programming error and not a server fault."""
     return begin == READ and isinstance(inner, pg.ReadOnlySqlTransaction)
 
 

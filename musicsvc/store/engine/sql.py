@@ -1,7 +1,4 @@
-"""Run SQL statements, with `?` for each parameter, in the transaction of the current unit of work.
-
-Frequent queries are written in SQL because Peewee takes longer to build them than the database takes to run them.
-"""
+"""Run SQL statements, with `?` for each parameter, in the current transaction. Used where Peewee is too slow."""
 
 from __future__ import annotations
 
@@ -19,18 +16,16 @@ ROWS_PER_FETCH = 1000
 
 
 def run(statement: str, *values: Any) -> None:
-    """Run a statement that changes rows."""
     current().execute_sql(native(statement), values)
 
 
 def run_many(statement: str, rows: Sequence[Sequence[Any]]) -> None:
-    """Run a statement once for each row of values."""
+    """Run a statement once for each row of parameters."""
     if rows:
         current().cursor().executemany(native(statement), rows)
 
 
 def fetch(statement: str, *values: Any) -> list[Any]:
-    """Return all rows of a query."""
     rows: list[Any] = current().execute_sql(native(statement), values).fetchall()
     return rows
 
@@ -50,14 +45,14 @@ def stream_rows(statement: str, *values: Any) -> Iterator[Any]:
 
 @contextmanager
 def without_memory_map() -> Iterator[None]:
-    """Disable SQLite's memory map in the `with` block: memory use would grow with the amount of data that is read."""
+    """Disable SQLite's memory-mapped I/O inside the `with` block, so that large reads do not increase memory use."""
     with _pragma("mmap_size", 0):
         yield
 
 
 @contextmanager
 def without_cache() -> Iterator[None]:
-    """Disable SQLite's memory map in the `with` block, limit the page cache to 1 MB, and free the cache at the end."""
+    """Disable SQLite's memory map and limit its page cache to 1 MB inside the `with` block, then empty the cache."""
     with without_memory_map(), _pragma("cache_size", -1000):
         yield
     if is_sqlite():
@@ -66,7 +61,7 @@ def without_cache() -> Iterator[None]:
 
 @contextmanager
 def _pragma(name: str, value: int) -> Iterator[None]:
-    """Set a SQLite pragma for the `with` block. Does nothing on PostgreSQL."""
+    """Set a SQLite pragma inside the `with` block, and restore it afterwards. Does nothing on PostgreSQL."""
     if not is_sqlite():
         yield
         return

@@ -1,4 +1,4 @@
-"""The interface of an open database. A unit of work is a function that the store runs on a thread in a transaction."""
+"""The interface of an open database, which runs functions in transactions on its own threads."""
 
 from __future__ import annotations
 
@@ -18,58 +18,55 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Workload:
-    """The number of commits of a store, the number of committed units of work, and the seconds spent committing."""
+    """Totals of write transactions: commits, functions that ran in them (`units`), and seconds spent in COMMIT."""
 
     commits: int = 0
     units: int = 0
     seconds: float = 0.0
 
     def add(self, units: int, seconds: float) -> None:
-        """Add one commit of this many units of work. Not thread-safe."""
+        """Add one commit of a transaction in which `units` functions ran. Not thread-safe."""
         self.commits += 1
         self.units += units
         self.seconds += seconds
 
 
 class Store(ABC):
-    """An open database. `read` and `write` can be called on any thread."""
+    """An open database. It runs functions in transactions on its own threads. Any thread may call its methods."""
 
     url: str
     workload: Workload
 
     @abstractmethod
     def read(self, unit: Callable[[], T]) -> Future[T]:
-        """Run the unit of work on a reader connection, in one snapshot of the database."""
+        """Call `unit` in a read-only transaction, which sees one snapshot of the database. Return its future result."""
 
     @abstractmethod
     def write(self, unit: Callable[[], T]) -> Future[T]:
-        """Run the unit of work in one write transaction. The future is done after the commit or rollback.
+        """Call `unit` in a write transaction. The future is done after the commit or rollback.
 
-        The unit of work runs again if its transaction was lost, so it must change nothing but the database.
+        `unit` may be called again if its transaction fails, so it must change nothing but the database.
         """
 
     def write_urgently(self, unit: Callable[[], T]) -> Future[T]:
-        """Run a unit of work that must succeed even on a full disk, such as a revocation."""
+        """Call `unit` like `write` does. On a full disk, use reserved disk space, so that revocations succeed."""
         return self.write(unit)
 
     def reserve_space(self) -> str:
-        """Reserve disk space for urgent units of work if the disk has enough free space. May block on the disk.
-
-        Return the reason if this failed, else an empty string, also if the database is on another machine.
-        """
+        """Reserve disk space for `write_urgently`. Return the reason if that fails, else an empty string. May block."""
         return ""
 
     @abstractmethod
     def changes(self) -> int | None:
-        """Return a number that changes with every commit of any process; None if the database has no such number."""
+        """Return a number that changes with every commit of any process, or None if the database has no such number."""
 
     def waiting(self) -> tuple[int, int]:
-        """Return how many units of work wait to read and how many to write; 0 if the store has no queue."""
+        """Return the number of queued reads and the number of queued writes."""
         return 0, 0
 
     @abstractmethod
     def close(self) -> None:
-        """Finish the running units of work and close all connections."""
+        """Wait for the running transactions, then close all connections."""
 
     def __enter__(self) -> Self:
         return self
@@ -87,5 +84,5 @@ def enqueue(pool: ThreadPoolExecutor, work: Callable[..., T], *arguments: object
 
 
 def queued(pool: ThreadPoolExecutor) -> int:
-    """Return the number of work items that wait for a thread of the pool."""
+    """Return the number of tasks that wait for a thread of the pool."""
     return pool._work_queue.qsize()  # noqa: SLF001 - the standard library offers no public count

@@ -7,16 +7,16 @@ SQLITE = "sqlite:///"
 
 
 def path_of(url: str) -> Path | None:
-    """Return the file of a SQLite URL; None for any other URL."""
+    """Return the file path in a SQLite URL, or None for any other URL."""
     return Path(url.removeprefix(SQLITE)) if url.startswith(SQLITE) else None
 
 
 def describe(url: str) -> str:
-    """Return "The database " followed by the path of a SQLite file, or by another URL without its password."""
+    """Return "The database " followed by the path in a SQLite URL, or by any other URL without its password."""
     return f"The database {without_password(url.removeprefix(SQLITE))}"
 
 
 def without_password(url: str) -> str:
-    """Return the URL with passwords masked in the user part and in the query string."""
+    """Return the URL with `***` in place of each password, in the user part and in the query string."""
     url = re.sub(r"(?<=://)([^/@]*):[^/]*@", r"\1:***@", url)
     return re.sub(r"(?<=[?&])(password|sslpassword)=[^&]*", r"\1=***", url)

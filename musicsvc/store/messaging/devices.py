@@ -13,7 +13,7 @@ PLATFORMS = ("web", "android", "ios")
 
 
 def register(token: str, platform: str, device_name: str | None, *, now: int, actor: Identity) -> None:
-    """Store the push token for the actor. If it exists, update it and assign it to the actor."""
+    """Store the push token as the actor's, even if it belonged to another account."""
     values = {"user": actor.user_id, "platform": platform, "device_name": device_name, "updated_at": now}
     Device.insert(token=token, created_at=now, **values).on_conflict(
         conflict_target=[Device.token], update=values

@@ -31,8 +31,6 @@ class MessageRow:
 
 @dataclass(slots=True)
 class ConversationRow:
-    """A conversation with its participants and its newest message."""
-
     id: int
     created_at: int
     users: list[UserSummary] = field(default_factory=list)
@@ -79,7 +77,7 @@ def create(user_ids: Iterable[int], *, now: int, actor: Identity) -> Conversatio
 
 
 def send(conversation_id: int, text: str, *, now: int, actor: Identity) -> MessageRow:
-    """Create a message in the conversation. Raises NotFound unless the actor is a participant."""
+    """Add a message by the actor to the conversation. Raises NotFound unless the actor is a participant."""
     # The lock keeps last_at and the ids of messages in the same order.
     lock_rows(Conversation.select(Conversation.id).where(Conversation.id == conversation_id)).first()
     get(conversation_id, actor=actor)
@@ -96,7 +94,7 @@ def list_messages(conversation_id: int, page: Page) -> Listing[MessageRow]:
 
 
 def _with_contents(rows: Sequence[ConversationRow]) -> Sequence[ConversationRow]:
-    """Add to each conversation its participants, ordered by id, and its newest message."""
+    """Add the participants, ordered by id, and the newest message to each conversation."""
     if not rows:
         return rows
     by_id = {row.id: row for row in rows}

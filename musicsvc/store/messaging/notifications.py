@@ -1,4 +1,4 @@
-"""The channels by which an account wants to be notified; all channels are on by default."""
+"""Notification settings: the channels by which an account receives each kind of notification. All are on by default."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DIGITS = 16  # of the largest id
 
 
 class Choice(NamedTuple):
-    """The channels that an account has selected for one kind of notification; `notif_id` identifies the kind."""
+    """The channels that an account has enabled for one kind of notification, identified by `notif_id`."""
 
     notif_id: str
     email: bool
@@ -26,7 +26,7 @@ class Choice(NamedTuple):
 
 
 def require_own(user: str, *, actor: Identity) -> int:
-    """Return the actor's id if `user` is that id or `me`. Raises Forbidden for another id, else NotFound."""
+    """Return the actor's id if `user` is this id or "me". Raises Forbidden for another id, NotFound for other text."""
     if user == "me" or user == str(actor.user_id):
         return actor.user_id
     # The length is checked first, so that no huge number is parsed.
@@ -36,7 +36,7 @@ def require_own(user: str, *, actor: Identity) -> int:
 
 
 def list_choices(user_id: int) -> Sequence[Choice]:
-    """Return the account's choices, ordered by `notif_id`."""
+    """Return the notification settings that the account has stored, ordered by `notif_id`."""
     fields = [getattr(NotificationChoice, name) for name in Choice._fields]
     query = NotificationChoice.select(*fields).where(NotificationChoice.user == user_id)
     rows = query.order_by(by_code_point(NotificationChoice.notif_id)).tuples().iterator()
@@ -44,7 +44,7 @@ def list_choices(user_id: int) -> Sequence[Choice]:
 
 
 def update_choices(user_id: int, selections: Iterable[tuple[str, Mapping[str, bool]]]) -> None:
-    """Update the choices from pairs of `notif_id` and channels. Channels that a pair omits keep their values."""
+    """Update settings from pairs of `notif_id` and enabled channels. Channels that a pair omits are not changed."""
     lock_rows(User.select(User.id).where(User.id == user_id)).first()
     merged: dict[str, dict[str, bool]] = {}
     for notif_id, channels in selections:

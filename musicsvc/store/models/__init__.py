@@ -1,4 +1,4 @@
-"""Peewee models of the tables, by domain."""
+"""Peewee models of the database tables."""
 
 from musicsvc.store.models.accounts import AccessRequest, Token, User
 from musicsvc.store.models.activity import Activity, SecurityEvent
@@ -74,5 +74,5 @@ __all__ = [
 
 
 def tables() -> list[type[Table]]:
-    """Return all tables except the activity log, in an order in which they can be created."""
+    """Return the models of all tables except the activity log, in an order in which the tables can be created."""
     return list(Table.__subclasses__())

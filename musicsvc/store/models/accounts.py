@@ -1,4 +1,4 @@
-"""Accounts, requests for API access, tokens."""
+"""Tables of accounts, requests for API access, and tokens."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from musicsvc.store.models.table import Table, link
 
 
 class User(Table):
-    """An account. `email_key` is the normalized email, or null if an older account has the same normalized email."""
+    """An account. `email_key` is the normalized e-mail, or NULL if an older account has the same one."""
 
     id = BigAutoField()
     email = TextField()
@@ -29,7 +29,7 @@ class User(Table):
 
 
 class AccessRequest(Table):
-    """A request for API access and its decision. `email_key` is the normalized email."""
+    """A request for API access and the decision on it. `email_key` is the normalized e-mail."""
 
     id = BigAutoField()
     email = TextField()
@@ -52,7 +52,7 @@ AccessRequest.add_index(
 
 
 class Token(Table):
-    """A personal access token; only the SHA-256 of its value is stored."""
+    """A personal access token. Only the SHA-256 of its value is stored."""
 
     id = BigAutoField()
     user = link(User)

@@ -1,4 +1,4 @@
-"""Security events, and the activity log, which on SQLite is a separate database."""
+"""Tables of security events and of logged API calls. On SQLite, the calls are in a separate database file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from musicsvc.store.models.table import Table
 
 
 class SecurityEvent(Table):
-    """A grant or revocation of rights. It has no foreign keys, so that it outlives the account and the token."""
+    """A logged action on an account or token. Without foreign keys, it remains when the account or token is deleted."""
 
     id = BigAutoField()
     at = BigIntegerField(index=True)
@@ -28,7 +28,7 @@ SecurityEvent.add_index(SecurityEvent.index(SecurityEvent.token_id, SecurityEven
 
 
 class Activity(Model):
-    """A logged API call (`store.activity.calls.Entry`). Not a `Table`, because it is not in the main database."""
+    """A logged API call. Not a `Table`, because SQLite stores it in a separate database file."""
 
     id = BigAutoField()
     at = BigIntegerField(index=True)

@@ -1,4 +1,4 @@
-"""The catalog: artists, albums, tracks, genres, tags, comments."""
+"""Tables of the catalog: artists, albums, tracks, genres, tags and comments."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Artist(Table):
 
 
 class Album(Table):
-    """An album. `external_id` is unique per `imported_for`, the id of an account or 0."""
+    """An album. `external_id` is its id in another service, unique per `imported_for` (an account id, or 0)."""
 
     id = BigAutoField()
     name = TextField()
@@ -59,8 +59,6 @@ class AlbumArtist(Table):
 
 
 class Track(Table):
-    """A track with its sale terms and counters."""
-
     id = BigAutoField()
     name = TextField()
     release_date = TextField(null=True)
@@ -98,7 +96,7 @@ class TrackArtist(Table):
 
 
 class Genre(Table):
-    """A genre; `name` is its slug."""
+    """A genre. `name` is its slug."""
 
     id = BigAutoField()
     name = TextField(unique=True)
@@ -135,7 +133,7 @@ class AlbumTag(Table):
 
 
 class Comment(Table):
-    """A comment on a track. Sorted by `place`, each comment of a track is followed by all replies below it."""
+    """A comment on a track. Ordering by `place` puts all direct and indirect replies right after their comment."""
 
     id = BigAutoField()
     track = link(Track, index=False)

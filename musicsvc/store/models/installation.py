@@ -1,4 +1,4 @@
-"""Secrets of the installation."""
+"""The table of secrets of the installation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conversations, devices, notification choices."""
+"""Tables of conversations, messages, devices and notification settings."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Message(Table):
 
 
 class Device(Table):
-    """A push token of a device. It belongs to the account that registered it last."""
+    """The push token of a device. It belongs to the account that registered it last."""
 
     id = BigAutoField()
     token = TextField(unique=True)
@@ -48,7 +48,7 @@ class Device(Table):
 
 
 class NotificationChoice(Table):
-    """The channels by which an account receives a kind of notification."""
+    """The channels by which an account receives one kind of notification."""
 
     user = link(User, index=False)
     notif_id = TextField()

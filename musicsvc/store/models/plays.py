@@ -1,8 +1,6 @@
-"""Plays, and their daily, weekly and monthly rollups.
+"""Tables of plays, and of daily, weekly and monthly totals of plays.
 
-The keys of plays and daily rollups begin with the time, so that rows written together are stored together. Sets of
-listeners are packed (plays/rollups/listeners.py). There are no foreign keys: the rows that plays refer to are never
-deleted, and checking a key would cost as much as storing the play.
+Tables with many inserts begin their primary key with the time and have no foreign keys, which makes inserts faster.
 """
 
 from __future__ import annotations
@@ -13,16 +11,16 @@ from musicsvc.store.models.table import Table
 
 
 class Listener(Table):
-    """A listener. `key` is an account (`account:7`) or a name that the client chose (`opaque:…`). Ids fit 32 bits."""
+    """A listener. `key` is an account (`account:7`) or a name chosen by an API client (`opaque:…`)."""
 
     id = BigAutoField()
     key = TextField(unique=True)
 
 
 class Play(Table):
-    """A play. `slot` is its time as Unix seconds // 30. `client_key` is a hash of the id the client gave it, or empty.
+    """A play. `slot` is its time in Unix seconds // 30. `client_key` is a hash of the client's id for it, or empty.
 
-    The primary key rejects duplicates: of the plays without a client's id, one is stored per track, listener and slot.
+    The primary key rejects duplicates: plays without a client's id are stored once per track, listener and slot.
     """
 
     slot = BigIntegerField()
@@ -42,7 +40,7 @@ Play.add_index(Play.client_key, unique=True, name="play_client_key", where=fn.LE
 
 
 class PlayDay(Table):
-    """A daily rollup: the plays and listeners of the track, album or artist (by `kind`) with the id `subject`."""
+    """The plays and the set of listeners on one day, for the track, album or artist (`kind`) with the id `subject`."""
 
     day = IntegerField()
     kind = IntegerField()
@@ -55,7 +53,7 @@ class PlayDay(Table):
 
 
 class PlayBlock(Table):
-    """A monthly rollup of 32 past days, with the columns of `PlayDay`. `block` is the day number // 32."""
+    """The plays and the set of listeners in 32 past days, with the columns of `PlayDay`. `block` is the day // 32."""
 
     kind = IntegerField()
     subject = BigIntegerField()
@@ -68,7 +66,7 @@ class PlayBlock(Table):
 
 
 class PlayStretch(Table):
-    """A weekly rollup of eight recent days, for subjects with many plays. `stretch` is the day number // 8."""
+    """The same columns for eight recent days, for popular tracks, albums and artists only. `stretch` is day // 8."""
 
     kind = IntegerField()
     subject = BigIntegerField()
@@ -81,10 +79,10 @@ class PlayStretch(Table):
 
 
 class PlayMark(Table):
-    """The progress of the rollups. `kept_from` is the first day whose individual plays are retained.
+    """The progress of the jobs that fill `PlayBlock` and `PlayStretch`. There is one row.
 
-    All monthly rollups before (block, kind, subject) in sort order have been written, and all weekly ones before
-    `stretch`.
+    `block`, `kind`, `subject`: the next row of `PlayBlock` to write. `stretch`: the next `stretch` to write.
+    `kept_from`: the first day whose individual plays are retained.
     """
 
     id = IntegerField(primary_key=True)

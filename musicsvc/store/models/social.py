@@ -1,4 +1,4 @@
-"""Follows, likes, reposts, playlists and collections."""
+"""Tables of follows, likes, reposts, playlists and collections."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from musicsvc.store.models.table import Table, link
 
 
 class Follow(Table):
-    """A follow of one account by another; newer follows have larger ids."""
+    """A follow of one account by another. Newer follows have larger ids."""
 
     id = BigAutoField()
     follower = link(User, index=False)
@@ -59,7 +59,7 @@ class Playlist(Table):
 
 
 class PlaylistTrack(Table):
-    """A track in a playlist, ordered by id; a playlist can contain a track several times."""
+    """A track in a playlist. Tracks are ordered by `id`, and a track may occur several times."""
 
     id = BigAutoField()
     playlist = link(Playlist, index=False)
@@ -72,7 +72,7 @@ class PlaylistTrack(Table):
 
 
 class PlaylistInvite(Table):
-    """An invitation to edit a playlist. Its user becomes a collaborator by accepting it before it expires."""
+    """An invitation to edit a playlist. The invited user becomes a collaborator by accepting it before it expires."""
 
     id = BigAutoField()
     playlist = link(Playlist, index=False)
@@ -87,7 +87,7 @@ class PlaylistInvite(Table):
 
 
 class Collection(Table):
-    """A named list of tracks of an account."""
+    """An account's private, named list of tracks."""
 
     id = BigAutoField()
     user = link(User)

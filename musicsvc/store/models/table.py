@@ -1,7 +1,4 @@
-"""The base of all tables. Times are microseconds since 1970, prices are doubles, ids have 64 bits.
-
-The migrations define checks and column types; `db check` compares the tables with the models.
-"""
+"""The base class of the tables. Times are microseconds since 1970, prices are doubles, ids have 64 bits."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from musicsvc.store.engine.binding import CurrentDatabase
 
 
 class Table(Model):
-    """A table of the main database."""
+    """The base class of the tables in the main database."""
 
     class Meta:
         database = CurrentDatabase()
@@ -23,7 +20,7 @@ class Table(Model):
 def link(
     to: type[Model], *, null: bool = False, index: bool = True, on_delete: str = "CASCADE"
 ) -> ForeignKeyField[Any]:
-    """Return a foreign key that is never loaded lazily: queries must join the tables that they need."""
+    """Return a foreign key that is never loaded lazily. Queries must join the tables that they need."""
     options: dict[str, Any] = {"null": null, "index": index, "on_delete": on_delete}
     link: ForeignKeyField[Any] = ForeignKeyField(to, lazy_load=False, backref="+", **options)
     return link

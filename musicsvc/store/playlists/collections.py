@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class CollectionRow:
-    """A collection with its owner. Only rows that `get` and `create` return have `track_ids`, which are in order."""
+    """A collection with its owner. Only `get` and `create` set `track_ids`, in order."""
 
     id: int
     name: str

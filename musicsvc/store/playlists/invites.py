@@ -1,4 +1,4 @@
-"""Invitations to edit a playlist, which expire after seven days."""
+"""Invitations to edit a playlist. They expire after seven days."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EXISTING = {
 
 @dataclass(slots=True)
 class Invitation:
-    """An invitation to edit a playlist. When it expires, `state` stays `pending`, but `state_at` returns `expired`."""
+    """An invitation to edit a playlist. `state` stays `pending` when it expires; `state_at` then returns `expired`."""
 
     id: int
     playlist: PlaylistRow
@@ -41,7 +41,7 @@ class Invitation:
 
 
 def get_own(playlist_id: int, *, actor: Identity) -> Invitation:
-    """Lock the playlist and return the actor's invitation to it. Raises NotFound if there is no invitation."""
+    """Lock the playlist and return the actor's invitation to it. Raises NotFound if there is none."""
     playlists.lock(playlist_id)
     found = _find(playlist_id, actor.user_id)
     if found is None:
@@ -50,9 +50,9 @@ def get_own(playlist_id: int, *, actor: Identity) -> Invitation:
 
 
 def create(playlist: PlaylistRow, user_id: int, *, now: int) -> None:
-    """Invite the account to edit the playlist and make it collaborative. The caller must have locked the playlist.
+    """Invite the account to edit the playlist, or renew its declined or expired invitation.
 
-    A declined or expired invitation is renewed. Raises Conflict if the account's invitation is pending or accepted.
+    The caller must have locked the playlist. Raises Conflict if the account's invitation is pending or accepted.
     """
     found = _find(playlist.id, user_id)
     if found is not None:

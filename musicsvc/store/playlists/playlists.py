@@ -25,7 +25,7 @@ UNKNOWN = "There is no such playlist."
 
 @dataclass(slots=True)
 class PlaylistRow:
-    """A playlist with its owner; collaborators may edit it only while `collaborative` is True."""
+    """A playlist with its owner. Collaborators may edit it only while `collaborative` is True."""
 
     id: int
     name: str
@@ -75,7 +75,7 @@ def get_readable(playlist_id: int, *, actor: Identity) -> PlaylistRow:
 
 
 def get_editable(playlist_id: int, *, actor: Identity) -> PlaylistRow:
-    """Lock and return the playlist. Raises NotFound unless the actor may see it, Forbidden unless they may edit it."""
+    """Lock and return the playlist. Raises NotFound if the actor may not see it, Forbidden if they may not edit it."""
     lock(playlist_id)
     playlist = get_readable(playlist_id, actor=actor)
     if not _may_edit(playlist, actor):
@@ -84,7 +84,7 @@ def get_editable(playlist_id: int, *, actor: Identity) -> PlaylistRow:
 
 
 def get_owned(playlist_id: int, *, actor: Identity) -> PlaylistRow:
-    """Lock and return the playlist. Raises NotFound if the actor may not see it, Forbidden unless the actor owns it."""
+    """Lock and return the playlist. Raises NotFound if the actor may not see it, Forbidden if they do not own it."""
     lock(playlist_id)
     playlist = get_readable(playlist_id, actor=actor)
     if playlist.owner_id != actor.user_id:
@@ -93,7 +93,6 @@ def get_owned(playlist_id: int, *, actor: Identity) -> PlaylistRow:
 
 
 def _may_edit(playlist: PlaylistRow, actor: Identity) -> bool:
-    """Return True if the actor owns the playlist, or if it is collaborative and the actor is a collaborator."""
     if playlist.owner_id == actor.user_id:
         return True
     shared = PlaylistInvite.playlist == playlist.id
@@ -114,7 +113,7 @@ def list_editable(page: Page, *, actor: Identity) -> Listing[PlaylistRow]:
 
 
 def find_by_name(name: str, *, actor: Identity) -> PlaylistRow | None:
-    """Lock and return the actor's oldest playlist with this name, or None. Concurrent calls for the same actor wait."""
+    """Lock and return the actor's oldest playlist with this name, or None. Concurrent calls by the actor wait."""
     lock_rows(User.select(User.id).where(User.id == actor.user_id)).first()
     query = Playlist.select(Playlist.id).where(Playlist.owner == actor.user_id, Playlist.name == name)
     for (playlist_id,) in [*lock_rows(query.order_by(Playlist.id)).tuples().iterator()]:
@@ -127,7 +126,7 @@ def create(values: Mapping[str, Any], *, now: int, actor: Identity) -> PlaylistR
 
 
 def replace(playlist_id: int, values: Mapping[str, Any]) -> PlaylistRow:
-    """Update the columns of a locked playlist. If it stops being collaborative, its collaborators are removed."""
+    """Update columns of the playlist, which the caller has locked. `collaborative=False` removes its collaborators."""
     Playlist.update(**values).where(Playlist.id == playlist_id).execute()
     if not values.get("collaborative", True):
         _end_collaborations(playlist_id)
@@ -135,13 +134,13 @@ def replace(playlist_id: int, values: Mapping[str, Any]) -> PlaylistRow:
 
 
 def _end_collaborations(playlist_id: int) -> None:
-    """Delete accepted and pending invitations, so that they stay void if the playlist becomes collaborative again."""
+    """Delete accepted and pending invitations. They stay void if the playlist becomes collaborative again."""
     shared = PlaylistInvite.playlist == playlist_id, PlaylistInvite.state.in_(("pending", "accepted"))
     PlaylistInvite.delete().where(*shared).execute()
 
 
 def delete(playlist_id: int) -> None:
-    """Delete the playlist with its entries and invitations; the tracks stay in the catalog."""
+    """Delete the playlist and its invitations. Its tracks stay in the catalog."""
     Playlist.delete().where(Playlist.id == playlist_id).execute()
 
 
@@ -154,7 +153,7 @@ def list_tracks(playlist_id: int, page: Page) -> Listing[TrackRow]:
 
 
 def append(playlist_id: int, track_ids: Sequence[int], *, actor: int | None, now: int) -> None:
-    """Append the tracks in this order, even if already present; `actor` is the id of the account that adds them."""
+    """Append the tracks in order, even if already present. `actor` is the id of the account that adds them."""
     lock(playlist_id)
     for start in range(0, len(track_ids), ROWS_AT_ONCE):
         some = track_ids[start : start + ROWS_AT_ONCE]
@@ -163,14 +162,14 @@ def append(playlist_id: int, track_ids: Sequence[int], *, actor: int | None, now
 
 
 def remove(playlist_id: int, track_ids: Sequence[int]) -> None:
-    """Remove all occurrences of the tracks from the playlist; tracks that are not in it are ignored."""
+    """Remove every occurrence of the tracks from the playlist. Tracks that it does not contain are ignored."""
     lock(playlist_id)
     inside = PlaylistTrack.playlist == playlist_id
     PlaylistTrack.delete().where(inside, PlaylistTrack.track.in_(track_ids)).execute()
 
 
 def ensure_imported(owner_id: int, external_id: str, name: str, now: int, *, public: bool = False) -> int:
-    """Return the id of the owner's playlist with this external id. If there is none, create it with this name."""
+    """Return the id of the owner's playlist with this external id. Create the playlist if it does not exist."""
     row = {"owner": owner_id, "external_id": external_id, "name": name, "public": public, "created_at": now}
     target = [Playlist.external_id, Playlist.owner]
     Playlist.insert(row).on_conflict(conflict_target=target, action="IGNORE").execute()

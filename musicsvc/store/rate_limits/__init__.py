@@ -1,1 +1,1 @@
-"""Rate limits: the sliding-window rule, and request counters in memory, in a SQLite file and on PostgreSQL."""
+"""Rate limits: the sliding-window rule, and request counters in memory, in SQLite and in PostgreSQL."""

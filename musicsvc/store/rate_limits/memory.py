@@ -14,7 +14,7 @@ MAX_KEYS = 50_000
 
 
 class MemoryHitCounter(HitCounter):
-    """Counts the requests to one process. Beyond `max_keys` keys, it drops the least recently used key."""
+    """Counts the requests to one process. Beyond `max_keys` counts, it drops the least recently used one."""
 
     def __init__(self, clock: Callable[[], int], max_keys: int = MAX_KEYS) -> None:
         self._clock = clock

@@ -1,8 +1,4 @@
-"""A rate limit counter shared by all nodes: an unlogged PostgreSQL table, with times of PostgreSQL's clock.
-
-The counter has its own connections, so it never waits for units of work. Counting one hit is a single statement outside
-of a transaction: one round trip.
-"""
+"""A rate limit counter in an unlogged PostgreSQL table, shared by all nodes. Times are those of PostgreSQL's clock."""
 
 from __future__ import annotations
 
@@ -44,12 +40,12 @@ MAX_ROWS = 1_000_000
 
 
 class PostgresHitCounter(HitCounter):
-    """Counts requests in the shared table. Each thread that uses the counter has its own connection."""
+    """Counts requests in a shared PostgreSQL table. Each thread that uses the counter has its own connection."""
 
     threads = 2
 
     def __init__(self, url: str, clock: Callable[[], int | None] = lambda: None) -> None:
-        """Use the database at `url`, and PostgreSQL's own clock if `clock` returns None."""
+        """`clock` returns the time in milliseconds, or None to use PostgreSQL's clock."""
         self._clock = clock
         self._database = PostgresDatabase(url)
 
@@ -57,15 +53,13 @@ class PostgresHitCounter(HitCounter):
         self._attempt(lambda: self._rows(SELECT, key=""))
 
     def in_place(self) -> bool:
-        """Return True: all nodes use the same table."""
         return True
 
     def count_now(self, hits: Sequence[Hit]) -> list[Status]:  # noqa: ARG002 - the interface
-        """Raise Busy: a round trip to the server is too long for the event loop."""
+        """Raise Busy: a round trip to the server takes too long for the event loop."""
         raise Busy
 
     def count(self, hits: Sequence[Hit]) -> list[Status]:
-        """Count a request against its limits, in a transaction if there are several."""
         return self._attempt(lambda: self._count_all(hits))
 
     def uncount(self, hits: Sequence[Hit]) -> None:
@@ -103,7 +97,7 @@ class PostgresHitCounter(HitCounter):
         return found
 
     def _attempt(self, work: Callable[[], T]) -> T:
-        """Run `work`. If it fails on a connection that was already open, run it once more on a new connection."""
+        """Return the result of `work`. If it fails on a connection opened earlier, retry once on a new connection."""
         while True:
             fresh = self._database.is_closed()
             try:

@@ -1,4 +1,4 @@
-"""Choose the rate limit counter that all processes of a store share."""
+"""Create the rate limit counter that all processes with the same database share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def build(url: str, clock: Callable[[], int]) -> SharedHitCounter:
-    """Return the unopened counter for the database at `url`. `clock` returns the machine's time in milliseconds."""
+    """Return the counter for the database at `url`. It is not open yet. `clock` returns the time in milliseconds."""
     if url.startswith("sqlite:///"):
         from musicsvc.store.rate_limits.sqlite import MachineHitCounter, file_of  # noqa: PLC0415 - loads its driver only if used
 

@@ -1,6 +1,6 @@
-"""A rate limit counter shared by all processes of a machine: a small SQLite file beside the database.
+"""A rate limit counter in a SQLite file beside the database, shared by all processes of a machine.
 
-The counts may be lost, so the file is never synced, and a damaged file is replaced by an empty one.
+The counts may be lost: the file is never synced, and a damaged file is replaced by an empty one.
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ class SqliteHitCounter(HitCounter):
     """Counts requests over one connection to the file. Only one thread at a time may use it."""
 
     def __init__(self, path: Path, clock: Callable[[], int], timeout: float) -> None:
-        """Open or create the file. `timeout` is the number of seconds to wait for locks of other processes.
+        """Open or create the file. `timeout` limits each wait for locks of other processes, in seconds.
 
-        Raises Busy after the timeout, and Unavailable with the reason after any other error, as does `count`.
+        Raises Busy after the timeout, and Unavailable after any other error, as `count` does.
         """
         self._clock = clock
         self._path = path
@@ -77,7 +77,6 @@ class SqliteHitCounter(HitCounter):
         self._connection.set_busy_handler(self._wait)
 
     def in_place(self) -> bool:
-        """Return True if the file is still at its path, so that all processes use the same file."""
         return identity(self._path) == self._identity
 
     def count(self, hits: Sequence[Hit]) -> list[Status]:
@@ -134,7 +133,7 @@ class SqliteHitCounter(HitCounter):
             raise
 
     def _wait(self, tried: int) -> bool:
-        """Pause and return True to let SQLite retry; False after the timeout. SQLite's own pauses are longer."""
+        """Pause, then return True to let SQLite retry to acquire a lock. Return False after the timeout."""
         now = time.monotonic()
         if tried == 0:
             self._deadline = now + self._timeout
@@ -151,7 +150,7 @@ class SqliteHitCounter(HitCounter):
 
 
 class MachineHitCounter:
-    """Counts requests over two connections: one for the event loop, with a short timeout, and one for a thread."""
+    """Counts requests over two connections: one with a short timeout for the event loop, and one for a thread."""
 
     threads = 1
 
@@ -170,7 +169,6 @@ class MachineHitCounter:
         return self._connections[0].count(hits)
 
     def count(self, hits: Sequence[Hit]) -> list[Status]:
-        """Count a request, waiting for the locks of other processes if necessary."""
         return self._connections[1].count(hits)
 
     def uncount(self, hits: Sequence[Hit]) -> None:
@@ -180,7 +178,6 @@ class MachineHitCounter:
         self._connections[1].purge()
 
     def in_place(self) -> bool:
-        """Return True if the file is still at its path, so that all processes use the same file."""
         return all(connection.in_place() for connection in self._connections)
 
     def close(self) -> None:
@@ -189,7 +186,7 @@ class MachineHitCounter:
 
 
 def file_of(database: Path) -> Path:
-    """Return the counter's file: `limits.db` beside `musicsvc.db`, `NAME-limits.db` beside any other database."""
+    """Return the counter's file: `limits.db` beside `musicsvc.db`, `NAME-limits.db` beside any other `NAME.db`."""
     return database.with_name("limits.db" if database.name == "musicsvc.db" else f"{database.stem}-limits.db")
 
 
@@ -206,7 +203,7 @@ def _opening_lock(folder: Path) -> Iterator[None]:
 
 
 def _open(path: Path) -> apsw.Connection:
-    """Open the file. A damaged file, or a file of another version, is renamed and replaced."""
+    """Open the file. If it is damaged or of another version, rename it and create a new one."""
     try:
         return _connection(path)
     except (apsw.CorruptError, apsw.NotADBError):

@@ -1,8 +1,8 @@
-"""The rate limit rule: a sliding window, estimated from the requests in the current and in the previous window.
+"""The sliding-window rule of rate limits. Times are in milliseconds.
 
-The first request of a key begins a window, and another window follows while requests arrive. A window allows `amount`
-requests. Requests of the previous window are treated as evenly spaced, so that they expire one by one during the
-current window. Rejected requests are not counted. Times are in milliseconds.
+A limit allows `amount` requests in any window of time. Only the number of requests in the current and in the previous
+window is stored. Those of the previous one are assumed to be evenly spaced, and expire one by one during the current
+one. Rejected requests are not counted.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ UPSERT = f"""
 
 
 class Busy(Unavailable):
-    """Another process holds the counter's lock; retry in a moment."""
+    """Another process holds the lock of the counter. Retry in a moment."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """At most `amount` requests in a window of `window` milliseconds."""
+    """A rate limit: at most `amount` requests in `window` milliseconds."""
 
     name: str
     amount: int
@@ -56,7 +56,7 @@ class Limit:
 
 
 class Hit(NamedTuple):
-    """A request to count against one of its limits. `subject` identifies the token or the address that sent it."""
+    """A request to count against one limit. `subject` identifies the token or the network address that sent it."""
 
     limit: Limit
     subject: str
@@ -67,7 +67,7 @@ class Hit(NamedTuple):
 
 
 class Count(NamedTuple):
-    """The stored state of a key: when its current window began, and the requests in it and in the previous one."""
+    """The number of requests in the current window of time, which began at `began`, and in the previous window."""
 
     began: int
     current: int
@@ -76,9 +76,9 @@ class Count(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The state of a limit after a request. `remaining` is the number of further requests that are allowed at once.
+    """A limit after a request. `remaining` is the number of further requests that are allowed at once.
 
-    If it is 0, `wait` is the milliseconds until another request is allowed, else until the window ends.
+    `wait` is in milliseconds: until another request is allowed if `remaining` is 0, else until the window ends.
     """
 
     limit: Limit
@@ -91,7 +91,7 @@ class HitCounter(ABC):
     """Counts requests against rate limits."""
 
     def count(self, hits: Sequence[Hit]) -> list[Status]:
-        """Count a request against all of its limits, one hit each, if each allows it, else against none."""
+        """Count a request against all of its limits, or against none if one rejects it. Return the status of each."""
         counted = [self._count(hit) for hit in hits]
         if not all(allowed for _, _, allowed in counted):
             for hit, (_, _, allowed) in zip(hits, counted, strict=True):
@@ -110,21 +110,21 @@ class HitCounter(ABC):
 
     @abstractmethod
     def _count(self, hit: Hit) -> tuple[Count, int, bool]:
-        """Count the hit if its limit allows it. Return the new count, the current time, and whether it was allowed."""
+        """Count the request if the limit allows it. Return the new count, the current time, and if it was allowed."""
 
     @abstractmethod
     def _uncount(self, hit: Hit) -> None:
-        """Undo the counting of a hit if it is in the current window."""
+        """Undo the counting of a request if it is in the current window."""
 
     @abstractmethod
     def purge(self) -> None:
-        """Delete the counts of past windows, and the oldest counts if there are too many."""
+        """Delete expired counts, and the oldest counts if too many are stored."""
 
 
 class SharedHitCounter(Protocol):
-    """Counts the requests to several processes. All methods except `count_now` may block, so they run in a thread.
+    """Counts the requests to several processes. Every method raises Unavailable if counting is impossible.
 
-    Every method raises Unavailable with the reason if counting is impossible.
+    All methods except `count_now` may block, so they run in a thread.
     """
 
     threads: int
@@ -136,23 +136,23 @@ class SharedHitCounter(Protocol):
         """Do the same as `count`, but raise Busy instead of waiting for another process."""
 
     def count(self, hits: Sequence[Hit]) -> list[Status]:
-        """Count a request against all of its limits, one hit each, if each allows it, else against none."""
+        """Count a request against all of its limits, or against none if one rejects it. Return the status of each."""
 
     def uncount(self, hits: Sequence[Hit]) -> None:
         """Undo the counting of a request that was allowed but could not be served."""
 
     def purge(self) -> None:
-        """Delete the counts of past windows, and the oldest counts if there are too many."""
+        """Delete expired counts, and the oldest counts if too many are stored."""
 
     def in_place(self) -> bool:
-        """Return True if a process that opens the counter now would share its counts with this process."""
+        """Return True if a process that is started now would use the same stored counts as this process."""
 
     def close(self) -> None:
         """Close files and connections."""
 
 
 def advance(limit: Limit, count: Count, now: int) -> Count:
-    """Return `count` with the window that contains `now` as its current window."""
+    """Return the count of the window of time that contains `now`, derived from the earlier `count`."""
     if count.began > now + AHEAD or now >= count.began + 2 * limit.window:
         return Count(now, 0, 0)
     if now >= count.began + limit.window:
@@ -161,25 +161,25 @@ def advance(limit: Limit, count: Count, now: int) -> Count:
 
 
 def is_allowed(limit: Limit, count: Count, now: int) -> bool:
-    """Return True if the limit allows one more request. `count` must have been advanced to `now`."""
+    """Return True if the limit allows one more request. `count` must be the result of `advance` for `now`."""
     return _unexpired(limit, count, now) + count.current < limit.amount
 
 
 def status(limit: Limit, count: Count, now: int, *, allowed: bool) -> Status:
-    """Return the status of a limit after an allowed or rejected request. `count` must have been advanced to `now`."""
+    """Return the status after an allowed or rejected request. `count` must be the result of `advance` for `now`."""
     remaining = max(0, limit.amount - _unexpired(limit, count, now) - count.current) if allowed else 0
     wait = _until_allowed(limit, count, now) if remaining == 0 else count.began + limit.window - now
     return Status(limit, allowed, remaining, wait)
 
 
 def _unexpired(limit: Limit, count: Count, now: int) -> int:
-    """Return how many requests of the previous window have not expired at `now`."""
+    """Return how many requests of the previous window still count against the limit at `now`."""
     elapsed = min(limit.window, max(0, now - count.began) + GRACE)
     return count.previous * (limit.window - elapsed) // limit.window
 
 
 def _until_allowed(limit: Limit, count: Count, now: int) -> int:
-    """Return the milliseconds until one more request is allowed."""
+    """Return the milliseconds from `now` until one more request is allowed."""
     if count.current < limit.amount:
         return max(0, count.began + _expiry(limit, count.previous, limit.amount - count.current) - now)
     return count.began + limit.window + _expiry(limit, count.current, limit.amount) - now

@@ -1,4 +1,4 @@
-"""Compare the schema of a database with the migrations and the models, and upgrade it."""
+"""Apply migrations, and check the database schema against the migrations and the models."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ ADVISORY_LOCK = 0x4D535643
 
 
 def available() -> list[str]:
-    """Return the names of the migrations of this version, oldest first."""
+    """Return the names of all migrations in this version of the service, oldest first."""
     return sorted(path.stem for path in MIGRATIONS.glob("[0-9]*.py"))
 
 
 def applied() -> list[str]:
-    """Return the names of the applied migrations, oldest first. Call inside a unit of work."""
+    """Return the names of the migrations that were applied to the current database, oldest first."""
     if HISTORY not in current().get_tables():
         return []
     rows = current().execute_sql(f"SELECT name FROM {HISTORY}").fetchall()  # noqa: S608 - a constant
@@ -44,16 +44,13 @@ def applied() -> list[str]:
 
 
 def require_current(store: Store) -> None:
-    """Raise Failure with a remedy if the database schema is older or newer than this version."""
+    """Raise Failure, with a remedy, if the database schema is older or newer than this version of the service."""
     if problem := store.read(lambda: fault(describe(store.url))).result():
         raise Failure(problem)
 
 
 def fault(name: str = "The database") -> str | None:
-    """Return the reason why this version cannot use the database, or None. Call inside a unit of work.
-
-    `name` is how the reason refers to the database; remote callers must not see the URL.
-    """
+    """Return why this version of the service cannot use the current database, or None. The text begins with `name`."""
     have, want = applied(), available()
     if have == want:
         return None
@@ -65,10 +62,9 @@ def fault(name: str = "The database") -> str | None:
 
 
 def upgrade(url: str, save: Callable[[str], None] | None = None) -> list[str]:
-    """Apply the missing migrations, each in its own transaction, and return their names. Upgrades run one at a time.
+    """Apply the missing migrations and return their names. Raises Failure if the database is too new or in use.
 
     Before an existing database is changed, `save` is called with the name of the first migration, to create a backup.
-    Raises Failure if the database is newer than this version or, on SQLite, in use.
     """
     with migrating(url) as database, bound(database):
         have = applied()
@@ -85,12 +81,12 @@ def upgrade(url: str, save: Callable[[str], None] | None = None) -> list[str]:
 
 
 def problems() -> list[str]:
-    """Return one line for each damage of the database and difference from the models. Call inside a unit of work."""
+    """Return one line for each problem that `damage` or `differences` finds."""
     return damage() + differences()
 
 
 def damage() -> list[str]:
-    """Return one line for each damage of a SQLite file; none for PostgreSQL, which checks its own files."""
+    """Return one line for each defect of a SQLite file. Return no lines for PostgreSQL, which checks its own files."""
     if not is_sqlite():
         return []
     found = [f"integrity: {row[0]}" for row in current().execute_sql("PRAGMA integrity_check") if row[0] != "ok"]
@@ -101,19 +97,19 @@ def damage() -> list[str]:
 
 
 def differences() -> list[str]:
-    """Return one line for each difference between the tables and the models."""
+    """Return one line for each difference between the tables in the database and the models."""
     found = diff_models(current(), models.tables())
     return [f"schema: {line}" for line in str(found).splitlines()] if found else []
 
 
 def migrating(url: str) -> AbstractContextManager[Database]:
-    """Open a separate connection that holds the migration lock. Database errors in the `with` block become Failure."""
+    """Connect to the database for migrations, one process at a time. Database errors in the block become Failure."""
     path = path_of(url)
     return _migrating_sqlite(path) if path else _migrating_postgres(url)
 
 
 def _exclusive(url: str) -> AbstractContextManager[None]:
-    """Lock a SQLite database exclusively. Does nothing for PostgreSQL, which locks its tables itself."""
+    """Return a context manager that locks a SQLite database for this process. For PostgreSQL, it does nothing."""
     path = path_of(url)
     return file_locks.exclusive(path) if path else nullcontext()
 
@@ -152,7 +148,7 @@ def _migrating_postgres(url: str) -> Iterator[Database]:
 
 
 def _failure(error: Exception, translated: BaseException) -> Failure:
-    """Return the Failure to raise for `error` in a migration: `translated`, or a new Failure if it is not one."""
+    """Return `translated` if it is a Failure, else a Failure that reports `error` as the cause of a failed upgrade."""
     if isinstance(translated, Failure):
         return translated
     return Failure(f"The database could not be upgraded: {error}.")

@@ -1,4 +1,4 @@
-"""Peewee's SQLite database over apsw."""
+"""The Peewee database class for SQLite files, on the apsw driver."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PRAGMAS: dict[str, object] = {"foreign_keys": "ON", "synchronous": "FULL", "mmap
 
 
 class SqliteDatabase(APSWDatabase):
-    """A Peewee database over apsw with one connection for each thread."""
+    """Peewee's SQLite database on apsw, with one connection per thread."""
 
     def __init__(self, path: Path, pragmas: dict[str, object]) -> None:
         flags = apsw.SQLITE_OPEN_READWRITE
@@ -32,7 +32,7 @@ class SqliteDatabase(APSWDatabase):
         self._identity = files.identity(path)
 
     def require_in_place(self) -> None:
-        """Raise Unavailable if the database file was moved or replaced since it was opened: writes would be lost."""
+        """Raise Unavailable if the database file was moved or replaced while open, because writes would be lost."""
         if files.identity(self.database) != self._identity:
             raise Unavailable(here=f"{self.database} was moved, replaced or deleted. Put it back and restart.")
 
@@ -43,7 +43,7 @@ class SqliteDatabase(APSWDatabase):
         return connection
 
     def execute_sql(self, sql: str, params: object = None) -> apsw.Cursor:
-        """Run a statement. Raises Unavailable if SQLite has already rolled back the transaction."""
+        """Run a statement. Raises Unavailable if SQLite has rolled back the transaction after an earlier error."""
         if self.in_transaction() and not self.connection().in_transaction:
             raise Unavailable
         cursor: apsw.Cursor = super().execute_sql(sql, params)
@@ -56,13 +56,13 @@ class SqliteDatabase(APSWDatabase):
 
 
 def close(connection: apsw.Connection) -> None:
-    """Close a connection and ignore errors. If it cannot checkpoint the WAL, the next start does."""
+    """Close a connection and ignore errors. If the WAL cannot be checkpointed, the next start does that."""
     with suppress(apsw.Error):
         connection.close()
 
 
 def _convert(_cursor: apsw.Cursor, _index: int, value: object) -> str:
-    """Convert a value of a type that apsw does not support: the migration history stores datetimes."""
+    """Return a datetime parameter as text, because apsw does not support it. Raises TypeError for any other type."""
     if isinstance(value, datetime):
         return str(value)
     raise TypeError(f"a {type(value).__name__} cannot be stored in the database")

@@ -1,8 +1,4 @@
-"""File locks (flock) between processes, and the locks of a SQLite database.
-
-Every open store holds a shared lock on a small file beside its database; a restore or migration locks it exclusively.
-The operating system releases the locks of a process when it ends, even if it is killed.
-"""
+"""File locks between processes (flock). They protect a SQLite database in use from migrations and restores."""
 
 from __future__ import annotations
 
@@ -24,7 +20,7 @@ POLL_SECONDS = 0.02
 
 
 def acquire(descriptor: int, *, shared: bool = False, timeout: float | None = None, poll: float = POLL_SECONDS) -> bool:
-    """Lock an open file until it is closed. Wait at most `timeout` seconds, or without limit if `timeout` is None.
+    """Lock an open file until it is closed. Wait at most `timeout` seconds, or without limit if it is None.
 
     Return True if the lock was acquired, False after the timeout. Raises OSError on a file system without locks.
     """
@@ -45,10 +41,10 @@ def acquire(descriptor: int, *, shared: bool = False, timeout: float | None = No
 
 
 class UseLock:
-    """A shared lock on a database, held by every process that has the database open."""
+    """A shared lock that a process holds while it has a database open. It prevents migrations and restores."""
 
     def __init__(self, descriptor: int | None) -> None:
-        """`descriptor` is the locked file, or None if no lock is held."""
+        """`descriptor` is the locked file, or None if there is no lock to release."""
         self._descriptor = descriptor
         self._process = os.getpid()
 
@@ -69,9 +65,9 @@ def lock_file(path: Path) -> Path:
 
 
 def use(path: Path) -> UseLock:
-    """Acquire the shared lock of a database. Raises Failure while the database is being restored or migrated.
+    """Lock the database against migrations and restores. Raises Failure if one of them is in progress.
 
-    If the lock file cannot be created, no lock is held, so that databases on read-only disks can be read.
+    If the lock file cannot be created, as on a read-only disk, return an object that holds no lock.
     """
     try:
         descriptor = _open(lock_file(path))
@@ -88,7 +84,7 @@ def use(path: Path) -> UseLock:
 
 @contextmanager
 def exclusive(path: Path, timeout: float = EXCLUSIVE_TIMEOUT) -> Iterator[None]:
-    """Lock the database exclusively for the `with` block. Raises Failure if it is in use beyond `timeout` seconds."""
+    """Lock the database exclusively for the `with` block. Raises Failure if it stays in use for `timeout` seconds."""
     try:
         descriptor = _open(lock_file(path))
     except OSError as error:
@@ -102,13 +98,13 @@ def exclusive(path: Path, timeout: float = EXCLUSIVE_TIMEOUT) -> Iterator[None]:
 
 
 def in_use(path: Path) -> str:
-    """Return the error message for a database that cannot be locked exclusively because it is in use."""
+    """Return the error message for a database that other processes have open."""
     return f"The database {path} is in use by a server or another command. Stop it, then run this again."
 
 
 @contextmanager
 def one_at_a_time(path: Path) -> Iterator[None]:
-    """Prevent other processes from migrating or restoring the database during the `with` block; they wait."""
+    """Make other processes wait before they migrate or restore the database, until the `with` block ends."""
     path = path.resolve()
     descriptor = os.open(path.with_name(path.name + ".migrating"), os.O_CREAT | os.O_RDWR, 0o600)
     try:

@@ -56,11 +56,11 @@ class CannotOpen(Failure):
 
 
 class Foreign(Failure):
-    """The database belongs to another program."""
+    """The database file belongs to another program."""
 
 
 def create(path: Path, application_id: int = APPLICATION_ID) -> None:
-    """Create an empty database file and its folder unless they exist. Only their owner can read them."""
+    """Create an empty database file and its folder, unless they exist. Only their owner can read them."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if path.exists():
         return
@@ -79,7 +79,7 @@ def create(path: Path, application_id: int = APPLICATION_ID) -> None:
 
 
 def rename_durably(draft: Path, path: Path) -> None:
-    """Rename `draft` to `path` and sync the folder. Raises FileExistsError if `path` exists."""
+    """Rename `draft` to `path`, and sync the folder to disk. Raises FileExistsError if `path` exists."""
     try:
         os.link(draft, path)
     except FileExistsError:
@@ -92,7 +92,7 @@ def rename_durably(draft: Path, path: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Sync the folder, so that created and renamed files survive a power failure."""
+    """Sync the folder to disk, so that created and renamed files survive a power failure."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -104,11 +104,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def examine(path: Path, application_id: int = APPLICATION_ID) -> None:
-    """Check that the file is an undamaged database of this service, without changing it.
-
-    Raises Damaged if the file is damaged, Foreign if it belongs to another program (it has another application id), any
-    other Failure if it is missing or cannot be opened. The message contains a remedy.
-    """
+    """Check that the file is an intact database. Raises Damaged, Foreign (other application id) or another Failure."""
     try:
         with path.open("rb") as file:
             header = file.read(HEADER_BYTES)
@@ -135,7 +131,7 @@ def examine(path: Path, application_id: int = APPLICATION_ID) -> None:
 
 @contextmanager
 def translated_open_errors(path: Path) -> Iterator[None]:
-    """Raise Failure instead of SQLite's errors while the file at `path` is opened."""
+    """Raise Failure instead of SQLite's errors inside the `with` block, which opens the file at `path`."""
     try:
         yield
     except (apsw.CorruptError, apsw.NotADBError):
@@ -149,19 +145,19 @@ def translated_open_errors(path: Path) -> Iterator[None]:
 
 
 def _denial(path: str | Path) -> str:
-    """Return the reason why this user cannot write the file or its folder, and a remedy."""
+    """Return a sentence for an error message: why this user cannot write the file, or what writing it requires."""
     denied = permissions.denial(Path(path), write=True)
     return str(denied or "Its disk must have free space, and its folder must be writable.")
 
 
 def _has_wal(path: Path) -> bool:
-    """Return True if there are committed pages outside the database file."""
+    """Return True if the database has a write-ahead log (WAL) that is not empty."""
     wal = path.with_name(path.name + "-wal")
     return wal.exists() and wal.stat().st_size > 0
 
 
 def _probe(path: Path, *, pending: bool) -> int:
-    """Check for damage and return the application id. If `pending`, there is a WAL; it is not checkpointed."""
+    """Return the database's application id. Raises Damaged. `pending` says that its write-ahead log is not empty."""
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
         connection.set_busy_timeout(5000)
@@ -180,7 +176,7 @@ def _probe(path: Path, *, pending: bool) -> int:
 
 
 def identity(path: str | Path) -> tuple[int, int] | None:
-    """Return the device and inode of the file at `path`, or None if there is no file."""
+    """Return the device and inode numbers of the file, or None if it does not exist."""
     try:
         status = os.stat(path)  # noqa: PTH116 - runs before every unit, and takes half the time of Path.stat
     except OSError:
@@ -189,7 +185,7 @@ def identity(path: str | Path) -> tuple[int, int] | None:
 
 
 def driver_error(error: BaseException) -> apsw.Error | None:
-    """Return the error itself, or the error that Peewee wrapped in it, if it is an error of SQLite, else None."""
+    """Return `error` if it is an apsw error, or the apsw error that Peewee wrapped in it, else None."""
     if isinstance(error, apsw.Error):
         return error
     inner = getattr(error, "orig", None)
@@ -197,13 +193,13 @@ def driver_error(error: BaseException) -> apsw.Error | None:
 
 
 def refused_by_query_only(error: BaseException) -> bool:
-    """Return True if the error is that a read-only unit of work tried to write: a programming error, not a fault."""
+    """Return True if a read-only transaction tried to write, which is a programming error and not a disk fault."""
     inner = driver_error(error)
     return isinstance(inner, apsw.ReadOnlyError) and inner.extendedresult == apsw.SQLITE_READONLY  # type: ignore[attr-defined]
 
 
 def translate(error: BaseException, file: str | Path) -> BaseException:
-    """Return Unavailable, Damaged or Peewee's IntegrityError for an error of SQLite, any other error unchanged."""
+    """Return Unavailable, Damaged or Peewee's IntegrityError for an error of SQLite, else `error` itself."""
     inner = driver_error(error)
     if isinstance(inner, (*DISK_FAULTS, *TRANSIENT)):
         cause = next(
@@ -223,13 +219,13 @@ def translate(error: BaseException, file: str | Path) -> BaseException:
 
 
 def database_bytes(url: str) -> int | None:
-    """Return the size of the SQLite database file; None for PostgreSQL."""
+    """Return the size of the SQLite file in bytes, or None for PostgreSQL."""
     path = path_of(url)
     return path.stat().st_size if path else None
 
 
 def wal_bytes(url: str) -> int | None:
-    """Return the size of SQLite's write-ahead log; None for PostgreSQL."""
+    """Return the size of SQLite's write-ahead log in bytes, or None for PostgreSQL."""
     path = path_of(url)
     if path is None:
         return None

@@ -1,4 +1,4 @@
-"""The writer thread of SQLite: it commits several waiting units of work together, each in its own savepoint."""
+"""SQLite's writer thread. It runs several queued functions in one transaction, each in its own savepoint."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ POLL_MILLISECONDS = 50
 
 @dataclass(slots=True)
 class Job:
-    """A queued unit of work. It waits for locks until `deadline` (monotonic). `urgent`: it may use reserved space."""
+    """A queued function. It waits for database locks until `deadline` (time.monotonic).
+
+    An `urgent` function may use reserved disk space if the disk is full.
+    """
 
     unit: Callable[[], Any]
     deadline: float
@@ -40,7 +43,7 @@ class Job:
     error: BaseException | None = None
 
     def settle(self) -> None:
-        """Set the result or exception of the future, unless it is already done."""
+        """Set the result or the exception of the future, unless the future is already done."""
         if self.future.done():
             return
         if self.error is not None:
@@ -50,10 +53,10 @@ class Job:
 
 
 class GroupWriter:
-    """Runs units of work on one thread. The future of a unit of work is done after its commit or failure."""
+    """Runs queued functions on one thread. The future of a function is done after its commit or failure."""
 
     def __init__(self, database: SqliteDatabase, timeout: float, reserved: ReservedSpace) -> None:
-        """Start the thread. A unit of work waits at most `timeout` seconds for a lock of another process."""
+        """Start the thread. A queued function waits at most `timeout` seconds for database locks of other processes."""
         self.workload = Workload()
         self._reserved = reserved
         self._database = database
@@ -65,7 +68,7 @@ class GroupWriter:
         self._thread.start()
 
     def submit(self, unit: Callable[[], T], *, urgent: bool = False) -> Future[T]:
-        """Queue the unit of work. Raises Unavailable if the writer is closing or closed."""
+        """Queue `unit` and return its future. Raises Unavailable if the writer is closing or closed."""
         job = Job(unit, time.monotonic() + self._timeout, urgent)
         with self._closing_lock:
             if self._closing:
@@ -77,7 +80,7 @@ class GroupWriter:
         return self._queue.qsize()
 
     def close(self) -> None:
-        """Run the queued units of work, then close the connection."""
+        """Run the queued functions, then close the connection and end the thread."""
         with self._closing_lock:
             if not self._closing:
                 self._closing = True
@@ -125,11 +128,11 @@ class GroupWriter:
             begun.settle()
 
     def _release_space(self, jobs: list[Job], error: BaseException | None) -> bool:
-        """Release reserved space if an urgent job failed on a full disk. Return True if a retry may succeed."""
+        """Free reserved disk space if an urgent job failed on a full disk. Return True if space was freed."""
         return isinstance(error, DiskFault) and any(job.urgent for job in jobs) and self._reserved.release()
 
     def _begin(self, jobs: list[Job]) -> list[Job]:
-        """Begin a transaction as soon as no other process is writing. Return the jobs that did not fail meanwhile."""
+        """Wait until no other process writes, then begin a transaction. Return the jobs that did not fail meanwhile."""
         while jobs:
             try:
                 self._database.require_in_place()
@@ -143,7 +146,7 @@ class GroupWriter:
         return jobs
 
     def _fail_expired(self, jobs: list[Job], error: Exception) -> list[Job]:
-        """Fail all jobs with `error`; if it is a lock, only the jobs past their deadline. Return the remaining jobs."""
+        """Fail the jobs with `error` or, if the database is locked, those past their deadline. Return the others."""
         locked = isinstance(driver_error(error), (apsw.BusyError, apsw.LockedError))
         if not locked and not isinstance(error, Unavailable):
             self._disconnect()
@@ -162,7 +165,7 @@ class GroupWriter:
         return connection
 
     def _attempt(self, jobs: list[Job]) -> BaseException | None:
-        """Run the jobs in the open transaction and commit it. If it was rolled back, return the error, else None."""
+        """Run the jobs in the open transaction and commit it. Return None, or the error if it was rolled back."""
         for job in jobs:
             self._run_unit(job)
             if not self._connection.in_transaction:
@@ -199,7 +202,7 @@ class GroupWriter:
             self._disconnect()
 
     def _disconnect(self) -> None:
-        """Close the connection, which rolls back its transaction. The next group opens a new connection."""
+        """Close the connection, which rolls back its transaction. `_begin` opens a new connection."""
         with suppress(*ERRORS):
             self._database.close()
 

@@ -1,7 +1,4 @@
-"""A file beside the database that reserves disk space for writes that must succeed on a full disk.
-
-If an urgent write fails on a full disk, the file is shortened by SLICE bytes, the write retried, the file refilled.
-"""
+"""A file that reserves disk space. On a full disk, it is shortened to make room for urgent writes, then refilled."""
 
 from __future__ import annotations
 
@@ -22,18 +19,18 @@ SPARE = 3 * SIZE  # the free space that must remain on the disk after the file w
 
 
 def megabytes(size: int) -> str:
-    """Format a size in bytes as a number of megabytes, rounded up to one decimal."""
+    """Return a size in bytes as a number of megabytes with one decimal, rounded up."""
     return f"{math.ceil(size / 100_000) / 10:,.1f}"
 
 
 class ReservedSpace:
-    """The file that reserves disk space for one database. Of its methods, only `missing` raises OSError."""
+    """The file that reserves disk space for one database. Only the method `missing` raises OSError."""
 
     def __init__(self, database: Path) -> None:
         self._path = database.resolve().with_name(NAME)
 
     def fill(self) -> str:
-        """Grow the file to its full size if the disk has room. Return the reason if it stays smaller, else ''."""
+        """Grow the file to its full size. Return an error message if the disk lacks the space, else an empty string."""
         try:
             missing = self.missing()
             if missing == 0 and self._size() < SIZE:
@@ -48,7 +45,7 @@ class ReservedSpace:
         )
 
     def missing(self) -> int:
-        """Return how many bytes must be freed on the disk before `fill` can succeed. Raises OSError if unknown."""
+        """Return the number of bytes to free on the disk before `fill` can succeed. Raises OSError if it is unknown."""
         missing = SIZE - self._size()
         return max(missing + SPARE - shutil.disk_usage(self._path.parent).free, 0) if missing > 0 else 0
 
@@ -79,7 +76,7 @@ class ReservedSpace:
             return 0
 
     def _grow(self) -> None:
-        """Append random bytes up to the full size: a file system might store zeros without using space."""
+        """Append random bytes up to the full size. A file system might store zeros without using disk space."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
         descriptor = os.open(self._path, flags, 0o600)
         try:

@@ -1,4 +1,4 @@
-"""The SQLite store, on apsw: a pool of reader threads, and one writer thread with group commit."""
+"""The SQLite store, on apsw: a pool of reader threads, and one writer thread that commits writes in groups."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class SqliteStore(Store):
     """A store in one SQLite file, in WAL mode."""
 
     def __init__(self, url: str, *, log: bool = False) -> None:
-        """Open the file of the URL `sqlite:///PATH`. Raises Failure if it is missing, damaged or of another program.
+        """Open the SQLite file of a `sqlite:///` URL. Raises Failure if it is unusable.
 
-        If `log` is set, the file is an activity log, whose last entries may be lost in a power failure.
+        If `log` is set, the file is an activity log. It is synced less often: a power failure may lose the last calls.
         """
         self.url = url
         self.path = Path(url.removeprefix(SQLITE))
@@ -97,7 +97,7 @@ class SqliteStore(Store):
             self._end_read()
 
     def _end_read(self) -> None:
-        """Roll back. If that fails, close the connection; the next unit of work opens a new one."""
+        """Roll back. If that fails, close the connection, so that the next read opens a new one."""
         try:
             self._readers.rollback()
         except files.ERRORS:
@@ -107,15 +107,13 @@ class SqliteStore(Store):
         return self._writer.submit(unit)
 
     def write_urgently(self, unit: Callable[[], T]) -> Future[T]:
-        """Run the unit of work on the writer thread. If the disk is full, the reserved space is released for it."""
         return self._writer.submit(unit, urgent=True)
 
     def reserve_space(self) -> str:
-        """Reserve disk space for urgent units of work. Return the reason if it fails, else an empty string."""
         return self._reserved.fill()
 
     def changes(self) -> int:
-        """Return SQLite's data version, read on a connection that never writes: commits of all others change it."""
+        """Return SQLite's `data_version`, read on a connection that never writes, so that every commit changes it."""
         with self._watch_lock:
             if self._watch is None:
                 raise Unavailable("The service is shutting down.")
@@ -129,7 +127,7 @@ class SqliteStore(Store):
         return queued(self._pool), self._writer.waiting()
 
     def close(self) -> None:
-        """Finish the running units of work and close all connections; the last one checkpoints the WAL."""
+        """Wait for the running transactions, then close all connections. The last one to close checkpoints the WAL."""
         self._pool.shutdown(wait=True)
         self._readers.close_all()
         with self._watch_lock:
