@@ -27,7 +27,7 @@ TRIGRAM = 3
 ID_BITS, LONGEST = 53, 1023
 BATCH = 10_000
 SHORTEST = 3000  # names that PostgreSQL scans before it uses the trigram index
-LONGEST_START = 5  # characters, with the mark, of the name starts that PostgreSQL has indexed in key order
+LONGEST_START = 5  # the longest beginning of a name, with its mark, for which PostgreSQL has an index
 IGNORED = {"Cc", "Cf", "Me"}
 PLAIN = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ħ": "h", "ŧ": "t", "\u0131": "i", "æ": "ae", "œ": "oe"})
 
@@ -90,7 +90,7 @@ def _keys(pattern: str, limit: int) -> Sequence[int]:
         sql = "SELECT rowid FROM account_search WHERE account_search MATCH ? ORDER BY rowid LIMIT ?"
         return _first_column(sql, (phrase, limit))
     if pattern.startswith(NAME_BEGINS) and len(pattern) <= LONGEST_START:
-        sql = f"SELECT key FROM account_search WHERE left(name, {len(pattern)}) = ? ORDER BY key LIMIT ?"  # noqa: S608 - a number of ours
+        sql = f"SELECT key FROM account_search WHERE left(name, {len(pattern)}) = ? ORDER BY key LIMIT ?"  # noqa: S608 - an integer
         return _first_column(sql, (pattern, limit))
     return _keys_by_trigrams(pattern, limit)
 
@@ -130,7 +130,7 @@ def add(people: Iterable[tuple[int, str]]) -> None:
 def remove(user_id: int, display_name: str) -> None:
     """Remove an account from the search index, if it is there."""
     key = "rowid" if is_sqlite() else "key"
-    sql = f"DELETE FROM account_search WHERE {key} = ?"  # noqa: S608 - two words of ours
+    sql = f"DELETE FROM account_search WHERE {key} = ?"  # noqa: S608 - a constant column name
     run(sql, _key(user_id, fold(display_name)))
 
 

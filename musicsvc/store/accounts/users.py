@@ -96,7 +96,7 @@ def get(user_id: int) -> User:
 
 
 def find_by_email(email: str) -> User | None:
-    """Return the account with this e-mail in any spelling, or None. An account with this exact spelling goes first."""
+    """Return the account with this e-mail in any spelling, or None. An exact match takes precedence."""
     found = User.select().where(email_addresses.matches(User, email))
     user: User | None = found.order_by(email_addresses.exact_first(User)).first()
     return user

@@ -62,7 +62,7 @@ LABEL_SIZES = """
 
 
 class AlbumSize(NamedTuple):
-    """An album's JSON size in bytes: `own`, plus `image` for each of `imageless` tracks, as they show its image."""
+    """An album's JSON size in bytes: `own`, plus `image` for each `imageless` track, which repeats the album image."""
 
     tracks: int
     imageless: int

@@ -187,5 +187,5 @@ def create(
 
 def missing(ids: Collection[int]) -> set[int]:
     condition, values = dialect.in_list(ids)
-    rows = fetch(f"SELECT id FROM track WHERE id {condition}", values)  # noqa: S608 - our own condition
+    rows = fetch(f"SELECT id FROM track WHERE id {condition}", values)  # noqa: S608 - built by dialect.in_list
     return set(ids) - {row[0] for row in rows}

@@ -87,7 +87,7 @@ class PostgresStore(Store):
         return enqueue(self._writers, self._run, unit, WRITE)
 
     def _run(self, unit: Callable[[], T], begin: str) -> T:
-        """Call `unit` in a transaction that `begin` starts. Retry conflicts and lost connections, but never COMMIT."""
+        """Call `unit` between `begin` and COMMIT. Retry after conflicts and lost connections unless COMMIT was sent."""
         for attempt in range(1, ATTEMPTS + 1):
             self._connect()
             try:

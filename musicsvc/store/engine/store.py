@@ -49,7 +49,7 @@ class Store(ABC):
         """
 
     def write_urgently(self, unit: Callable[[], T]) -> Future[T]:
-        """Call `unit` like `write` does. On a full disk, use reserved disk space, so that revocations succeed."""
+        """Call `unit` like `write` does, but use reserved space on a full disk. Revocations must always succeed."""
         return self.write(unit)
 
     def reserve_space(self) -> str:

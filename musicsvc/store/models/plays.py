@@ -53,7 +53,7 @@ class PlayDay(Table):
 
 
 class PlayBlock(Table):
-    """The plays and the set of listeners in 32 past days, with the columns of `PlayDay`. `block` is the day // 32."""
+    """`PlayDay` totals of 32 past days: the plays and the set of listeners. `block` is the day // 32."""
 
     kind = IntegerField()
     subject = BigIntegerField()
@@ -66,7 +66,7 @@ class PlayBlock(Table):
 
 
 class PlayStretch(Table):
-    """The same columns for eight recent days, for popular tracks, albums and artists only. `stretch` is day // 8."""
+    """`PlayDay` totals of eight recent days, for popular tracks, albums and artists only. `stretch` is the day // 8."""
 
     kind = IntegerField()
     subject = BigIntegerField()
