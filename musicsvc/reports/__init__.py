@@ -1,1 +1,1 @@
-"""Reports, export files and pictures, rendered to bytes for the server and the command line."""
+"""Render reports, export files and pictures to bytes, for the server and the command line."""

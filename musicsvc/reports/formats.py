@@ -1,4 +1,4 @@
-"""The file formats of exports, for the API and the command line. Libraries are loaded when a file is written."""
+"""The file formats of exports and reports. The libraries of a format are loaded only when a file is written."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A file format. `write_table` writes rows, `write_report` writes a report; a format has one of them."""
+    """A file format of exports (`write_table` writes the rows) or of reports (`write_report` writes the report)."""
 
     id: str
     name: str

@@ -1,4 +1,4 @@
-"""Line graphs as input of templates. Positions are fractions (0 to 1) of width and height."""
+"""Compute line graphs for the report's template. Positions are fractions (0 to 1) of width and height."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SHORT = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "
 
 
 def graph(title: str, values: Sequence[int], first: date, last: date) -> JSON:
-    """Return a line graph of `values`, one per day, with its highest point marked."""
+    """Return a line graph as input of the template. `values` has a value for each day; the highest point is marked."""
     most = max(values, default=0)
     step = nice_step(most)
     ticks = max(1, -(-most // step))
@@ -35,7 +35,7 @@ def graph(title: str, values: Sequence[int], first: date, last: date) -> JSON:
 
 
 def nice_step(most: int) -> int:
-    """Return the distance between ticks: 1, 2 or 5 times a power of ten. TICKS such steps reach `most`."""
+    """Return the distance between ticks: 1, 2 or 5 times a power of ten. TICKS steps reach at least `most`."""
     size = 1
     while True:
         for step in STEPS:

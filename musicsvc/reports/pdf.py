@@ -1,4 +1,4 @@
-"""The PDF report, drawn by the template report.typ. The same content always gives the same bytes."""
+"""Draw reports as PDF with the template report.typ. The same content always gives the same bytes."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _card(label: str, value: int, change: float | None = None) -> JSON:
 
 
 def _change(change: float | None) -> JSON | None:
-    """Return a change in percent as formatted text, and its direction."""
+    """Return a change in percent as formatted text with its direction: `up`, `down` or `same`."""
     if change is None:
         return None
     sign = "+" if change > 0 else "\u2212" if change < 0 else ""
@@ -113,7 +113,7 @@ def _table(title: str, noun: str, rows: Sequence[ReportRow], *, artists: bool) -
 
 
 def _strongest(days: Sequence[ReportDay], first: date) -> list[JSON]:
-    """Return the days with the most plays and their counts, most plays first."""
+    """Return the days with the most plays, each with its date and counts as text. Most plays first."""
     order = sorted(range(len(days)), key=lambda place: (-days[place].plays, -place))[:STRONGEST_DAYS]
     return [
         {"day": _day(first + timedelta(days=place))}
@@ -124,7 +124,7 @@ def _strongest(days: Sequence[ReportDay], first: date) -> list[JSON]:
 
 
 def _named(text: str, longest: int) -> JSON:
-    """Return a name as input of the template: drawable, cut to `longest` graphemes, with direction and language."""
+    """Return a name for the template: drawable, with at most `longest` graphemes, with direction and language."""
     shown = _cut(writing.drawable(text), longest)
     length = len(writing.graphemes(shown))
     if any(len(writing.graphemes(word)) > LONG_WORD for word in shown.split(" ")):
@@ -152,6 +152,6 @@ def _day(day: date) -> str:
 
 
 def _span(first: date, last: date) -> str:
-    """Return both days as text. If they are in the same year, the year is given once."""
+    """Return a range of days as text. The year of `first` is left out if `last` is in the same year."""
     start = f"{first.day} {MONTHS[first.month - 1]}" if first.year == last.year else _day(first)
     return f"{start} \u2013 {_day(last)}"

@@ -1,4 +1,4 @@
-"""The content of a printed report."""
+"""The data that a printed report shows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ReportRow:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Statistics of an account, an artist or the whole catalog, from `first` to `last`. `…_total` is of all time."""
+    """Statistics of an account, an artist or the whole catalog from `first` to `last`, and of all time (`…_total`)."""
 
     name: str | None
     first: date

@@ -19,7 +19,7 @@ _FORMULA = re.compile(r"(?m)(?:^|(?<=[\r\v\f\x1c-\x1e\x85\u2028\u2029]))(?=[=\uf
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The content of an export file. `head` has the keys that precede the rows in JSON."""
+    """The content of an export file. In JSON files, the keys of `head` precede the rows."""
 
     columns: Sequence[str]
     rows: Iterable[Sequence[object]]
@@ -38,7 +38,7 @@ def _lines(table: Table) -> Iterator[bytes]:
 
 
 def cell(value: object) -> str:
-    """Return the value as a CSV cell. Texts are quoted, and a `'` disarms any formula that a spreadsheet would run."""
+    """Return the value as a CSV cell. Texts are quoted. A `'` before a formula keeps spreadsheets from running it."""
     if value is None:
         return ""
     if not isinstance(value, str):

@@ -28,7 +28,7 @@ POINTS_PER_INCH = 72
 
 @functools.cache
 def fonts() -> typst.Fonts:
-    """Return the packaged fonts. System fonts are left out, so every machine draws the same pictures."""
+    """Return the packaged fonts. System fonts are excluded, so that every machine draws the same pictures."""
     return typst.Fonts(include_system_fonts=False, include_embedded_fonts=False, font_paths=[FOLDER])
 
 
@@ -47,13 +47,13 @@ def _compiler(template: str, data: Mapping[str, object]) -> typst.Compiler:
 
 
 def pages(template: str, data: Mapping[str, object], pixels_per_point: float = 1.0) -> list[bytes]:
-    """Return every page of a template as PNG."""
+    """Return all pages of a template as PNG images."""
     drawn = _compiler(template, data).compile(format="png", ppi=POINTS_PER_INCH * pixels_per_point)
     return drawn if isinstance(drawn, list) else [drawn] if drawn else []
 
 
 def pdf(template: str, data: Mapping[str, object]) -> bytes:
-    """Return a template as PDF. The GIL is released while it is drawn."""
+    """Return the template, filled with `data`, as PDF. The GIL is released while it is drawn."""
     drawn = _compiler(template, data).compile(format="pdf")
     if not isinstance(drawn, bytes):
         raise TypeError(f"Typst returned several files for {template}, where one PDF was expected.")
@@ -61,7 +61,7 @@ def pdf(template: str, data: Mapping[str, object]) -> bytes:
 
 
 def png(template: str, data: Mapping[str, object], pixels_per_point: float = 1.0) -> bytes:
-    """Return a template of one page as PNG. The GIL is released while it is drawn."""
+    """Return the template of one page, filled with `data`, as PNG. The GIL is released while it is drawn."""
     picture = _compiler(template, data).compile(format="png", ppi=POINTS_PER_INCH * pixels_per_point)
     if not isinstance(picture, bytes):
         raise TypeError(f"{template} has more than one page, where one PNG was expected.")

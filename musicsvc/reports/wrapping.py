@@ -33,7 +33,7 @@ _LOOSE = regex.compile(rf"(?<={_SYLLABLE})(?=[^\s\p{{M}}])|(?<=[^\s\p{{M}}])(?={
 
 @dataclass(frozen=True)
 class Wrapping:
-    """A title with possible line breaks: in `text` between `words`, in `broken` also within words not in `kept`."""
+    """A title with marked line breaks. In `text`: between `words`. In `broken`: also within words not in `kept`."""
 
     text: str
     words: list[str]
@@ -64,7 +64,7 @@ def _parser(language: str) -> budoux.Parser:
 
 
 def _parts(token: str, ideographs: str) -> list[str]:
-    """Split Japanese or Chinese text into phrases, and Thai text into words. Other text stays whole."""
+    """Split Japanese or Chinese text into phrases, and Thai text into words. Return other text as one part."""
     script = _IDEOGRAPHIC if _IDEOGRAPHIC.search(token) else _THAI
     if not script.search(token):
         return [token]
@@ -78,7 +78,7 @@ def _parts(token: str, ideographs: str) -> list[str]:
 
 
 def _runs(parts: list[str]) -> list[str]:
-    """Join Thai words, because Typst finds better line breaks in longer text. Other words stay as they are."""
+    """Join adjacent Thai words, because Typst finds better breaks in longer text. Other parts remain separate."""
     runs: list[str] = []
     for part in parts:
         if runs and _THAI.search(runs[-1]) and len(graphemes(runs[-1] + part)) <= THAI_RUN:
@@ -93,7 +93,7 @@ def _glued(word: str) -> str:
 
 
 def _loosened(word: str) -> str:
-    """Allow breaks within a long word: after each grapheme, or less often in scripts with joined letters."""
+    """Mark breaks in a long word: after each grapheme, or after several in scripts with joined letters."""
     if not _is_long(word):
         return _glued(word)
     pieces = (re.findall(f"(?s).{{1,{LONGEST_CLUSTER}}}", cluster) for cluster in graphemes(word))

@@ -25,7 +25,7 @@ _LANGUAGES = (("th", "\\p{Thai}"), ("ja", "[\\p{Hiragana}\\p{Katakana}]"), ("ko"
 
 @functools.cache
 def _coverage() -> tuple[re.Pattern[str], ...]:
-    """Return a pattern of the characters that each font has (fonts/coverage.txt), in the order of preference."""
+    """Return a pattern for each font that matches its characters (fonts/coverage.txt). Preferred fonts come first."""
     patterns = []
     for line in (FOLDER / "coverage.txt").read_text(encoding="ascii").splitlines():
         spans = [span.split("-") for span in line.split(":")[1].split()]
@@ -39,7 +39,7 @@ def covered(text: str) -> bool:
 
 
 def drawable(text: str) -> str:
-    """Return the text with runs of spaces collapsed. Graphemes that no font can draw are replaced by SIGN."""
+    """Return the text with single spaces. Each grapheme that no font can draw is simplified or replaced by SIGN."""
     seen = _STACK.sub(r"\1\2", _INVISIBLE.sub("", unicodedata.normalize("NFD", text)))
     drawn = "".join(map(_drawable, _CLUSTER.findall(unicodedata.normalize("NFC", seen))))
     return " ".join(drawn.split()) or SIGN

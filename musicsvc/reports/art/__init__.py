@@ -1,1 +1,1 @@
-"""Cover art and avatars, drawn with seeded random numbers."""
+"""Draw cover art and avatars with seeded random numbers, so that the same input gives the same picture."""

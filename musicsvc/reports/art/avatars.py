@@ -1,4 +1,4 @@
-"""Avatars as PNG: the initials of a name on a colour. The same name and seed always give the same picture."""
+"""Draw avatars as PNG: the initials of a name on a colour. The same name and seed always give the same picture."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Design(NamedTuple):
 
 
 def avatar(display_name: str, seed: int) -> bytes:
-    """Return the avatar of an account as PNG, 256 by 256 pixels. `seed`, the account's id, selects the colour."""
+    """Return an account's avatar as PNG, 256 by 256 pixels. `seed` is the account's id and selects the colour."""
     return draw(design(display_name, seed))
 
 
@@ -65,7 +65,7 @@ def draw(design: Design) -> bytes:
 
 
 def initials(display_name: str) -> str:
-    """Return the initials of the first and last word, in some scripts only of the first. Without words: NAMELESS."""
+    """Return the first word's initial and, in most scripts, the last word's initial. Without words: NAMELESS."""
     words = _WORD.findall(writing.drawable(display_name))
     if not words:
         return NAMELESS
@@ -76,7 +76,7 @@ def initials(display_name: str) -> str:
 
 
 def _initial(word: str) -> str:
-    """Return the first grapheme of the word, in upper case if the fonts have it."""
+    """Return the first grapheme of the word, in upper case if the fonts have the upper-case form."""
     sign = writing.graphemes(word.lstrip(_LEADING_VOWELS) or word)[0].rstrip("्")
     capital = sign.upper()
     return capital if len(capital) == len(sign) and writing.covered(capital) else sign

@@ -1,4 +1,4 @@
-"""Random numbers that are the same for the same seed words, on every machine and Python version."""
+"""Generate random numbers that are the same for the same seed words, on every machine and Python version."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Item = TypeVar("Item")
 
 
 class Chance:
-    """A random generator seeded with words. It uses SHA-256, because library generators may change between versions."""
+    """A random number generator, seeded with words. It uses SHA-256, because generators of libraries may change."""
 
     def __init__(self, *words: str) -> None:
         self._seed = hashlib.sha256(

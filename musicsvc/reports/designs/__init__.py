@@ -1,1 +1,1 @@
-"""The designs of cover art, one per file. Each draws a picture from random numbers only."""
+"""The designs of cover art, one per file. Each design draws its picture from random numbers."""

@@ -42,7 +42,7 @@ def draw(chance: Chance) -> Picture:
 
 
 def _sky(chance: Chance, palette: Palette) -> list[list[Colour]]:
-    """Return rows of colours: the ground colour, with lights that fade out from their centres."""
+    """Return rows of RGB colours: lights that fade out from their centres, over the palette's ground colour."""
     sky = [[channels(palette.ground)] * CELLS for _ in range(CELLS)]
     for light in [*chance.shuffled(palette.lights), *chance.shuffled(palette.lights)][:LIGHTS]:
         x, y, angle = chance.unit(), chance.unit(), chance.between(0, math.pi)

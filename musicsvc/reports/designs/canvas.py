@@ -1,4 +1,4 @@
-"""Parts of covers: SVG elements on a page of 1000 by 1000 units, and boxes into which text is fitted."""
+"""Building blocks of covers: SVG elements on a page of 1000 by 1000 units, and boxes into which text is fitted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class Style:
-    """The style of a text. `most` is its largest size in points. Below the size `comfort`, long words may be broken."""
+    """The style of a text. `most` is its largest size in points. In sizes below `comfort`, long words may be broken."""
 
     most: int
     comfort: int
@@ -45,7 +45,7 @@ class Area:
 
 @dataclass(frozen=True)
 class Giant:
-    """The title's first letter, drawn large: its centre, longer side and colour, and the page's colour (`ground`)."""
+    """The title's first letter, drawn large: its centre, longer side and colour, and the colour behind (`ground`)."""
 
     x: int
     y: int
@@ -74,7 +74,7 @@ def ground(fill: str) -> str:
 
 
 def gradient(name: str, *colours: str, slope: Point = (0, 1)) -> str:
-    """Return an SVG linear gradient, used as `url(#name)`, from the upper left to the point `slope` (0 to 1)."""
+    """Return an SVG linear gradient for `url(#name)`, from the upper left corner to `slope` ((1, 1) is lower right)."""
     return (
         f'<linearGradient id="{name}" x1="0" y1="0" x2="{slope[0]}" y2="{slope[1]}">{_stops(colours)}</linearGradient>'
     )
@@ -96,12 +96,12 @@ def _stops(colours: Iterable[str]) -> str:
 
 
 def circle(x: float, y: float, radius: float, paint: str) -> str:
-    """Return an SVG circle. `paint` holds the attributes of fill and stroke."""
+    """Return an SVG circle. `paint` has its attributes, such as `fill="red"`."""
     return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" {paint}/>'
 
 
 def path(data: str, paint: str) -> str:
-    """Return an SVG path. `paint` holds the attributes of fill and stroke."""
+    """Return an SVG path. `paint` has its attributes, such as `fill="red"`."""
     return f'<path d="{data}" {paint}/>'
 
 
@@ -118,6 +118,6 @@ def smooth(points: list[Point]) -> str:
 
 
 def mixed(first: str, second: str, share: float) -> str:
-    """Mix two colours `#rrggbb`. `share` (0 to 1) is the part of the second colour."""
+    """Return the mixture of two colours `#rrggbb`. `share` is the part of the second colour, from 0 to 1."""
     pairs = [(int(first[at : at + 2], 16), int(second[at : at + 2], 16)) for at in (1, 3, 5)]
     return "#" + "".join(f"{round(one + (other - one) * share):02x}" for one, other in pairs)

@@ -43,7 +43,7 @@ def draw(chance: Chance) -> Picture:
 
 
 def _shape(chance: Chance, ink: str, place: int) -> str:
-    """Return an SVG pebble, leaf or half disc, below the text."""
+    """Return a random pebble, leaf or half disc as SVG. It is drawn in the colour `ink`, below the text."""
     x = 40 + 920 * place / (SHAPES - 1) + chance.between(-30, 30)
     size = chance.between(150, 250)
     y = chance.between(470 + size, 960)
@@ -68,7 +68,7 @@ def _frond(chance: Chance, x: float, y: float, size: float) -> str:
 
 
 def _lobe(chance: Chance, row: int, lobes: int) -> list[Point]:
-    """Return the outline of lobe `row` of `lobes`, to the right of a leaf's stem from y = 1 (bottom) to -1 (top)."""
+    """Return points of a lobe's outline, right of a leaf's stem. The stem runs from y = 1 (`row` 0) to y = -1."""
     level = 0.72 - 1.5 * row / (lobes - 1)
     reach = chance.between(0.55, 0.85) * (1 - 0.35 * abs(level))
     return [(0.16, level + 0.16), (reach, level - 0.02), (reach * 0.92, level - 0.22), (0.17, level - 0.12)]
@@ -86,7 +86,7 @@ def _around(x: float, y: float, reach: float, angle: float) -> Point:
 
 
 def _dots(chance: Chance, ink: str) -> str:
-    """Return SVG halftone dots that get smaller towards one side."""
+    """Return halftone dots as SVG, in the colour `ink`. The dots get smaller towards one side."""
     left, top = chance.between(80, 620), chance.between(600, 760)
     columns, rows = 9, 7
     return "".join(

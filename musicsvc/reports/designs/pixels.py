@@ -1,4 +1,4 @@
-"""Small pictures of coloured cells, enlarged smoothly to the page of a cover."""
+"""Turn small grids of coloured cells into pictures that are enlarged smoothly to the page of a cover."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ Colour = tuple[float, float, float]
 
 
 def channels(colour: str) -> Colour:
-    """Return red, green and blue of a colour `#rrggbb`, each from 0 to 255."""
+    """Return (red, green, blue), each from 0 to 255, of a colour `#rrggbb`."""
     red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
     return red, green, blue
 
 
 def blended(under: Colour, over: Colour, share: float) -> Colour:
-    """Blend the colour `over` onto `under`. `share` (0 to 1) is its opacity."""
+    """Return the colour `under` with `over` painted on it. `share` is the opacity of `over`, from 0 to 1."""
     keep = 1 - share
     return under[0] * keep + over[0] * share, under[1] * keep + over[1] * share, under[2] * keep + over[2] * share
 
@@ -34,7 +34,7 @@ def enlarged(rows: list[list[Colour]]) -> str:
 
 
 def _png(rows: list[list[Colour]]) -> bytes:
-    """Return the cells as PNG, eight bits per channel."""
+    """Return the rows of cells as a PNG image with one pixel per cell."""
     lines = b"".join(b"\0" + bytes(round(part) for cell in row for part in cell) for row in rows)
     header = struct.pack(">IIBBBBB", len(rows[0]), len(rows), 8, 2, 0, 0, 0)
     chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(lines)), (b"IEND", b""))

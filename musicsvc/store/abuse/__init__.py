@@ -1,1 +1,1 @@
-"""Rules against abuse of the API, and their enforcement."""
+"""The rules against abuse of the API, and their enforcement: tokens are revoked and accounts suspended."""

@@ -1,4 +1,4 @@
-"""Find denied calls that are not abuse: the account could read the resource before it was hidden or deleted."""
+"""Find denied calls that are not abuse, because the account could read the resource before it was hidden or deleted."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Denial(NamedTuple):
 
 
 def read_before(calls: Iterable[Entry], keep_days: int) -> set[Denial]:
-    """Return the denied calls whose account read the resource in the `keep_days` before. Call in a log transaction."""
+    """Return denied calls to resources that the account read in the `keep_days` before. Call in a log transaction."""
     found = _denials(calls)
     if not found:
         return set()
@@ -47,7 +47,7 @@ def read_before(calls: Iterable[Entry], keep_days: int) -> set[Denial]:
 
 
 def read_before_in(entries: Iterable[Entry], calls: Iterable[Entry]) -> set[Denial]:
-    """Return the denied calls among `calls` to resources that the account read before, according to `entries`."""
+    """Return the denied calls among `calls` to resources that the account read earlier according to `entries`."""
     reads: dict[tuple[int | None, str | None], int] = {}
     for entry in entries:
         if entry.private and entry.status < FIRST_FAILURE:

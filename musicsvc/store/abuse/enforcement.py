@@ -26,10 +26,10 @@ WINDOWS = 2  # evaluations read the calls of two windows, to see a series of ref
 
 
 class TokenStatus(NamedTuple):
-    """A token whose calls are evaluated. `reset_at` is the time of its last reinstatement or regeneration, or 0.
+    """A token whose calls the rules evaluate. `reset_at` is its last reinstatement or regeneration, or 0.
 
-    Rules ignore calls before `reset_at`, before `created_at` or of other accounts. The latter are calls of another
-    token with the same id, because a restored database can reuse ids.
+    Rules ignore calls before the token's creation or last reset. They also ignore calls of other accounts, because a
+    restored database can give the id of an earlier token to a new one.
     """
 
     token_id: int
@@ -50,19 +50,19 @@ class TokenStatus(NamedTuple):
 
 
 class Enforcement(NamedTuple):
-    """The actions of `enforce`. Both are False if the token was revoked before, or reset after the violation."""
+    """Whether `enforce` revoked the token and suspended its account. Tokens revoked or reset meanwhile are skipped."""
 
     revoked: bool
     suspended: bool
 
 
 def window(rules: Abuse) -> int:
-    """Return the length of the period whose calls are evaluated, in microseconds."""
+    """Return the length, in microseconds, of the period whose calls the abuse rules evaluate."""
     return WINDOWS * max(rules.refusal_seconds, rules.probe_seconds) * SECOND
 
 
 def token_statuses(token_ids: Collection[int]) -> dict[int, TokenStatus]:
-    """Return the tokens by id. Unknown ids are absent."""
+    """Return the statuses of these tokens by token id. Unknown ids are absent."""
     wanted = list(token_ids)
     columns = (Token.id, User.id, User.email, Token.created_at, Token.revoked_at, Token.revoked_reason)
     found = Token.select(*columns).join(User).where(Token.id.in_(wanted)).tuples()
@@ -71,7 +71,7 @@ def token_statuses(token_ids: Collection[int]) -> dict[int, TokenStatus]:
 
 
 def _resets(token_ids: Collection[int]) -> Any:
-    """Return (token id, time of the last reinstatement or regeneration) for each token that had one."""
+    """Return rows of (token id, time of its last reinstatement or regeneration). Other tokens are absent."""
     mine = SecurityEvent.token_id.in_(list(token_ids)), SecurityEvent.kind.in_(RESETS)
     query = SecurityEvent.select(SecurityEvent.token_id, fn.MAX(SecurityEvent.at)).where(*mine)
     return query.group_by(SecurityEvent.token_id).tuples().iterator()
@@ -104,18 +104,18 @@ def _revoked_for_abuse(account_id: int) -> int:
 
 
 class RefusalCounts(NamedTuple):
-    """Numbers of a token's calls that were rate-limited (429) and that were denied a resource (403, 404)."""
+    """Numbers of a token's calls that were rate-limited (429), and of calls denied a private resource (403, 404)."""
 
     refused: int = 0
     denied: int = 0
 
     def suspicious(self, rules: Abuse) -> bool:
-        """Return False if these numbers are too small to violate any rule."""
+        """Return True if these numbers are large enough to violate a rule, so that its evaluation is necessary."""
         return self.refused >= rules.refusals or self.denied >= rules.probes
 
 
 def refusal_counts(token_ids: Collection[int] | None, since: int) -> dict[int, RefusalCounts]:
-    """Return the counts since a time by token id. None means all tokens. Call in a transaction of the activity log."""
+    """Count refused calls since a time (microseconds) by token id. None means all tokens. Call in a log transaction."""
     counts = [
         fn.COALESCE(fn.SUM(condition.cast("integer")), 0)
         for condition in (Activity.status == REFUSED, Activity.status.in_(DENIED) & Activity.private)

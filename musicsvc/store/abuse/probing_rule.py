@@ -18,12 +18,12 @@ UNANSWERED = (429, *range(499, 600))  # rate-limited, aborted by the client, or 
 
 
 def denies(entry: Entry) -> bool:
-    """Return True if the call was denied a resource that can be private, unlike resources of the catalog."""
+    """Return True if the call was refused with 403 or 404 and its resource is of a type that can be private."""
     return entry.private and entry.status in DENIED
 
 
 class Call(NamedTuple):
-    """A call that the rule evaluates. `denied` is the resource, such as `playlists/7`, to which access was denied."""
+    """A call that the rule evaluates. If access was denied, `denied` is the resource, such as `playlists/7`."""
 
     at: int
     denied: str | None
@@ -32,7 +32,7 @@ class Call(NamedTuple):
 
 @dataclass(slots=True)
 class ProbeFigures:
-    """Counts since `since`, at most `probe_seconds` ago: distinct denied resources, calls and successful calls."""
+    """Numbers of distinct denied resources, of calls and of successful calls. `since` is the time of the first call."""
 
     resources: int = 0
     calls: int = 0
@@ -41,7 +41,7 @@ class ProbeFigures:
 
 
 class ProbingRule:
-    """Applies the probing rule to the calls of one token. Calls must be added in order of time."""
+    """Counts one token's calls in the last `probe_seconds`, and applies the rule. Add calls in order of time."""
 
     def __init__(self, rules: Abuse) -> None:
         self._most = rules.probes
@@ -52,7 +52,7 @@ class ProbingRule:
         self._successes = 0
 
     def add(self, entry: Entry) -> ProbeFigures | None:
-        """Add a call. Return the current counts if it was denied a resource that can be private, else None."""
+        """Add a call to the counts. Return the counts if the call was denied a private resource, else None."""
         denied = entry.resource if denies(entry) else None
         # Other denials are ignored: they concern a malformed id, the catalog, an unknown path or the account itself.
         if entry.status in UNANSWERED or (entry.status in DENIED and denied is None):
@@ -67,7 +67,7 @@ class ProbingRule:
         return ProbeFigures(len(self._denied), len(self._calls), self._successes, self._calls[0].at)
 
     def mostly_fails(self, figures: ProbeFigures) -> bool:
-        """Return True if the percentage of successful calls is low enough to violate the rule."""
+        """Return True if the percentage of successful calls is below the limit of the rule."""
         return figures.successes * 100 < self._percent * figures.calls
 
     def violated(self, figures: ProbeFigures) -> bool:

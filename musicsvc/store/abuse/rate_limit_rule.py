@@ -2,7 +2,7 @@
 
 Clients that share a token may pause at different times. So each refused call is assigned to a client whose pause is
 over, or to a new client, up to a maximum number. If neither is possible, the refusal is early: a client did not pause.
-Early refusals may also be calls in flight when the limit was reached. So all counts are reset after a common pause.
+Calls in flight when the limit is reached also cause early refusals. So counts restart after a pause of all clients.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ EARLY = 5  # a violation takes one early refusal for every 5 refusals that the r
 
 
 class Refusal(NamedTuple):
-    """A call refused with 429. `early` is True if a client must have sent it without pausing."""
+    """A call refused with 429 at the time `at`. `early` is True if a client did not wait until its pause was over."""
 
     at: int
     early: bool
@@ -33,7 +33,7 @@ class Refusal(NamedTuple):
 
 @dataclass(slots=True)
 class RefusalFigures:
-    """Counts since the time `since`: calls refused with 429, and how many of them came before a pause was over."""
+    """Numbers of calls refused with 429, and of those sent during a pause (`early`). `since`: the first call's time."""
 
     refused: int = 0
     early: int = 0
@@ -41,7 +41,7 @@ class RefusalFigures:
 
 
 class RateLimitRule:
-    """Applies the rate-limit rule to the calls of one token. Calls must be added in order of time."""
+    """Counts one token's refused calls in the last `refusal_seconds`, and applies the rule. Add calls in time order."""
 
     def __init__(self, rules: Abuse) -> None:
         self._most = rules.refusals
@@ -53,7 +53,7 @@ class RateLimitRule:
         self._silent_until = 0
 
     def add(self, entry: Entry) -> RefusalFigures | None:
-        """Add a call. Return the current counts if it was refused with 429, else None."""
+        """Add a call to the counts. Return the counts if the call was refused with 429, else None."""
         if entry.status != REFUSED:
             return None
         pause_end = entry.at + int(max(entry.retry_after or 1, 1) * SECOND * PATIENCE)

@@ -1,4 +1,4 @@
-"""Evaluation of the abuse rules over the activity log, for the operator's commands."""
+"""Evaluate the abuse rules over the calls in the activity log, for the operator's commands."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Replay:
-    """The abuse rules applied to a token's calls. If a rule was violated, only the violating calls are counted."""
+    """The result of the abuse rules for a token's calls. If a rule was violated, only violating calls are counted."""
 
     status: TokenStatus
     rules: Abuse
@@ -42,7 +42,7 @@ class Replay:
 def violations(
     store: Store, log: Log, rules: Abuse, since: int, *, keep_days: int
 ) -> Iterator[tuple[TokenStatus, Violation]]:
-    """Yield the tokens that violated a rule since a time, each with its violation, ordered by token id."""
+    """Yield each token that violated a rule since a time (microseconds) with its violation, ordered by token id."""
     if not log.open_existing():
         return
     refusal_counts = log.read(partial(enforcement.refusal_counts, None, since)).result()
@@ -55,7 +55,7 @@ def violations(
 
 
 def replay_token(store: Store, log: Log, rules: Abuse, token_id: int, since: int, *, keep_days: int) -> Replay | None:
-    """Evaluate the rules over a token's calls since a time. Return None if there is no such token."""
+    """Apply the rules to a token's calls since a time (microseconds). Return None if the token does not exist."""
     status = store.read(partial(enforcement.token_statuses, [token_id])).result().get(token_id)
     if status is None:
         return None
@@ -76,13 +76,13 @@ def replay_token(store: Store, log: Log, rules: Abuse, token_id: int, since: int
 
 
 def _calls(log: Log, status: TokenStatus, since: int) -> Iterator[Entry]:
-    """Return the token's calls since a time, its creation and its last reset (the latest of them), in order of time."""
+    """Return the token's calls since the latest of `since`, the token's creation and its last reset. Oldest first."""
     wanted = activity_calls.Filter(token_id=status.token_id, since=max(since, status.since))
     return filter(status.counts, activity_calls.replay(log, wanted))
 
 
 def _counted(log: Log, calls: Iterator[Entry], keep_days: int) -> Iterator[Entry]:
-    """Yield the calls, without denials of resources that the account has read before."""
+    """Yield the calls that the rules count. Denials of resources that the account has read before are left out."""
     while some := list(islice(calls, activity_calls.SLICE)):
         known = log.read(partial(earlier_reads.read_before, some, keep_days)).result()
         yield from earlier_reads.without(some, known)

@@ -34,7 +34,7 @@ class Violation(NamedTuple):
 
 
 class Evaluation:
-    """Evaluates all rules for the calls of one token. Calls must be added in order of time."""
+    """Applies all rules to the calls of one token. Calls must be added in order of time."""
 
     def __init__(self, rules: Abuse) -> None:
         self.refused = RefusalFigures()  # the numbers that came nearest to a violation
@@ -44,7 +44,7 @@ class Evaluation:
         self._pages = _ListPages(rules.refusal_seconds * SECOND)
 
     def add(self, entry: Entry) -> Violation | None:
-        """Add a call. Return the violation if this call completes one, else None."""
+        """Add a call to all rules. Return the violation if this call completes one, else None."""
         if not entry.judged:
             return None
         self._pages.add(entry)
@@ -71,7 +71,7 @@ class Evaluation:
 
 
 class _ListPages:
-    """Detects that a token got many pages of one catalog list within the last `window` microseconds."""
+    """Finds out whether a token got many pages of one catalog list in the last `window` microseconds."""
 
     def __init__(self, window: int) -> None:
         self._window = window

@@ -1,4 +1,4 @@
-"""Add, find and delete API calls in the activity log. All functions but `replay` run in a transaction of the log."""
+"""Add, find and delete API calls in the activity log. All functions but `replay` need a transaction of the log."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PRUNED = 2_000  # a small number, so that pruning does not delay new entries for
 
 
 class Entry(NamedTuple):
-    """A logged API call. Calls without a token are only counted: one entry per address, status and minute."""
+    """A logged API call. One entry counts all calls of a minute that have no token and the same address and status."""
 
     at: int  # time of arrival in microseconds
     request_id: str  # empty for a count
@@ -72,7 +72,7 @@ ALL = Filter()
 
 
 def add(entries: Sequence[Entry]) -> None:
-    """Insert the calls in a single statement, so that SQLite releases the GIL meanwhile."""
+    """Add the API calls to the activity log in a single statement, so that SQLite releases the GIL meanwhile."""
     if is_sqlite():
         rows = orjson.dumps([list(entry) for entry in entries]).decode()
         run(INSERT.format(rows=UNPACKED), rows)
@@ -81,7 +81,7 @@ def add(entries: Sequence[Entry]) -> None:
 
 
 def find(conditions: Filter = ALL, *, limit: int) -> list[Entry]:
-    """Return the newest `limit` matching calls, oldest first."""
+    """Return the newest `limit` matching calls. Among these calls, the oldest comes first."""
     rows = _select(conditions).order_by(Activity.at.desc(), Activity.id.desc()).limit(limit)
     return [Entry._make(row) for row in rows.tuples()][::-1]
 
@@ -102,7 +102,7 @@ def replay(log: Store, conditions: Filter = ALL) -> Iterator[Entry]:
 
 
 def _slice(conditions: Filter, at: int, last: int) -> list[tuple[int, Entry]]:
-    """Return the next `SLICE` matching calls, each with its id. They follow the call with time `at` and id `last`."""
+    """Return the first `SLICE` matching calls after the call with time `at` and id `last`, as (id, call)."""
     beyond = (Activity.at > at) | ((Activity.at == at) & (Activity.id > last))
     rows = _select(conditions, Activity.id).where(Activity.at >= at, beyond).order_by(Activity.at, Activity.id)
     return [(row[0], Entry._make(row[1:])) for row in rows.limit(SLICE).tuples()]
@@ -115,7 +115,7 @@ def last_id() -> int:
 
 
 def written_after(entry_id: int, conditions: Filter = ALL) -> list[tuple[int, Entry]]:
-    """Return up to `SLICE` matching calls with ids above `entry_id`, each with its id, ordered by id."""
+    """Return at most `SLICE` matching calls with ids above `entry_id` as (id, call), ordered by id."""
     rows = _select(conditions, Activity.id).where(Activity.id > entry_id).order_by(Activity.id).limit(SLICE)
     return [(row[0], Entry._make(row[1:])) for row in rows.tuples()]
 

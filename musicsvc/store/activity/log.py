@@ -1,4 +1,4 @@
-"""Storage of the activity log: a separate file with SQLite, a table of the database with PostgreSQL."""
+"""Open and check the activity log. With SQLite it is a separate file, with PostgreSQL a table of the database."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class LogTable(Log):
-    """The activity log as a PostgreSQL table. It has its own connections, so that requests do not wait for it."""
+    """The activity log as a PostgreSQL table. It uses its own connections, so that requests do not wait for logging."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -45,7 +45,7 @@ class LogTable(Log):
 
 
 def build(url: str, file: Path | None = None) -> Log:
-    """Return the activity log of the database at `url`. `file` is the setting `activity.file`, for SQLite only."""
+    """Return the unopened log of the database at `url`. `file` is the setting `activity.file` (SQLite only)."""
     if not url.startswith("sqlite:///"):
         return LogTable(url)
     from musicsvc.store.activity.log_file import LogFile, default_file  # noqa: PLC0415 - loads the SQLite driver
@@ -59,7 +59,7 @@ def create(url: str, file: Path | None = None) -> None:
 
 
 def check(url: str, file: Path | None = None) -> list[str]:
-    """Return the problems of the activity log, including a failure to open it. A missing log has no problems."""
+    """Return the problems of the activity log, or the failure to open the log. A missing log has no problems."""
     try:
         found = problems(url, file)
     except Failure as failure:

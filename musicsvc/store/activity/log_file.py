@@ -55,7 +55,7 @@ class LogFile(Log):
         return self._store is not None and self._store.read(exists).result()
 
     def replace(self) -> None:
-        """Rename the damaged file and create a new one, unless another process has already done so."""
+        """Rename the damaged file and create a new log, unless another process has already done so."""
         with self._changing:
             if self._store is not None:
                 with _exclusive(self.path):
@@ -86,12 +86,12 @@ class LogFile(Log):
 
 
 def default_file(data: Path) -> Path:
-    """Return the log file of a database file: `activity.db` for `musicsvc.db`, else `NAME-activity.db`."""
+    """Return the path of a database's activity log: `activity.db` for `musicsvc.db`, else `NAME-activity.db`."""
     return data.with_name("activity.db" if data.name == "musicsvc.db" else f"{data.stem}-activity.db")
 
 
 def _open_or_create(path: Path) -> SqliteStore:
-    """Open the file; create, migrate or replace it if necessary. Raises Failure for a disk error or a foreign file."""
+    """Open the file. Create, migrate or replace it if necessary. Raises Failure for a disk error or a foreign file."""
     try:
         files.create(path, files.LOG_ID)
         with _exclusive(path):
@@ -141,7 +141,7 @@ def _exclusive(path: Path) -> Iterator[None]:
 
 
 def _rename_unusable(path: Path) -> None:
-    """Rename the log file and its WAL, so that a new log can be created."""
+    """Rename the unusable log file and its WAL, so that a new log can be created."""
     names = (path.with_name(f"{path.name}.aside-{number}") for number in itertools.count(1))
     aside = next(name for name in names if not name.exists())
     for side in SIDES:

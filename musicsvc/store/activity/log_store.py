@@ -23,11 +23,11 @@ HISTORY = "activity_migration"
 
 
 class Outdated(Failure):
-    """The schema of the activity log is not the one of this version of musicsvc."""
+    """The activity log has the schema of another version of musicsvc."""
 
 
 class Log(Store):
-    """The activity log. Open it with `prepare` or `open_existing`; before that, methods may raise Unavailable."""
+    """The activity log. Call `prepare` or `open_existing` first. Before that, other methods may raise Unavailable."""
 
     def prepare(self) -> None:
         """Open the log; create, repair or migrate it if necessary. May be repeated. Raises Failure if this fails."""
@@ -41,7 +41,7 @@ class Log(Store):
         """Rename a damaged log file and create a new one. Does nothing if the log is a table."""
 
     def changes(self) -> None:
-        """Return None: nothing is cached, so no changes need to be watched."""
+        """Return None, because the log has no cache that changes could invalidate."""
 
 
 def migrate(database: Database) -> list[str]:

@@ -1,4 +1,4 @@
-"""Logged API calls and security events, merged by time."""
+"""Merge logged API calls and security events by time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OVERLAP = 1_000
 
 
 class Timeline:
-    """Reads logged API calls and security events that match the filters. A filter of None leaves out the whole type."""
+    """Reads the logged API calls and security events that match filters. A filter of None excludes calls or events."""
 
     def __init__(
         self, store: Store, log: Log, calls: activity_calls.Filter | None, events: security_events.Filter | None
@@ -70,7 +70,7 @@ class Tail(Generic[T]):
         self._seen: Collection[int] = ()
 
     def begin(self, find: Callable[[], list[T]]) -> list[T]:
-        """Return the result of `find`. The next call of `more` returns the rows written since then."""
+        """Return the result of `find`, and remember the newest row. The next `more` returns the rows written later."""
 
         def unit() -> tuple[list[T], int, list[tuple[int, T]]]:
             last = self._last_id()

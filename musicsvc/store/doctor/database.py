@@ -1,4 +1,4 @@
-"""Checks of `musicsvc doctor` on the database: access, schema, integrity, durability, clocks."""
+"""Checks of `musicsvc doctor` on the database: access, schema, integrity, settings for durability, and clocks."""
 
 from __future__ import annotations
 
@@ -107,14 +107,14 @@ def _check_postgres(store: Store, now: int) -> Iterator[Finding]:
 
 
 def _postgres_settings() -> tuple[list[str], int]:
-    """Return the durability settings that are off, and PostgreSQL's time (microseconds). Call in a transaction."""
+    """Return (names of durability settings that are off, PostgreSQL's time in microseconds). Call in a transaction."""
     off = [name for name in SAFEGUARDS if current().execute_sql(f"SHOW {name}").fetchone()[0] == "off"]
     server_time = current().execute_sql("SELECT extract(epoch FROM clock_timestamp()) * 1000000").fetchone()[0]
     return off, int(server_time)
 
 
 def _listed(lines: list[str]) -> str:
-    """Return the first three lines as one sentence. It ends with `and 2 more` if there are more lines."""
+    """Return the first three lines, joined by semicolons. The text ends with `and 2 more.` if two lines are omitted."""
     more = f"; and {len(lines) - MAX_LINES} more" if len(lines) > MAX_LINES else ""
     return " ".join(f"{'; '.join(lines[:MAX_LINES])}{more}.".split())
 
@@ -128,7 +128,7 @@ def check_clock(now: int) -> Finding:
 
 
 def newest_row() -> int | None:
-    """Return the creation time of the newest row in the database, or None. Call in a transaction."""
+    """Return the creation time (microseconds) of the newest row of all tables, or None. Call in a transaction."""
     moments: list[int] = []
     for table in models.tables():
         fields = table._meta.fields  # noqa: SLF001 - Peewee's documented access to a table's names

@@ -30,14 +30,14 @@ UNSCHEDULED_HOURS = 48  # the maximum age of a backup if the server creates none
 
 
 def check_permissions(secrets: Iterable[Path], folders: Iterable[Path]) -> list[Finding]:
-    """Check that only their owner can open private files and folders."""
+    """Check that no other user can open the private files (`secrets`) or list the private folders."""
     found = [finding for file in secrets if (finding := _check_file(file))]
     found += [finding for folder in folders if (finding := _check_folder(folder))]
     return found or [ok("permissions", "Only their owner can open the private files.")]
 
 
 def check_writable(database: Path) -> list[Finding]:
-    """Check that this user can write the database, if it exists."""
+    """Check that this user can write the database. A missing database is not a problem."""
     denied = permissions.denial(database, write=True) if database.exists() else None
     return [problem("permissions", *denied)] if denied else []
 
@@ -60,7 +60,7 @@ def _check_folder(folder: Path) -> Finding | None:
 
 
 def check_disks(database: Path, backups: Path, more: Iterable[Path]) -> list[Finding]:
-    """Check the free space of each disk that holds the database, the backups or one of the folders `more`."""
+    """Check the free space of each disk that holds the database, the backups or a folder of `more`."""
     size = sum(file.stat().st_size for file in database.parent.glob(f"{database.name}*") if file.is_file())
     disks: dict[int, tuple[Path, int]] = {}
     for folder, needed in ((database.parent, 0), (backups, size), *((other, 0) for other in more)):
@@ -92,7 +92,7 @@ def check_log_file(file: Path) -> list[Finding]:
 
 
 def check_reserved_space(database: Path) -> list[Finding]:
-    """Check that disk space is reserved for revocations on a full disk."""
+    """Check that disk space is reserved so that tokens can be revoked on a full disk."""
     if not database.exists():
         return []
     file = database.resolve().with_name(reserved_space.NAME)

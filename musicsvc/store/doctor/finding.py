@@ -13,7 +13,7 @@ Level = Literal["ok", "warning", "problem"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of one check: a sentence and, if something is wrong, a hint for the remedy."""
+    """The result of a check: its level, a sentence that describes it and, if something is wrong, what to do."""
 
     check: str
     level: Level
@@ -34,6 +34,6 @@ def problem(check: str, finding: str, hint: str) -> Finding:
 
 
 def failed(check: str, failure: Failure, default_hint: str = "Check its permissions and your user.") -> Finding:
-    """Return a problem with the failure's first sentence. The hint is the rest of the message, or `default_hint`."""
+    """Return a problem described by the failure's first sentence. The hint is the other sentences or `default_hint`."""
     fault, _, hint = failure.here.partition(". ")
     return problem(check, fault.rstrip(".") + ".", hint or default_hint)

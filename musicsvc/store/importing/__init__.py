@@ -1,1 +1,1 @@
-"""Imports: files from other systems are read and validated row by row, and written in batches."""
+"""Import files from other systems: read and validate them row by row, and write the rows in batches."""

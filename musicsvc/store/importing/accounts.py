@@ -22,7 +22,7 @@ Key = tuple[str, str]  # ("email", normalized address), ("exact", address as sto
 
 @dataclass(slots=True)
 class ResolvedAccounts:
-    """Account ids by key. `problems` has the reasons why other names have no account, also by key."""
+    """Ids of found and created accounts, by key. `problems` has the reason, by key, why an account is missing."""
 
     ids: dict[Key, int]
     created: int = 0
@@ -31,15 +31,15 @@ class ResolvedAccounts:
 
 
 def load_exact() -> dict[Key, int]:
-    """Return ids by exact e-mail, for accounts whose normalized e-mail is also that of an older account."""
+    """Return account ids by exact e-mail, for accounts whose normalized e-mail belongs to an older account."""
     return {("exact", email): user_id for user_id, email in users.without_key().items()}
 
 
 def get_key(name: str, known: Container[Key]) -> Key:
     """Return the key of the account with this `name`: an e-mail address, or an id in another service.
 
-    All spellings of an address have the same key; an address generated for an id has the key of the id. `known` has
-    the result of `load_exact`.
+    All spellings of an address have the same key. A placeholder address that was generated for an id has the key of
+    the id. `known` must include the result of `load_exact`.
     """
     if ("exact", name) in known:
         return "exact", name
@@ -55,8 +55,8 @@ def resolve(
 ) -> ResolvedAccounts:
     """Find the accounts with these names: e-mail addresses, or ids in another service. Create missing ones if `create`.
 
-    `known` has the result of `load_exact`, and in a dry run also `created_ids` of earlier batches. A dry run writes
-    nothing and uses negative ids.
+    `known` must include the result of `load_exact` and, in a dry run, the `created_ids` of earlier batches. A dry run
+    writes nothing: accounts that it would create get negative ids.
     """
     spelled: dict[Key, str] = {}
     for name in names:
@@ -85,7 +85,7 @@ def _find(keys: list[Key]) -> dict[Key, int]:
 
 
 def _creatable(missing: Mapping[Key, str], found: ResolvedAccounts) -> dict[Key, NewUser]:
-    """Return the missing accounts that can be created. Store in `found.problems` why others cannot."""
+    """Return the missing accounts that can be created. Add the reasons for all others to `found.problems`."""
     people = {key: _new(key, name) for key, name in missing.items()}
     taken = _find([("email", new.email_key) for (kind, _), new in people.items() if kind == "id"])
     for (kind, value), new in people.items():
@@ -97,7 +97,7 @@ def _creatable(missing: Mapping[Key, str], found: ResolvedAccounts) -> dict[Key,
 
 
 def _new(key: Key, name: str) -> NewUser:
-    """Return the account to create. One named by an id gets a placeholder e-mail address, which receives no mail."""
+    """Return the account to create for a name. If the name is an id, the account gets a placeholder e-mail address."""
     kind, value = key
     if kind == "email":
         return NewUser(name, name.rpartition("@")[0][: users.NAME_LENGTH])

@@ -1,4 +1,4 @@
-"""Find, create and update the albums of a catalog import, by external id or by first artist and name."""
+"""Find, create and update the albums of a catalog import. Albums are found by external id, or first artist and name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COLUMNS = (Album.id, Album.external_id, Album.name, Album.release_date, Album.im
 
 
 def resolve(rows: Sequence[CatalogRow], artists: Mapping[str, int], batch: Batch) -> list[int | None]:
-    """Create or update the albums of the rows. Return the album id of each row, None for a row without album."""
+    """Create or update the albums of the rows. Return one album id for each row, or None for a row without album."""
     with_album = [row for row in rows if row.album]
     batch.bounds.load_artists({artists[name] for row in with_album for name in row.artists}, artists)
     _load(with_album, artists, batch)
@@ -39,7 +39,7 @@ def _key(row: CatalogRow, artists: Mapping[str, int]) -> Key:
 
 
 def _load(rows: Iterable[CatalogRow], artists: Mapping[str, int], batch: Batch) -> None:
-    """Load the albums that the rows may name into the batch. A dry run adds those it would have created."""
+    """Load the albums that the rows may name into the batch, including those that exist only in a dry run."""
     keys = {_key(row, artists) for row in rows}
     found = [*_by_external_id([key[1] for key in keys if key[0] == "id"], batch)]
     found += _by_name([key for key in keys if key[0] == "name"])
@@ -101,7 +101,7 @@ def _merge(row: CatalogRow, artists: Mapping[str, int], batch: Batch) -> ItemSta
 
 
 def _growth(before: Sequence[str | None], state: ItemState, fresh: Sequence[int], batch: Batch) -> AlbumSize:
-    """Return the bytes that a row adds to its album: by new artists (`fresh`), and by changing the values `before`."""
+    """Return the size that a row adds to its album: new artists (`fresh`) and values that differ from `before`."""
     texts = [
         sizes.measure_text(state.values.get(name)) - sizes.measure_text(old)
         for name, old in zip(FIELDS, before, strict=True)

@@ -1,4 +1,4 @@
-"""Find and create the artists of a catalog import, by exact name among the artists of one manager."""
+"""Find or create the artists of a catalog import. An artist is found by exact name among those of the manager."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def resolve(rows: Sequence[CatalogRow], batch: Batch) -> dict[str, int]:
-    """Create the missing artists of the rows. Return artist ids by name. Updates `batch.counts`."""
+    """Find or create the artists that the rows name. Return artist ids by name. Adds to `batch.counts`."""
     names = list(dict.fromkeys(name for row in rows for name in row.artists))
     found = batch.memory.artists | _find(names, batch.scope)
     missing = [name for name in names if name not in found]

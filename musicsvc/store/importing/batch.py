@@ -1,4 +1,4 @@
-"""The state of a catalog import, within a batch of rows and between batches."""
+"""The state of a catalog import: what one batch of rows changes, and what later batches need to know."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Key = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class ImportScope:
-    """Values that all rows of an import share: the account id of the manager (or None), the time, and `dry_run`."""
+    """Values for all rows of an import: the manager's account id or None, the current time, and `dry_run`."""
 
     manager: int | None
     now: int
@@ -35,7 +35,7 @@ class ImportScope:
 
 @dataclass(slots=True)
 class ItemState:
-    """An album or track with the changes by the rows so far. The first row that sets a field wins."""
+    """An album or track with the changes by the rows so far. The first row that has a field sets the field's value."""
 
     id: int  # negative if a dry run would have created it
     values: dict[str, Any]
@@ -47,7 +47,7 @@ class ItemState:
     size: AlbumSize = sizes.NEW_ALBUM  # of the album before this batch; unused for tracks
 
     def apply(self, offered: Mapping[str, Any]) -> tuple[bool, bool]:
-        """Set fields that no earlier row has set. Return (a field changed, the values contradict an earlier row)."""
+        """Set fields that no earlier row set. Return (whether a field changed, whether a value contradicts a row)."""
         altered = differs = False
         for place, (name, value) in enumerate(offered.items()):
             if value is None:
@@ -64,7 +64,7 @@ class ItemState:
         return altered, differs
 
     def add_members(self, name: str, more: Mapping[Any, Any]) -> bool:
-        """Add missing artists, genres or tags, as `name` says, to an album or track. Return True if any was missing."""
+        """Add the artists, genres or tags (`name`) that the album or track lacks. Return True if any was added."""
         members: dict[Any, Any] = self.values[name]
         fresh = {key: value for key, value in more.items() if key not in members}
         members.update(fresh)
@@ -77,14 +77,14 @@ class ItemState:
         return bool(self.changed or any(self.added.values()))
 
     def copy(self) -> ItemState:
-        """Return an independent copy, without the changes that are not written yet."""
+        """Return an independent copy whose changes count as written."""
         values = {name: dict(value) if isinstance(value, dict) else value for name, value in self.values.items()}
         return replace(self, values=values, new=False, changed=set(), added={})
 
 
 @dataclass(slots=True)
 class ImportMemory:
-    """State kept between batches: fields that rows have set, and what a dry run would have written."""
+    """State for later batches: which fields rows have set, and the rows that a dry run has not written."""
 
     given: dict[str, dict[int, int]] = field(default_factory=lambda: {"albums": {}, "tracks": {}})
     artists: dict[str, int] = field(default_factory=dict)
@@ -95,7 +95,7 @@ class ImportMemory:
     last_id: int = 0
 
     def absorb(self, batch: Batch) -> None:
-        """Keep what later batches need from a finished batch."""
+        """Store the parts of a finished batch that later batches need."""
         for kind, states in batch.states.items():
             self.given[kind].update({state.id: state.given for state in states.values() if state.given})
             if batch.scope.dry_run:
@@ -115,7 +115,7 @@ class ImportMemory:
 
 
 class Batch:
-    """The state of importing one batch of rows. It never changes `memory`, because the transaction may be retried."""
+    """The changes by one batch of rows. They reach `memory` only after the transaction, which may be retried."""
 
     def __init__(
         self, scope: ImportScope, memory: ImportMemory, refused: Mapping[int, Refusal], *, strict: bool
@@ -134,7 +134,7 @@ class Batch:
         self.refused = refused  # by earlier attempts, by line number
 
     def measure(self, album_ids: Collection[int]) -> dict[int, AlbumSize]:
-        """Return the sizes of these albums before the batch, by album id."""
+        """Return the sizes of these albums before this batch, by album id."""
         known = {each: self.memory.sizes[each] for each in album_ids if each in self.memory.sizes}
         stored = set(album_ids) - known.keys()
         return known | (sizes.measure_albums(stored) if stored else {})
@@ -145,7 +145,7 @@ class Batch:
         return self.last_id
 
     def find(self, kind: str, key: Key) -> ItemState | None:
-        """Return the album or track with this key, or None. If several have the same name, return the first."""
+        """Return the album or track with this key, or None. If several have this name, return the first."""
         if key[0] != "name":
             return self.states[kind].get(key)
         return next((state for state in self.named[kind].get(key, ()) if state.name_key == key), None)
@@ -159,7 +159,7 @@ class Batch:
             namesakes.append(state)
 
     def get(self, kind: str, state_id: int) -> ItemState | None:
-        """Return the album or track with this id, from this batch or from an earlier one of a dry run, or None."""
+        """Return the album or track (`kind`) with this id from this batch or an earlier dry-run batch, or None."""
         loaded = self.states[kind].get(("#", state_id))
         if loaded is not None:
             return loaded
@@ -167,7 +167,7 @@ class Batch:
         return None if kept is None else self.add(kind, kept.copy())
 
     def add(self, kind: str, state: ItemState) -> ItemState:
-        """Add an album or track to the batch, with the fields that earlier batches have set marked in its `given`."""
+        """Add an album or track (`kind`) to the batch. Marks the fields that rows of earlier batches have set."""
         state.given = self.memory.given[kind].get(state.id, 0)
         if kind == "albums":
             state.size = self.memory.sizes.get(state.id, state.size)
@@ -175,7 +175,7 @@ class Batch:
         return state
 
     def load_unwritten(self, kind: str, key: Key) -> None:
-        """Add the albums or tracks with this key that earlier batches of a dry run have created or changed."""
+        """Add to the batch the albums or tracks with this key that exist or were changed only in a dry run."""
         state = self.memory.states[kind].get(key)
         ids = self.memory.named[kind].get(key, ()) if state is None else (state.id,)
         for state_id in ids:
@@ -184,7 +184,7 @@ class Batch:
                 self.index(kind, known, key[1] if key[0] == "id" else None, known.name_key)
 
     def count(self, kind: str, state: ItemState, *, altered: bool) -> None:
-        """Count a row of this album or track: as new or changed at its first row, otherwise as repeated."""
+        """Count a row of this album or track. Its first row counts as new or changed, all others as repeated."""
         counts = self.counts[kind]
         if state.given & COUNTED or not (state.new or altered):
             counts.repeated += 1

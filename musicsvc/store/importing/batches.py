@@ -1,4 +1,4 @@
-"""Helpers of all imports: splitting rows into batches, reading cells, and a lock against concurrent imports."""
+"""Helpers of all imports: split rows into batches, read cells, and lock out concurrent imports."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LOCK_KEY = 0x6D737663
 
 
 def in_batches(found: Iterable[T]) -> Iterator[list[T]]:
-    """Yield the rows in lists of at most ROWS_A_UNIT, the number for one transaction."""
+    """Yield lists of at most ROWS_A_UNIT rows. Each list is imported in one transaction."""
     stream = iter(found)
     while piece := list(islice(stream, ROWS_A_UNIT)):
         yield piece
@@ -32,7 +32,7 @@ def lock_imports() -> None:
 
 
 def read_cells(record: Record, columns: Columns, blanks: Sequence[str]) -> dict[str, list[Any]]:
-    """Return the cells of a row by field. Cells that equal one of `blanks` become None."""
+    """Return lists of cells by field, for one row of a file. Cells that equal a text in `blanks` become None."""
     found = columns.apply(record.values)
     if blanks:
         found = {name: [None if cell in blanks else cell for cell in held] for name, held in found.items()}
@@ -40,7 +40,7 @@ def read_cells(record: Record, columns: Columns, blanks: Sequence[str]) -> dict[
 
 
 def resume_hint(through: int, *, dry_run: bool) -> str:
-    """Return a sentence about the `through` rows that were imported before an error, to append to its message."""
+    """Return a sentence to append to an error message: how many rows (`through`) were imported before the error."""
     if dry_run or not through:
         return " Nothing was imported."
     return f" The first {through:,} rows were imported. Run the command again to continue."

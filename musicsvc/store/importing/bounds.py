@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class BoundsExceededError(Exception):
-    """Rows of a batch would exceed the limits of an album. `refused` has the refused rows by line number."""
+    """Rows of a batch would make an album exceed its limits. `refused` has these rows by line number."""
 
     def __init__(self, refused: Mapping[int, Refusal]) -> None:
         super().__init__(f"{len(refused)} rows exceed the limits of an album")
@@ -25,7 +25,7 @@ class BoundsExceededError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """The album id of a track (None: no album), and the size that the track adds to the album."""
+    """A track's album id (None without album), and the size that the track adds to the album."""
 
     album: int | None = None
     size: AlbumSize = EMPTY
@@ -33,9 +33,9 @@ class Placement:
 
 @dataclass(slots=True)
 class AlbumBounds:
-    """The sizes of the albums that a batch changes, updated after each row.
+    """Counts the sizes of the albums that a batch changes, and refuses rows that make an album too large.
 
-    If `strict`, all rows of an album after its first refused row are refused too.
+    If `strict`, all later rows of an album with a refused row are refused too.
     """
 
     strict: bool = False
@@ -46,7 +46,7 @@ class AlbumBounds:
     _full: dict[int, str] = field(default_factory=dict)  # the limit that each album exceeded
 
     def load_artists(self, ids: Iterable[int], names: Mapping[str, int]) -> None:
-        """Measure these artists. `names` maps names to ids, for artists that a dry run has not written."""
+        """Measure the sizes of these artists. `names` (name → id) is used for those that exist only in a dry run."""
         missing = set(ids) - self._artists.keys()
         stored = {artist_id for artist_id in missing if artist_id > 0}
         if stored:
@@ -58,7 +58,7 @@ class AlbumBounds:
         return sum(self._artists[artist_id] for artist_id in ids)
 
     def measure_track(self, values: Mapping[str, Any]) -> Placement:
-        """Return a track's album, and the size that the track adds to it. `values` are the track's fields."""
+        """Return the album of a track with these `values`, and the size that the track adds to the album."""
         if values["album"] is None:
             return Placement()
         image = values["image"]
@@ -67,7 +67,7 @@ class AlbumBounds:
         return Placement(values["album"], AlbumSize(1, int(image is None), own, 0))
 
     def apply(self, row: CatalogRow, album: int | None, before: Placement, after: Placement) -> None:
-        """Update the sizes of all albums that a row changes, or refuse the row if an album would exceed a limit."""
+        """Move a track's size from `before` to `after`, and grow `album`. Refuse the row if an album gets too large."""
         changes = {} if after.album is None else {after.album: after.size}
         if before.album is not None:
             changes[before.album] = changes.get(before.album, EMPTY).minus(before.size)

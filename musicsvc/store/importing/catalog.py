@@ -1,4 +1,4 @@
-"""`import catalog`: import artists, albums and tracks, a few hundred rows per transaction."""
+"""`import catalog`: import artists, albums and tracks from a file, a few hundred rows per transaction."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ATTEMPTS = 3
 
 @dataclass(frozen=True, slots=True)
 class CatalogOptions:
-    """Options of the import. `pairs` map columns to fields (`column=field`); `blanks` are texts for empty cells."""
+    """Import options. `pairs` map columns to fields (`column=field`). Cells with a text in `blanks` count as empty."""
 
     pairs: Sequence[str] = ()
     blanks: Sequence[str] = ()
@@ -39,7 +39,7 @@ class CatalogOptions:
 
 
 def run(store: Store, reader: Reader, options: CatalogOptions, *, now: int, on_progress: Progress) -> ImportSummary:
-    """Import the file and return a summary. Raises Failure for a damaged file; earlier batches stay stored."""
+    """Import the file and return a summary. Raises Failure for a damaged file. Rows before the damage stay imported."""
     columns = Columns(rows.FIELDS, options.pairs, rows.SEVERAL)
     if reader.columns is not None:
         columns.check(reader.columns, rows.REQUIRED)
@@ -68,7 +68,7 @@ def _manager(store: Store, email: str | None) -> int | None:
 def _parse(
     reader: Reader, columns: Columns, blanks: Sequence[str], summary: ImportSummary
 ) -> Iterator[CatalogRow | None]:
-    """Yield the parsed row of each record, or None if the row is refused."""
+    """Yield the validated row of each record, or None if the row is refused. Counts and refusals go to `summary`."""
     for record in reader:
         summary.rows += 1
         yield _row(record, columns, blanks, summary)

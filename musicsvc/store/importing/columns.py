@@ -1,4 +1,4 @@
-"""The mapping from the columns of a file to the fields of a row."""
+"""Map the columns of an imported file to the fields of a row."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 class Columns:
-    """Maps columns of a file to fields: as in `pairs` (`column=field`), otherwise to the field of the same name.
+    """Maps columns of a file to `fields`: by `pairs` (`column=field`), otherwise to the field of the same name.
 
-    Only the fields `several` may have more than one column. Raises Invalid for a malformed or conflicting pair.
+    Only fields in `several` may have more than one column. Raises Invalid for a malformed or conflicting pair.
     """
 
     def __init__(self, fields: Collection[str], pairs: Iterable[str], several: Collection[str]) -> None:
@@ -30,7 +30,7 @@ class Columns:
             self._mapped[column] = field
 
     def check(self, names: list[str], required: Collection[str]) -> None:
-        """Raise Failure unless `names` include all mapped columns and a column for each required field."""
+        """Raise Failure unless `names` has all columns of `pairs` and a column for each required field."""
         listed = f"The columns are {', '.join(names)}."
         for column in self._mapped:
             if column not in names:
@@ -50,7 +50,7 @@ class Columns:
         return [name for name in names if self.field(name) is None]
 
     def apply(self, values: Mapping[str, Any]) -> dict[str, list[Any]]:
-        """Return the cells of a row by field, in the order of the columns."""
+        """Return lists of cells by field, for one row of cells by column. Lists are in the order of the columns."""
         found: dict[str, list[Any]] = {}
         for column, value in values.items():
             if field := self.field(column):

@@ -1,4 +1,4 @@
-"""Create the artists and tracks that an imported listening history names but the catalog does not have."""
+"""Create the artists and tracks that an imported listening history names and the catalog lacks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CreationScope:
-    """The manager and creation time of new artists and tracks. `ids` yields their ids in a dry run, else it is None."""
+    """The manager and creation time of new artists and tracks. In a dry run, `ids` yields their ids."""
 
     manager: int | None
     now: int
@@ -34,7 +34,7 @@ class CreatedTrack(NamedTuple):
 
 
 class MissingCreator:
-    """Collects the missing artists and tracks of a batch of plays. `write` inserts them."""
+    """Collects the artists and tracks that a batch of plays names and the catalog lacks. `write` inserts them."""
 
     def __init__(self, lookup: TrackLookup, scope: CreationScope, listens: Sequence[Listen]) -> None:
         self.artists: list[Artist] = []
@@ -48,7 +48,7 @@ class MissingCreator:
         self._ids: dict[type[ArtistTable | TrackTable], Iterator[int]] = {}
 
     def create(self, listen: Listen) -> int:
-        """Create the track of a play, and those of its artists that are missing. Return the track's id."""
+        """Collect the track of a play, and its artists that do not exist. Return the new track's id."""
         credit = tuple(dict.fromkeys(self._artist(name) for name in listen.artists))
         external_id = next(iter(listen.external_ids), None)
         track = Track(self._id(TrackTable), listen.track or "", None, len(credit))
@@ -86,7 +86,7 @@ class MissingCreator:
         bulk.insert(TrackArtist, ("track", "artist", "position"), links)
 
     def add_to(self, catalog: CatalogIndex) -> None:
-        """Add the created artists and tracks to the index, so that later batches find them."""
+        """Add the collected artists and tracks to the index, so that later batches find them."""
         catalog.add(self.artists)
         for track, artists, external_id in self.tracks:
             catalog.add_track(track, artists)

@@ -18,7 +18,7 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class Lines:
-    """The lines of a file. `position` is the number of bytes read. Raises Failure if the file cannot be read."""
+    """The lines of a plain or gzipped file. `position`: file bytes read. Raises Failure if the file cannot be read."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -46,7 +46,7 @@ class Lines:
         self._file.close()
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the lines with their line breaks. The attribute `number` is the number of the current line."""
+        """Yield the lines with their line breaks. `number` is the number of the last line yielded, from 1."""
         while raw := self._next():
             self.number += 1
             if len(raw) > LONGEST_LINE:
@@ -67,7 +67,7 @@ class Lines:
             raise unreadable(self.path, error) from None
 
     def broken(self, what: str, line: int | None = None) -> Failure:
-        """Return a Failure about a line, by default the current one. `what` is its predicate, such as `is too long`."""
+        """Return a Failure with a text such as `FILE: line 7 is too long`, where `what` is `is too long`."""
         return Failure(f"{self.path}: line {line or self.number} {what}.")
 
 

@@ -1,4 +1,4 @@
-"""`import follows`: import follows between accounts, a few hundred rows per transaction, oldest first."""
+"""`import follows`: import from a file which account follows which, a few hundred rows per transaction."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ FIND = """
 
 @dataclass(frozen=True, slots=True)
 class FollowOptions:
-    """Options of the import. `pairs` map columns to fields (`column=field`); `blanks` are texts for empty cells."""
+    """Import options. `pairs` map columns to fields (`column=field`). Cells with a text in `blanks` count as empty."""
 
     pairs: Sequence[str] = ()
     blanks: Sequence[str] = ()
@@ -53,7 +53,7 @@ class FollowRow(NamedTuple):
 
 @dataclass(slots=True)
 class DryRunState:
-    """Accounts and follows that a dry run would have created. `accounts` also has the result of `load_exact`."""
+    """Accounts (id by key) and follows that a dry run would create. `accounts` also has the result of `load_exact`."""
 
     accounts: dict[Key, int] = field(default_factory=dict)
     follows: set[tuple[int, int]] = field(default_factory=set)
@@ -68,7 +68,7 @@ class FollowOutcome(NamedTuple):
 
 
 def run(store: Store, reader: Reader, options: FollowOptions, *, now: int, on_progress: Progress) -> ImportSummary:
-    """Import the file and return a summary. Raises Failure for a damaged file; earlier batches stay stored."""
+    """Import the file and return a summary. Raises Failure for a damaged file. Rows before the damage stay imported."""
     columns = Columns(FIELDS, options.pairs, ())
     if reader.columns is not None:
         columns.check(reader.columns, FIELDS)
@@ -115,7 +115,7 @@ def _row(record: Record, columns: Columns, blanks: Sequence[str], known: Contain
 def _import_batch(
     store: Store, rows: list[FollowRow], options: FollowOptions, unwritten: DryRunState, now: int
 ) -> FollowOutcome:
-    """Import a batch in one transaction. In a dry run, only add to `unwritten` what would have been created."""
+    """Import a batch in one transaction. A dry run adds the accounts and follows to `unwritten` instead."""
 
     def unit() -> FollowOutcome:
         if not options.dry_run:
@@ -138,7 +138,7 @@ def _import_batch(
 def _pairs(
     rows: list[FollowRow], people: ResolvedAccounts, known: Container[Key]
 ) -> tuple[list[tuple[int, int]], list[Refusal]]:
-    """Return the distinct follows as (follower id, followed id), in the order of the rows, and the refused rows."""
+    """Return follows as (follower id, followed id), in the order of the rows without repetitions, and refused rows."""
     pairs: dict[tuple[int, int], None] = {}
     refused = []
     for row in rows:
@@ -172,7 +172,7 @@ def _insert(pairs: list[tuple[int, int]], now: int) -> set[tuple[int, int]]:
 
 
 def _unknown(pairs: list[tuple[int, int]], unwritten: DryRunState) -> set[tuple[int, int]]:
-    """Return the follows that are neither stored nor in earlier batches of the dry run."""
+    """Return the follows that are neither stored nor part of earlier batches of the dry run."""
     return set(pairs) - _as_pairs(dialect.insert_returning(FIND, PAIR, pairs)) - unwritten.follows
 
 

@@ -1,4 +1,4 @@
-"""Import a batch of a listening history: find or create the tracks, and store each play once."""
+"""Import a batch of a listening history: find or create the tracks, and store each play only once."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ MatchedPlay = tuple[Listen, int]  # a row and the id of its track
 
 @dataclass(slots=True)
 class PlayOutcome:
-    """The result of importing a batch: plays, refused rows, new tracks and artists."""
+    """The result of importing a batch: plays with known tracks, refused rows, and created tracks and artists."""
 
     tracks: Tracks
     creator: MissingCreator
@@ -53,7 +53,7 @@ class PlayOutcome:
 
 @dataclass(frozen=True, slots=True)
 class PlayImporter:
-    """Imports a file batch by batch. Its attributes change after a transaction, because that may be retried."""
+    """Imports the plays of a file batch by batch. Its attributes change after a transaction, which may be retried."""
 
     store: Store
     catalog: CatalogIndex
@@ -61,7 +61,7 @@ class PlayImporter:
     seen: SeenKeys
 
     def ingest(self, batch: Sequence[Listen | Refusal], summary: ImportSummary, *, create_missing: bool) -> None:
-        """Import the rows, or only count them in a dry run. Add counts and refused rows to the summary."""
+        """Store the plays, or only count them in a dry run. Add counts and refused rows to the summary."""
         unit = partial(self._unit, batch, create_missing=create_missing)
         outcome = (self.store.read(unit) if self._dry else self.store.write(unit)).result()
         self.catalog.tracks.update(outcome.tracks)
@@ -105,7 +105,7 @@ class PlayImporter:
         return outcome
 
     def _first(self, listen: Listen, local: set[str]) -> bool:
-        """Return True unless an earlier row has the same client_id. `local` has the ids of this batch."""
+        """Return True unless an earlier row has the same client_id. `local` has the client_ids of this batch."""
         if listen.client_id is None:
             return True
         if listen.client_id in local or self.seen.has(("client", listen.client_id)):
@@ -121,7 +121,7 @@ class PlayImporter:
             self.seen.add(_play_key(listen, track))
 
     def _record(self, matched: Sequence[MatchedPlay]) -> int:
-        """Store the plays. Return how many are new. A dry run only counts them."""
+        """Store the plays, unless in a dry run. Return the number of plays that are new."""
         keys = {listen.listener: listeners.opaque_key(listen.listener) for listen, _ in matched}
         if self._dry:
             return self._count_new(matched, listeners.find(list(keys.values())))
@@ -143,7 +143,7 @@ def _is_creatable(listen: Listen) -> bool:
 
 
 def _play_key(listen: Listen, track: int) -> tuple[object, ...]:
-    """Return a key that is the same for all rows of the same play."""
+    """Return a key of the play. All rows of the same play have the same key."""
     when = listen.played_at // SLOT if listen.client_id is None else listen.played_at
     return track, listen.listener, when, listen.client_id
 
@@ -157,7 +157,7 @@ def _row(listen: Listen, track: int, listener: int) -> PlayRow:
 
 
 def _unknown(listen: Listen, several: Sequence[int]) -> Reason:
-    """Return the reason to refuse a row whose track is unknown. `several`: ids of tracks that differ only in case."""
+    """Return why a row without a known track is refused. `several`: ids of matches that differ only in case."""
     if listen.track_id is not None:
         return NO_ID, (str(listen.track_id),)
     if listen.track is None or not listen.artists:
@@ -169,12 +169,12 @@ def _unknown(listen: Listen, several: Sequence[int]) -> Reason:
 
 
 def refusal(row: Listen | Record, kind: str, names: tuple[str, ...] = ()) -> Refusal:
-    """Return a refusal of the row, for the reason `kind` and with the faulty values `names`."""
+    """Return a Refusal of the row. `kind` is the reason, and `names` are the faulty values."""
     return Refusal(row.line, kind, names, row.member)
 
 
 def _count(summary: ImportSummary, outcome: PlayOutcome, valid: int, refused: int) -> None:
-    """Add the results of a batch to the summary. `valid` and `refused` are numbers of rows."""
+    """Add the results of a batch to the summary. `valid` and `refused` are numbers of rows of the batch."""
     artists, tracks = len(outcome.creator.artists), len(outcome.creator.tracks)
     mentions = sum(len(listen.artists) for listen, _ in outcome.matched)
     summary.counts["artists"].add(Counts(new=artists, repeated=max(0, mentions - artists)))

@@ -1,4 +1,4 @@
-"""Validate a row of a listening history (docs/import.md)."""
+"""Validate rows of a listening history (docs/import.md)."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ class Listen(NamedTuple):
 
 
 class RefusedError(Exception):
-    """The row is invalid."""
+    """The row of a listening history is invalid."""
 
 
 def parse(record: Record, cells: Mapping[str, list[Any]], listener: str | None) -> Listen:
-    """Validate a row. `listener` is the default for rows without one. Raises RefusedError with all faults."""
+    """Validate a row. `listener` is used if the row names none. Raises RefusedError with the reasons of all faults."""
     row = Cells(cells)
     found = Listen(
         line=record.line,
@@ -95,7 +95,7 @@ def _id(value: Any) -> int | None:
 
 
 def _album(cells: Mapping[str, list[Any]]) -> str | None:
-    """Return the album name, or None if it is invalid: it only helps to choose between tracks."""
+    """Return the album name, or None if it is missing or invalid. It only helps to choose between tracks."""
     try:
         return values.text(cells.get("album", [None])[0], NAME_LENGTH)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Match plays of a listening history with tracks, by id or by artists and name. An exact case is preferred."""
+"""Match plays of a listening history with tracks, by id or by artists and name. Names in the same case come first."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ Tracks = dict[int, dict[str, list[Track]]]  # by artist, then by case-folded nam
 
 
 def fold_case(name: str) -> str:
-    """Return the name in a form that is the same for all names that differ only in case."""
+    """Return the name in a form that ignores case: names that differ only in case have the same form."""
     return unicodedata.normalize("NFC", name.casefold())
 
 
 @dataclass(slots=True)
 class CatalogIndex:
-    """All artists, and the tracks of artists that earlier batches named, by case-folded name."""
+    """All artists by case-folded name, and the tracks of those artists that earlier batches named."""
 
     manager: int | None  # the account whose artists and tracks are preferred
     artists: dict[str, list[Artist]] = field(default_factory=lambda: defaultdict(list))  # by case-folded name
@@ -75,7 +75,7 @@ def load(manager: int | None) -> CatalogIndex:
 
 
 class TrackLookup:
-    """Finds the tracks of a batch of plays. The caller adds the tracks that it creates to `created`."""
+    """Finds the track of each play of a batch. Tracks that the caller creates must be added to `created`."""
 
     def __init__(self, listens: Sequence[Listen], catalog: CatalogIndex) -> None:
         """Load the tracks that the rows may name. Call in a transaction."""
@@ -89,7 +89,7 @@ class TrackLookup:
         self.fresh = _tracks(met - catalog.tracks.keys())
 
     def find(self, listen: Listen) -> int | None:
-        """Return the track's id, None if no track matches, or AMBIGUOUS if several match that differ only in case."""
+        """Return the id of the play's track, None if none matches, or AMBIGUOUS if several differ only in case."""
         if listen.track_id is not None:
             return listen.track_id if listen.track_id in self._ids else None
         for each in listen.external_ids:
@@ -105,7 +105,7 @@ class TrackLookup:
         return sorted(track.id for track, _ in self._candidates(listen)) if self.find(listen) == AMBIGUOUS else []
 
     def managed(self, name: str) -> Artist | None:
-        """Return the manager's artist of this name. If the case differs, return it only if no other artist matches."""
+        """Return the manager's artist of this name. An artist in another case is returned only if unique."""
         mine = [artist for artist in self._alike(name) if artist.manager == self.created.manager]
         exact = [artist for artist in mine if artist.name == name]
         return min(exact) if exact else mine[0] if len(mine) == 1 else None
@@ -119,7 +119,7 @@ class TrackLookup:
         return [*known.get(key, ()), *self.created.tracks.get(artist, {}).get(key, ())]
 
     def _candidates(self, listen: Listen) -> Collection[tuple[Track, Artist]]:
-        """Return the tracks with the row's track name by all its artists, or else by the first. Case is ignored."""
+        """Return (track, first artist) for tracks by all artists of the play, else by the first. Case is ignored."""
         artists = [self._alike(name) for name in listen.artists]
         key = fold_case(listen.track or "")
         first = {track.id: (track, by) for by in artists[0] for track in self._named(by.id, key)}
@@ -156,7 +156,7 @@ def _ids(ids: Collection[int]) -> set[int]:
 
 
 def _external(ids: Collection[str], manager: int | None) -> dict[str, int]:
-    """Return track ids by external id. The manager's imports come first, then those for nobody, then the oldest."""
+    """Return track ids by external id. Tracks imported for the manager are preferred, then those without manager."""
     condition, values = dialect.in_list(ids)
     best: dict[str, tuple[bool, bool, int]] = {}
     for external_id, track, owner in fetch(EXTERNAL.format(among=condition), values):

@@ -1,4 +1,4 @@
-"""Find or create the playlists of an import, and append tracks that are not in them yet."""
+"""Find or create the playlists that an import names, and append tracks that are not in them yet."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class PlaylistScope:
 
 
 class PlaylistRef(NamedTuple):
-    """A playlist. In a dry run, new playlists have negative ids."""
+    """A reference to a playlist. A dry run gives negative ids to playlists that it would create."""
 
     id: int
     external_id: str | None
@@ -34,7 +34,7 @@ class PlaylistRef(NamedTuple):
 
 @dataclass(slots=True)
 class PlaylistMemory:
-    """State kept between batches: ids of playlists already counted, and what a dry run would have written."""
+    """State for later batches: ids of playlists already counted, playlists and tracks that a dry run would add."""
 
     counted: set[int] = field(default_factory=set)
     unwritten: list[PlaylistRef] = field(default_factory=list)
@@ -57,7 +57,7 @@ class PlaylistIndex:
         self._by_name.setdefault(each.name, []).append(each)
 
     def find(self, external_id: str | None, name: str) -> PlaylistRef | None:
-        """Find by external id or, if that is None, by name. Playlists without external id are then preferred."""
+        """Find a playlist by external id or, without one, by name: preferably one that has no external id."""
         if external_id is not None:
             return self._by_id.get(external_id)
         return min(self._by_name.get(name, ()), key=lambda each: each.external_id is not None, default=None)
@@ -71,7 +71,7 @@ class PlaylistIndex:
 def find_or_create(
     wanted: Sequence[tuple[str | None, str]], scope: PlaylistScope, memory: PlaylistMemory
 ) -> tuple[list[int], list[PlaylistRef]]:
-    """Find or create the `wanted` playlists, given as (external id, name). Return the id of each, and the new ones."""
+    """Return the ids of playlists given as (external id, name), in this order, and the playlists created for them."""
     index = PlaylistIndex([*_load(wanted, scope), *memory.unwritten])
     ids = []
     for external_id, name in wanted:
@@ -85,7 +85,7 @@ def find_or_create(
 
 
 def _load(wanted: Sequence[tuple[str | None, str]], scope: PlaylistScope) -> list[PlaylistRef]:
-    """Return the owner's playlists with these external ids or names, oldest first. Lock them, except in a dry run."""
+    """Return the owner's playlists with these external ids or names, oldest first. Locks them unless in a dry run."""
     found: dict[int, PlaylistRef] = {}
     for column, values in (
         (Playlist.external_id, {external_id for external_id, _ in wanted if external_id is not None}),
@@ -106,7 +106,7 @@ def _create(external_id: str | None, name: str, scope: PlaylistScope) -> int:
 
 
 def append(pairs: Iterable[Entry], scope: PlaylistScope, memory: PlaylistMemory) -> set[Entry]:
-    """Append tracks to playlists that lack them. Return the appended (playlist id, track id)."""
+    """Append tracks to playlists that lack them. Return the appended (playlist id, track id) pairs."""
     once = list(dict.fromkeys(pairs))
     present = memory.entries.union(_existing(once))
     new = [pair for pair in once if pair not in present]

@@ -1,4 +1,4 @@
-"""`import playlists`: append the track of each row to its playlist, a few hundred rows per transaction."""
+"""`import playlists`: append the track of each row to a playlist, a few hundred rows per transaction."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NO_TRACK = "no such track; import the catalog first"
 
 @dataclass(frozen=True, slots=True)
 class PlaylistOptions:
-    """Options of the import. `pairs` map columns to fields (`column=field`); `blanks` are texts for empty cells."""
+    """Import options. `pairs` map columns to fields (`column=field`). Cells with a text in `blanks` count as empty."""
 
     manager: str  # the e-mail address of the owner of the playlists
     pairs: Sequence[str] = ()
@@ -51,7 +51,7 @@ class PlaylistOutcome(NamedTuple):
 
 
 def run(store: Store, reader: Reader, options: PlaylistOptions, *, now: int, on_progress: Progress) -> ImportSummary:
-    """Import the file and return a summary. Raises Failure for a damaged file; earlier batches stay stored."""
+    """Import the file and return a summary. Raises Failure for a damaged file. Rows before the damage stay imported."""
     columns = Columns(rows.FIELDS, options.pairs, rows.SEVERAL)  # other columns of a catalog file are ignored
     if reader.columns is not None:
         named = any(columns.field(name) == "external_id" for name in reader.columns)
@@ -88,7 +88,7 @@ def _row(record: Record, columns: Columns, blanks: Sequence[str]) -> EntryRow | 
 
 
 def _mention(row: rows.Cells) -> TrackMention:
-    """Return the track that the row names. If the row has an external id, artists, track name and album are ignored."""
+    """Return the track that the row names. Artists, track name and album are ignored if the row has an external id."""
     external_id = row.text("external_id")
     if external_id is not None or "external_id" in row.faults:
         return TrackMention(external_id)
@@ -100,7 +100,7 @@ def _mention(row: rows.Cells) -> TrackMention:
 
 
 def _import_batch(store: Store, valid: list[EntryRow], scope: PlaylistScope, memory: PlaylistMemory) -> PlaylistOutcome:
-    """Import a batch in one transaction. `memory` is updated afterwards, because the transaction may be retried."""
+    """Import a batch in one transaction. A dry run adds playlists and tracks to `memory` instead."""
 
     def unit() -> PlaylistOutcome:
         if not scope.dry_run:

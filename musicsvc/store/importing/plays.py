@@ -34,7 +34,7 @@ NO_TRACK = "No column names the track. Add --map COLUMN=FIELD for track_id, for 
 
 @dataclass(frozen=True, slots=True)
 class PlayOptions:
-    """Options of the import. `pairs` map columns to fields (`column=field`); `blanks` are texts for empty cells."""
+    """Import options. `pairs` map columns to fields (`column=field`). Cells with a text in `blanks` count as empty."""
 
     pairs: Sequence[str] = ()
     blanks: Sequence[str] = ()
@@ -45,7 +45,7 @@ class PlayOptions:
 
 
 def run(store: Store, reader: Reader, options: PlayOptions, *, now: int, on_progress: Progress) -> ImportSummary:
-    """Import the file and return a summary. Raises Failure for a damaged file; earlier batches stay stored."""
+    """Import the file and return a summary. Raises Failure for a damaged file. Rows before the damage stay imported."""
     columns = Columns(listen_rows.FIELDS, options.pairs, listen_rows.SEVERAL)
     if reader.columns is not None:
         _check(columns, reader.columns, options)
@@ -72,7 +72,7 @@ def run(store: Store, reader: Reader, options: PlayOptions, *, now: int, on_prog
 
 
 def _check(columns: Columns, names: list[str], options: PlayOptions) -> None:
-    """Raise Failure if the file lacks columns that every play needs."""
+    """Raise Failure unless the columns name the time, the track and (without a default) the listener of each play."""
     columns.check(names, ("played_at",))
     found = {columns.field(name) for name in names}
     if not (found & {"track_id", "external_id"} or found >= {"artist", "track"}):
@@ -88,7 +88,7 @@ def _manager(email: str) -> int:
 def _parse(
     reader: Reader, columns: Columns, options: PlayOptions, summary: ImportSummary
 ) -> Iterator[Listen | Refusal | None]:
-    """Yield the play in each row of the file, or its refusal, or None if the row is not a play."""
+    """Yield the play in each row, or a Refusal if the row is invalid, or None if the row is not a play."""
     listener = None if options.listener is None else options.listener.strip()
     for record in reader:
         summary.rows += 1

@@ -1,4 +1,4 @@
-"""Readers of CSV, JSON Lines and Parquet files, and the detection of the format."""
+"""Read CSV, JSON Lines and Parquet files, and detect the format of a file."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _first_line(path: Path) -> str:
 
 
 def _separator(path: Path) -> str:
-    """Return the separator that splits the header into the most columns, by default the comma."""
+    """Return the separator (comma, semicolon or tab) that splits the header into the most columns."""
     first = _first_line(path)
 
     def columns(sign: str) -> int:

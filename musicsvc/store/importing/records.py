@@ -21,7 +21,7 @@ class Record(NamedTuple):
 
 
 class Reader(ABC):
-    """Reads an open file row by row. `columns` is None if the columns differ between rows."""
+    """Reads a file row by row. `columns` has the column names, or None if the columns differ between rows."""
 
     columns: list[str] | None
     size: int
@@ -29,11 +29,11 @@ class Reader(ABC):
     @property
     @abstractmethod
     def position(self) -> int:
-        """The amount read so far, in the unit of `size` (bytes or rows)."""
+        """The amount read so far. It has the same unit as `size`: bytes, rows or entries."""
 
     @abstractmethod
     def __iter__(self) -> Iterator[Record]:
-        """Yield the rows. A reader can be iterated only once."""
+        """Yield the rows of the file. A reader can be iterated only once."""
 
     @abstractmethod
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Validate a row of a catalog file (docs/import.md)."""
+"""Validate rows of a catalog file (docs/import.md)."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class CatalogRow:
 
 
 class RefusedError(Exception):
-    """The row is invalid. `kind` says in which count of the summary, such as `tracks`, it is refused."""
+    """The row of a catalog file is invalid. `kind`, such as `tracks`, is the kind of row to count as refused."""
 
     def __init__(self, faults: Mapping[str, str]) -> None:
         super().__init__("; ".join(f"{field} {reason}" for field, reason in faults.items()))
@@ -74,7 +74,7 @@ class RefusedError(Exception):
 
 
 class Cells:
-    """The cells of one row by field. Parsing an invalid cell records the reason in `faults`."""
+    """The cells of one row by field. Parsing an invalid cell adds the reason to `faults`, also by field."""
 
     def __init__(self, cells: Mapping[str, list[Any]]) -> None:
         self._cells = cells
@@ -102,7 +102,7 @@ class Cells:
         return list(dict.fromkeys(found))
 
     def refuse(self, field: str, reason: str, *, when: bool) -> None:
-        """If `when` is true, record `reason` as the field's fault, unless it already has one."""
+        """If `when` is true, record `reason` as the fault of this field. An earlier fault is kept."""
         if when:
             self.faults.setdefault(field, reason)
 

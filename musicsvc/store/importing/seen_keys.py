@@ -1,4 +1,4 @@
-"""A set of keys that have occurred in a file. A large set is stored on disk."""
+"""A set of keys that have occurred in an imported file. A large set is stored on disk."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ NOTES = {
 
 @dataclass(slots=True)
 class Counts:
-    """Numbers of rows that created something, changed it, repeated what was known about it, or were refused."""
+    """Numbers of rows that created or changed something, that only repeated known values, and that were refused."""
 
     new: int = 0
     changed: int = 0
@@ -56,7 +56,7 @@ class Refusal(NamedTuple):
 
 @dataclass(slots=True)
 class ImportSummary:
-    """The result of an import. `notes` counts rows by key of NOTES; `unused` lists ignored columns."""
+    """The result of an import. `notes` has row counts by key of NOTES; `unused` has the ignored columns."""
 
     dry_run: bool
     unused: list[str] = field(default_factory=list)

@@ -61,7 +61,7 @@ def _key(row: CatalogRow, artists: Mapping[str, int], album: int | None) -> Key:
 
 
 def _load(keys: Sequence[Key], batch: Batch) -> None:
-    """Load the tracks with these keys into the batch. A dry run adds those it would have created."""
+    """Load the tracks with these keys into the batch, including those that exist only in a dry run."""
     found = [*_by_external_id([key[1] for key in keys if key[0] == "id"], batch)]
     found += _by_name([key for key in keys if key[0] == "name"])
     ids = [row[0] for row in found]
@@ -80,7 +80,7 @@ def _load(keys: Sequence[Key], batch: Batch) -> None:
 
 
 def _measure(rows: Sequence[CatalogRow], artists: Mapping[str, int], batch: Batch) -> None:
-    """Measure the artists of the tracks, before and after the batch, and the albums of stored tracks."""
+    """Measure the artists of the rows and of tracks in the batch, and the albums of tracks in the batch."""
     found = [state.values for state in batch.states[KIND].values()]
     on = {values["album"] for values in found} - {None}
     if on or batch.bounds.albums:
@@ -106,7 +106,7 @@ def _by_name(keys: Sequence[Any]) -> Iterable[Any]:
 
 
 def _collect(link: Any, track_ids: Sequence[int]) -> dict[int, dict[Any, None]]:
-    """Return artist ids, genre names or tag names (as keys) by track id. `link` is the table that links them."""
+    """Return artist ids, genre names or tag names (as ordered dict keys) by track id. `link` is the table to read."""
     found: dict[int, dict[Any, None]] = {}
     for some in dialect.batches(track_ids):
         if link is TrackArtist:
@@ -143,7 +143,7 @@ def _merge(row: CatalogRow, key: Key, artists: Mapping[str, int], album: int | N
 
 
 def _new_tags(row: CatalogRow, state: ItemState, batch: Batch) -> list[str]:
-    """Return the row's tags that the track lacks, up to MOST_TAGS per track. The others are counted and dropped."""
+    """Return the row's tags that the track lacks, up to MOST_TAGS per track. Further tags are counted but not added."""
     fresh = [tag for tag in row.tags if tag not in state.values["tags"]]
     room = max(0, MOST_TAGS - len(state.values["tags"]))
     batch.notes["tags_dropped"] += len(fresh[room:])
@@ -179,7 +179,7 @@ def _columns(state: ItemState, batch: Batch) -> tuple[Any, ...]:
 
 
 def _update(states: Sequence[ItemState]) -> None:
-    """Update the columns of existing tracks, and replace the artists of all tracks whose artists changed."""
+    """Write the changed columns of existing tracks, and the artists of all tracks whose artists changed."""
     for state in states:
         changes = {name: state.values[name] for name in state.changed if name != "artists"}
         if changes and not state.new:

@@ -1,4 +1,4 @@
-"""Parse cells. A blank cell becomes None; an invalid one raises ValueError with the reason."""
+"""Parse cells of imported files. A blank cell becomes None. An invalid cell raises ValueError with the reason."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ SEPARATOR = ";"
 
 
 class Day(NamedTuple):
-    """A date. `padded` is `month` if the cell had only a year, `day` if it had no day, otherwise None."""
+    """A date. `padded` is the part that the cell lacked: `month` (with the day), `day`, or None for a full date."""
 
     date: str
     padded: str | None
 
 
 def is_blank(value: Any) -> bool:
-    """Return True if the cell is empty, only spaces, or NaN (the empty value of data frames)."""
+    """Return True if the cell is empty, has only spaces, or is NaN (the empty value of data frames)."""
     if isinstance(value, str):
         return not value.strip()
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
 def text(value: Any, longest: int) -> str | None:
-    """Return the text without surrounding spaces. It may have at most `longest` code points."""
+    """Return the cell as text without surrounding spaces. Texts longer than `longest` code points are invalid."""
     if is_blank(value):
         return None
     if isinstance(value, bool) or not isinstance(value, (str, int)):
@@ -49,7 +49,7 @@ def text(value: Any, longest: int) -> str | None:
 
 
 def several(value: Any, longest: int) -> list[str]:
-    """Return the texts in a list, or in a text separated by semicolons, without duplicates."""
+    """Return the distinct texts in a list, or in a text separated by semicolons. `longest`: limit in code points."""
     parts = value if isinstance(value, list) else value.split(SEPARATOR) if isinstance(value, str) else [value]
     found = [part for each in parts if (part := text(each, longest)) is not None]
     return list(dict.fromkeys(found))
@@ -68,12 +68,12 @@ def number(value: Any) -> Decimal | None:
 
 
 def rounded(value: Decimal) -> int:
-    """Round to the nearest integer; halves are rounded away from zero."""
+    """Round to the nearest integer. Halves are rounded away from zero."""
     return int(value.to_integral_value(ROUND_HALF_UP))
 
 
 def whole(value: Any, lowest: int, highest: int) -> int | None:
-    """Parse a number from `lowest` to `highest` and round it to an integer."""
+    """Parse a number and round it to an integer. Numbers below `lowest` or above `highest` are invalid."""
     found = number(value)
     if found is None:
         return None
@@ -83,7 +83,7 @@ def whole(value: Any, lowest: int, highest: int) -> int | None:
 
 
 def day(value: Any) -> Day | None:
-    """Parse a date. A year or a month becomes its first day."""
+    """Parse a date. A year becomes its January 1, a month its first day."""
     if is_blank(value):
         return None
     found = value.isoformat()[:10] if isinstance(value, date) else str(value).strip()
@@ -124,7 +124,7 @@ def scale(value: Any) -> str | None:
 
 
 def _integer(value: Any) -> int | None:
-    """Return the integer in the cell (`7` or `7.0`), or None if it is anything else."""
+    """Return the integer in a cell such as `7` or `7.0`, or None if the cell has anything else."""
     try:
         found = number(value)
     except ValueError:
@@ -133,7 +133,7 @@ def _integer(value: Any) -> int | None:
 
 
 def url(value: Any) -> str | None:
-    """Return the URL. It must be absolute and begin with http or https."""
+    """Return the URL in the cell. It must be absolute and begin with http or https."""
     found = text(value, URL_LENGTH)
     if found is None:
         return None

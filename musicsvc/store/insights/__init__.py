@@ -1,1 +1,1 @@
-"""Statistics of tracks, albums and artists (plays, listeners, likes, reposts), and rows of their exports."""
+"""Statistics of tracks, albums and artists (plays, listeners, likes, reposts), and their rows in export files."""

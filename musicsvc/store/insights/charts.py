@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Point(NamedTuple):
-    """Counts on a day or in a range of days: plays, distinct listeners, and likes and reposts that still exist."""
+    """Numbers of plays, distinct listeners, and likes and reposts not withdrawn, on a day or in a range of days."""
 
     plays: int
     listeners: int
@@ -23,7 +23,7 @@ class Point(NamedTuple):
 
 
 class Chart(NamedTuple):
-    """A point per day and one for all days together. The latter counts a listener of several days once."""
+    """A point for each day, and a point of totals. The totals count a listener of several days only once."""
 
     window: Window
     points: list[Point]

@@ -1,4 +1,4 @@
-"""Tracks that an artist shares with other artists, and these artists."""
+"""Find the tracks that an artist shares with other artists, and those other artists."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MOST_PLAYED = f"""
 
 
 class Collaborator(NamedTuple):
-    """Another artist, with the number of shared tracks and the all-time plays of these tracks."""
+    """An artist on shared tracks, with the number of these tracks and their all-time plays."""
 
     id: int
     name: str
@@ -39,7 +39,7 @@ class Collaborator(NamedTuple):
 
 
 class Collaborations(NamedTuple):
-    """`total` is the number of shared tracks. Collaborators are ordered by shared tracks, track ids by plays."""
+    """Artists, most shared tracks first, and ids of the shared tracks, most plays first. `total`: all shared tracks."""
 
     total: int
     collaborators: list[Collaborator]
@@ -47,7 +47,7 @@ class Collaborations(NamedTuple):
 
 
 def load(artist_id: int) -> Collaborations:
-    """Return the artist's shared tracks and the artists on them, at most a hundred of each."""
+    """Return the artist's tracks with other artists, and these other artists. At most a hundred of each."""
     ((total,),) = fetch(COUNT, artist_id)
     order = [track_id for (track_id,) in fetch(MOST_PLAYED, artist_id)]
     partners = [Collaborator._make(row) for row in fetch(PARTNERS, artist_id)]

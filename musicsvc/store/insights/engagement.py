@@ -1,4 +1,4 @@
-"""Count likes and reposts of tracks, albums and artists: those given in a range of days that still exist."""
+"""Count the likes and reposts that users gave to tracks, albums and artists in a range of days and did not withdraw."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NOUNS = {kind: noun for noun, kind in KINDS.items()}
 
 
 class Engagement(NamedTuple):
-    """Numbers of likes and reposts, both by track, album or artist id, or both by day."""
+    """Numbers of likes and of reposts. The keys of both are days, or ids of tracks, albums or artists."""
 
     likes: Counter[int]
     reposts: Counter[int]

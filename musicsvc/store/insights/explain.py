@@ -47,7 +47,7 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A recount from single plays, the statistics that the API returns (`served`), and their differences."""
+    """A recount from single plays, the API's statistics (`served`), and the differences between both."""
 
     window: Window
     tracks: int
@@ -61,7 +61,7 @@ class Explanation:
 
 
 def build(subject: Subject, window: Window) -> Explanation:
-    """Recount plays in the window, in the window before and of all time; compare with the statistics. May be slow."""
+    """Recount plays in the window, in the window before and of all time. Compare with the statistics. May be slow."""
     ((kept_from,),) = fetch(KEPT_FROM)
     ((tracks,),) = fetch(TRACKS[subject.kind], subject.id)
     within, before = (Counted._make(_count(COUNTED, subject, each)[0]) for each in (window, window.before))

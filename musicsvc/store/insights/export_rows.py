@@ -1,4 +1,4 @@
-"""Rows of export files, read in batches so that memory does not grow with their number."""
+"""Read the rows of export files from the database in batches, so that memory does not grow with their number."""
 
 from __future__ import annotations
 
@@ -76,9 +76,9 @@ class ExportRow:
 
 @contextmanager
 def cells(type_: str, scope: Scope, window: Window) -> Iterator[Iterator[tuple[Any, ...]]]:
-    """Open the rows of an export, with the columns COLUMNS[type_], ordered by id or day. Use it in a transaction.
+    """Open an export as an iterator of rows (tuples with the columns COLUMNS[type_]), ordered by id or day.
 
-    Leaving the `with` block closes the rows, so that no cursor outlives the transaction if writing fails.
+    Use it in a transaction. Leaving the `with` block closes the iterator, even if writing the file fails.
     """
     kind = KINDS.get(type_)
     found = daily(scope, window) if kind is None else (_cells(kind, row) for row in rows(kind, scope, window))
@@ -87,7 +87,7 @@ def cells(type_: str, scope: Scope, window: Window) -> Iterator[Iterator[tuple[A
 
 
 def expected(type_: str, scope: Scope) -> int:
-    """Return the number of rows of an export. It is 0 for daily plays, whose number is unknown before reading."""
+    """Return an export's number of rows. For daily plays it is 0, because the number is unknown before reading."""
     return 0 if type_ == PLAYS else len(scope.ids(KINDS[type_]))
 
 

@@ -45,7 +45,7 @@ ARTIST_COUNTS = """
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Statistics of some days and of all time (`…_total`). `…_change`: growth in percent over as many days before."""
+    """Statistics of a day range, and of all time (`…_total`). `…_change`: growth in percent since the range before."""
 
     window: Window
     plays_total: int
@@ -59,7 +59,7 @@ class Figures:
 
 
 class ArtistCounts(NamedTuple):
-    """An artist's numbers of tracks and albums, and the number of followers of the managing account."""
+    """An artist's numbers of tracks and albums, and the number of accounts that follow the artist's manager."""
 
     followers: int
     tracks: int
@@ -102,21 +102,21 @@ def name(subject: Subject) -> str:
 
 
 def figures(subject: Subject, window: Window) -> Figures:
-    """Return the statistics of a track, album or artist, with the growth since the window before."""
+    """Return the statistics of a track, album or artist in the window, with the growth since the window before."""
     stats = Reader(window, window.before).read(subject.kind, [subject.id])
     given = engagement.by_subject(subject.kind, [subject.id], window)
     return build(window, stats[subject.id], given.likes.total(), given.reposts.total())
 
 
 def stream(kind: int, ids: Sequence[int], window: Window, reader: Reader) -> dict[int, Figures]:
-    """Return statistics by id. `reader` reads `window` and `window.before`; `ids` must ascend."""
+    """Return statistics by id. The windows of `reader` must be `window` and `window.before`. `ids` must ascend."""
     given = engagement.by_subject(kind, ids, window)
     stats = reader.stream(kind, ids)
     return {each: build(window, stats[each], given.likes[each], given.reposts[each]) for each in ids}
 
 
 def build(window: Window, stats: Sequence[PlayStats], likes: int, reposts: int) -> Figures:
-    """Build statistics from three `stats`: of the window, of the window before, and of all time."""
+    """Build statistics from `stats` (of the window, of the window before, and of all time), likes and reposts."""
     within, before, ever = stats
     listeners = len(within.listeners)
     return Figures(
@@ -138,7 +138,7 @@ def change(now: int, before: int) -> float | None:
 
 
 def change_formula(now: int, before: int) -> str:
-    """Return the calculation of `change` as text, such as `(6 - 4) * 100 / 4`."""
+    """Return the calculation of a growth in percent as text, such as `(6 - 4) * 100 / 4`."""
     return f"({now} - {before}) * 100 / {before}" if before else "none, as the window before is empty"
 
 

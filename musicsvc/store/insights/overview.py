@@ -1,4 +1,4 @@
-"""Statistics, chart and ranking of many tracks together. A listener of several tracks is counted once."""
+"""Compute statistics, chart and ranking of many tracks together. A listener of several tracks is counted once."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TOP_TRACKS, TOP_OTHERS = 10, 5
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """The content of a report. `name` is an artist's or account's, or None for the whole catalog. `top` has tracks."""
+    """The data of a report on an account, an artist or (without `name`) the whole catalog. `top` has the top tracks."""
 
     name: str | None
     figures: Figures
@@ -44,7 +44,7 @@ class Overview:
 
 
 def build(scope: Scope, window: Window, *, albums_and_artists: bool = False) -> Overview:
-    """Build a report's content, on request with the most played albums and artists. Use it in a transaction."""
+    """Collect a report's data, on request with the most played albums and artists. Use it in a transaction."""
     with sql.without_memory_map():
         return _build(scope, window, albums_and_artists=albums_and_artists)
 
@@ -75,7 +75,7 @@ def _top(kind: int, scope: Scope, window: Window) -> list[ExportRow]:
 
 @dataclass(slots=True)
 class _Total:
-    """The sum of plays and the union of listeners of many tracks."""
+    """The sum of the plays and the union of the listeners of many tracks."""
 
     plays: int = 0
     listeners: BitMap = field(default_factory=BitMap)
@@ -86,7 +86,7 @@ class _Total:
 
 
 class _Whole:
-    """Accumulates statistics, chart and ranking of many tracks, which are added in batches."""
+    """Computes statistics, chart and ranking of many tracks together. Tracks are added in batches."""
 
     def __init__(self, window: Window) -> None:
         self._window = window
@@ -97,7 +97,7 @@ class _Whole:
         self._most: list[tuple[int, int, int]] = []
 
     def add(self, ids: Sequence[int]) -> None:
-        """Add the tracks with these ids, which must ascend."""
+        """Add the plays, listeners, likes and reposts of the tracks with these ids. The ids must ascend."""
         stats = self._reader.stream(TRACK, ids)
         for each in stats.values():
             for total, some in zip(self._totals, each, strict=True):

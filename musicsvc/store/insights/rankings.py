@@ -1,4 +1,4 @@
-"""Rankings by plays: the tracks of an album, and the tracks and albums of an artist."""
+"""Rank tracks and albums by plays: the tracks of an album, and the tracks and albums of an artist."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ALBUMS_OF_ARTIST = "SELECT t.id, t.name FROM album_artist l JOIN album t ON t.id
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A track or album in a ranking: its all-time plays (`plays_total`), and plays and listeners in the window."""
+    """A track or album in a ranking, with all-time plays (`plays_total`), and plays and listeners in the window."""
 
     id: int
     name: str

@@ -1,4 +1,4 @@
-"""Current listeners and latest plays of a track, read from the database, so that all processes return the same."""
+"""Current listeners and latest plays of a track, read from the database, so that all server processes agree."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ HASH_LENGTH = 32  # hexadecimal digits, of 64
 
 
 class RecentPlay(NamedTuple):
-    """A play. All plays of a listener have the same hash."""
+    """A play: its time in microseconds, and a hash that is the same in all plays of the same listener."""
 
     played_at: int
     listener_hash: str
 
 
 class Realtime(NamedTuple):
-    """A track's number of listeners in the last five minutes, of plays in the last hour, and its 20 latest plays."""
+    """A track's listeners in the last five minutes, its number of plays in the last hour, and its 20 latest plays."""
 
     active_listeners: int
     plays_last_hour: int
@@ -36,7 +36,7 @@ class Realtime(NamedTuple):
 
 
 def load(track: Subject, now: int) -> Realtime:
-    """Return the current listeners and latest plays, including plays dated up to five minutes after `now`."""
+    """Return the track's current listeners and latest plays. Plays up to five minutes after `now` are included."""
     plays = play_log.between(track.id, (now - HOUR) // SLOT, (now + AHEAD) // SLOT + 1)
     last_hour = [play for play in plays if play.played_at > now - HOUR]
     active = {play.listener for play in last_hour if play.played_at > now - ACTIVE}

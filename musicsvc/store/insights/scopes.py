@@ -1,4 +1,4 @@
-"""Scopes of exports and reports: all that an account manages, one artist, or the whole catalog."""
+"""Scopes of exports and reports: everything that an account manages, one artist, or the whole catalog."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ IDS_PER_BATCH = 10_000
 
 
 class Scope(NamedTuple):
-    """Selects tracks, albums and artists by artist id and by the id of the managing account. None means any."""
+    """Selects tracks, albums and artists by artist id (`artist`) or managing account id (`manager`). None means any."""
 
     manager: int | None = None
     artist: int | None = None

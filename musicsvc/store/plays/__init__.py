@@ -1,1 +1,1 @@
-"""Plays of tracks: storing reported plays, counting them by day, week and month, and verifying these counts."""
+"""Store the plays of tracks that API clients report, count them by day, week and month, and verify these counts."""

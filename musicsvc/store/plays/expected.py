@@ -1,4 +1,4 @@
-"""Find wrong play counts (rollups): compare daily ones with single plays, and all others with daily ones."""
+"""Find wrong play counts: compare daily counts with single plays, and all other counts with the daily counts."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ NONE: Counts = (0, b"")
 
 @dataclass(slots=True)
 class Comparison:
-    """Stored and recomputed rows of a rollup table, by key. `plays` is the number of single plays that were read."""
+    """Stored and recomputed play counts of one table, by row key. `plays` is the number of single plays read."""
 
     table: Table
     stored: dict[Key, Counts]
@@ -53,7 +53,7 @@ class Comparison:
     plays: int = 0
 
     def differing(self) -> list[Key]:
-        """Return the keys of rows that are wrong, missing or superfluous, sorted."""
+        """Return the sorted keys of all rows that are wrong, missing or superfluous."""
         keys = self.stored.keys() | self.expected.keys()
         return sorted(key for key in keys if not _same(self.stored.get(key), self.expected.get(key)))
 
@@ -91,7 +91,7 @@ def _same(one: Counts | None, other: Counts | None) -> bool:
 
 
 def compare_day(day: int) -> Comparison:
-    """Compare the daily rollups of a day (days since 1970-01-01) with its single plays."""
+    """Compare the stored play counts of a day (days since 1970-01-01) with the single plays of that day."""
     read = 0
     expected: dict[Key, Counts] = {}
     by_track: dict[int, list[Subject]] = {}
@@ -119,7 +119,7 @@ def _by_key(rows: Iterable[tuple[int, int, int, int, bytes]]) -> dict[Key, Count
 
 
 def compare_month(month: int, kind: int, subject: int, end: int | None) -> Comparison:
-    """Compare monthly with daily rollups, for tracks, albums or artists with ids from `subject` to `end` - 1."""
+    """Compare a month's stored counts of tracks, albums or artists (ids `subject` to `end` - 1) with daily counts."""
     watermark = monthly.watermark()
     counts = monthly.count(month, kind, subject, end)
     expected = {(kind, each, month): some for each, some in counts.items() if watermark.rolled_up(month, kind, each)}
@@ -127,14 +127,14 @@ def compare_month(month: int, kind: int, subject: int, end: int | None) -> Compa
 
 
 def compare_week(week: int) -> Comparison:
-    """Compare the weekly rollups of a week with the daily ones. Missing weekly rollups are not reported."""
+    """Compare the stored play counts of a week with the daily counts. Missing weekly rows are not reported."""
     days = fetch(DAYS_OF_WEEK.format(days=", ".join(map(str, weekly.days_of(week)))), week)
     expected = tables.add_up(((kind, subject, week), plays, packed) for kind, subject, plays, packed in days)
     return Comparison(tables.WEEKLY, _by_key(fetch(WEEK, week)), expected)
 
 
 def compare_totals() -> Comparison:
-    """Compare the all-time plays of tracks with their daily rollups. The result contains only tracks that differ."""
+    """Compare the all-time plays of tracks with their daily counts. The result contains only tracks that differ."""
     stored, expected = {}, {}
     for track, before, now in fetch(WRONG_TOTALS):
         if before is not None:

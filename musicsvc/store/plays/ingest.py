@@ -1,4 +1,4 @@
-"""Store reported plays in batches. Repeated plays are ignored; refused plays are returned with a reason."""
+"""Store reported plays in batches. Plays reported before are ignored. Refused plays are returned with a reason."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ FOR_OTHERS = "The account may not report for other listeners."
 
 
 class ReportedPlay(NamedTuple):
-    """A play as an API client reports it. `listener` is a name that the client chose, or None for its own account."""
+    """A play as an API client reports it. `listener` is a name chosen by the client, or None for its own account."""
 
     track_id: int
     played_at: int
@@ -54,7 +54,7 @@ class ReportedPlay(NamedTuple):
 
 
 class PlayRow(NamedTuple):
-    """A row of the table of plays. `client_key` is a hash of the id that the client gave to the play, or empty."""
+    """A row of the table of plays. `client_key` is a hash of the play's id at the client, or empty without an id."""
 
     slot: int
     track: int
@@ -67,7 +67,7 @@ class PlayRow(NamedTuple):
 
 @dataclass(slots=True)
 class IngestOutcome:
-    """The result of storing a batch. `refused` lists (index in the batch, reason) for each refused play."""
+    """The result of storing a batch of plays. `refused` has (index in the batch, reason) for each refused play."""
 
     accepted: int = 0
     repeated: int = 0
@@ -75,7 +75,7 @@ class IngestOutcome:
 
 
 def report(plays: Sequence[ReportedPlay], *, now: int, actor: Identity) -> IngestOutcome:
-    """Store the valid plays. Return counts and the refused plays. Reporting for other listeners needs a permission."""
+    """Store the valid plays. Return counts and refused plays. Naming a listener requires the right to report plays."""
     tables.lock()
     outcome = IngestOutcome()
     unknown = tracks.missing({play.track_id for play in plays})
@@ -97,7 +97,7 @@ def report(plays: Sequence[ReportedPlay], *, now: int, actor: Identity) -> Inges
 
 
 def roll_up(accepted: int) -> None:
-    """Create some of the monthly rollups that are due, in proportion to the number of plays just accepted."""
+    """Create monthly play counts that are due. `accepted`, the number of plays just stored, limits how many."""
     monthly.roll_up(min(ROLLED_UP_PER_PLAY * accepted, ROLLED_UP_AT_ONCE))
 
 
@@ -108,7 +108,7 @@ def _refusal(play: ReportedPlay, now: int, actor: Identity) -> str | None:
 
 
 def refuse_time(played_at: int, kept_from: int, now: int) -> str | None:
-    """Return the reason to refuse a play of this time (in the future, or already deleted), or None to accept it."""
+    """Return why a play at this time (microseconds) is refused (in the future or before `kept_from`), else None."""
     if played_at > now + AHEAD:
         return FUTURE
     return PRUNED if played_at < kept_from else None
@@ -125,12 +125,12 @@ def _row(play: ReportedPlay, listener: int, actor: Identity) -> PlayRow:
 
 
 def client_key(source: str, client_id: str) -> bytes:
-    """Return a 16-byte hash of the id that the client `source` gave to a play. It identifies repeated reports."""
+    """Return a 16-byte hash of the id that `source` (such as `account:7`) gave to a play, to find repeated reports."""
     return hashlib.blake2b(f"{source}\x00{client_id}".encode(), digest_size=16).digest()
 
 
 def record(rows: Iterable[PlayRow]) -> int:
-    """Store the plays that are not stored yet, and count them in the rollups. Return the number of new plays."""
+    """Store the plays that are not stored yet, and add them to the play counts. Return the number of new plays."""
     tables.lock()
     new = dialect.insert_returning(INSERT, TYPES, sorted(rows, key=KEY))
     if new:
@@ -139,7 +139,7 @@ def record(rows: Iterable[PlayRow]) -> int:
 
 
 def _add_to_rollups(plays: Iterable[tuple[int, ...]]) -> None:
-    """Add new plays, given as (track id, 30-second slot, listener id), to all play counts."""
+    """Add new plays, given as (track id, 30-second slot, listener id), to the daily, weekly and other play counts."""
     played: dict[tuple[int, int], bytes] = {}
     for track, slot, listener in plays:
         key = slot // SLOTS_PER_DAY, track

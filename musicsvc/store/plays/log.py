@@ -1,4 +1,4 @@
-"""Read the single plays of a track. The table of plays is ordered by slots of 30 seconds."""
+"""Read the single plays of a track. The table of plays is ordered by time, in slots of 30 seconds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MONTHS = "SELECT block FROM play_block WHERE kind = ? AND subject = ? AND block 
 
 
 class LoggedPlay(NamedTuple):
-    """A play: its time in microseconds since 1970, and the key of its listener."""
+    """A play: its time in microseconds since 1970, and its listener's key (an account or a name chosen by a client)."""
 
     played_at: int
     listener: str
@@ -39,7 +39,7 @@ def newest(track: int, limit: int) -> list[LoggedPlay]:
 
 
 def between(track: int, first: int, end: int) -> list[LoggedPlay]:
-    """Return the plays of a track in the 30-second slots `first` to `end` - 1, newest first."""
+    """Return a track's plays in slots `first` to `end` - 1 (numbers of 30 seconds since 1970), newest first."""
     slots, values = dialect.in_list(range(first, end))
     return [LoggedPlay(*row) for row in fetch(PLAYS.format(slots=slots), values, track)]
 

@@ -32,7 +32,7 @@ class Window(NamedTuple):
 
     @property
     def before(self) -> Window:
-        """The range of equal length that ends where this one begins."""
+        """The range of equal length that ends on the day before `first`."""
         return Window(self.name, self.first - self.days, self.first)
 
     @property

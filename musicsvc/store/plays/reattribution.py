@@ -1,4 +1,4 @@
-"""Rebuild the play counts of albums and artists from those of their tracks, after tracks changed album or artists."""
+"""Rebuild the play counts of albums and artists after tracks were moved to other albums or artists."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def rebuilding(tracks: Collection[int]) -> Iterator[None]:
 
 
 def _rebuild(subject: Subject, watermark: monthly.Watermark) -> None:
-    """Rebuild the daily and monthly play counts of an album or artist from those of its tracks."""
+    """Replace the daily and monthly play counts of an album or artist by those recomputed from its tracks."""
     tracks = [track for (track,) in fetch(MEMBERS[subject.kind], subject.id)]
     days, values = dialect.in_list(_days(subject, tracks, watermark))
     run(DELETE.format(table="play_day", days=f"day {days} AND"), values, *subject)

@@ -18,9 +18,9 @@ OLDEST = "SELECT min(slot) FROM play"
 
 
 def prune(store: Store, keep_days: int, *, now: int, on_progress: Callable[[int, int], None]) -> tuple[int, int]:
-    """Delete plays older than `keep_days` days. Return how many, and the first day kept (days since 1970-01-01).
+    """Delete plays older than `keep_days`. Return (number of deleted plays, first day kept as days since 1970-01-01).
 
-    `on_progress` is called with the number of finished days and of all days.
+    `on_progress` is called with the number of finished days and the number of all days.
     """
     first = day_of(now) - keep_days
     oldest = store.write(partial(_begin, first)).result()
@@ -32,7 +32,7 @@ def prune(store: Store, keep_days: int, *, now: int, on_progress: Callable[[int,
 
 
 def _begin(first: int) -> int:
-    """Refuse plays before the day `first` from now on. Return the day of the oldest play, or `first` without plays."""
+    """Store that plays before the day `first` are refused. Return the oldest play's day, or `first` without plays."""
     tables.lock()
     run("UPDATE play_mark SET kept_from = ? WHERE kept_from < ?", first, first)
     ((slot,),) = fetch(OLDEST)

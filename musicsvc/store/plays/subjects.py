@@ -18,14 +18,14 @@ SUBJECTS = """
 
 
 class Subject(NamedTuple):
-    """A track, album or artist: its kind (TRACK, ALBUM or ARTIST) and its id."""
+    """A track, album or artist: its kind (TRACK, ALBUM or ARTIST) and its database id."""
 
     kind: int
     id: int
 
 
 def among(ids: Collection[int]) -> tuple[str, Any]:
-    """Return an SQL condition that matches any of the ids, such as `= ?`, and its only parameter."""
+    """Return an SQL condition that matches any of the ids, such as `= ?`, and the value of its placeholder."""
     if len(ids) != 1:
         return dialect.in_list(ids)
     (only,) = ids

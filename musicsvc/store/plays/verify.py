@@ -1,4 +1,4 @@
-"""Verify and repair play counts: daily ones against single plays, then all others against daily ones."""
+"""Verify and repair play counts: daily counts against single plays, then all other counts against daily counts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WEEKS = "SELECT DISTINCT stretch FROM play_stretch ORDER BY stretch"
 
 
 class Difference(NamedTuple):
-    """A wrong rollup: its name for people, and its (plays, listeners) as stored and as recomputed."""
+    """A wrong play count: the row's name for people, then (plays, listeners) as stored and as recomputed."""
 
     row: str
     stored: tuple[int, int]
@@ -40,7 +40,7 @@ class Difference(NamedTuple):
 
 @dataclass(slots=True)
 class VerifyReport:
-    """The result of a verification. `differences` has at most 100 items. Plays before day `kept_from` were deleted."""
+    """Counts of a verification, with at most 100 `differences`. Plays before the day `kept_from` were deleted."""
 
     kept_from: int = 0
     days: int = 0
@@ -51,9 +51,9 @@ class VerifyReport:
 
 
 def run(store: Store, *, check: bool, on_progress: Callable[[int, int], None]) -> VerifyReport:
-    """Compare all stored play counts with the single plays. Repair those that differ, unless `check` is set.
+    """Compare all stored play counts with the single plays. Repair wrong counts, unless `check` is set.
 
-    `on_progress` is called with the number of verified days and of all days.
+    `on_progress` is called with the number of verified days and the number of all days.
     """
     report = VerifyReport(kept_from=store.read(lambda: monthly.watermark().kept_from).result())
     first, end = store.read(partial(_span, report.kept_from)).result()
@@ -69,18 +69,18 @@ def run(store: Store, *, check: bool, on_progress: Callable[[int, int], None]) -
 
 
 def _span(day: int) -> tuple[int, int]:
-    """Return (first, end) of the days with plays from `day` on; `end` is exclusive. Without plays: (day, day)."""
+    """Return (first, end) of the days from `day` on that have plays. `end` is exclusive. Without plays: (day, day)."""
     ((first, last),) = fetch(SPAN, day * SLOTS_PER_DAY, day)
     return (day, day) if last is None or last < day else (int(first), int(last) + 1)
 
 
 def _months() -> range:
-    """Return the numbers of the months whose rollups are complete or in progress."""
+    """Return the numbers of the months whose monthly play counts are complete or in progress."""
     return range(_span(0)[0] // monthly.DAYS, monthly.watermark().month + 1)
 
 
 def _from_days(store: Store) -> Iterator[Compare]:
-    """Yield functions that compare monthly, weekly and all-time counts with daily ones. Verify daily ones before."""
+    """Yield functions that compare monthly, weekly and all-time counts with daily counts. Verify daily counts first."""
     for month in store.read(_months).result():
         for kind in KINDS.values():
             first: int | None = 0
@@ -94,7 +94,7 @@ def _from_days(store: Store) -> Iterator[Compare]:
 
 
 def _verify(store: Store, compare: Compare, report: VerifyReport, *, check: bool) -> int:
-    """Compare, add the result to `report` and, unless `check` is set, repair. Return the number of plays read."""
+    """Call `compare`, add its result to `report`, and repair unless `check`. Return the number of plays read."""
     found = store.read(compare).result()
     wrong = found.differing()
     report.rows += len(found.expected.keys() | found.stored.keys())

@@ -1,1 +1,1 @@
-"""Example data (fixtures), and synthetic data of any size for tests and benchmarks."""
+"""Create example data (fixtures), and synthetic data of any size for tests and benchmarks."""

@@ -30,13 +30,13 @@ DEMO_EMAIL = "demo@musicsvc.test"
 
 
 def folder(package: Path = Path(musicsvc.__file__).parent) -> Path:
-    """Return the folder of the fixture files: within an installed package, beside the package in the source tree."""
+    """Return the folder of the fixture files: part of an installed package, but beside `package` in a source tree."""
     packed = package / "_fixtures"
     return packed if packed.is_dir() else package.parent / "fixtures"
 
 
 def load(*, now: int) -> FixtureSummary:
-    """Create the rows of the fixtures that are missing in the database. Return how many were created."""
+    """Create the rows of the fixtures that the database lacks. Return the numbers of created rows."""
     world = World(now)
     for entry in _read("accounts", "account"):
         world.accounts[entry["key"]] = _account(entry, world)
@@ -157,12 +157,12 @@ def _track(entry: Entry, world: World) -> bool:
 
 
 def _identity(entry: Entry, world: World) -> Entry:
-    """Return the values of the columns that identify an album or track of the fixtures."""
+    """Return the values by column that identify an album or track of the fixtures in the database."""
     return {"external_id": PREFIX + entry["key"], "imported_for": world.artists[entry["artists"][0]].manager or 0}
 
 
 def _thread(entries: list[Entry], world: World, track_id: int, parent: Comment | None = None) -> None:
-    """Create the comments of a thread, each followed by its replies."""
+    """Create comments on a track from `entries`, each followed by its replies. `parent` is the comment replied to."""
     for entry in sorted(entries, key=lambda entry: (entry.get("position", 0), -entry["days_ago"])):
         world.created.comments += 1
         comment = Comment.create(

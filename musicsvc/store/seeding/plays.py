@@ -1,4 +1,4 @@
-"""Two years of random plays of the example tracks. The plays of a day are the same in every run."""
+"""Create two years of random plays of the example tracks. The plays of a day are the same in every run."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def load(*, now: int) -> int:
 
 
 def _day(at: int, track: int, day: int, audience: Sequence[int]) -> Iterator[ingest.PlayRow]:
-    """Yield a day's plays of a track. More plays fall on weekends, on some seasons and on tracks with a small `at`."""
+    """Yield a track's plays on a day. More plays fall on weekends, some seasons, and tracks at a low position `at`."""
     chance = random.Random(f"{at} {day}")  # noqa: S311 - plays must be reproducible
     mood = 1 + 0.4 * (day % 7 in WEEKEND) + 0.25 * math.sin(day / 23 + at) + 0.3 * math.sin(day / 90)
     wanted = BUSIEST * DECLINE**at * mood

@@ -57,7 +57,7 @@ class SyntheticSummary:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A batch of artists to create: the number of albums of each artist, and of tracks of each album."""
+    """A batch of artists to create, with the number of albums per artist (`albums`) and tracks per album (`tracks`)."""
 
     seed: str
     albums: Sequence[int]
@@ -72,7 +72,7 @@ def create(
 ) -> SyntheticSummary:
     """Create the catalog in batches of artists, one transaction each. Batches of an earlier run are skipped.
 
-    `on_progress` is called with the number of finished tracks and of all tracks. Raises Invalid for a bad scale.
+    `on_progress` gets the number of finished tracks and of all tracks. Raises Invalid if `scale` is out of range.
     """
     if not 0 < scale <= LARGEST:
         raise Invalid({"scale": f"The scale must be above 0 and at most {LARGEST:,}."})
@@ -103,7 +103,7 @@ def _blocks(scale: float, random_seed: int) -> Iterator[Block]:
 
 
 def _sizes(total: int, parts: int, flatness: float, chance: random.Random) -> array[int]:
-    """Return `parts` sizes with the sum `total`, in random order. By Zipf's law, few are large and most are small."""
+    """Return `parts` numbers with the sum `total`, in random order. By Zipf's law, few are large and most are small."""
     sums = list(accumulate(1 / (rank + flatness + 1) for rank in range(parts)))
     share = max(0, total - parts) / sums[-1]
     ends = [0, *(floor(part * share + 1e-6) for part in sums)]
@@ -126,7 +126,7 @@ def _external_id(block: Block, number: int) -> str:
 
 
 class _Writer:
-    """Creates the rows of one batch. Its methods take ids, and positions in the whole catalog (`number`)."""
+    """Creates the rows of one batch. Parameters `…_id` are database ids, `number` is a position in the catalog."""
 
     def __init__(self, block: Block, words: Words) -> None:
         self.block = block
@@ -165,7 +165,7 @@ class _Writer:
         return choices[self._below(len(choices))]
 
     def _name(self, *kinds: str) -> str:
-        """Join random words of these kinds, such as `verbs`. Text that is not a kind is inserted as it is."""
+        """Join one random word of each kind, such as `verbs`. A text that is not a kind is inserted unchanged."""
         return " ".join(self._one(self.words[kind]) if kind in self.words else kind for kind in kinds)
 
     def _image(self, kind: str, number: int, percent: int) -> str | None:

@@ -1,4 +1,4 @@
-"""The state of loading the fixtures: rows by their keys in the fixture files, and numbers of created rows."""
+"""The state while fixtures are loaded: database rows by key in the fixture files, and numbers of created rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Entry = dict[str, Any]
 
 @dataclass(slots=True)
 class FixtureSummary:
-    """The numbers of created rows. `tokens` has the created API tokens by their key in `accounts.toml`."""
+    """The numbers of created rows. `tokens` has the created API tokens by key in `accounts.toml`."""
 
     accounts: int = 0
     artists: int = 0
@@ -41,7 +41,7 @@ class FixtureSummary:
 
 @dataclass(slots=True)
 class World:
-    """Accounts, artists and ids of albums and tracks by their keys in the fixture files; numbers of created rows."""
+    """Accounts, artists, album ids and track ids by their keys in the fixture files, and numbers of created rows."""
 
     now: int
     accounts: dict[str, User] = field(default_factory=dict)
@@ -52,6 +52,6 @@ class World:
 
 
 def columns(entry: Entry, table: type[Model]) -> Entry:
-    """Return the values in `entry` for which the table has columns. Texts are trimmed."""
+    """Return the values of `entry` whose names are columns of the table, without surrounding spaces."""
     values = {name: value for name, value in entry.items() if isinstance(getattr(table, name, None), Field)}
     return {name: value.strip() if isinstance(value, str) else value for name, value in values.items()}

@@ -35,9 +35,9 @@ FORMATS: dict[str, Callable[[Path], Reader]] = {
 
 
 def is_history(path: Path, form: str | None = None, *, mapped: bool = False) -> bool:
-    """Return True if the file is another service's listening history, False if it is a table.
+    """Return True if the file is a listening history of another service, False if it is a table.
 
-    `mapped`: the user maps columns to fields, so it is a table. Raises Failure if the file cannot be read.
+    If `mapped` (the user maps columns to fields), it is a table. Raises Failure if the file cannot be read.
     """
     if form is not None:
         return form not in readers.FORMATS
@@ -45,7 +45,7 @@ def is_history(path: Path, form: str | None = None, *, mapped: bool = False) -> 
 
 
 def open_file(path: Path, form: str | None = None, *, mapped: bool = False) -> Reader:
-    """Open the file in the format `form`, by default the detected one. Raises Failure if it is unknown or damaged."""
+    """Open the file in format `form` or a detected one (if `mapped`, a table format). Raises Failure for bad files."""
     if not is_history(path, form, mapped=mapped):
         return readers.open_file(path, form)
     if form is not None and form not in FORMATS:

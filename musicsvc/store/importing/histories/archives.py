@@ -1,4 +1,4 @@
-"""Zip archives of listening histories."""
+"""Read the listening histories in a zip archive."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def is_zip(path: Path) -> bool:
 
 
 class Archive(Reader):
-    """Reads all histories in a zip file. `open_member` opens an unpacked file, or returns None to skip it."""
+    """Reads all listening histories in a zip file. `open_member` opens an unpacked file, or returns None to skip it."""
 
     columns = None
 
@@ -51,7 +51,7 @@ class Archive(Reader):
         return self._read
 
     def __iter__(self) -> Iterator[Record]:
-        """Yield the rows of all histories, in the order of their file names."""
+        """Yield the rows of all histories. The files of the archive are read in the order of their names."""
         histories = 0
         for member in sorted(self._members, key=lambda each: each.filename):
             with tempfile.TemporaryDirectory(prefix="musicsvc-import-") as folder:

@@ -1,4 +1,4 @@
-"""Detect from the first bytes of a file which service exported it. Unknown files are treated as tables."""
+"""Detect from the first bytes of a file which service exported it. Files of unknown origin are treated as tables."""
 
 from __future__ import annotations
 
@@ -30,10 +30,7 @@ LOVED = "lists loved tracks without the times of plays. Import the listening his
 
 
 def history_of(path: Path) -> str | None:
-    """Return the format of the listening history, or None if the file is a plain table.
-
-    Raises Failure for an export of loved tracks, which contains no plays.
-    """
+    """Return the format of a listening history, or None for a plain table. Raises Failure for a loved-tracks export."""
     head = _head(path).removeprefix("\ufeff").lstrip()
     if head.startswith("#AUDIOSCROBBLER/"):
         return "rockbox"

@@ -1,4 +1,4 @@
-"""Readers of files that contain one JSON value. Entries are numbered from 1, in place of lines."""
+"""Read files that contain one JSON value. Errors name the number of an entry, from 1, in place of a line."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Document(Reader):
 
     @abstractmethod
     def entries(self, value: Any) -> list[Any]:
-        """Return the list of entries in the file's JSON value. Raises Failure for an unexpected structure."""
+        """Return the list of entries in `value`, the whole file. Raises Failure for an unexpected structure."""
 
     @abstractmethod
     def values(self, entry: Mapping[str, Any]) -> Mapping[str, Any] | str:
@@ -72,12 +72,12 @@ class Document(Reader):
         self._entries = []
 
     def unlike(self, what: str) -> Failure:
-        """Return a Failure whose message is the path followed by `what`."""
+        """Return a Failure with the path of the file and `what`, a predicate such as `is not an export`."""
         return Failure(f"{self._path} {what}.")
 
 
 def record(number: int, entry: Any, values: Any) -> Record:
-    """Convert an entry with the function `values`. A skipped entry gets a `note`, an invalid one a `fault`."""
+    """Convert an entry to a Record with the function `values`. Skipped entries get a `note`, invalid ones a `fault`."""
     try:
         found = values(entry)
     except KeyError as missing:

@@ -19,7 +19,7 @@ CELLS = 4
 
 
 class LastfmPages(Document):
-    """Reads `recenttracks-….json`: a JSON array of pages of plays (scrobbles)."""
+    """Reads `recenttracks-….json`: a JSON array of pages, each with plays (scrobbles)."""
 
     def entries(self, value: Any) -> list[Any]:
         pages = value if isinstance(value, list) else [value]
@@ -44,7 +44,7 @@ class LastfmPages(Document):
 
 
 def _text(value: Any) -> Any:
-    """Return the name of an artist or album: its key `#text`, or `name` in extended responses of the API."""
+    """Return the name of an artist or album, from the key `#text` or, in extended API responses, `name`."""
     return value.get("#text") or value.get("name") if isinstance(value, dict) else value
 
 
@@ -52,7 +52,7 @@ class LastfmCsv(CsvReader):
     """Reads a CSV file with the columns `uts`, `artist`, `album` and `track`."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file. Raises Failure if it is damaged. `columns` is None, because users cannot map the columns."""
+        """Open the file. Raises Failure if it is damaged. `columns` is None: users cannot map the columns."""
         super().__init__(path)
         self.columns = None
 

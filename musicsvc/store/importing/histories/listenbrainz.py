@@ -1,4 +1,4 @@
-"""ListenBrainz exports: one JSON object per line, or one JSON array in older exports."""
+"""Read ListenBrainz exports: one JSON object per line, or one JSON array in older exports."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class ListenBrainz(Reader):
 
 
 def _is_lines(path: Path) -> bool:
-    """Return True if the first line is a complete play, so the file has one JSON object per line."""
+    """Return True if the file has one JSON object per line: its first line is a complete play."""
     with JsonLinesReader(path) as lines:
         first = next(iter(lines), None)
     return first is None or (first.fault is None and "payload" not in first.values)

@@ -1,4 +1,4 @@
-"""Logs of players and radio stations: Rockbox, Libre.fm, Pano Scrobbler, Spinitron."""
+"""Read logs of players and radio stations: Rockbox, Libre.fm, Pano Scrobbler, Spinitron."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _rockbox(row: Mapping[str, str]) -> Mapping[str, Any] | str:
 
 
 class Table(TextReader):
-    """Base class for CSV files with other lines before the header. `names` maps lower-case columns to fields."""
+    """Base class for CSV files with other lines before the header. `names` maps lower-case columns to import fields."""
 
     columns = None
     names: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""Maloja exports, the only history format with a list of artists for each track."""
+"""Read Maloja exports, the only history format with a list of artists for each track."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spotify's privacy exports: the extended streaming history, and the account data with the last year.
+"""Read Spotify's privacy exports: the extended streaming history, and the account data of the last year.
 
 Streams are imported if they lasted at least 30 seconds or reached the end of the track. Private sessions are skipped.
 IP addresses, devices, countries and user names are ignored.
@@ -19,7 +19,7 @@ URI = "spotify:track:"
 
 
 class SpotifyExtended(Document):
-    """Reads `endsong_N.json` and `Streaming_History_Audio_….json`: a JSON array of streams."""
+    """Reads `endsong_N.json` and `Streaming_History_Audio_….json`: a JSON array of plays (streams)."""
 
     def entries(self, value: Any) -> list[Any]:
         if not isinstance(value, list):
@@ -27,7 +27,7 @@ class SpotifyExtended(Document):
         return value
 
     def values(self, entry: Mapping[str, Any]) -> Mapping[str, Any] | str:
-        """Return the fields of a play, or a key of summary.NOTES to skip it. The file has the time of its end."""
+        """Return the fields of a play, or a key of summary.NOTES to skip it. The file has the end time of the play."""
         played = entry["ms_played"]
         if entry.get("master_metadata_track_name") is None:
             return "no_track"
@@ -46,7 +46,7 @@ class SpotifyExtended(Document):
 
 
 class SpotifyAccount(Document):
-    """Reads `StreamingHistory….json` in the account data: a JSON array of streams without track ids."""
+    """Reads `StreamingHistory….json` in the account data: a JSON array of plays (streams) without track ids."""
 
     def entries(self, value: Any) -> list[Any]:
         if not isinstance(value, list):
@@ -54,7 +54,7 @@ class SpotifyAccount(Document):
         return value
 
     def values(self, entry: Mapping[str, Any]) -> Mapping[str, Any] | str:
-        """Return the fields of a play, or a key of summary.NOTES to skip it. The file has the UTC minute of its end."""
+        """Return the fields of a play, or a key of summary.NOTES to skip it. The file has the play's end in UTC."""
         played = entry["msPlayed"]
         if played < SHORTEST:
             return "short"
@@ -67,5 +67,5 @@ class SpotifyAccount(Document):
 
 
 def _began(ended: str, played: int) -> datetime:
-    """Return the start of a stream that ended at the UTC time `ended` after `played` milliseconds."""
+    """Return the start of a play that ended at the UTC time `ended` and lasted `played` milliseconds."""
     return datetime.fromisoformat(ended.removesuffix("Z")).replace(tzinfo=UTC) - timedelta(milliseconds=played)

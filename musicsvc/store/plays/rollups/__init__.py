@@ -1,1 +1,1 @@
-"""Play and listener counts (rollups) by day, week and month, updated in the transaction that stores the plays."""
+"""Play and listener counts by day, week and month (rollups), updated in the transaction that stores the plays."""

@@ -1,6 +1,6 @@
-"""Sets of listener ids, packed into bytes. Appending packed ids to a packed set adds them to the set.
+"""Sets of listener ids, packed into bytes. Appending packed ids to a packed set adds the ids to the set.
 
-A set is a sequence of 4-byte integers, possibly repeated. In a large set, a roaring bitmap precedes them.
+A set is a sequence of 4-byte integers, possibly repeated. In a large set, a roaring bitmap precedes the integers.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def opaque_key(name: str) -> str:
 
 
 def pack(some: Iterable[int]) -> bytes:
-    """Return the listener ids as a packed set. Repeated ids are kept."""
+    """Return the listener ids as bytes. Repeated ids are kept."""
     return b"".join(listener.to_bytes(WIDTH, "little") for listener in some)
 
 
@@ -54,7 +54,7 @@ def merge(sets: Iterable[bytes]) -> bytes:
 
 
 def count(packed: bytes) -> int:
-    """Return the number of distinct listeners in a packed set."""
+    """Return the number of distinct listener ids in a packed set."""
     return len(union([packed]))
 
 

@@ -36,7 +36,7 @@ BOUND = """
 
 
 class Watermark(NamedTuple):
-    """The next (month, kind, id) to roll up: all smaller ones are done. Plays before day `kept_from` were deleted."""
+    """Monthly counts are complete below this (month, kind, id). Plays before the day `kept_from` were deleted."""
 
     month: int
     kind: int
@@ -48,7 +48,7 @@ class Watermark(NamedTuple):
 
     @property
     def day(self) -> int:
-        """The first day of the earliest month that is not complete for every track, album and artist."""
+        """The first day of the earliest month without complete counts, as days since 1970-01-01."""
         return self.month * DAYS
 
 
@@ -61,13 +61,13 @@ def days_of(month: int) -> range:
 
 
 def open_days(done: Watermark) -> range:
-    """Return the days that monthly rollups do not cover yet, from the oldest with plays to the newest."""
+    """Return the days (since 1970-01-01) after the complete months, from the oldest to the newest that has plays."""
     oldest, newest = _span(done.day)
     return range(0) if oldest is None else range(oldest, newest + 1)
 
 
 def add(new: Mapping[Key, bytes]) -> None:
-    """Add late plays to existing monthly rollups. `new`: packed listener ids by (day, kind, track/album/artist id)."""
+    """Add plays to existing monthly counts. `new` maps (day, kind, track/album/artist id) to packed listener ids."""
     done = watermark()
     late: dict[Key, bytes] = defaultdict(bytes)
     for (day, kind, subject), packed in new.items():
@@ -78,7 +78,7 @@ def add(new: Mapping[Key, bytes]) -> None:
 
 
 def roll_up(limit: int) -> bool:
-    """Build monthly rollups of about `limit` tracks, albums or artists, else of a week. Return False if none is due."""
+    """Create about `limit` due monthly counts or, if none are due, a week's counts. Return False if nothing is due."""
     tables.lock()
     done = watermark()
     oldest, newest = _span(done.day)
@@ -95,13 +95,13 @@ def roll_up(limit: int) -> bool:
 
 
 def _span(first: int) -> tuple[int | None, int]:
-    """Return the oldest day with plays from day `first` on, or None, and the newest day with plays."""
+    """Return the oldest day with plays from the day `first` on (None without plays), then the newest such day."""
     ((oldest, newest),) = fetch(SPAN, first)
     return oldest, newest
 
 
 def _roll_up(month: int, kind: int, subject: int, limit: int) -> int | None:
-    """Build about `limit` monthly rollups, from the id `subject` on. Return the first id left over, or None."""
+    """Create about `limit` monthly rows, for ids from `subject` on. Return the first id left over, or None."""
     end = batch_end(month, kind, subject, limit)
     counts = count(month, kind, subject, end)
     tables.replace(tables.MONTHLY, [(kind, each, month, *some) for each, some in counts.items()])
@@ -109,14 +109,14 @@ def _roll_up(month: int, kind: int, subject: int, limit: int) -> int | None:
 
 
 def batch_end(month: int, kind: int, subject: int, limit: int) -> int | None:
-    """Return the id before which a batch of about `limit` ids from `subject` on ends, or None if it has all ids."""
+    """Return the `end` of a batch of about `limit` ids from `subject` to `end` - 1, or None if no ids follow it."""
     days = ", ".join(f"({day})" for day in days_of(month))
     ((end,),) = fetch(BOUND.format(days=days), kind, subject, limit)
     return None if end is None else int(end)
 
 
 def count(month: int, kind: int, subject: int, end: int | None) -> dict[int, Counts]:
-    """Return the sums of a month's daily rollups by id, for ids from `subject` to `end` - 1 (None: no upper limit)."""
+    """Return a month's sums of daily counts by id, for ids from `subject` to `end` - 1. None means no upper limit."""
     condition, days = dialect.in_list(days_of(month))
     return tables.add_up(fetch(ROWS.format(days=condition), days, kind, subject, last(end)))
 

@@ -52,7 +52,7 @@ LARGEST = 64 * 1024  # bytes; packed sets of a subject are united as soon as the
 
 
 class PlayStats(NamedTuple):
-    """A number of plays, and the set of ids of their listeners."""
+    """A number of plays, and the set of ids of the distinct listeners."""
 
     plays: int
     listeners: BitMap
@@ -62,7 +62,7 @@ NO_PLAYS = PlayStats(0, BitMap())
 
 
 class _Sum:
-    """The sum of the play counts of one track, album or artist in one range of days."""
+    """Adds up the plays and listeners of one track, album or artist in one range of days."""
 
     __slots__ = ("listeners", "packed", "plays", "size")
 
@@ -91,7 +91,7 @@ class _Sum:
 
 
 class Reader:
-    """Reads plays and listeners in ranges of days (`windows`), which must not overlap. Use it in one transaction."""
+    """Reads plays and listeners in ranges of days (`windows`) that do not overlap. Use it within one transaction."""
 
     def __init__(self, *windows: Window, all_time: bool = True) -> None:
         ((watermark, oldest, newest),) = fetch(WATERMARK)
@@ -114,20 +114,20 @@ class Reader:
         self._days = _numbers(sorted(days))
 
     def read(self, kind: int, ids: Collection[int]) -> dict[int, list[PlayStats]]:
-        """Return stats by track, album or artist id: one per window, then one of all time if `all_time` is set."""
+        """Return a list of stats by id: one for each window, then one of all time if the Reader has `all_time`."""
         statement, values = self._statement(kind, *_among(ids))
         return self._add_up(ids, fetch(statement, *values))
 
     def stream(self, kind: int, ids: Sequence[int]) -> dict[int, list[PlayStats]]:
-        """Do the same as `read`, without holding all rows in memory. `ids` must ascend; a call takes some hundreds.
+        """Return the result of `read` without holding all rows in memory. Pass some hundreds of ascending `ids`.
 
-        Weekly rollups are not used: looking for them costs more than it saves, as most tracks have none.
+        Weekly counts are not used: looking for them costs more than it saves, as most tracks have none.
         """
         statement, values = self._statement(kind, *dialect.in_range_or_list(ids), weekly=False)
         return self._add_up(ids, sql.stream_rows(statement, *values))
 
     def plays(self, kind: int, ids: Collection[int]) -> dict[int, int]:
-        """Return plays in all windows together, by track, album or artist id. Ids without plays are absent."""
+        """Return the sum of plays in all windows by track, album or artist id. Ids without plays are absent."""
         statement, values = self._statement(kind, *_among(ids))
         total = statement.replace(", plays, listeners FROM", ", plays FROM")
         query = f"SELECT subject, sum(plays) FROM ({total}) AS rollups GROUP BY subject"  # noqa: S608 - our own statement
@@ -155,7 +155,7 @@ class Reader:
         return {each: self._stats(sums.get(each, ()), ever[each]) for each in ids}
 
     def _place(self, first: int, end: int) -> int:
-        """Return the index of the window with the days `first` to `end` - 1. Without one: the number of windows."""
+        """Return the index of the window with the days `first` to `end` - 1, else the number of windows."""
         for place, window in enumerate(self._windows):
             if window.first <= first and end <= window.end:
                 return place
@@ -181,7 +181,7 @@ def _among(ids: Collection[int]) -> tuple[str, list[Any]]:
 
 
 def days(kind: int, ids: Sequence[int], numbers: Sequence[int]) -> dict[int, PlayStats]:
-    """Return the joint stats of these tracks, albums or artists by day. Only days with plays; `ids` must ascend."""
+    """Return plays and listeners of all `ids` together by day, for the days `numbers` with plays. `ids` ascend."""
     condition, values = dialect.in_range_or_list(ids)
     statement = DAYS.format(subjects=condition, numbers=_numbers(numbers))
     wanted = set(ids)
@@ -195,7 +195,7 @@ def days(kind: int, ids: Sequence[int], numbers: Sequence[int]) -> dict[int, Pla
 
 
 def all_time_plays(kind: int, ids: Collection[int]) -> dict[int, int]:
-    """Return all-time plays by id of the track or album. Ids without plays are absent."""
+    """Return all-time plays by id of the track or album (`kind`). Ids without plays are absent."""
     condition, value = dialect.in_list(ids)
     rows = fetch(ALL_TIME_PLAYS[kind].format(among=condition), value)
     return {subject: int(plays) for subject, plays in rows}

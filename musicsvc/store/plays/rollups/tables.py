@@ -1,4 +1,4 @@
-"""The rollup tables. A row has the plays and listeners of a track, album or artist on a day, week or month."""
+"""The tables of play counts. A row has the plays and listeners of a track, album or artist in a day, week or month."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Counts = tuple[int, bytes]  # plays, packed listeners
 
 
 class Table(NamedTuple):
-    """A rollup table: its name, the names of its key columns, and the PostgreSQL types of all columns."""
+    """A table of play counts: its name, the names of its key columns, and the PostgreSQL types of all columns."""
 
     name: str
     key: tuple[str, str, str]
@@ -43,12 +43,12 @@ MONTHLY = Table("play_block", ("kind", "subject", "block"), ("int", "bigint", "i
 
 
 def lock() -> None:
-    """Lock all rollup tables against changes by other transactions, until this transaction ends."""
+    """Lock all tables of play counts against changes by other transactions, until this transaction ends."""
     dialect.lock(LOCK)
 
 
 def add(table: Table, new: Mapping[Key, bytes]) -> None:
-    """Add plays to rows. `new` maps the key of a row to the packed listener ids of its new plays, one id per play."""
+    """Add new plays to the rows of a table. `new` maps row keys to packed listener ids, with one id for each play."""
     joined = dialect.concat_blob(f"{table.name}.listeners", "excluded.listeners")
     statement = ADD.format(table=table.name, key=", ".join(table.key), joined=joined)
     rows = [(*key, len(new[key]) // listeners.WIDTH, new[key]) for key in sorted(new)]
@@ -79,7 +79,7 @@ def _where(table: Table) -> str:
 
 
 def add_up(rows: Iterable[tuple[K, int, bytes]]) -> dict[K, Counts]:
-    """Add up rows of (key, plays, packed listeners). Return (sum of plays, union of listeners) by key."""
+    """Add up rows of (key, plays, packed listener ids). Return (sum of plays, union of listeners) by key."""
     plays: dict[K, int] = defaultdict(int)
     sets: dict[K, list[bytes]] = defaultdict(list)
     for key, count, packed in rows:

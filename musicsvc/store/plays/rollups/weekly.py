@@ -1,7 +1,7 @@
-"""Weekly rollups: play counts in periods of eight days, only for often played tracks, albums and artists.
+"""Weekly play counts, in periods of eight days, only for often played tracks, albums and artists.
 
-They speed up reading ranges that begin or end within a month. They are created after their last day, and late plays
-are added. Rollups of old or rarely played weeks would cost more than they save: daily rollups are read instead.
+They speed up reading ranges that begin or end within a month. A week's counts are created after its last day, and late
+plays are added. Old or rarely played weeks have none, because reading their daily counts is cheap.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def days_of(week: int) -> range:
 
 
 def add(new: Mapping[Key, bytes]) -> None:
-    """Add late plays to existing weekly rollups. `new`: packed listener ids by (day, kind, track/album/artist id)."""
+    """Add plays to existing weekly counts. `new` maps (day, kind, track/album/artist id) to packed listener ids."""
     ((watermark, _),) = fetch(WATERMARK)
     late: dict[Key, bytes] = defaultdict(bytes)
     for (day, kind, subject), packed in new.items():
@@ -58,7 +58,7 @@ def add(new: Mapping[Key, bytes]) -> None:
 
 
 def roll_up() -> bool:
-    """Create the rollups of the oldest finished week that has none yet. Return False if there is no such week."""
+    """Create the play counts of the oldest finished week that has none. Return False if there is no such week."""
     ((watermark, newest),) = fetch(WATERMARK)
     last = -1 if newest is None else newest // DAYS
     if watermark >= last:
@@ -77,5 +77,5 @@ def roll_up() -> bool:
 
 
 def delete(kind: int, subject: int) -> None:
-    """Delete the weekly rollups of a track, album or artist whose past plays change. They are not created again."""
+    """Delete a track's, album's or artist's weekly counts because past plays changed. Daily counts replace them."""
     run("DELETE FROM play_stretch WHERE kind = ? AND subject = ?", kind, subject)
