@@ -2,7 +2,7 @@
 
 
 def __getattr__(name: str) -> str:
-    """Look up `__version__` on first use: the look-up is slow, and most commands do not need it."""
+    """Return the package version for `__version__`. It is read on first use, because reading it is slow."""
     if name == "__version__":
         from importlib.metadata import version  # noqa: PLC0415 - slow to load, seldom needed
 

@@ -102,7 +102,7 @@ class Access(Section):
 
 
 class Plays(Section):
-    """Retention of individual plays in days; 0 keeps all of them. Totals are never deleted."""
+    """The number of days for which plays are stored one by one; 0 keeps all. Totals are never deleted."""
 
     keep_days: Count = 0
 
@@ -131,7 +131,7 @@ class Abuse(Section):
 
 
 class Activity(Section):
-    """Retention and file of the activity log. By default, the file is in the data folder."""
+    """The number of days for which calls are logged, and the log file. By default, the file is in the data folder."""
 
     keep_days: Positive = 90
     file: Path | None = None
@@ -208,7 +208,7 @@ class Settings(BaseSettings):
 
 
 def load(config: Path | None = None, options: Mapping[str, Any] | None = None) -> Settings:
-    """Read the settings. `options` maps dotted names to values that take precedence, unless they are None.
+    """Read the settings. `options`: command-line values by setting name, such as `server.port`; None is ignored.
 
     If a setting is invalid, raises Failure with its name and source.
     """
@@ -227,7 +227,7 @@ def load(config: Path | None = None, options: Mapping[str, Any] | None = None) -
 
 
 def unknown_variables() -> list[str]:
-    """Return the environment variables that begin with MUSICSVC_ but match no setting."""
+    """Return the names of environment variables that begin with MUSICSVC_ but match no setting."""
     return config_faults.unknown_variables(PREFIX, _variables(), flat(Settings.model_construct()))
 
 
@@ -262,7 +262,7 @@ def flat(settings: Settings) -> dict[str, Any]:
 
 
 def _variables() -> dict[str, str]:
-    """Map the upper-case name of each non-empty environment variable to its value. Settings ignore case."""
+    """Map the upper-case name of each non-empty environment variable to its value. Settings' names ignore case."""
     return {name.upper(): value for name, value in os.environ.items() if value}  # noqa: TID251 - as in `_default_file`
 
 

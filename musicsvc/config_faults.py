@@ -1,4 +1,4 @@
-"""Messages for invalid settings, with the name of the setting, its source and the broken rule."""
+"""Error messages for invalid settings: the name of the setting, the place where it was set, and the broken rule."""
 
 import json
 from collections.abc import Collection, Mapping
@@ -14,7 +14,7 @@ TEST_VARIABLES = {"MUSICSVC_PG_BIN", "MUSICSVC_SHARED_DATA"}
 
 
 def message(error: ValidationError, section: str = "", source: str = "") -> str:
-    """Return the message for the first invalid setting. `section`: its table; `source`: the variable or file."""
+    """Return the error message for the first invalid setting. `section`: the TOML table; `source`: where it was set."""
     first = error.errors()[0]
     name = ".".join([section] * bool(section) + [str(part) for part in first["loc"]])
     problem = NO_SUCH if first["type"] == "extra_forbidden" else explain_validation(dict(first))
@@ -29,7 +29,7 @@ def source(error: ValidationError, prefix: str, variables: Collection[str], file
 
 
 def json_message(prefix: str, variables: Mapping[str, str], settings: Mapping[str, Any]) -> str:
-    """Return the message for the first variable whose list or table is malformed JSON. `settings`: all defaults."""
+    """Return the error message for the first list or table that is not valid JSON. `settings`: defaults by name."""
     tables = {f"{prefix}{name.partition('.')[0]}".upper() for name in settings if "." in name}
     lists = {variable_name(prefix, name) for name, value in settings.items() if isinstance(value, list)}
     for variable, value in variables.items():
@@ -41,7 +41,7 @@ def json_message(prefix: str, variables: Mapping[str, str], settings: Mapping[st
 
 
 def unknown_variables(prefix: str, variables: Collection[str], settings: Collection[str]) -> list[str]:
-    """Return the variables that begin with `prefix` but match no setting, sorted."""
+    """Return the names of variables that begin with `prefix` but match no setting, sorted."""
     whole = {variable_name(prefix, name) for name in settings} | TEST_VARIABLES
     tables = {f"{prefix}{name.partition('.')[0]}".upper() for name in settings if "." in name}
     return sorted(

@@ -41,7 +41,7 @@ def command(extra: str) -> str:
 
 
 def _origin() -> dict[str, Any]:
-    """Return the contents of direct_url.json (PEP 610). Empty if the package came from a package index."""
+    """Return the package's direct_url.json (PEP 610), or {} if the package was installed from a package index."""
     try:
         text = metadata.distribution(PACKAGE).read_text("direct_url.json")
     except metadata.PackageNotFoundError:

@@ -1,4 +1,4 @@
-"""Networks of client addresses."""
+"""Group client addresses: all addresses of an IPv6 /64 network count as one client."""
 
 import ipaddress
 

@@ -1,4 +1,4 @@
-"""Explain why this user cannot open a file, with a remedy."""
+"""Explain why the user of this process cannot open a file, and suggest a remedy."""
 
 import os
 import pwd
@@ -22,7 +22,7 @@ class Denial(NamedTuple):
 
 
 def denial(file: Path, *, write: bool = False) -> Denial | None:
-    """Return why this user cannot read the file, or None. `write`: also check writing to the file and its folder."""
+    """Return why this process cannot read the file, or None. `write`: also check writing to the file and the folder."""
     file = file.absolute()
     nearest = Path(file.anchor)
     for folder in reversed(file.parents):

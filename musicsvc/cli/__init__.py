@@ -1,1 +1,1 @@
-"""The command line, with one module per command group."""
+"""The command-line interface, with one module per command group."""

@@ -134,7 +134,7 @@ def _replay_json(replay: "Replay") -> JSON:
 
 
 def _describe_rules(facts: JSON) -> JSON:
-    """Return a line of text for each abuse rule, with the values measured in the calls and the thresholds."""
+    """Map the name of each abuse rule to a line of text with the numbers measured in the calls and the thresholds."""
     refused, probed = facts["refusals"], facts["probes"]
     return {
         "refusals": f"{refused['most']} of {refused['allowed']} requests refused with 429 in {refused['seconds']} s"

@@ -30,7 +30,7 @@ Requester = Annotated[str, account_argument("EMAIL|ID", "The requester, or the i
 
 
 def entry_json(entry: "AccessEntry") -> JSON:
-    """Return the `--json` output for an entry: a request, or an account that has access but made no request."""
+    """Return one item of `access list` as JSON: an access request, or an account that has access without a request."""
     request = request_json(entry.request) if entry.request else {}
     user = entry.user
     return {
@@ -43,7 +43,7 @@ def entry_json(entry: "AccessEntry") -> JSON:
 
 
 def request_json(request: "AccessRequest") -> JSON:
-    """Return the fields of the access request for the output of `--json`."""
+    """Return an access request as JSON, with times in ISO 8601."""
     return {
         "id": request.id,
         "email": request.email,

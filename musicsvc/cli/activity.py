@@ -81,7 +81,7 @@ def activity(  # noqa: PLR0917 - Typer reads options from parameters
 def _filters(
     kind: str, call_filters: dict[str, Any], common_filters: dict[str, Any]
 ) -> "tuple[calls.Filter | None, security_events.Filter | None]":
-    """Return a filter for calls and one for events. None hides calls or events. Any call filter hides events."""
+    """Return the filters for API calls and for security events; None hides them. Any of `call_filters` hides events."""
     from musicsvc.store.accounts import security_events
     from musicsvc.store.activity import calls
 
@@ -95,7 +95,7 @@ def _filters(
 
 
 def _range(since: str | None, until: str | None, now: int, *, follow: bool) -> dict[str, int | None]:
-    """Parse `--since` and `--until`. Raises BadParameter for an empty period or for `--until` with `--follow`."""
+    """Parse both times into `since` and `until` in microseconds. Raises BadParameter for invalid combinations."""
     if follow and until is not None:
         raise typer.BadParameter("--follow and --until cannot be used together. Remove one of them.")
     first, end = parse_time(since, now, "--since"), parse_time(until, now, "--until")
@@ -111,7 +111,7 @@ def _account(store: "Store", email: str | None) -> int | None:
 
 
 def _statuses(text: str | None) -> tuple[int, int] | None:
-    """Parse a status (`429`) or a class (`4xx`) into the first and the last status."""
+    """Parse an HTTP status (`429`) or a class of statuses (`4xx`). Return the lowest and the highest status."""
     if text is None:
         return None
     if not re.fullmatch("[1-5]([0-9]{2}|xx)", text.lower()):
@@ -122,7 +122,7 @@ def _statuses(text: str | None) -> tuple[int, int] | None:
 
 
 def parse_time(text: str | None, now: int, name: str) -> int | None:
-    """Parse a time, or an age such as `24h` relative to `now`. `name` is the option for error messages."""
+    """Parse an ISO 8601 time, or an age such as `24h` before `now`. `name`: the option, for error messages."""
     if text is None:
         return None
     if ago := re.fullmatch("([0-9]{1,9})([smhd])", text):

@@ -52,5 +52,5 @@ def verify(
 
 
 def artist_json(artist: "ArtistRow") -> JSON:
-    """Return the fields of the artist for the output of `--json`."""
+    """Return an artist as JSON for the output of `--json`."""
     return {"id": artist.id, "name": artist.name, "verified": artist.verified, "manager_id": artist.manager_id}

@@ -63,7 +63,7 @@ def backup(context: typer.Context, place: Place = None, json: AsJson = False) ->
 
 
 def target(settings: Settings, place: Path | None, now: int, kind: str = "") -> Path:
-    """Return the path for a new backup: `place`, or a new file in this or the backup folder, which is created."""
+    """Return the path for a new backup: `place`, or a new name if `place` is a folder. Default: the backup folder."""
     from musicsvc.store.backups import folder as backup_folder
 
     if place is not None and not place.is_dir():
@@ -79,7 +79,7 @@ def target(settings: Settings, place: Path | None, now: int, kind: str = "") -> 
 
 
 def upgrade(session: Session, *, backup: bool = True) -> tuple[list[str], str | None]:
-    """Upgrade the schema after a backup. Return the applied migrations, and the backup's path if there is one."""
+    """Back up the database, then upgrade its schema. Return the applied migrations, and the backup's path or None."""
     from musicsvc.store.backups import create
     from musicsvc.store.engine.url import path_of
     from musicsvc.store.schema import schema

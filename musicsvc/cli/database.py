@@ -62,7 +62,7 @@ def check(context: typer.Context, json: AsJson = False) -> None:
 
 
 def _problems(settings: "Settings") -> list[str]:
-    """Return one line per problem of the database or activity log. Raises Failure if one cannot be opened."""
+    """Return one line per problem of the database or the activity log. Raises Failure if either cannot be opened."""
     from musicsvc.store.activity import log as activity_log
     from musicsvc.store.opening import open_unchecked
     from musicsvc.store.schema import schema

@@ -22,7 +22,7 @@ DEMO = {"registration.grants_access": True, "server.workers": 1, "backups.every_
 
 
 def run(session: Session, options: dict[str, object], now: str | None, speed: float) -> None:
-    """Run the demo server until it is stopped, then delete its database. `now` and `speed` set its clock."""
+    """Run the demo server until it is stopped, then delete its database. `now` and `speed` set the demo's clock."""
     if options.get("server.workers") not in {None, 1}:
         raise typer.BadParameter("--demo runs in one process. Remove --workers.")
     start = _start(now)

@@ -76,7 +76,7 @@ def _findings(session: Session) -> Iterator[Finding]:
 
 
 def _attempt(check: str, run_check: Callable[[], Iterable[Finding]]) -> list[Finding]:
-    """Run a check and return its findings. If the check itself fails, return this failure as a finding."""
+    """Run a check and return its results. If the check raises an error, return the error as a result of `check`."""
     from musicsvc.store.doctor.finding import failed
 
     try:
@@ -109,7 +109,7 @@ def _log(settings: Settings, path: Path) -> Path:
 
 
 def _of_files(settings: Settings, path: Path, now: int) -> Iterator[Finding]:
-    """Yield findings on the database file, disk space and backups of a SQLite installation."""
+    """Yield the results of the checks of a SQLite installation: database file, disk space and backups."""
     from musicsvc.store.doctor import files
 
     folder = settings.backup_folder
@@ -122,7 +122,7 @@ def _of_files(settings: Settings, path: Path, now: int) -> Iterator[Finding]:
 
 
 def _of_log(settings: Settings, path: Path | None) -> Iterator[Finding]:
-    """Yield findings on the activity log."""
+    """Yield the results of the checks of the activity log."""
     from musicsvc.errors import Damaged
     from musicsvc.store.activity import log as activity_log
     from musicsvc.store.activity import log_store

@@ -41,7 +41,7 @@ def as_json(found: "Explanation") -> JSON:
 
 
 def print_page(session: Session, title: str, found: "Explanation") -> None:
-    """Print the explanation as text: the period, the days, the sums, and the resulting figures."""
+    """Print an explanation as text: the period, the plays of each day, their sums, and the comparison with the API."""
     from musicsvc.store.plays.periods import to_date
 
     output.print_record(_head(title, found), json=False)
@@ -66,7 +66,7 @@ def _window(window: "Window") -> JSON:
 
 
 def _growth(found: "Explanation") -> JSON:
-    """Return the growth of plays and of listeners: each as a formula with numbers, and in percent."""
+    """Map `plays` and `listeners` to their growth: `formula` with the numbers filled in, and `percent`."""
     from musicsvc.store.insights.figures import change_formula
 
     return {

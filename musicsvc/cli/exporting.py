@@ -94,7 +94,7 @@ for _type, _help in TYPES.items():
 
 
 def _format(form: str | None, out: Path) -> FileFormat:
-    """Return the format named `form`, or else that of the suffix of `out`, or CSV. Raises BadParameter if unknown."""
+    """Return the file format: `form`, or the suffix of `out`, or CSV. Raises BadParameter if the format is unknown."""
     if form is not None and form not in FORMATS:
         names = ", ".join(map(repr, FORMATS))
         raise typer.BadParameter(f"{form!r} is not one of {names}.", param_hint="--format")
@@ -123,7 +123,7 @@ def _read_report(scope: "Scope", days: "Window", now: int) -> "Report":
 def _table(
     type_: str, scope: "Scope", days: "Window", now: int, on_progress: Callable[[float, float], None]
 ) -> "Iterator[Table]":
-    """Yield the export as a table. Its rows are read from one database snapshot while they are written."""
+    """Open the export as a table for the `with` block. The rows are read from one snapshot while they are written."""
     from musicsvc.reports.tables import Table
     from musicsvc.server.shapes import exports as shapes
     from musicsvc.store.insights import export_rows

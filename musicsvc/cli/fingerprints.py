@@ -21,7 +21,7 @@ Status = Literal["pending", "processing", "completed", "failed"]
 
 @app.callback()
 def _group() -> None:
-    """Make Typer keep `set` as a subcommand: without a callback, it merges a single command into its group."""
+    """Do nothing. Without a callback, Typer would merge the only command, `set`, into its group."""
 
 
 @app.command("set")

@@ -1,4 +1,4 @@
-"""One run of `musicsvc import`: shows progress, refused rows, the summary, and the state after an interrupt."""
+"""Run one `musicsvc import`: show the progress, then print the refused rows and a summary. Handles Ctrl+C."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 
 class RunOptions(NamedTuple):
-    """Options that every import takes. `refused` is the CSV file to write refused rows to."""
+    """Options that every import has."""
 
-    file: Path
-    json: bool
-    refused: Path | None
+    file: Path  # the file to import
+    json: bool  # print the summary as JSON
+    refused: Path | None  # the CSV file to write refused rows to
 
 
 def run(session: Session, options: RunOptions, open_file: "Callable[[], Reader]", work: "Work") -> None:
-    """Import the file and print the result. Exits with code 1 if every row was refused."""
+    """Open the file, import it with `work`, and print the result. Exits with code 1 if every row was refused."""
     _check(options)
     run = _Run(session, options)
     try:
@@ -109,7 +109,7 @@ class _Run:
             self._session.echo(f"Interrupted before the first rows were imported. {again}")
 
     def report_refused(self) -> None:
-        """Print and save the rows refused so far. Also called after an error or an interrupt."""
+        """Print the rows refused so far, and write them to the CSV file if there is one. Also called after an error."""
         from musicsvc.cli import refusals
 
         refused = self._summary.refused if self._summary is not None else []

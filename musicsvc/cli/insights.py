@@ -35,7 +35,7 @@ class Kind(StrEnum):
 
 
 class Period(StrEnum):
-    """Periods of whole days in UTC. Each period ends with the current day."""
+    """A period of whole days in UTC that ends with the current day."""
 
     WEEK = "7-days"
     MONTH = "30-days"
@@ -117,7 +117,7 @@ def _answer(subject: "Subject", period: Period, now: int) -> JSON:
 
 
 def _lines(data: JSON) -> JSON:
-    """Map titles, such as `plays`, to a line of text each. `data`: from the response of the insights endpoint."""
+    """Map each title, such as `plays`, to a line of text. `data`: the `data` of an insights response."""
     plays, people, growth, days = data["plays"], data["listeners"], data["growth"], data["period"]
     lines = {
         "period": f"{days['name']}: {days['start']} to {days['end']}",

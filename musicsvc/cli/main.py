@@ -54,7 +54,7 @@ def _version(wanted: bool) -> None:
 
 
 def _keep(context: typer.Context, parameter: typer.CallbackParam, value: bool | Path | None) -> bool | Path | None:
-    """Store a shared option, such as `--quiet`, in the session. It may precede or follow the command."""
+    """Store the value of a shared option, such as `--quiet`, in the session. The option may follow the command."""
     if value and parameter.name:
         setattr(Session.from_context(context), parameter.name, value)
     return value

@@ -13,12 +13,12 @@ TIME_HELP = "A time (2026-01-31T12:00:00Z), or an age (90s, 15m, 2h, 7d)."
 
 
 def option(metavar: str, help_text: str, *names: str, **settings: Any) -> Any:
-    """Return an option that takes a value. By default, its name is the name of the parameter."""
+    """Return a Typer option that takes a value. Without `names`, the option has the name of the parameter."""
     return typer.Option(*names, metavar=metavar, help=help_text, **settings)
 
 
 def account_argument(metavar: str, help_text: str) -> Any:
-    """Return the argument for an account. Users can pass the account with `--user` instead."""
+    """Return a Typer argument that names an account. The option `--user` can be used instead."""
     return typer.Argument(metavar=metavar, help=help_text, show_default=False, callback=_one_account)
 
 
@@ -30,12 +30,12 @@ def _one_account(context: typer.Context, email: str) -> str:
 
 
 def identifier(noun: str, metavar: str = "ID", *, largest: int = 2**63 - 1) -> Any:
-    """Return the argument for an id. `noun` names the kind of item in the help text."""
+    """Return a Typer argument for an id. `noun`: the kind of object, such as `track`, for the help text."""
     return typer.Argument(metavar=metavar, min=1, max=largest, help=f"The {noun}'s id.", show_default=False)
 
 
 def search_option(fields: str) -> Any:
-    """Return the option `--search` for a list command. `fields` names the searched fields in the help text."""
+    """Return the option `--search` of a list command. `fields`: the searched fields, for the help text."""
     return option("TEXT", f"Only those with TEXT in {fields}, ignoring case and accents.")
 
 

@@ -1,4 +1,4 @@
-"""Output of commands on stdout: a table, a record, or a single JSON value."""
+"""Print the results of commands on stdout, as a table, as one line per key, or as JSON."""
 
 import json as jsonlib
 import shutil

@@ -9,7 +9,7 @@ from musicsvc.wording import escape_controls
 
 @contextmanager
 def bar(session: Session, title: str) -> Iterator[Callable[[float, float], None]]:
-    """Show a progress bar and yield a function that updates it, with the amount done and the total."""
+    """Show a progress bar. Yield the function that updates it; its arguments are the amount done and the total."""
     from rich.console import Console
     from rich.markup import escape
     from rich.progress import Progress

@@ -18,7 +18,7 @@ IN_MEMORY = 1 << 20  # bytes
 
 
 def lines(refused: Iterable[Refusal]) -> Iterator[str]:
-    """Yield one line of text per reason, with the line numbers and faulty values of its rows, in file order."""
+    """Yield one line of text per reason, with the line numbers and invalid values of the rows refused for it."""
     groups: dict[tuple[str | None, str], list[Refusal]] = {}
     for row in refused:
         groups.setdefault((row.member, row.kind), []).append(row)
@@ -33,7 +33,7 @@ def lines(refused: Iterable[Refusal]) -> Iterator[str]:
 
 
 def _ranges(numbers: Sequence[int]) -> Iterator[str]:
-    """Yield consecutive numbers as a range such as `4-7`, and any other number alone."""
+    """Yield ranges of consecutive numbers, such as `4-7`, and each other number by itself."""
     begins = ends = numbers[0]
     for number in (*numbers[1:], None):
         if number is not None and number == ends + 1:
@@ -61,7 +61,7 @@ class RefusedFile:
         self.reader: Reader = _Watched(reader, self._records)
 
     def add(self, refused: Sequence[Refusal]) -> None:
-        """Add the rows refused since the last call. `refused` contains all rows refused so far."""
+        """Store the rows of `refused` that are new since the last call. `refused`: all rows refused so far."""
         for row in islice(refused, self._added, None):
             values = self._records[row.member, row.line]
             self._columns |= dict.fromkeys(values)
@@ -89,7 +89,7 @@ class RefusedFile:
 
 
 class _Watched(Reader):
-    """A reader that yields the records of another reader and stores their values in `records`."""
+    """A reader that yields the records of another reader and stores the values of each record in `records`."""
 
     def __init__(self, reader: Reader, records: dict[tuple[str | None, int], Mapping[str, Any]]) -> None:
         self._reader = reader
@@ -111,7 +111,7 @@ class _Watched(Reader):
 
 
 def _text(value: Any) -> str:
-    """Convert a value to the text of a CSV cell that an import can read."""
+    """Return the text of a CSV cell for a value, in a form that an import can read back."""
     if value is None or isinstance(value, str):
         return value or ""
     if isinstance(value, list):

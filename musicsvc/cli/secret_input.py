@@ -1,4 +1,4 @@
-"""Read secrets from a prompt or from stdin. Arguments would be visible to other users."""
+"""Read secrets from a prompt or from stdin. Command-line arguments would be visible to other users."""
 
 import sys
 
@@ -26,7 +26,7 @@ def prompt_once(question: str) -> str:
 
 
 def prompt_twice(question: str, option: str) -> str:
-    """Prompt twice for a secret. Without a terminal, raises Failure, which suggests `option` instead."""
+    """Prompt for a secret until two inputs are equal. Without a terminal, raises Failure, which suggests `option`."""
     if not sys.stdin.isatty():
         raise Failure(f"There is no terminal for the prompt. Use {option}.")
     answer: str = typer.prompt(question, hide_input=True, confirmation_prompt=True, err=True)

@@ -52,7 +52,7 @@ class Session:
 
     @contextmanager
     def store(self) -> "Iterator[Store]":
-        """Open the store. Raises Failure unless its schema is current."""
+        """Open the database for the `with` block. Raises Failure unless its schema is current."""
         from musicsvc.store import opening
 
         with opening.connect(self.settings().store_url) as store:
@@ -69,7 +69,7 @@ class Session:
             return store.write(unit).result()
 
     def write_urgently(self, unit: Callable[[], T]) -> T:
-        """Call `unit` in a write transaction that may use the disk space reserved for revocations."""
+        """Do the same as `write`. The transaction may also use the disk space reserved for revocations."""
         with self.store() as store:
             return store.write_urgently(unit).result()
 

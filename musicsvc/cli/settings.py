@@ -15,7 +15,7 @@ app = group("Show the settings.", "config show", "config show --json --config /e
 
 @app.callback()
 def _group() -> None:
-    """Make Typer keep `show` as a subcommand: without a callback, it merges a single command into its group."""
+    """Do nothing. Without a callback, Typer would merge the only command, `show`, into its group."""
 
 
 @app.command()

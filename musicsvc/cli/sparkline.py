@@ -8,7 +8,7 @@ PLAIN = "_.:-=+*#"  # for encodings without bars
 
 
 def draw(numbers: Sequence[float], width: int, encoding: str = "utf-8") -> str:
-    """Return one bar per number. If there are more than `width` numbers, bars show means of adjacent numbers."""
+    """Return one bar per number. With more than `width` numbers, each bar shows the mean of adjacent numbers."""
     if not numbers:
         return ""
     places = min(width, len(numbers))

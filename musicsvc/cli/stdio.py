@@ -25,7 +25,7 @@ def flush() -> None:
 
 
 def discard_unwritten() -> None:
-    """Discard output that cannot be written. Otherwise the interpreter would fail to flush it and exit with 120."""
+    """Discard buffered output that cannot be written. It would make the interpreter exit with code 120."""
     for stream in (sys.__stdout__, sys.__stderr__):
         if stream is not None:
             try:

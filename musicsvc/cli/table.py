@@ -20,7 +20,7 @@ class Column:
     """A column of a table: its heading, its cells, and the widths that it can have."""
 
     def __init__(self, heading: str, cells: Sequence[str], *, whole: bool = False) -> None:
-        """A `whole` column is at least as wide as its longest word. Other columns can shrink to NARROW."""
+        """`whole`: never split words. Other columns can shrink to NARROW characters, which may split words."""
         self.heading = heading
         self.cells = cells
         self.whole = whole
@@ -50,7 +50,7 @@ def width(text: str) -> int:
 
 
 def fit(columns: Sequence[Column], room: int) -> tuple[list[Column], list[Column]]:
-    """Return the columns that fit into `room`, and those left out: first empty ones, then those on the right."""
+    """Return the columns that fit into `room` characters, and the others. Empty columns are left out first."""
     kept = list(columns)
     while len(kept) > 1 and sum(column.least + GAP for column in kept) - GAP > room:
         empty = (column for column in reversed(kept[1:]) if set(column.cells) <= {NOTHING})
@@ -59,7 +59,7 @@ def fit(columns: Sequence[Column], room: int) -> tuple[list[Column], list[Column
 
 
 def lines(columns: Sequence[Column], room: int | None) -> Iterator[str]:
-    """Yield the lines of the table without headings. If `room` is None, cells are not wrapped."""
+    """Yield the lines of the table without headings. `room`: the width in characters, or None to never wrap cells."""
     widths = _widths(columns, room)
     for cells in zip(*(column.cells for column in columns), strict=True):
         yield from _row(cells, widths)
@@ -71,7 +71,7 @@ def headings(columns: Sequence[Column], room: int | None) -> Iterator[str]:
 
 
 def _widths(columns: Sequence[Column], room: int | None) -> list[int]:
-    """Return the width of each column. Spare room first goes to columns with split words, then to wrapped cells."""
+    """Return the width of each column in characters. Spare width first prevents split words, then wrapped cells."""
     if room is None:
         return [column.natural for column in columns]
     widths = [column.least for column in columns]
@@ -97,7 +97,7 @@ def _words(text: str) -> list[str]:
 
 
 def _wrap(text: str, at_most: int) -> list[str]:
-    """Wrap the text between words. A word longer than `at_most` gets a line of its own."""
+    """Break the text between words into lines of at most `at_most` characters. A longer word gets a separate line."""
     if width(text) <= at_most:
         return [text]
     found: list[str] = []

@@ -24,7 +24,7 @@ app = group(
 
 
 def token_json(token: "Token", now: int) -> JSON:
-    """Return the fields of the token, without its value, for the output of `--json`."""
+    """Return a token as JSON for the output of `--json`, without the secret value."""
     from musicsvc.store.accounts import tokens
 
     return {
@@ -142,7 +142,7 @@ def inspect(context: typer.Context, json: AsJson = False) -> None:
 
 
 def _print_value(session: Session, token: "Token", value: str, *, json: bool) -> None:
-    """Print only the value on stdout, so that it can be piped. If stdout is a terminal, add a hint on stderr."""
+    """Print the token's secret value alone on stdout, so that it can be piped. In a terminal, add a hint on stderr."""
     if json:
         expires = output.format_time(token.expires_at)
         output.print_json({"id": token.id, "name": token.name, "token": value, "expires_at": expires})

@@ -25,7 +25,7 @@ app = group(
 
 
 def user_json(user: "User") -> JSON:
-    """Return the fields of the account for the output of `--json`."""
+    """Return an account as JSON for the output of `--json`."""
     return {
         "id": user.id,
         "email": user.email,
@@ -130,7 +130,7 @@ def reinstate(context: typer.Context, email: Email = "", json: AsJson = False) -
 
 
 def change(email: str, action: "Callable[[User], object]") -> "Callable[[], User]":
-    """Return a function to run in a transaction. It calls `action` with the account and returns the account."""
+    """Return a function to call in a transaction: it passes the account to `action` and returns the account."""
     from musicsvc.store.accounts import users
 
     def unit() -> "User":
