@@ -87,7 +87,7 @@ class App:
         collectors.add_activity(self._metrics, self._activity_writer, self._abuse_monitor)
 
     def _sources(self, root: str) -> dict[str, Any]:
-        """Map handler parameter names, such as `site`, to the objects passed to handlers. All requests share them."""
+        """Map names of handler parameters, such as `site`, to their values. All requests share these values."""
         return {
             "site": Site(root),
             "pictures": PictureCache(),

@@ -21,33 +21,25 @@ request_id: ContextVar[str | None] = ContextVar("musicsvc_request_id", default=N
 
 @dataclass(slots=True)
 class Call:
-    """The record of one request, complete once the response is known.
+    """The record of one request and its response. It is complete once the response is known."""
 
-    - `at`: when the request arrived, in microseconds since 1970; `began`: the same moment on the monotonic clock.
-    - `resource`: the object that the path or the body names, such as `playlists/7`, or None.
-    - `judged`: whether rate limits and abuse handling apply to the client; clients on this machine can be exempt.
-    - `token_holder`: whether a valid token with API access was sent, even to an endpoint that needs no token.
-    - `refused_by`: the name of the exceeded rate limit, or BUSY if the server had no capacity for the request.
-    - `counted`: the rate limits toward which the request was counted, each with the token or address it limits.
-    """
-
-    at: int
-    began: float
+    at: int  # when the request arrived, in microseconds since 1970
+    began: float  # the same moment in seconds of the monotonic clock
     request_id: str
     method: str
     address: str = ""
     route: Route | None = None
     account_id: int | None = None
     token_id: int | None = None
-    resource: str | None = None
-    judged: bool = False
-    token_holder: bool = False
+    resource: str | None = None  # the object that the path or the body names, such as `playlists/7`
+    judged: bool = False  # rate limits and abuse rules apply; clients on this machine can be exempt
+    token_holder: bool = False  # a valid token with API access was sent, even if none was needed
     status: int = 0
     size: int = 0
     milliseconds: float = 0.0
     retry_after: int | None = None
-    refused_by: str | None = None
-    counted: Sequence[Hit] = ()
+    refused_by: str | None = None  # the name of the exceeded rate limit, or BUSY for lack of capacity
+    counted: Sequence[Hit] = ()  # the rate limits toward which the request was counted
     headers: dict[str, str] = field(default_factory=dict)
     reservation: Reservation | None = None
 

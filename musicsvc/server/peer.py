@@ -1,4 +1,4 @@
-"""The client of a request and its connection: TLS, trusted proxies, plain HTTP on this machine (docs/api.md)."""
+"""Find the client behind trusted proxies, and require HTTPS from clients on other machines (docs/api.md)."""
 
 from __future__ import annotations
 
@@ -24,19 +24,13 @@ PROTO = re.compile(r"(?:^|[;,\s])proto=\"?([^\s;,\"]*)", re.IGNORECASE)  # in th
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """The client of a request, as far as the connection and trusted proxies identify it.
-
-    - `secure`: the request came over TLS, or `local` is set.
-    - `local`: the client runs on this machine, and the settings allow it plain HTTP.
-    - `forwarded`: the request has headers that proxies add.
-    - `hsts`: the response carries Strict-Transport-Security.
-    """
+    """The client of a request, as far as the connection and trusted proxies identify it."""
 
     address: str
-    secure: bool
-    local: bool
-    forwarded: bool
-    hsts: bool
+    secure: bool  # the request came over TLS, or `local` is set
+    local: bool  # the client runs on this machine, and the settings allow it plain HTTP
+    forwarded: bool  # the request has headers that proxies add
+    hsts: bool  # the response has Strict-Transport-Security
 
 
 class PeerResolver:
@@ -46,7 +40,7 @@ class PeerResolver:
         self._local_http = settings.server.local_http or not settings.hosted
 
     def resolve(self, remote: str, headers: CIMultiDictProxy[str], *, tls: bool) -> Peer:
-        """Return the client behind a request that came from the socket address `remote`."""
+        """Return the client of a request. `remote`: the address of the connection, which may be that of a proxy."""
         peer = _address(remote)
         forwarded = any(name in headers for name in FORWARDING) or any(
             name.lower().startswith("x-forwarded-") for name in headers
@@ -64,7 +58,7 @@ class PeerResolver:
         return any(address in network for network in self._trusted if network.version == address.version)
 
     def _client(self, peer: Address | None, headers: CIMultiDictProxy[str]) -> str:
-        """Return the right-most address of X-Forwarded-For that is not a trusted proxy."""
+        """Return the client address: the right-most address of X-Forwarded-For that is not a trusted proxy."""
         client = peer
         for part in reversed(_members(headers, "X-Forwarded-For")):
             hop = _hop(part)
@@ -77,7 +71,7 @@ class PeerResolver:
 
 
 def served_over_https(server: Server) -> bool:
-    """Return whether the public URL is https://, so that clients never use plain HTTP."""
+    """Return whether `server.public_url` begins with https://."""
     return server.public_url is not None and server.public_url.startswith("https://")
 
 

@@ -128,7 +128,7 @@ async def _work(
     end: EarlySignal | int,
     metrics: Metrics,
 ) -> None:
-    """Serve until a stop signal arrives or, in a worker process, until the supervisor closes the parent pipe `end`."""
+    """Serve until a stop signal arrives. In a worker process, serve until the supervisor closes the pipe `end`."""
     store = opening.connect(settings.store_url)
     collectors.add_backups(metrics, settings, clock)
     app = App(settings, store, clock, root, metrics)
@@ -171,7 +171,7 @@ def _stop_event(end: EarlySignal | int) -> asyncio.Event:
 
 
 def _run(main: Coroutine[None, None, None]) -> None:
-    """Run the coroutine, on uvloop if installed. Exit with status 1 after a second signal."""
+    """Run the coroutine, on uvloop if it is installed. Exit with status 1 after a second stop signal."""
     runner = asyncio.run
     with suppress(ImportError):
         import uvloop  # noqa: PLC0415 - not available on every platform

@@ -1,1 +1,1 @@
-"""Authentication and rate limits."""
+"""Access to the API: authentication by token, and rate limits."""

@@ -1,4 +1,4 @@
-"""Authentication by bearer token. Tokens that were looked up are cached until the database changes."""
+"""Authenticate requests by bearer token. Tokens read from the database are cached until the database changes."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Authenticator:
         await self._limiter.uncount(call)
 
     async def reauthenticate(self, caller: Identity, header: str) -> Identity:
-        """Check token and access again after the body has arrived. Raises Unauthenticated or Forbidden."""
+        """Check the token and API access again once the body has arrived. Raises Unauthenticated or Forbidden."""
         current = await self._valid_holder(header)
         if current.token_id != caller.token_id:
             raise Unauthenticated("unknown")
@@ -94,7 +94,7 @@ class Authenticator:
         return current
 
     async def _token_holder(self, route: Route, header: str | None, call: Call) -> Identity | None:
-        """Return the token holder, or None. Raises Unauthenticated for an invalid token, unless the route is OPEN."""
+        """Return the token holder, or None. An invalid token raises Unauthenticated, except on an OPEN route."""
         if header is None:
             return None
         if route.access is not Access.OPEN:
@@ -116,7 +116,7 @@ class Authenticator:
         return caller
 
     async def _latest_instant(self) -> int:
-        """Return the latest time seen so far. So expired tokens stay expired if the system clock is set back."""
+        """Return the latest instant ever seen, so that expired tokens stay expired if the system clock is set back."""
         now = self._clock.now()
         self._latest = max(self._latest, now)
         if not self._latest_loaded:
@@ -154,7 +154,7 @@ class Authenticator:
         return caller
 
     async def write_last_used(self, *, last: bool = False) -> None:
-        """Store when each token was last used. Skip tokens stored less than a minute ago, unless `last` is set."""
+        """Write to the database when each token was last used, at most once a minute per token unless `last` is set."""
         now = self._clock.now()
         self._latest = max(self._latest, now)
         self._written = {token: at for token, at in self._written.items() if abs(now - at) < MINUTE}

@@ -91,7 +91,7 @@ class RateLimitCounter:
         self._warning.warn("rate limits are counted separately in each process for now: %s.", reason)
 
     async def maintain(self) -> None:
-        """Delete expired counts. If the shared counter works again, return to it."""
+        """Delete expired counts. Switch back to the shared counter if it works again."""
         if self._opening is None or not self._opening.done():
             return
         self._memory.purge()

@@ -85,7 +85,7 @@ class RateLimiter:
 
 
 def headers(statuses: Sequence[Status]) -> dict[str, str]:
-    """Return the rate-limit response headers for these statuses."""
+    """Return the rate-limit response headers. `statuses`: the state of each rate limit of the request."""
     tightest = min(statuses, key=lambda status: (status.remaining, -status.wait))
     policies = (f'"{each.limit.name}";q={each.limit.amount};w={each.limit.window // SECOND}' for each in statuses)
     left = (f'"{each.limit.name}";r={each.remaining};t={_seconds(each)}' for each in statuses)

@@ -1,1 +1,1 @@
-"""Request handlers: functions that call the store and shape the response, one file per resource."""
+"""Request handlers: functions that call the store and build the response, with one module per resource."""

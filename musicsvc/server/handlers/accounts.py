@@ -1,4 +1,4 @@
-"""Account registration."""
+"""Register accounts."""
 
 from __future__ import annotations
 

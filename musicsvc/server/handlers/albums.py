@@ -1,4 +1,4 @@
-"""Albums."""
+"""List, read and create albums."""
 
 from __future__ import annotations
 

@@ -27,12 +27,12 @@ AVATAR_MAX_AGE = 3600  # seconds
 
 
 class Picture(NamedTuple):
-    """A picture to draw. `key`: its key in the picture cache; `max_age`: seconds for which clients may cache it."""
+    """A picture that is not drawn yet."""
 
-    key: tuple[object, ...]
-    paint: Callable[[], bytes]
-    max_age: int
-    constant: bool = False
+    key: tuple[object, ...]  # in the picture cache
+    paint: Callable[[], bytes]  # draws the picture as PNG
+    max_age: int  # seconds for which clients may cache the picture
+    constant: bool = False  # keep the picture in the cache forever
 
 
 def list_templates(site: Site) -> JSON:
@@ -96,7 +96,7 @@ def draw(drawing: Picture, pictures: PictureCache) -> Download:
 
 
 def _cached_or_pending(picture: Picture, pictures: PictureCache) -> Picture | Download:
-    """Return the response if the picture is in the cache. Otherwise return `picture`, for `draw` to draw it."""
+    """Return the picture as a response if it is in the cache. Otherwise return `picture`, which `draw` then draws."""
     kept = pictures.get(picture.key)
     return picture if kept is None else _png(kept, picture.max_age)
 

@@ -1,4 +1,4 @@
-"""Artists, and the albums and tracks of an artist."""
+"""List, read and create artists, and list their albums and tracks."""
 
 from __future__ import annotations
 

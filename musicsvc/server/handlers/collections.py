@@ -1,4 +1,4 @@
-"""Collections."""
+"""Collections are private, named lists of tracks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comments on tracks."""
+"""List, write and delete comments on tracks."""
 
 from __future__ import annotations
 

@@ -52,5 +52,5 @@ def _send(name: str, kind: str) -> Download:
 
 @lru_cache(maxsize=len(FILES) + 1)
 def _file(name: str, content_type: str) -> Representation:
-    """Read a file of this package, with its gzip form. The result is cached."""
+    """Return a file of the API description's page, with a gzip form. The result is cached."""
     return represent((PAGES / name).read_bytes(), content_type)

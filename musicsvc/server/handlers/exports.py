@@ -1,4 +1,4 @@
-"""Exports of the figures of everything that the caller manages, as files and as a report."""
+"""Export plays, listeners, likes and reposts of everything that the caller manages, as files or as a report."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ TIMEFRAME_OF = {period: timeframe for timeframe, period in TIMEFRAMES.items()}
 
 
 class PendingReport(NamedTuple):
-    """The content of a report that must still be drawn as PDF, and the name of the PDF file."""
+    """A report that is not drawn as PDF yet."""
 
-    name: str
+    name: str  # of the PDF file
     content: Report
 
 

@@ -1,4 +1,4 @@
-"""Genres."""
+"""List the genres of tracks and albums."""
 
 from __future__ import annotations
 

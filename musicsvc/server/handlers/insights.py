@@ -1,4 +1,4 @@
-"""Figures of tracks, albums and artists, for the accounts that manage them."""
+"""Plays, listeners, likes and reposts of tracks, albums and artists, for the accounts that manage them."""
 
 from __future__ import annotations
 

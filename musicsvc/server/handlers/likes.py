@@ -1,4 +1,4 @@
-"""Likes and reposts of tracks."""
+"""Like and repost tracks."""
 
 from __future__ import annotations
 

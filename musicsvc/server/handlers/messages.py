@@ -1,4 +1,4 @@
-"""Conversations and messages."""
+"""Private conversations between accounts, and their messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Push tokens of devices, and notification channels."""
+"""Push tokens of devices, and the channels of each kind of notification."""
 
 from __future__ import annotations
 

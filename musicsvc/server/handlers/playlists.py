@@ -1,4 +1,4 @@
-"""Playlists and their tracks."""
+"""List, read, create, change and delete playlists and their tracks."""
 
 from __future__ import annotations
 

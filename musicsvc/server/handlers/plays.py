@@ -1,4 +1,4 @@
-"""Reports of plays."""
+"""Report plays of tracks."""
 
 from __future__ import annotations
 

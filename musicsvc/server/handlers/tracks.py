@@ -1,4 +1,4 @@
-"""Tracks and their fingerprints."""
+"""Read and create tracks, and read the status of their fingerprints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Public accounts: search and follows."""
+"""Search accounts, follow them, and list follows."""
 
 from __future__ import annotations
 

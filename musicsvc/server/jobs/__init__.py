@@ -1,1 +1,1 @@
-"""Background work of a server."""
+"""Background jobs of a server, such as the activity log, abuse rules and backups."""

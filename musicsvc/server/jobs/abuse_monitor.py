@@ -41,7 +41,7 @@ EVALUATIONS = 10  # per token after a refused call, because other processes may 
 
 
 class AbuseMonitor:
-    """Evaluates tokens with refused calls. Revokes violators first in memory, then in the database."""
+    """Applies the abuse rules to tokens with refused calls. Revokes violators first in memory, then in the database."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class AbuseMonitor:
         access: Authenticator,
         clock: Clock,
     ) -> None:
-        """`calls`: the activity log; `activity`: its writer, which has the calls that are not in the log yet."""
+        """`calls`: the activity log; `activity`: the writer of the log, which has the calls not written yet."""
         self._rules = settings.abuse
         self._keep_days = settings.activity.keep_days
         self._store = store
@@ -120,7 +120,7 @@ class AbuseMonitor:
             self._enforcement.wake()
 
     async def _suspicious(self, token_ids: Collection[int], waiting: Iterable[Entry], since: int) -> set[int]:
-        """Return the ids of tokens with enough refused calls, in the log or `waiting`, to check all their calls."""
+        """Return the ids of tokens with enough refused calls, in the log and `waiting` together, to violate a rule."""
         found = await self._read_log(partial(enforcement.refusal_counts, token_ids, since)) or {}
         for entry in waiting:
             if entry.token_id is not None:
@@ -129,7 +129,7 @@ class AbuseMonitor:
         return {token_id for token_id, counts in found.items() if counts.suspicious(self._rules)}
 
     async def _read_log(self, unit: Callable[[], T]) -> T | None:
-        """Call `unit` on the activity log. Return its result, or None if the log cannot be read."""
+        """Call `unit` in a transaction of the activity log. Return its result, or None if the log cannot be read."""
         try:
             await asyncio.to_thread(self._calls.prepare)
             return await asyncio.wrap_future(self._calls.read(unit))
@@ -137,7 +137,7 @@ class AbuseMonitor:
             return None
 
     def _applicable_rules(self, *, reads_are_known: bool) -> Abuse:
-        """Return the abuse rules. Drop the rule on denied resources if the log may lack successful calls."""
+        """Return the abuse rules. If the log may lack successful calls, switch off the rule on denied resources."""
         now = self._clock.monotonic()
         if self._activity.dropped != self._dropped:
             self._dropped = self._activity.dropped
@@ -146,7 +146,7 @@ class AbuseMonitor:
         return self._rules.model_copy(update={"probe_success_percent": 0}) if incomplete else self._rules
 
     async def _enforce(self) -> None:
-        """Write the pending revocations to the database. Those that fail are retried at the next run."""
+        """Write the pending revocations to the database. A revocation that fails is retried at the next run."""
         for token_id, violation in list(self._unwritten.items()):
             unit = partial(enforcement.enforce, token_id, violation, self._rules, now=self._clock.now())
             try:
@@ -165,7 +165,7 @@ class AbuseMonitor:
 def _counted(calls: Collection[Entry], known: set[Denial], unwritten: Iterable[Entry]) -> list[Entry]:
     """Return the calls, except denied calls to resources that the account could read earlier.
 
-    `known`: such denials, from the log. `unwritten`: calls not in the log yet, to search for earlier reads.
+    `known`: denied calls with an earlier read in the log. `unwritten`: calls not in the log yet, also searched.
     """
     return list(earlier_reads.without(calls, known | earlier_reads.read_before_in(unwritten, calls)))
 
@@ -173,7 +173,7 @@ def _counted(calls: Collection[Entry], known: set[Denial], unwritten: Iterable[E
 def _violations(
     calls: Iterable[Entry], statuses: Iterable[TokenStatus], until: int, rules: Abuse
 ) -> dict[int, Violation]:
-    """Apply the abuse rules to calls up to the time `until`. Map the id of each violating token to its violation."""
+    """Apply the abuse rules to calls up to the instant `until`. Map the id of each violating token to its violation."""
     once = {(entry.at, entry.request_id): entry for entry in calls if entry.at <= until}
     by_token: dict[int | None, list[Entry]] = {}
     for key in sorted(once):

@@ -41,7 +41,7 @@ class ActivityWriter:
     """Queues calls and writes them to the activity log. If more than MOST_WAITING are queued, calls are dropped."""
 
     def __init__(self, calls: Log, store: Store, clock: Clock, keep_days: int, workers: int = 1) -> None:
-        """`calls`: the log; `store`: for events about lost calls; `workers`: number of processes that share the log."""
+        """`calls`: the log; `store`: records events about lost calls; `workers`: the processes that share the log."""
         self._calls = calls
         self._store = store
         self._clock = clock
@@ -69,14 +69,14 @@ class ActivityWriter:
 
     @property
     def counted(self) -> int:
-        """The number of calls that the log has only as part of a total, not one by one."""
+        """The number of calls that are logged only as a total by minute, address and status, not one by one."""
         return self._anonymous.counted
 
     def unwritten(self) -> list[Entry]:
         return [*self._batch, *chain.from_iterable(self._queues)]
 
     def __call__(self, call: Call) -> None:
-        """Queue a finished call. Beyond a limit per address, calls without a valid token only add to a total."""
+        """Queue a finished call. Beyond a limit per address, calls without a valid token are only totalled."""
         if call.route is not None and call.route.path in PROBES and call.status < FAULTY:
             return
         if not self._anonymous.count(call):
@@ -99,7 +99,7 @@ class ActivityWriter:
         await asyncio.to_thread(self._calls.close)
 
     async def _write(self, *, last: bool = False) -> None:
-        """Write the queued calls in batches. A failed batch is queued again. `last`: also write unfinished totals."""
+        """Write the queued calls in batches. A failed batch is queued again. `last`: include this minute's totals."""
         batch: list[Entry] = []
         for count in self._anonymous.finished(last=last):
             self._queue(count)
@@ -121,7 +121,7 @@ class ActivityWriter:
             raise
 
     def _take(self) -> list[Entry]:
-        """Take the next batch from the queues, the most important calls first."""
+        """Remove the next batch from the queues and return it. The most important calls are taken first."""
         batch: list[Entry] = []
         for queue in reversed(self._queues):
             while queue and len(batch) < BATCH:
@@ -163,12 +163,12 @@ class ActivityWriter:
 
 
 def _importance(entry: Entry) -> int:
-    """Return 0 for a successful call, 1 for a failed call, and 2 for a refused call or a total of calls."""
+    """Return 0 for a successful call, 1 for a failed call, and 2 for a refused call or an entry that totals calls."""
     return 2 if entry.is_count or entry.status in REFUSED else int(entry.status >= FAULTY)
 
 
 def _entry(call: Call) -> Entry:
-    """Return the log entry of a call. It omits the query, headers, body and full path."""
+    """Return the log entry of a call, without the query string, headers, body and full path."""
     resource = call.resource
     return Entry(
         at=call.at,

@@ -20,12 +20,12 @@ OTHERS = "others"
 
 @dataclass(slots=True)
 class CallCount:
-    """Totals of the calls of one minute, from one address and with one status, that are not logged one by one."""
+    """Totals of calls with the same minute, address and status."""
 
-    at: int
+    at: int  # the time of the first call
     calls: int = 0
     milliseconds: float = 0.0
-    size: int = 0
+    size: int = 0  # bytes of all responses
 
     def add(self, call: Call) -> None:
         self.calls += 1
@@ -47,7 +47,7 @@ class AnonymousCalls:
         self.counted = 0
 
     def count(self, call: Call) -> bool:
-        """Return whether the call is anonymous and beyond the limit. Such a call is only added to a total."""
+        """Count a call. Return True if it is anonymous and beyond the limit. Such a call is only added to a total."""
         if call.token_id is not None:
             return False
         self._begin_minute()
@@ -63,13 +63,13 @@ class AnonymousCalls:
         return True
 
     def finished(self, *, last: bool = False) -> list[Entry]:
-        """Return each total of past minutes once, as a log entry. `last`: include the current minute."""
+        """Return the totals of past minutes as log entries, each only once. `last`: include the current minute."""
         self._begin_minute(end=last)
         found, self._finished = self._finished, []
         return found
 
     def _begin_minute(self, *, end: bool = False) -> None:
-        """If a new minute has begun or `end` is set, turn the totals into log entries and start new ones."""
+        """If a new minute has begun or `end` is set, turn the totals into log entries and begin new totals."""
         minute = self._clock.now() // MINUTE
         if minute != self._minute or end:
             self._finished += [_entry(*key, count) for key, count in self._counts.items()]
@@ -77,7 +77,7 @@ class AnonymousCalls:
 
 
 def _entry(address: str, status: int, count: CallCount) -> Entry:
-    """Return one log entry for all calls of a total. It has no request id."""
+    """Return one log entry for all the calls that `count` totals. The entry has no request id."""
     return Entry(
         at=count.at,
         request_id="",

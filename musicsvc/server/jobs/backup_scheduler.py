@@ -82,7 +82,7 @@ class BackupScheduler:
             raise Failure(f"{error.filename or self._folder}: {error.strerror}.") from None
 
     def _acquire_lock(self) -> bool:
-        """Lock the backup folder until this process ends. Return False if another process holds the lock."""
+        """Lock the backup folder until this process stops. Return False if another process holds the lock."""
         if self._lock is not None:
             return True
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -102,7 +102,7 @@ class BackupScheduler:
         return 0 if newest is None else (newest.at + self._settings.backups.every_hours * HOUR - now) / SECOND
 
     def _newest(self, now: int, kind: str | None) -> folder.BackupFile | None:
-        """Return the newest undamaged backup of this kind, or None. If `kind` is None, any kind qualifies."""
+        """Return the newest backup that passes verification, or None. `kind`: only backups of this kind, if given."""
         while (entry := folder.newest(self._folder, now, kind, self._damaged)) is not None:
             mark = folder.file_id(entry.file)
             if mark in self._verified:

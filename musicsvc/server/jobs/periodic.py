@@ -17,7 +17,7 @@ log = logging.getLogger("musicsvc")
 
 
 class Periodic:
-    """Runs a job repeatedly and logs failed runs. Of consecutive Failures, only the first is logged."""
+    """Runs a job repeatedly and logs failed runs. If runs raise Failure one after another, only the first is logged."""
 
     def __init__(
         self,
@@ -28,7 +28,7 @@ class Periodic:
         first: float | None = None,
         finish: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        """`every`: seconds between runs, unless the job returns another number. `first`: seconds before the first."""
+        """`every`: seconds between runs, unless the job returns a number. `first`: seconds before the first run."""
         self._name = name
         self._job = job
         self._every = every
@@ -46,7 +46,7 @@ class Periodic:
         self._wake.set()
 
     async def stop(self) -> None:
-        """Wait for the run in progress to end, then run `finish`."""
+        """Wait for the run in progress to end, then call the function `finish`."""
         self.stopping = True
         self._wake.set()
         if self._task is not None:
@@ -67,7 +67,7 @@ class Periodic:
             await self.sleep(await self._attempt(self._job))
 
     async def _attempt(self, job: Callable[[], Awaitable[float | None]]) -> float:
-        """Run the job; if it fails, log this. Return the seconds until the next run."""
+        """Run the job once, and log an error. Return the seconds until the next run."""
         try:
             pause = await job()
         except Failure as failure:

@@ -26,7 +26,7 @@ CUT = "…"
 
 
 class Formatter:
-    """Formats log messages, which are dicts, as lines. `time` is in microseconds, `exception` a traceback or text."""
+    """Formats log messages, which are dicts, as lines. The key `time` is in microseconds since 1970."""
 
     def __init__(self, *, text: bool) -> None:
         """`text`: write plain text for people instead of JSON."""
@@ -52,7 +52,7 @@ class Formatter:
         return line.replace("\x7f", "\\u007f").encode() + b"\n"
 
     def _scalar(self, found: Any, longest: int) -> Any:
-        """Return None, booleans and numbers unchanged, other values as text of limited length without secrets."""
+        """Return None, booleans and numbers unchanged; other values as text, cut to `longest`, without secrets."""
         if found is None or isinstance(found, bool | int):
             return found
         if isinstance(found, float) and math.isfinite(found):
@@ -88,7 +88,7 @@ def _without_secrets(text: str) -> str:
 
 
 def _cut_middle(text: str, longest: int) -> str:
-    """Cut out the middle of the text if it is longer than `longest`."""
+    """Cut out the middle of the text if it is longer than `longest` characters."""
     return text if len(text) <= longest else f"{text[: longest // 3]}{CUT}{text[-2 * longest // 3 :]}"
 
 

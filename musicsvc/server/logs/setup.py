@@ -38,7 +38,7 @@ class Sink(Protocol):
 
 @contextmanager
 def started(settings: Log, clock: Clock, *, threaded: bool) -> Iterator[LogWriter]:
-    """Log to stderr until the context ends. `threaded`: use a separate thread; must be false before a fork."""
+    """Log to stderr in the `with` block. `threaded`: write on a separate thread; must be false before a fork."""
     with suppress(OSError):
         sys.stderr.flush()
     descriptor = sys.stderr.fileno()
@@ -52,7 +52,7 @@ def started(settings: Log, clock: Clock, *, threaded: bool) -> Iterator[LogWrite
 
 
 class Handler(logging.Handler):
-    """Converts each record to a message of plain values, which can be written later."""
+    """Converts log records to dicts of plain values, which a sink can write later."""
 
     def __init__(self, sink: Sink, clock: Clock) -> None:
         super().__init__()
@@ -96,7 +96,7 @@ def _as_text(found: object) -> str:
 def _exception(
     kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None, *, own: bool
 ) -> traceback.TracebackException | str:
-    """Return the traceback. Unless `own` is set, omit the exception message, which may contain client data."""
+    """Return the traceback. Without `own`, leave out the exception message, which may contain client data."""
     if not own or kind is None or fault is None:
         frames = traceback.StackSummary.extract(traceback.walk_tb(trace), limit=FRAMES, lookup_lines=False)
         places = (f"{frame.filename}:{frame.lineno} in {frame.name}" for frame in frames)
@@ -106,7 +106,7 @@ def _exception(
 
 @contextmanager
 def _handling(handler: logging.Handler, settings: Log) -> Iterator[None]:
-    """Send log records to `handler` in the `with` block. Records of libraries are sent from WARNING on."""
+    """Send log records to `handler` in the `with` block. Records of libraries below WARNING are ignored."""
     wanted = logging.getLevelNamesMapping()[settings.level.upper()]
     root = logging.getLogger()
     levels = {root: max(wanted, logging.WARNING), logging.getLogger("musicsvc"): wanted}

@@ -78,7 +78,7 @@ class LogWriter:
                 self._unreported += count
 
     def _write_all(self, chunk: bytes) -> bool:
-        """Write the chunk, after a line break if the last write ended within a line. Return whether all was written."""
+        """Write the chunk, after a line break if the last write ended within a line. Return False if writing fails."""
         left = b"\n" + chunk if self._in_line else chunk
         try:
             while left:

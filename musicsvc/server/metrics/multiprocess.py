@@ -1,4 +1,4 @@
-"""Metrics shared by the workers of one server, in memory-mapped files that a worker's replacement continues."""
+"""Metrics of all workers of a server, in memory-mapped files. The replacement of a worker uses the worker's files."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class SharedMetrics:
 
     @classmethod
     def _allocate(cls, workers: int, parent: Path) -> SharedMetrics | None:
-        """Create the files at full size, so that no later write can fail. Return None if there is no space."""
+        """Create the files at full size, so that later writes need no more space. Return None if there is no space."""
         shared = None
         try:
             remove_abandoned(parent)
@@ -60,7 +60,7 @@ class SharedMetrics:
         return shared
 
     def join(self, worker: int) -> SharedMetrics | None:
-        """Record this process's metrics in the files of this worker from now on. Return self, or None without space."""
+        """Make this process record its metrics in the files of `worker`. Return self, or None if there is no space."""
         try:
             self._put(f"gauge_livesum_{worker}.db", bytes(GAUGES))
             self._put(f"{worker}.pid", b"%d" % os.getpid())

@@ -34,7 +34,7 @@ class Metrics:
     """The metrics of one process or, with `shared`, of all workers of the server together."""
 
     def __init__(self, shared: SharedMetrics | None = None) -> None:
-        """`shared`: the folder of shared files, which this process has already joined."""
+        """`shared`: the folder of the shared metrics files, after its `join` was called in this process."""
         disable_created_metrics()  # type: ignore[no-untyped-call]
         shown = CollectorRegistry()
         if shared is None:
@@ -95,7 +95,7 @@ class Metrics:
         self._counters.append((counter, read))
 
     def on_scrape(self, name: str, text: str, read: Callable[[], float | None]) -> None:
-        """Add a gauge with one value for all workers, read at each scrape; omitted if `read` returns None or fails."""
+        """Add a gauge with one value for all workers, read at each scrape. If `read` returns None or fails, omit it."""
         self._on_scrape.add(name, text, read)
 
     async def refresh(self) -> None:

@@ -17,29 +17,29 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class ClientConnections:
-    """The open connections of one client address; `limited`: whether the limit per address applies to it."""
+    """The open connections of one client."""
 
-    key: str
-    limited: bool
+    key: str  # the IPv4 address or the IPv6 /64 network
+    limited: bool  # whether the limit per client applies
     count: int = 0
     idle: OrderedDict[Slot, None] = field(default_factory=OrderedDict)
 
 
 @dataclass(slots=True, eq=False)
 class Slot:
-    """A place for one open connection. `released`: whether the connection has ended."""
+    """The slot of one open connection."""
 
     socket: socket.socket
     address: str
     client: ClientConnections
-    released: bool = False
+    released: bool = False  # whether the connection has ended
 
 
 class ConnectionSlots:
     """The connection slots of one process. If all are taken, the connection that has been idle longest is closed."""
 
     def __init__(self, capacity: int, capacity_per_client: int, exempt: Sequence[str] = ()) -> None:
-        """`capacity_per_client`: 0 means no limit. `exempt`: networks to which this limit does not apply."""
+        """`capacity_per_client`: 0 means no limit. `exempt`: networks whose clients have no limit per client."""
         self._capacity = capacity
         self._capacity_per_client = capacity_per_client
         self._exempt = [ipaddress.ip_network(name, strict=False) for name in exempt]
@@ -102,7 +102,7 @@ class ConnectionSlots:
         return True
 
     def _client_of(self, text: str) -> tuple[str, bool]:
-        """Return the address or network whose connections are counted together, and whether a limit applies to it."""
+        """Return the client as an IPv4 address or IPv6 /64 network, and whether the limit per client applies to it."""
         try:
             address = ipaddress.ip_address(text.partition("%")[0])
         except ValueError:

@@ -106,7 +106,7 @@ class HttpConnection(RequestHandler):
         self._wait_for_request(self._settings.head_timeout)
 
     def data_received(self, data: bytes) -> None:
-        """Parse data. Limits the size of a request head, its time of arrival and the framing of a body."""
+        """Parse received bytes. Refuse a head that is too large or too late, and a body with too much framing."""
         if self._refused or self._slot.released:
             return
         count = self._request_count
@@ -135,7 +135,7 @@ class HttpConnection(RequestHandler):
         self._deadline.clear()
 
     def eof_received(self) -> bool:  # type: ignore[override]  # aiohttp's own always closes
-        """Return True, to keep the connection open for sending, if complete requests still await responses."""
+        """Return True if complete requests still await responses. The connection then stays open for sending."""
         self._final = True
         if self._lost is not None:
             return False
@@ -145,7 +145,7 @@ class HttpConnection(RequestHandler):
         return self.ssl_context is None and self.in_flight > 0 and all(payload.is_eof() for payload in payloads)
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """Release the slot of the connection. Cancel its task if all requests have been answered."""
+        """Release the slot of the connection. Cancel the task of the connection if all requests have been answered."""
         self._deadline.end()
         self._slots.release(self._slot)
         self._unclosed = None
@@ -177,7 +177,7 @@ class HttpConnection(RequestHandler):
                 self._wait_for_request(self._settings.keepalive_timeout)
 
     def _wait_for_request(self, seconds: float) -> None:
-        """Start the deadline for the next request. Until it arrives, the connection counts as idle."""
+        """Give the client `seconds` to send the next request. The connection counts as idle until it arrives."""
         self._head_begun = False
         self._head_size = 0
         self._idle_since = self._loop.time()
@@ -212,7 +212,7 @@ class HttpConnection(RequestHandler):
 
     @staticmethod
     def _has_unsent(transport: asyncio.Transport) -> bool:
-        """Return whether data or the end of the connection has not been sent to the client yet."""
+        """Return whether part of a response, or the end of the connection, must still be sent to the client."""
         return transport.is_closing() or transport.get_write_buffer_size() > 0
 
     def _on_timeout(self) -> None:
@@ -230,7 +230,7 @@ class HttpConnection(RequestHandler):
             self.force_close()
 
     def _refuse(self, status: int, at: int | None = None) -> None:
-        """Queue an error response, then close. `at`: discard the queued requests from this index on."""
+        """Queue an error response, the last of the connection. `at`: drop the queued requests from this index on."""
         while at is not None and len(self._messages) > at:
             self._messages.pop()
             self._request_count -= 1

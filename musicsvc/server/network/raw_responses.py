@@ -27,7 +27,7 @@ BUSY = "Too many connections are open. Try again in a second."
 
 
 def fault_of(message: RawRequestMessage, size: int) -> int:
-    """Return 400 for an unsupported HTTP version, 431 for too large a head, else 0. `size`: bytes received."""
+    """Return 400 for an unsupported HTTP version, 431 for a head that is too large, else 0. `size`: bytes received."""
     if message.version not in VERSIONS:
         return 400
     if size <= MAX_HEAD:

@@ -1,4 +1,4 @@
-"""The deadline of a connection. Moving it is cheap, because every request moves it."""
+"""A deadline that is cheap to move, because every request moves the deadline of its connection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TLS: the server's SSL context, the check against exposed plain HTTP, and the validity of certificates."""
+"""Set up TLS, refuse to serve plain HTTP to other machines, and read when certificates are valid."""
 
 from __future__ import annotations
 

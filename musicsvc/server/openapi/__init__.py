@@ -24,12 +24,12 @@ DEFAULT_ROOT = f"http://{Server().host}:{Server().port}"
 
 @lru_cache(maxsize=1)
 def encoded_document(root: str) -> Representation:
-    """Return the OpenAPI document in encoded form, cached; `root` is the base URL of the service."""
+    """Return the OpenAPI document as JSON bytes, with a gzip form. Cached. `root`: the base URL of the service."""
     return represent(orjson.dumps(document(root)), JSON_TYPE)
 
 
 def document(root: str = DEFAULT_ROOT) -> JSON:
-    """Build the OpenAPI document, which takes about 50 ms; `root` is the base URL of the service."""
+    """Build the OpenAPI document, which takes about 50 ms. `root`: the base URL of the service."""
     shown = [route for route in ROUTES if not route.undocumented]
     models = Models(shown)
     paths: JSON = {}

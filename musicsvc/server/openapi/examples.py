@@ -1,4 +1,4 @@
-"""Example values, composed from the examples of the parts of a schema."""
+"""Build example values of JSON schemas from the examples of their fields."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def example(schema: JSON, definitions: Mapping[str, JSON], name: str = "text") -> Any:
-    """Return an example value of a JSON schema. `name`: the value of strings that have no example."""
+    """Return an example value of a JSON schema. `name`: the value of strings without an example."""
     if "examples" in schema:
         return schema["examples"][0]
     if "const" in schema:

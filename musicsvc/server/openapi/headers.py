@@ -1,4 +1,4 @@
-"""Response headers: their meanings, and the responses that have them."""
+"""Describe the response headers in the OpenAPI document."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The schemas of request bodies and responses, in `#/components/schemas`."""
+"""Generate the schemas of request bodies and responses, which the OpenAPI document has in `#/components/schemas`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Mode = Literal["validation", "serialization"]
 
 
 class SchemaGenerator(GenerateJsonSchema):
-    """Generates JSON schemas without titles, and without defaults that only make a field optional."""
+    """Generates JSON schemas without titles, and without defaults in responses or defaults that are null or []."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - the library's hook
         return False
@@ -67,7 +67,7 @@ class Models:
 
 
 def describe_default(schema: JSON) -> JSON:
-    """Move the default into the description, so that generated clients neither send it nor require the field."""
+    """Move a field's default into its description, so that generated clients neither send nor require the field."""
     if "default" not in schema:
         return schema
     rest = {key: value for key, value in schema.items() if key != "default"}
@@ -76,6 +76,6 @@ def describe_default(schema: JSON) -> JSON:
 
 
 def answers(route: Route) -> list[type[BaseModel]]:
-    """Return the models of a successful response with a token and, if different, without a token."""
+    """Return the models of a successful response: first with a token, then without a token if that differs."""
     both = dict.fromkeys((route.answer, route.public_answer))
     return [model for model in both if model is not None]

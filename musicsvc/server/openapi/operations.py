@@ -1,4 +1,4 @@
-"""Operations and tags of the OpenAPI document."""
+"""Describe endpoints as operations of the OpenAPI document, with one tag per handler module."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ def operation(route: Route, models: Models) -> JSON:
 
 
 def capacity(route: Route) -> list[str]:
-    """Return sentences about the endpoint's own rate limit and its limited capacity, if it has them."""
+    """Return a sentence about the endpoint's own rate limit and one about its limited capacity, if they apply."""
     limit = [] if route.limit is None else [f"Also has the rate limit `{route.limit.value}`."]
     busy = "Heavy: answered with 503 and `Retry-After` while too many requests of its kind are in progress."
     return [*limit, *([busy] if route.heavy else [])]
 
 
 def body_example(route: Route, models: Models) -> Any:
-    """Return an example of a request body; examples of the route take precedence over those of the schema."""
+    """Return an example of a request body. Values in `route.example` replace the examples of the schema."""
     assert route.body is not None  # noqa: S101 - checked by the caller
     made = models.example(models.reference(route.body, "validation"))
     return {name: route.example.get(name, part) for name, part in made.items()}

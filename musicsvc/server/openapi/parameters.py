@@ -1,4 +1,4 @@
-"""Path and query parameters in the OpenAPI document."""
+"""Describe path and query parameters in the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _of_query(query: type[Query]) -> Iterator[JSON]:
 
 
 def _other_name(name: str, first: str, schema: JSON, *, needed: bool) -> JSON:
-    """Describe the deprecated parameter `name`, an alias of `first`. `needed`: whether one of both is required."""
+    """Describe the deprecated parameter `name`, an alias of `first`. `needed`: a request must have one of the two."""
     bounds = {key: value for key, value in schema.items() if key != "examples"}
     rule = f"Another name of `{first}`; give {'one' if needed else 'at most one'} of the two."
     return _in_query(name, {**bounds, "description": rule}) | {"deprecated": True}

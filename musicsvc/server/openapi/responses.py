@@ -1,4 +1,4 @@
-"""Responses of an endpoint in the OpenAPI document."""
+"""Describe the responses of endpoints in the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ FAILURES: tuple[tuple[str, Failure], ...] = (
 
 
 def statuses(route: Route) -> list[int]:
-    """Return the statuses of the endpoint, without 405, 408 and 431, which the introduction describes."""
+    """Return the statuses documented for the endpoint. The introduction describes 405, 408 and 431 for all."""
     given = {route.status, 400, 403, 429, 500, *route.raises}
     if route.method == "GET":
         given.add(UNCHANGED)
@@ -74,7 +74,7 @@ def responses(route: Route, models: Models) -> JSON:
 
 
 def shared(models: Models) -> JSON:
-    """Return the error and 304 responses that endpoints share, by component name."""
+    """Return the error responses and the 304 response that endpoints share, by component name."""
     made = {
         _name(UNCHANGED): {
             "description": "Unchanged since this `ETag`.",

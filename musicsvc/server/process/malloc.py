@@ -1,4 +1,4 @@
-"""Settings that reduce the memory and the garbage collection of a server process."""
+"""Reduce the memory of a server process and the time of its garbage collection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The signals that stop a server, and their handling before the event loop or the supervisor runs."""
+"""Record stop signals that arrive before the event loop or the supervisor handles signals."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT}
 
 
 class EarlySignal:
-    """Sets `received` if a stop signal arrives before the final signal handlers are installed."""
+    """Handles stop signals while the server starts: sets `received` if one arrives."""
 
     def __init__(self) -> None:
         self.received = False

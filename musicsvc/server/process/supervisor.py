@@ -35,7 +35,7 @@ class Supervisor:
         listener: socket.socket,
         on_exit: Callable[[int], None] | None = None,
     ) -> None:
-        """`work`: runs in each worker, with its number and the parent pipe's descriptor, until the pipe ends.
+        """`work`: called in each worker with the worker's number and a pipe; it must return when the pipe is closed.
 
         `on_exit`: called with the number of a worker that has exited. Its replacement gets the same number.
         """
@@ -100,7 +100,7 @@ class Supervisor:
             os._exit(status)
 
     def _wait_before_restart(self, lived: float) -> None:
-        """Wait before a restart, longer after each quick exit, in case the worker cannot start at all."""
+        """Wait before a restart, longer after each quick exit. `lived`: seconds for which the worker has run."""
         quick = lived < QUICK_EXIT_SECONDS
         self._backoff = min(max(self._backoff * 2, 0.1), MAX_BACKOFF_SECONDS) if quick else 0.0
         until = time.monotonic() + self._backoff

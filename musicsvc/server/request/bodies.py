@@ -45,9 +45,9 @@ class Bodies:
     async def receive(
         self, request: BaseRequest, schema: type[Body], context: Mapping[str, Any], *, token_holder: bool
     ) -> ParsedBody:
-        """Read the JSON body of a request, and check it against the schema. Large bodies are parsed off the event loop.
+        """Read the JSON body of a request and validate it with the schema. Large bodies are parsed off the event loop.
 
-        Raises UnsupportedMedia if it is not plain JSON, Malformed, TooLarge, TooSlow, or Overloaded if memory is short.
+        Raises UnsupportedMedia, Malformed, TooLarge or TooSlow, or Overloaded if too little memory is free.
         """
         if request.headers.get(hdrs.CONTENT_ENCODING, "identity").lower() != "identity":
             raise UnsupportedMedia("Send the body without Content-Encoding.")

@@ -19,7 +19,7 @@ NICENESS = 10
 
 
 class Work(Enum):
-    """A kind of slow work. Its value: thread name, number of threads, and how many tasks can wait for a thread."""
+    """A kind of slow work. Each value is a thread name, a number of threads, and a maximum of waiting tasks."""
 
     HASHING = ("hashing", 2, 32)
     DRAWING = ("drawing", 1, 64)
@@ -42,7 +42,7 @@ class BoundedExecutor:
         self._accepted = 0
 
     async def run(self, work: Callable[[], Any]) -> Any:
-        """Queue the work and return its result. Raises Overloaded if the queue is full."""
+        """Call `work` on a thread and return its result. Raises Overloaded if the queue is full."""
         if self._accepted >= self._capacity:
             raise Overloaded("Too many requests of this kind are under way. Try again in a second.")
         self._accepted += 1
@@ -72,7 +72,7 @@ class Executors:
         }
 
     async def run(self, kind: Work, work: Callable[[], Any], *, token_holder: bool) -> Any:
-        """Queue the work and return its result. Raises Overloaded if the queue for this kind of work is full."""
+        """Call `work` on a thread for its kind and return its result. Raises Overloaded if the queue is full."""
         return await self._executors[kind, token_holder].run(work)
 
     def close(self) -> None:

@@ -26,7 +26,7 @@ Shape = Callable[[Sequence[Any]], list[JSON]]  # loads the content of some rows 
 
 
 class LargeAnswerError(Exception):
-    """Raised in a transaction with a large response, to run it again on the executor for large responses."""
+    """Raised when a response turns out to be large. The request then runs again on the executor for large responses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Encoded:
 class AnswerBuilder:
     """Builds the response to one request within the memory that the client may use.
 
-    `size_name`: the page-size parameter, for error messages. `large`: runs on the executor for large responses.
+    `size_name`: name of the page-size parameter, for errors. `large`: runs on the executor for large responses.
     """
 
     def __init__(self, reservation: Reservation, size_name: str, *, writes: bool) -> None:
@@ -51,12 +51,12 @@ class AnswerBuilder:
         self.large = False
 
     def expect_large(self) -> None:
-        """Use the executor for large responses from the start, because even measuring this response can take long."""
+        """Declare the response as large before its size is known, because measuring the size can take long."""
         self._reservation.resize(UNMEASURED)
         self.large = True
 
     def page(self, rows: Sequence[Any], measure: Measure, shape: Shape) -> list[JSON] | Members:
-        """Return the rows of a page as JSON. Raises Invalid if two or more rows exceed MAX_PAGE together."""
+        """Return the rows of a page as JSON. Raises Invalid if a page of several rows is larger than MAX_PAGE bytes."""
         sizes = measure(rows)
         if len(rows) > 1 and sum(sizes) > MAX_PAGE:
             raise Invalid({self._size_name: TOO_LARGE})
@@ -76,7 +76,7 @@ class AnswerBuilder:
         return Members(pieces[1:], len(rows))
 
     def hold(self, size: int) -> None:
-        """Reserve `size` bytes. Raises Overloaded if too few are free, LargeAnswerError to change the executor."""
+        """Reserve `size` bytes. Raises Overloaded if too few are free, LargeAnswerError for an unexpected big read."""
         self._reservation.resize(size)
         if size > LARGE and not self.large and not self._writes:
             self.large = True
@@ -84,7 +84,7 @@ class AnswerBuilder:
                 raise LargeAnswerError
 
     def finish(self, result: Any, *, drawn: bool) -> Any:
-        """Return the handler's result, encoded if it is JSON. After a read, raises Overloaded if memory is short.
+        """Return the handler's result, encoded if it is JSON. Raises Overloaded if a read needs more than is free.
 
         `drawn`: whether the result is a picture or a document that may have been drawn for this response alone.
         """
@@ -95,7 +95,7 @@ class AnswerBuilder:
 
 
 def uncached(unit: Callable[[], Any]) -> Callable[[], Any]:
-    """Return a function that calls `unit` without keeping the data it reads in the caches of the database."""
+    """Return a function that calls `unit` and keeps the data read out of the caches of the database."""
 
     def run() -> Any:
         with sql.without_cache():
@@ -105,7 +105,7 @@ def uncached(unit: Callable[[], Any]) -> Callable[[], Any]:
 
 
 def encoded(result: Any) -> Any:
-    """Encode a handler's result if it is JSON; return files unchanged."""
+    """Encode the result of a handler as JSON bytes if it is a dict. Return files unchanged."""
     return encode(result) if isinstance(result, dict) else result
 
 
@@ -133,7 +133,7 @@ def _size(body: Any, *, drawn: bool) -> int:
 
 
 def _groups(rows: Sequence[Any], sizes: Sequence[int]) -> Iterator[Sequence[Any]]:
-    """Split the rows into consecutive groups of at most LARGE bytes. A larger row is a group of its own."""
+    """Split the rows into groups of at most LARGE bytes; a larger row is alone. `sizes`: the bytes of each row."""
     begin = held = 0
     for at, size in enumerate(sizes):
         if held and held + size > LARGE:

@@ -15,7 +15,7 @@ MEBIBYTE = 1 << 20
 
 
 class AnswerMemory:
-    """The memory budget of one process, `limit` bytes. Safe to use from any thread."""
+    """The memory that unsent responses of one process may hold, `limit` bytes. Safe to use from any thread."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -26,7 +26,7 @@ class AnswerMemory:
 
     @property
     def total(self) -> int:
-        """The number of bytes that responses hold now."""
+        """The number of bytes that unsent responses hold."""
         return self._total
 
     def reservation(self, address: str, token_id: int | None) -> Reservation:
@@ -35,7 +35,7 @@ class AnswerMemory:
         return Reservation(self, client, token=token_id is not None)
 
     def take(self, client: str, size: int, *, token: bool) -> None:
-        """Reserve `size` bytes, or free them if `size` is negative. Raises Overloaded if too few are free."""
+        """Reserve `size` bytes for a client; a negative `size` frees bytes. Raises Overloaded if too few are free."""
         with self._lock:
             if size > 0:
                 self._require_room(client, size, token=token)
@@ -78,7 +78,7 @@ class Reservation:
             self._hold(size if size > UNCOUNTED else 0)
 
     def release(self) -> None:
-        """Free the memory. `resize` then fails, because a transaction may still run after the client has gone."""
+        """Free the memory. Later calls of `resize` fail: a transaction may still run after the client has gone."""
         with self._lock:
             self._released = True
             self._hold(0)

@@ -16,10 +16,10 @@ PNG = "image/png"
 
 
 class PictureCache:
-    """A cache of the most recently used pictures. The few drawn with `constant` set are never dropped."""
+    """A cache of the most recently used pictures. Pictures drawn with `constant` set are never dropped."""
 
     def __init__(self, capacity: int = CAPACITY) -> None:
-        """`capacity`: the bytes available for pictures, except those drawn with `constant` set."""
+        """`capacity`: the maximum size of the cache in bytes, not counting pictures drawn with `constant` set."""
         self._capacity = capacity
         self._size = 0
         self._lock = threading.Lock()

@@ -1,1 +1,1 @@
-"""The endpoints, in one module per kind of resource; `table` collects them."""
+"""The endpoints of the API, in one module per kind of resource. The module `table` collects all of them."""

@@ -1,4 +1,4 @@
-"""Endpoints of cover art and avatars."""
+"""Endpoints of generated pictures: cover art and avatars."""
 
 from musicsvc.server.handlers import art
 from musicsvc.server.routes.paths import V1

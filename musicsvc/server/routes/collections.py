@@ -1,4 +1,4 @@
-"""Endpoints of collections."""
+"""Endpoints of collections, the private, named lists of tracks of an account."""
 
 from musicsvc.server.handlers import collections
 from musicsvc.server.routes.paths import V1

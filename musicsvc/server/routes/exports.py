@@ -1,4 +1,4 @@
-"""Endpoints of exports and reports."""
+"""Endpoints that export plays, listeners, likes and reposts as files or as a report."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Endpoints of conversations and messages."""
+"""Endpoints of private conversations between accounts, and of their messages."""
 
 from musicsvc.server.handlers import messages
 from musicsvc.server.routes.paths import V1

@@ -1,4 +1,4 @@
-"""Endpoints of devices and notification settings."""
+"""Endpoints to register devices for push notifications and to read or change notification settings."""
 
 from musicsvc.server.handlers import notifications
 from musicsvc.server.routes.paths import V1

@@ -1,4 +1,4 @@
-"""Prefixes of the paths in the table of endpoints."""
+"""Common prefixes of the URL paths of endpoints."""
 
 V1 = "/api/v1"
 INSIGHTS = f"{V1}/producer-intelligence/insights"

@@ -1,4 +1,4 @@
-"""Endpoint to report plays."""
+"""The endpoint with which clients report plays of tracks."""
 
 from musicsvc.server.handlers import plays
 from musicsvc.server.routes.paths import V1

@@ -1,4 +1,4 @@
-"""Endpoints of registration, accounts and follows."""
+"""Endpoints to register, search and follow accounts."""
 
 from musicsvc.server.handlers import accounts, users
 from musicsvc.server.routes.paths import V1

@@ -1,1 +1,1 @@
-"""Functions that build the response body of each resource: a dict whose keys are in the documented order."""
+"""Build the response body of each resource as a dict, with the keys in the documented order."""

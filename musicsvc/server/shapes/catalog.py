@@ -1,4 +1,4 @@
-"""Artists, albums, tracks, genres and comments, with and without a token (docs/api.md, Public tier and token tier)."""
+"""Build the JSON of artists, albums, tracks, genres and comments (docs/api.md, Public tier and token tier)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def duration_text(milliseconds: int) -> str:
-    """Return a duration as `m:ss`, or as `h:mm:ss` from one hour on, rounded down to seconds."""
+    """Format a duration as `m:ss`, or as `h:mm:ss` if it is an hour or longer. Fractions of a second are dropped."""
     minutes, seconds = divmod(milliseconds // 1000, 60)
     hours, rest = divmod(minutes, 60)
     return f"{hours}:{rest:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"

@@ -1,4 +1,4 @@
-"""Response bodies of collections."""
+"""Build the JSON of collections, the private, named lists of tracks of an account."""
 
 from __future__ import annotations
 

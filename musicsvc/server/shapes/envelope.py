@@ -1,4 +1,4 @@
-"""The parts of a response around its content: status and pagination, and downloads."""
+"""Parts that many responses share: `status` and `pagination` around the content, and downloads."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """A response body of bytes. `kept`: the cached body with its ETag and gzip form, or None if it is not cached."""
+    """A response body of bytes, with its headers."""
 
     content: bytes
     content_type: str
     headers: Mapping[str, str] = field(default_factory=dict)
-    kept: Representation | None = None
+    kept: Representation | None = None  # the cached content with its ETag and gzip form
 
     @classmethod
     def from_representation(cls, kept: Representation, headers: Mapping[str, str]) -> Self:
@@ -39,7 +39,7 @@ class Download:
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """The items of a JSON array, already encoded: `pieces` contain `count` items and the commas between them."""
+    """The `count` items of a JSON array, already encoded. `pieces` also contain the commas between the items."""
 
     pieces: list[bytes]
     count: int

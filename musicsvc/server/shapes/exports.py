@@ -1,4 +1,4 @@
-"""Content of exports (docs/exports.md), the same for the API and the command line."""
+"""Build the content of exports (docs/exports.md) for the API and the command line."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def file_name(type_: str, window: Window, suffix: str) -> str:
 
 
 def report(found: Overview, now: int, *, charts: str | None) -> JSON:
-    """Return a report as JSON. `charts`: the name of a timeframe, to include daily numbers, or None."""
+    """Return a report as JSON. `charts`: the timeframe of the daily numbers to include, or None to leave them out."""
     figures = insights.figures(found.figures)
     period = figures.pop("period")
     counts = {"tracks_count": found.tracks, "albums_count": found.albums, "artists_count": found.artists}

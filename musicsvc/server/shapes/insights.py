@@ -1,4 +1,4 @@
-"""Response bodies of the insights endpoints (docs/insights.md)."""
+"""Build the JSON of the insights endpoints: plays and listeners of tracks, albums and artists (docs/insights.md)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def figures(found: Figures) -> JSON:
-    """Return the numbers of plays, listeners, likes and reposts, their growth, and the period that they cover."""
+    """Return plays, listeners, likes and reposts, the growth of plays and listeners, and the period, as JSON."""
     return {
         "plays": {"total": found.plays_total, "period": found.plays},
         "listeners": {"total": found.listeners_total, "unique": found.listeners},

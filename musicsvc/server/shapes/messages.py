@@ -1,4 +1,4 @@
-"""Response bodies of conversations and messages."""
+"""Build the JSON of private conversations and their messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Response bodies of playlists."""
+"""Build the JSON of playlists, without their tracks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Path segments that carry signed data, so that any node can verify them without a lookup."""
+"""Sign data that is part of a URL. Any process with the key can verify the data without a database lookup."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Responses of any length: written to a temporary file inside the transaction, and sent from it afterwards."""
+"""Responses of any length: written to a temporary file in a transaction, and sent from the file afterwards."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ IN_MEMORY = 64 * 1024  # bytes; longer responses go to an unnamed file, which is
 
 @dataclass(frozen=True, slots=True)
 class Spooled:
-    """A response body in a file, positioned at its start. Whoever sends the body closes the file."""
+    """A response body in a file, positioned at its start. The code that sends the body closes the file."""
 
     file: IO[bytes]
     length: int

@@ -1,4 +1,4 @@
-"""The public part of an account; e-mail addresses appear in no response."""
+"""Build the public JSON of an account, which never contains the e-mail address."""
 
 from __future__ import annotations
 
