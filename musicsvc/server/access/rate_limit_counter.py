@@ -39,7 +39,7 @@ class RateLimitCounter:
         self._purged = float("-inf")
 
     async def count(self, hits: Sequence[Hit]) -> list[Status]:
-        """Count a request toward all its rate limits, or toward none if one is exceeded. Return their statuses."""
+        """Count a request toward all its rate limits, or toward none if one is exceeded. Return the status of each."""
         if self._opening is None:
             self._opening = asyncio.create_task(self._open())
         if not self._opening.done():

@@ -76,7 +76,7 @@ class ActivityWriter:
         return [*self._batch, *chain.from_iterable(self._queues)]
 
     def __call__(self, call: Call) -> None:
-        """Queue a finished call. Beyond a limit per address, calls without a valid token are only totalled."""
+        """Queue a finished call. Beyond a limit per address, calls without a valid token only add to a total."""
         if call.route is not None and call.route.path in PROBES and call.status < FAULTY:
             return
         if not self._anonymous.count(call):

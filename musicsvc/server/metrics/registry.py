@@ -95,7 +95,7 @@ class Metrics:
         self._counters.append((counter, read))
 
     def on_scrape(self, name: str, text: str, read: Callable[[], float | None]) -> None:
-        """Add a gauge with one value for all workers, read at each scrape. If `read` returns None or fails, omit it."""
+        """Add a gauge that all workers share. At each scrape, `read` returns its value, or None to leave it out."""
         self._on_scrape.add(name, text, read)
 
     async def refresh(self) -> None:

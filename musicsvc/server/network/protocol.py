@@ -177,7 +177,7 @@ class HttpConnection(RequestHandler):
                 self._wait_for_request(self._settings.keepalive_timeout)
 
     def _wait_for_request(self, seconds: float) -> None:
-        """Give the client `seconds` to send the next request. The connection counts as idle until it arrives."""
+        """Give the client `seconds` to send the next request. The connection is idle until the request arrives."""
         self._head_begun = False
         self._head_size = 0
         self._idle_since = self._loop.time()

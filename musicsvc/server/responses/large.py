@@ -76,7 +76,7 @@ class AnswerBuilder:
         return Members(pieces[1:], len(rows))
 
     def hold(self, size: int) -> None:
-        """Reserve `size` bytes. Raises Overloaded if too few are free, LargeAnswerError for an unexpected big read."""
+        """Reserve `size` bytes. Raises Overloaded if too few are free, LargeAnswerError if a read is large."""
         self._reservation.resize(size)
         if size > LARGE and not self.large and not self._writes:
             self.large = True
