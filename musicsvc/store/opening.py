@@ -25,7 +25,7 @@ def connect(url: str) -> Store:
 
 
 def open_unchecked(url: str) -> Store:
-    """Open the database at `url` without checking its schema, for `init`, `db upgrade` and `db check`."""
+    """Open the database at `url` without checking its schema, for the commands `init`, `db upgrade` and `db check`."""
     if url.startswith("sqlite:///"):
         from musicsvc.store.engine.sqlite.store import SqliteStore  # noqa: PLC0415 - the same
 

@@ -1,4 +1,4 @@
-"""API access of accounts: requests, decisions, grants and revocations."""
+"""Requests for API access and decisions on them, and grants and revocations of API access."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def grant(user: User, *, plays: bool = False, now: int, actor: Actor = "cli") ->
 
 
 def revoke(user: User, *, now: int, actor: Actor = "cli") -> None:
-    """Revoke API access and the right to report plays of other listeners. The account's tokens then get status 403."""
+    """Revoke API access and the right to report others' plays. Calls with the account's tokens then get status 403."""
     had = user.api_access or user.reports_plays
     user.api_access = user.reports_plays = False
     _save(user)
@@ -63,9 +63,9 @@ def _save(user: User) -> None:
 
 
 def list(*, limit: int | None = None, text: str | None = None) -> Sequence[AccessEntry]:  # noqa: A001 - the module is the namespace
-    """Return all requests with their accounts, then accounts that have access but no request, each oldest first.
+    """Return all requests with their accounts, then accounts that have access but no request, both oldest first.
 
-    `text` keeps only results that contain it. `limit` keeps the newest requests, then the newest accounts.
+    `text` keeps only results that contain this text. `limit` keeps the newest requests, then the newest accounts.
     """
     requests = tuple(AccessRequest.select().order_by(AccessRequest.id.desc()))
     asked = AccessRequest.select(AccessRequest.email_key)
@@ -92,7 +92,7 @@ def _texts(entry: AccessEntry) -> tuple[str | None, ...]:
 def request(
     email: str, use_case: str, volume: str, organization: str, *, now: int, actor: Actor = "cli"
 ) -> AccessRequest:
-    """Create a pending request for API access. Raises Conflict if one is pending or the account has access already."""
+    """Create a pending request for API access. Raises Conflict if a request is pending or access is already granted."""
     texts = {"use_case": use_case.strip(), "volume": volume.strip(), "organization": organization.strip()}
     _check({"email": email_addresses.problem(email), **_problems(texts)})
     user = users.find_by_email(email)
@@ -114,7 +114,7 @@ def request(
 
 
 def approve(asked: int | str, *, now: int, actor: Actor = "cli") -> Approval:
-    """Approve the request with this id or e-mail. If the e-mail has no account, create one without a password."""
+    """Approve the request with this id or e-mail. If no account has the e-mail, create one without a password."""
     found = _find(asked)
     decided = _decide(found, "approved", None, now, hint=_regrant(found))
     user = users.find_by_email(decided.email)
@@ -134,14 +134,14 @@ def deny(asked: int | str, reason: str, *, now: int, actor: Actor = "cli") -> Ac
 
 
 def _add_event(kind: Kind, asked: AccessRequest, now: int, actor: Actor) -> None:
-    """Log a security event about a request, for the account with the request's e-mail if there is one."""
+    """Log a security event about a request, and about the account with the request's e-mail if there is one."""
     user = users.find_by_email(asked.email)
     reason = f"request {asked.id}: {asked.reason}" if asked.reason else f"request {asked.id}"
     security_events.add(kind, account_id=user.id if user else None, reason=reason, now=now, actor=actor)
 
 
 def _find(asked: int | str) -> AccessRequest:
-    """Lock and return the request with this id or, for an e-mail, the pending, else the newest one. Raises NotFound."""
+    """Lock and return the request: by id or, by e-mail, the pending one, else the newest. Raises NotFound."""
     by_id = isinstance(asked, int)
     wanted = AccessRequest.id == asked if by_id else email_addresses.matches(AccessRequest, str(asked))
     exact = email_addresses.exact_first(AccessRequest)

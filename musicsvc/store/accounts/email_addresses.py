@@ -25,7 +25,7 @@ _DOMAIN = regex.compile(rf"localhost|(?:{_LABEL}\.)+(?!\d+$){_LABEL}")  # a numb
 
 
 class SharedMailbox(NamedTuple):
-    """Two accounts whose e-mails have the same normalized form. The owner is the older account."""
+    """Two accounts whose e-mails have the same normalized form. `owner_id` and `owner_email` name the older account."""
 
     account_id: int
     email: str
@@ -67,17 +67,17 @@ def problem(email: str) -> str | None:
 
 
 def matches(table: type[User | AccessRequest], email: str) -> Expression:
-    """Return an SQL condition for rows with this e-mail in any spelling, or exactly this one if `email_key` is NULL."""
+    """Return an SQL condition for rows with `email` in any spelling. Rows without `email_key` must match exactly."""
     return (table.email_key == normalize(email)) | (table.email_key.is_null() & (table.email == email.strip()))
 
 
 def exact_first(table: type[User | AccessRequest]) -> Ordering:
-    """Return an SQL ordering that puts rows without `email_key` first, which `matches` finds by exact spelling only."""
+    """Return an SQL ordering that puts rows without `email_key`, which are found only by exact spelling, first."""
     return table.email_key.is_null().desc()
 
 
 def shared_mailboxes() -> list[SharedMailbox]:
-    """Return the pairs of accounts with the same normalized e-mail, unless one of the two is suspended."""
+    """Return the pairs of unsuspended accounts that have the same normalized e-mail."""
     pairs = []
     for account in User.select().where(User.email_key.is_null(), User.suspended_at.is_null()).order_by(User.id):
         owner = User.get_or_none(User.email_key == normalize(account.email))
@@ -87,7 +87,7 @@ def shared_mailboxes() -> list[SharedMailbox]:
 
 
 def _fold(text: str) -> str:
-    """Return the text case-folded and in NFKC. Applying the function twice has the same result as once."""
+    """Return the text case-folded and in NFKC. Folding the result again does not change it."""
     if text.isascii():
         return text.lower()
     for _ in range(2):
@@ -96,7 +96,7 @@ def _fold(text: str) -> str:
 
 
 def _ascii_domain(domain: str) -> str:
-    """Return the domain in its ASCII form, or an empty string if it is invalid."""
+    """Return the domain in its ASCII form, or an empty string if the domain is invalid."""
     if domain.isascii() and "xn--" not in (lowered := domain.lower()):
         return lowered
     import idna  # noqa: PLC0415 - slow to load; most domains do without it

@@ -1,4 +1,4 @@
-"""Follows between accounts."""
+"""Create, delete and list follows: one account follows another."""
 
 from __future__ import annotations
 

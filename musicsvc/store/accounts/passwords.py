@@ -26,7 +26,7 @@ def verify(hashed: str, password: str) -> bool:
 
 
 def check(password: str, *, email: str, hosted: bool) -> str | None:
-    """Return an error message if the password is refused, else None. `hosted` services refuse common passwords."""
+    """Return an error message if the password is refused, else None. If `hosted`, common passwords are refused too."""
     if not SHORTEST <= len(password) <= LONGEST:
         return f"The password must have {SHORTEST} to {LONGEST} characters."
     if email_addresses.normalize(password) == email_addresses.normalize(email):

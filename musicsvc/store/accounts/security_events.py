@@ -49,7 +49,7 @@ def add(
     token_id: int | None = None,
     reason: str | None = None,
 ) -> None:
-    """Log an event. Call it inside the transaction that performs the action."""
+    """Log a security event. Call this function inside the transaction that performs the action."""
     SecurityEvent.insert(
         at=now, kind=kind, account_id=account_id, token_id=token_id, actor=actor, reason=reason
     ).execute()
@@ -57,7 +57,7 @@ def add(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """Conditions on events. A field that is None matches every event. `since` is inclusive, `until` exclusive."""
+    """Conditions that events must meet. A None field sets no condition. `since` is inclusive, `until` exclusive."""
 
     account_id: int | None = None
     token_id: int | None = None

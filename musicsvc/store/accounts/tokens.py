@@ -39,7 +39,7 @@ State = Literal["valid", "expired", "revoked"]
 
 
 class Identity(NamedTuple):
-    """A token and its account. The token is invalid from `expires_at` on."""
+    """An access token and its account. The token is invalid at and after the time `expires_at`."""
 
     user_id: int
     display_name: str
@@ -55,7 +55,7 @@ class Identity(NamedTuple):
 
 
 def generate() -> str:
-    """Return a new token value: a prefix, 40 random base62 characters, and 6 that encode the CRC-32 of the rest."""
+    """Return a new token value: a prefix, 40 random base62 characters, and the CRC-32 of both in 6 characters."""
     body = PREFIX + "".join(secrets.choice(ALPHABET) for _ in range(RANDOM_LENGTH))
     return body + _checksum(body)
 
@@ -68,7 +68,7 @@ def well_formed(value: str) -> bool:
 
 
 def digest(value: str) -> bytes:
-    """Return the SHA-256 of the token value. It is stored instead of the value."""
+    """Return the SHA-256 of the token value, which is stored instead of the value."""
     return hashlib.sha256(value.encode()).digest()
 
 
@@ -135,7 +135,7 @@ def list(  # noqa: A001 - the module is the namespace
 ) -> Sequence[Token]:
     """Return the tokens of `user`, or of all accounts, oldest first, including revoked and expired ones.
 
-    `text` keeps only tokens that contain it in their name or the account's e-mail. `limit` keeps only the newest ones.
+    `text` keeps only tokens with this text in their name or their account's e-mail, `limit` only the newest ones.
     """
     query = _with_accounts().order_by(Token.id.desc()).limit(None if text else limit)
     if user is not None:
@@ -150,7 +150,7 @@ def find_by_value(value: str) -> Token | None:
 
 
 def revoke(token_id: int, reason: str, *, now: int, actor: Actor = "cli") -> Token:
-    """Revoke the token. If it was already revoked, it keeps the time and reason of the earlier revocation."""
+    """Revoke the token. A token that is already revoked keeps the time and reason of the earlier revocation."""
     ended = Token.update(revoked_at=now, revoked_reason=reason).where(Token.id == token_id, Token.revoked_at.is_null())
     changed, token = ended.execute(), get(token_id)
     if changed:
@@ -193,7 +193,7 @@ def latest_use() -> tuple[int, int]:
 
 
 def touch(last_used: Mapping[int, int]) -> None:
-    """Store the time of last use of each token, given as token id → time, unless a later time is already stored."""
+    """Store each token's time of last use from `last_used` (token id → time), unless a later time is stored."""
     statement = "UPDATE token SET last_used_at = ? WHERE id = ? AND coalesce(last_used_at, 0) < ?"
     # Ordered by id, so that two processes that update the same tokens do not deadlock.
     rows = [(moment, token_id, moment) for token_id, moment in sorted(last_used.items())]

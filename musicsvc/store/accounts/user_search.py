@@ -1,7 +1,7 @@
 """Search for accounts by display name, in an index of normalized names.
 
-In the index, marks show where a name and each of its words begin. Index keys sort by length of the name, then by
-account id, so that the best matches of a search have the lowest keys.
+The index marks the beginning of each name and word with special characters. Index keys sort by length of the name,
+then by account id, so that the best matches of a search have the lowest keys.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ def _ignored(char: str) -> bool:
 
 
 def find(query: str, limit: int) -> list[UserSummary]:
-    """Return up to `limit` accounts whose display names contain the text, best matches first.
+    """Return up to `limit` accounts whose display names contain `query`, best matches first.
 
-    Names that begin with the text come first, then names with a word that begins with it, then all other names (only if
-    the text has three characters or more). Shorter names come first in each group.
+    Names that begin with `query` come first, then names with a word that begins with `query`. All other names follow
+    only if `query` has three characters or more. Within each of these groups, shorter names come first.
     """
     ids: dict[int, None] = {}
     for pattern in _patterns(fold(query)):
@@ -66,7 +66,7 @@ def find(query: str, limit: int) -> list[UserSummary]:
 
 
 def _patterns(folded: str) -> list[str]:
-    """Return the strings to search for in the index, best first: at the start of a name, of a word, and anywhere."""
+    """Return the strings to search for in the index: at the start of a name, at the start of a word, then anywhere."""
     if not folded:
         return []
     marked = _marked(folded)
@@ -75,7 +75,7 @@ def _patterns(folded: str) -> list[str]:
 
 
 def _marked(folded: str) -> str:
-    """Return the text with the mark `WORD_BEGINS` before each word, except at the very beginning."""
+    """Return the text with `WORD_BEGINS` before each word, except before a word at the very beginning."""
     before = [True, *(char.isalnum() for char in folded)]
     return "".join(
         WORD_BEGINS + char if char.isalnum() and not within else char
@@ -115,7 +115,7 @@ def _first_column(sql: str, values: tuple[Any, ...]) -> Sequence[int]:
 
 
 def add(people: Iterable[tuple[int, str]]) -> None:
-    """Add accounts, given as (id, display name) pairs, to the search index. They must not be in it already."""
+    """Add accounts, given as (id, display name) pairs, to the search index, which must not contain them yet."""
     folded = [(user_id, fold(name)) for user_id, name in people]
     rows = [(_key(user_id, name), NAME_BEGINS + _marked(name)) for user_id, name in folded if name]
     connection: Any = current().connection()
@@ -128,7 +128,7 @@ def add(people: Iterable[tuple[int, str]]) -> None:
 
 
 def remove(user_id: int, display_name: str) -> None:
-    """Remove an account from the search index, if it is there."""
+    """Remove an account from the search index, if the index contains the account."""
     key = "rowid" if is_sqlite() else "key"
     sql = f"DELETE FROM account_search WHERE {key} = ?"  # noqa: S608 - a constant column name
     run(sql, _key(user_id, fold(display_name)))
@@ -154,7 +154,7 @@ def _key(user_id: int, folded: str) -> int:
 def newest(
     rows: Iterable[Row], limit: int | None, text: str | None, texts: Callable[[Row], Iterable[str | None]]
 ) -> Sequence[Row]:
-    """Return the newest `limit` rows that contain `text`, oldest first. The rows passed in must be newest first.
+    """Return the newest `limit` rows that contain `text`, oldest first. The argument `rows` must be newest first.
 
     `texts(row)` returns the strings of a row in which `text` is searched, ignoring case and accents.
     """

@@ -1,4 +1,4 @@
-"""The public columns of an account."""
+"""The columns of an account that all users may see."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from musicsvc.store.models import User
 
 
 class UserSummary(NamedTuple):
-    """The public part of an account. `avatar` is None if the service generates the picture."""
+    """The columns of an account that all users may see. `avatar` is None if the service generates the picture."""
 
     id: int
     display_name: str

@@ -32,7 +32,7 @@ def create(
     now: int,
     actor: Actor = "cli",
 ) -> User:
-    """Create an account. Its name defaults to the e-mail's part before the @. Raises Invalid if the e-mail is taken."""
+    """Create an account. The name defaults to the e-mail's part before the @. Raises Invalid if the e-mail is taken."""
     email = email.strip()
     name = email.rpartition("@")[0] if display_name is None else display_name.strip()
     problems = {
@@ -111,7 +111,7 @@ def by_email(email: str) -> User:
 
 
 def without_key() -> dict[int, str]:
-    """Return account id → e-mail for accounts with the same normalized e-mail as an older account."""
+    """Return id → e-mail of the accounts without `email_key`: an older account has the same normalized e-mail."""
     rows: Any = User.select(User.id, User.email).where(User.email_key.is_null()).order_by(User.id).tuples()
     return dict(rows)
 
@@ -123,7 +123,7 @@ def emails(ids: Collection[int]) -> dict[int, str]:
 
 
 def list(*, limit: int | None = None, text: str | None = None) -> Sequence[User]:  # noqa: A001 - the module is the namespace
-    """Return accounts, oldest first. `text` keeps those that contain it in e-mail or name, `limit` the newest ones."""
+    """Return accounts, oldest first: only those with `text` in their e-mail or name, and only the newest `limit`."""
     query: Any = User.select().order_by(User.id.desc()).limit(None if text else limit)
     return newest(query.iterator(), limit, text, lambda user: (user.email, user.display_name))
 
@@ -140,7 +140,7 @@ def set_password(user: User, password_hash: str, *, now: int, actor: Actor = "cl
 
 
 def suspend(user: User, *, now: int, reason: str | None = None, actor: Actor = "cli") -> None:
-    """Suspend the account, if it is not suspended yet. Calls with its tokens get status 403 until it is reinstated."""
+    """Suspend the account unless it is already suspended. Calls with its tokens then get status 403."""
     if user.suspended_at is None:
         user.suspended_at, user.suspended_reason = now, reason
         _save_suspension(user)

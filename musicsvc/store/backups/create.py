@@ -51,7 +51,7 @@ def database_file(url: str) -> Path:
 def create(path: Path, target: Path, on_progress: OnProgress | None = None) -> Backup:
     """Copy the database at `path` to the new file `target`, which only its owner can read. No file is left on failure.
 
-    The database stays writable. The caller must hold its shared lock (`file_locks.use`).
+    The database stays writable. The caller must hold the database's shared lock (`file_locks.use`).
     """
     with backup_folder.draft(target) as draft:
         try:
@@ -69,7 +69,7 @@ def create(path: Path, target: Path, on_progress: OnProgress | None = None) -> B
 
 
 def _verified(path: Path, target: Path, draft: Path, on_progress: OnProgress | None) -> Facts:
-    """Verify the copy `draft`. Return its row counts and migrations. Error messages name `path` or `target` instead."""
+    """Verify the copy `draft`. Return its row counts and migrations. Errors name `path` or `target`, not `draft`."""
     try:
         return verify.check(draft, on_progress)
     except verify.DanglingRows:

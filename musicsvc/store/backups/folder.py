@@ -65,9 +65,9 @@ def entries(folder: Path) -> list[BackupFile]:
 
 
 def newest(folder: Path, now: int, kind: str | None = None, damaged: Collection[str] = ()) -> BackupFile | None:
-    """Return the newest backup, or None. Damaged headers, dates in the future and files in `damaged` are skipped.
+    """Return the newest backup, or None. Skip files with a damaged header, a future date, or an id in `damaged`.
 
-    `kind` selects backups of one kind, such as `scheduled`. `damaged` contains results of `file_id`.
+    `kind` selects backups of one kind, such as `scheduled`. The ids in `damaged` are results of `file_id`.
     """
     for entry in entries(folder):
         if entry.at <= now + AHEAD and kind in {None, entry.kind}:
@@ -79,7 +79,7 @@ def newest(folder: Path, now: int, kind: str | None = None, damaged: Collection[
 
 
 def file_id(file: Path) -> str:
-    """Return a text that identifies the file and changes with its content."""
+    """Return a text that identifies the file and its content: name, inode, size and modification time."""
     status = file.stat()
     return f"{file.name} {status.st_ino} {status.st_size} {status.st_mtime_ns}"
 
@@ -95,7 +95,7 @@ def known_damaged(folder: Path) -> list[str]:
 def prune(folder: Path, keep: int, fresh: Path, *, now: int, on_progress: OnProgress | None = None) -> list[Path]:
     """Delete the scheduled backups that are older than the newest `keep` undamaged ones. Return the deleted files.
 
-    `fresh` is the newest of them and already verified. Backups dated in the future are neither counted nor deleted.
+    `fresh`, the newest backup, is already verified. Backups dated in the future are neither counted nor deleted.
     """
     scheduled = [entry for entry in entries(folder) if entry.kind == SCHEDULED and entry.file != fresh]
     old = [entry for entry in scheduled if entry.at <= now + AHEAD]
@@ -140,7 +140,7 @@ class Draft:
 
 @contextmanager
 def draft(target: Path) -> Iterator[Draft]:
-    """Create an empty file for a backup to `target`. It is deleted after the `with` block unless `place` was called."""
+    """Create an empty file for a backup to `target`, and delete it after the `with` block unless `place` was called."""
     if os.path.lexists(target):
         raise _taken(target)
     path = target.with_name(f".{target.name}{PARTIAL}")
@@ -161,7 +161,7 @@ def draft(target: Path) -> Iterator[Draft]:
 
 
 def _remove_leftovers(folder: Path, *names: str) -> None:
-    """Delete the unfinished backups of killed processes, and the files in `names`. Locked files are in use and stay."""
+    """Delete unfinished backups of killed processes, and the files `names`. Keep files that running backups locked."""
     for file in folder.iterdir():
         if LEFTOVER.fullmatch(file.name) or file.name in names:
             _if_unlocked(file, _remove)
@@ -193,7 +193,7 @@ def _if_unlocked(file: Path, act: Callable[[Path], object]) -> None:
 
 
 def _create_locked(path: Path) -> int:
-    """Create and lock a file, and return its descriptor. Raises FileExistsError if another backup is writing it."""
+    """Create and lock a file, and return its descriptor. Raises FileExistsError if another backup uses the file."""
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         with suppress(OSError):  # a file system without locks, where leftovers are not removed

@@ -34,7 +34,7 @@ class RegainedRights:
 
 
 def find(database: Path, before: Path) -> RegainedRights | None:
-    """Return the rights in `database` that `before` lacks, or None if one is unreadable. Neither file may be in use."""
+    """Return the rights in `database` that `before` lacks, or None if one file is unreadable. Neither may be in use."""
     try:
         connection = open_immutable(database)
         try:

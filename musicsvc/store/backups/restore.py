@@ -35,7 +35,7 @@ HINT = "Nothing was changed; name another backup."
 class RestoreResult:
     """The result of a restore. `facts` are the row counts and migrations of the backup.
 
-    `kept` is the file of the replaced database, or None. `regained` is None if this file is missing or unreadable.
+    `kept` is the file of the replaced database, if it was kept. `regained` is None if that file cannot be read.
     """
 
     facts: Facts
@@ -46,7 +46,7 @@ class RestoreResult:
 def restore(
     file: Path, path: Path, *, now: int, keep: bool = True, on_progress: OnProgress | None = None
 ) -> RestoreResult:
-    """Replace the database at `path` by a copy of the backup `file`.
+    """Replace the database at `path` by a copy of the backup `file`. Without `keep`, delete the old database if intact.
 
     Raises Failure without changing anything if the backup is damaged or the database is in use.
     """
@@ -143,7 +143,7 @@ def _staged(file: Path, path: Path, on_progress: OnProgress | None) -> Iterator[
 
 
 def _copy_whole(file: Path, path: Path, on_progress: OnProgress | None) -> None:
-    """Copy the backup with its WAL or journal. Backups that other programs created may have one."""
+    """Copy the backup and its WAL or journal file, which backups created by other programs may have."""
     if not file.is_file():
         raise Failure(f"There is no file {file}. {HINT}")
     size, free = file.stat().st_size, shutil.disk_usage(path.parent).free
@@ -202,7 +202,7 @@ def _leave_wal_mode(path: Path) -> None:
 
 
 def _link(path: Path) -> None:
-    """Give the old database a second name, if it exists, so that replacing it does not delete it."""
+    """Give the old database, if any, a second name, which remains when `path` is replaced."""
     with suppress(FileNotFoundError):
         try:
             _replaced(path).hardlink_to(path)
@@ -216,7 +216,7 @@ def _link(path: Path) -> None:
 
 
 def _set_journal_mode(file: Path, journal: str) -> None:
-    """Merge the WAL or rollback journal into the database file, then set its journal mode, such as `wal`."""
+    """Merge the WAL or rollback journal into the database file, then set the journal mode `journal`, such as `wal`."""
     verify.check_header(file)
     connection = apsw.Connection(str(file), flags=apsw.SQLITE_OPEN_READWRITE)
     try:

@@ -38,12 +38,12 @@ class Facts:
 
     @property
     def older(self) -> bool:
-        """True if some migrations of this version are not applied to the database."""
+        """True if some migrations of this version of the service are not applied to the database."""
         return bool(set(available()) - set(self.migrations))
 
 
 class DanglingRows(Damaged):
-    """Rows of the database refer to missing rows. A faulty disk cannot cause that."""
+    """Rows of the database refer to missing rows, which a faulty disk does not cause."""
 
 
 def read_facts(connection: apsw.Connection) -> Facts:
@@ -58,7 +58,7 @@ def read_facts(connection: apsw.Connection) -> Facts:
 def check(file: Path, on_progress: OnProgress | None = None) -> Facts:
     """Check a database file that is not in use, without changing it. Return its row counts and migrations.
 
-    Raises Damaged, Foreign if it belongs to another program, or another Failure if it cannot be read.
+    Raises Damaged, Foreign for a file of another program, or another Failure for an unreadable file.
     """
     if on_progress is not None:
         on_progress(1, 1)
@@ -82,7 +82,7 @@ def open_immutable(file: Path) -> apsw.Connection:
 
 
 def address(file: Path) -> str:
-    """Return a SQLite URI that opens the file as immutable."""
+    """Return a SQLite URI that opens the file without locks. Nothing may change the file meanwhile."""
     return f"file:{quote(str(file))}?immutable=1"
 
 
@@ -107,7 +107,7 @@ def check_header(file: Path) -> None:
 
 
 def call_regularly(connection: apsw.Connection, on_progress: OnProgress | None) -> None:
-    """Call `on_progress` regularly while the connection runs statements. An exception from it stops the statement."""
+    """Call `on_progress` regularly while statements run. An exception in `on_progress` stops the running statement."""
     if on_progress is not None:
 
         def go_on() -> bool:

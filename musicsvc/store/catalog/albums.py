@@ -1,4 +1,4 @@
-"""Albums with their artists and tracks."""
+"""Create and load albums with their artists, tracks, genres and tags."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class AlbumRow:
-    """An album. `with_contents` adds its artists and tracks, `with_labels` its genres and tags."""
+    """An album. The function `with_contents` adds artists and tracks, `with_labels` adds genres and tags."""
 
     id: int
     name: str
@@ -30,8 +30,8 @@ class AlbumRow:
     created_at: int
     artists: Iterable[ArtistRow] = ()
     tracks: Sequence[TrackRow] = ()
-    genres: list[tuple[int, str, str]] = field(default_factory=list)
-    tags: list[tuple[int, str]] = field(default_factory=list)
+    genres: list[tuple[int, str, str]] = field(default_factory=list)  # (id, slug, display name)
+    tags: list[tuple[int, str]] = field(default_factory=list)  # (id, name)
 
     @property
     def plays(self) -> int:
@@ -79,7 +79,7 @@ def measure(rows: Sequence[AlbumRow]) -> list[int]:
 
 
 def with_labels(row: AlbumRow, parts: Collection[str]) -> AlbumRow:
-    """Set `genres` and `tags` of the row, each only if `parts` contains its name. They include those of the tracks."""
+    """Set the row's genres and tags, each only if `parts` names them, including those of the album's tracks."""
     ids = Track.select(Track.id).where(Track.album == row.id)
     if "genres" in parts:
         row.genres = sorted({tuple(genre) for _, *genre in tracks.genre_links(TrackGenre.track.in_(ids))})

@@ -1,4 +1,4 @@
-"""Artists and their managers."""
+"""Create, load and verify artists, and assign the accounts that manage them."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def verify(artist_id: int, *, verified: bool = True) -> ArtistRow:
 
 
 def load_credits(link: type[AlbumArtist | TrackArtist], owner: Any, condition: Any) -> dict[int, Iterable[ArtistRow]]:
-    """Return album or track id → its artists in order. `link` is the joining table, `owner` its column with this id."""
+    """Return album or track id → artists. `owner` is the id column of table `link`, `condition` selects its rows."""
     query = link.select(owner, *COLUMNS).join(Artist, on=(link.artist == Artist.id)).where(condition)
     known: dict[int, ArtistRow] = {}
     found: dict[int, Any] = {}

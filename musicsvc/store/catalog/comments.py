@@ -1,4 +1,4 @@
-"""Comments on tracks. The column `place` sorts them so that each comment is followed by all replies below it."""
+"""Create, list and delete comments on tracks. Sorting by the column `place` puts replies right after their comment."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ RENUMBER = """
 
 @dataclass(slots=True)
 class CommentRow:
-    """A comment with its author. `position` is in percent of the track. `depth` is 0, for a reply 1, and so on."""
+    """A comment with its author. `position`: percent of the track. `depth`: 0 for a comment, 1 for a reply, etc."""
 
     id: int
     content: str
@@ -54,7 +54,7 @@ def list_by_track(track_id: int, page: Page) -> Listing[CommentRow]:
 def create(
     track_id: int, content: str, *, position: int | None = None, parent_id: int | None = None, now: int, actor: Identity
 ) -> CommentRow:
-    """Create a comment or a reply. The position (percent of the track) defaults to the parent's, or 0.
+    """Create a comment, or a reply to `parent_id`. `position`, in percent of the track, defaults to the parent's, or 0.
 
     Raises Invalid if the parent is missing, deleted or on another track.
     """
@@ -77,7 +77,7 @@ def create(
 
 
 def find_parent_problem(parent_id: int, track_id: int) -> str | None:
-    """Return an error message if a comment on the track cannot be a reply to `parent_id`, else None."""
+    """Return an error message if comment `parent_id` cannot get a reply on this track, else None."""
     parent: Comment | None = Comment.get_or_none(Comment.id == parent_id)
     if parent is None:
         return f"Comment {parent_id} does not exist."
@@ -102,7 +102,7 @@ def get_deletable(comment_id: int, *, actor: Identity) -> Comment:
 def delete(comment: Comment) -> None:
     """Delete the comment or, if it has replies, only its text.
 
-    Parents whose text was deleted earlier are removed too, once they have no replies left.
+    Parent comments whose text was deleted earlier are deleted too, if no other reply is left.
     """
     _lock(comment.track)
     found: Comment | None = Comment.get_or_none(Comment.id == comment.id)
@@ -122,9 +122,9 @@ def delete(comment: Comment) -> None:
 
 
 def _first_removable_place(comment: Comment, depth_after: int) -> int:
-    """Return the `place` of the topmost deleted parent without other replies or, if there is none, of the comment.
+    """Return the `place` of the first comment to delete: the topmost deleted parent without other replies, if any.
 
-    `depth_after` is the depth of the comment that follows.
+    Otherwise it is the `place` of `comment`. `depth_after` is the depth of the comment that follows `comment`, or 0.
     """
     start, depth = comment.place, comment.depth
     if depth > depth_after:
@@ -146,7 +146,7 @@ def _places(track_id: Any) -> Any:
 
 
 def _free_place(track_id: int, parent: Comment | None, position: int) -> int:
-    """Return an unused `place` for a new reply to `parent` or, without a parent, for a comment at `position`."""
+    """Return an unused sort key (`place`) for a reply to `parent` or, if that is None, for a comment at `position`."""
     end = _end_of_thread(track_id, parent.id, parent.depth) if parent else _next_root(track_id, position)
     before = Comment.select(fn.MAX(Comment.place)).where(Comment.track == track_id)
     start = (before if end is None else before.where(Comment.place < end)).scalar() or 0
@@ -158,7 +158,7 @@ def _free_place(track_id: int, parent: Comment | None, position: int) -> int:
 
 
 def _next_root(track_id: int, position: int) -> int | None:
-    """Return the `place` of the first comment at a later position that is not a reply, or None."""
+    """Return the sort key (`place`) of the first comment after `position` that is not a reply, or None."""
     later = Comment.select(Comment.place).where(
         Comment.track == track_id, Comment.parent.is_null(), Comment.position > position
     )
@@ -167,7 +167,7 @@ def _next_root(track_id: int, position: int) -> int | None:
 
 
 def _end_of_thread(track_id: int, parent_id: int, depth: int) -> int | None:
-    """Return the `place` of the first comment after the parent and all replies below it, or None."""
+    """Return the sort key (`place`) of the comment after all replies to the parent, or None. `depth`: the parent's."""
     place = Comment.select(Comment.place).where(Comment.id == parent_id)
     after = Comment.select(Comment.place).where(
         Comment.track == track_id, Comment.place > place, Comment.depth <= depth
@@ -177,7 +177,7 @@ def _end_of_thread(track_id: int, parent_id: int, depth: int) -> int | None:
 
 
 def _renumber(track_id: int, parent: Comment | None, position: int) -> int:
-    """Spread the `place` values of the track's comments evenly. Return an unused one for the new comment."""
+    """Spread the sort keys (`place`) of the track's comments evenly. Return an unused key for the new comment."""
     gap = min(GAP, LAST // (Comment.select().where(Comment.track == track_id).count() + 2))
     run(RENUMBER, gap, track_id)
     return _free_place(track_id, parent, position)

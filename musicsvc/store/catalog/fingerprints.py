@@ -1,4 +1,4 @@
-"""The fingerprint status of tracks. An operator sets it, because the service has no audio files."""
+"""Set the fingerprint status of tracks. Operators do that by hand, because the service has no audio files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TRANSITIONS: dict[str, tuple[str, ...]] = {
 
 
 def set_status(track_id: int, wanted: str) -> None:
-    """Change the fingerprint status of a track. Raises NotFound, or Conflict if the change is not in TRANSITIONS."""
+    """Change the fingerprint status of a track to `wanted`. Raises NotFound, or Conflict if TRANSITIONS forbids it."""
     row = lock_rows(Track.select(Track.fingerprint_status).where(Track.id == track_id)).tuples().first()
     if row is None:
         raise NotFound(f"There is no track {track_id}.")

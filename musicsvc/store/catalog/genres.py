@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class GenreRow(NamedTuple):
-    """A genre. `name` is its slug."""
+    """A genre. `name` is its slug, `display_name` the spelling with which it was created."""
 
     id: int
     name: str
@@ -23,7 +23,7 @@ class GenreRow(NamedTuple):
 
 
 def slug(text: str) -> str:
-    """Return the slug of a genre's name (docs/api.md). It is empty if the name has no letter and no digit."""
+    """Return the slug of a genre's name: its words in lower case, joined by `-` (docs/api.md). It may be empty."""
     # Case folding can produce characters that NFKC changes, so a second round is needed to make slugs stable.
     for _ in range(2):
         text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
@@ -40,7 +40,7 @@ def _kept(text: str) -> Iterable[str]:
 
 
 def ensure(names: Iterable[str]) -> dict[str, int]:
-    """Return slug → id for these genres, and create missing ones. Raises Invalid if a slug is empty."""
+    """Create the genres that do not exist. Return slug → id of all `names`. Raises Invalid if a slug is empty."""
     typed: dict[str, str] = {}
     for name in names:
         typed.setdefault(slug(name), name.strip())
@@ -57,7 +57,7 @@ def ensure(names: Iterable[str]) -> dict[str, int]:
 
 
 def find(slugs: Sequence[str]) -> dict[str, int]:
-    """Return slug → id for those of the genres that exist."""
+    """Return slug → id of the genres that exist. Other slugs are omitted."""
     found: dict[str, int] = {}
     for some in batches(slugs):
         found.update(Genre.select(Genre.name, Genre.id).where(Genre.name.in_(some)).tuples().iterator())

@@ -1,4 +1,4 @@
-"""Likes and reposts of tracks, and their totals in the track table."""
+"""Add and remove likes and reposts of tracks, and update their totals in the track table."""
 
 from __future__ import annotations
 

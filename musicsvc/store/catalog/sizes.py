@@ -62,10 +62,10 @@ LABEL_SIZES = """
 
 
 class AlbumSize(NamedTuple):
-    """An album's JSON size in bytes: `own`, plus `image` for each `imageless` track, which repeats the album image."""
+    """An album's JSON size: `own` bytes, and `image` bytes (the album image) for each of the `imageless` tracks."""
 
-    tracks: int
-    imageless: int
+    tracks: int  # their number
+    imageless: int  # the number of tracks that repeat the album image
     own: int
     image: int
 
@@ -81,7 +81,7 @@ class AlbumSize(NamedTuple):
 
     @property
     def excess(self) -> str:
-        """An error message if the album exceeds a limit, else an empty string."""
+        """An error message if the album has too many tracks or JSON bytes, else an empty string."""
         if self.tracks > MOST_TRACKS:
             return f"An album holds at most {MOST_TRACKS:,} tracks."
         if self.total > LARGEST_ALBUM:
@@ -110,7 +110,7 @@ def lock_album(album_id: int) -> None:
 
 
 def require_within_limits(album_id: int, field: str) -> None:
-    """Raise Invalid for the request field `field` if the album exceeds a limit."""
+    """Raise Invalid for the request field `field` if the album has too many tracks or JSON bytes."""
     if excess := measure_albums([album_id])[album_id].excess:
         raise Invalid({field: excess})
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def ensure(names: Iterable[str]) -> dict[str, int]:
-    """Return name → id for these tags, and create missing ones."""
+    """Create the tags that do not exist. Return name → id of all tags in `names`."""
     wanted = list(dict.fromkeys(name.strip() for name in names))
     found = find(wanted)
     # Sorted, so that two transactions that insert the same tags wait for each other without a deadlock.
@@ -24,7 +24,7 @@ def ensure(names: Iterable[str]) -> dict[str, int]:
 
 
 def find(names: Sequence[str]) -> dict[str, int]:
-    """Return name → id for those of the tags that exist."""
+    """Return name → id of the tags that exist. Other names are omitted."""
     found: dict[str, int] = {}
     for some in batches(names):
         found.update(Tag.select(Tag.name, Tag.id).where(Tag.name.in_(some)).tuples().iterator())

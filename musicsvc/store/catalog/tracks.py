@@ -1,4 +1,4 @@
-"""Tracks with their artists, genres and tags."""
+"""Create and load tracks with their artists, genres and tags."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class TrackRow:
     fingerprint_status: str
     created_at: int
     artists: Iterable[ArtistRow] = ()
-    genres: list[tuple[int, str, str]] = field(default_factory=list)
-    tags: list[tuple[int, str]] = field(default_factory=list)
+    genres: list[tuple[int, str, str]] = field(default_factory=list)  # (id, slug, display name)
+    tags: list[tuple[int, str]] = field(default_factory=list)  # (id, name)
 
 
 COLUMNS = columns(TrackRow, Track, image=fn.COALESCE(Track.image, Album.image), plays=fn.COALESCE(TrackPlays.plays, 0))
@@ -90,7 +90,7 @@ def list_by_artist(artist_id: int, page: Page) -> Listing[TrackRow]:
 
 
 def load_by_album(album_ids: Iterable[int]) -> dict[int, list[TrackRow]]:
-    """Return album id → its tracks, oldest first, with their artists."""
+    """Return album id → tracks of the album, oldest first, with their artists."""
     condition = Track.album.in_(list(album_ids))
     rows = [TrackRow(*values) for values in select().where(condition).order_by(Track.id).tuples().iterator()]
     credit = artists.load_credits(TrackArtist, TrackArtist.track, TrackArtist.track.in_(_ids(condition)))
@@ -165,7 +165,7 @@ def create(
     now: int,
     actor: Identity,
 ) -> TrackRow:
-    """Create a track. Raises Forbidden if the actor manages none of its artists, Invalid if its album is too large."""
+    """Create a track. Raises Forbidden if the actor manages none of the artists, Invalid if the album is too large."""
     if not artists.managed(artist_ids, actor=actor):
         raise Forbidden("You manage none of these artists.")
     album_id = values.get("album_id")

@@ -26,7 +26,7 @@ class CurrentDatabase(DatabaseProxy):
 
     @obj.setter
     def obj(self, value: Database | None) -> None:
-        """Ignore the None that Peewee assigns on initialization. Use `bind` to set the database."""
+        """Ignore any assignment, because Peewee assigns None on initialization. Use `bind` instead."""
 
 
 def bind(database: Database) -> None:
@@ -45,7 +45,7 @@ def bound(database: Database) -> Iterator[None]:
 
 
 def perform(database: Database, unit: Callable[[], T]) -> T:
-    """Return the result of `unit`, called in the open transaction. Raises TypeError if the result is a Peewee query."""
+    """Call `unit` in the open transaction and return the result. Raises TypeError if the result is a Peewee query."""
     database.push_transaction(unit)
     try:
         result = unit()

@@ -28,7 +28,7 @@ def ids(table: type[Model], count: int) -> list[int]:
 
 
 def insert(table: type[Model], fields: Sequence[str], rows: Collection[Sequence[Any]]) -> None:
-    """Insert `rows` of values for `fields`, without validation. Fields that are not listed get their default values."""
+    """Insert `rows`, each with one value per name in `fields`, without validation. Other fields get their defaults."""
     if not rows:
         return
     meta = table._meta  # noqa: SLF001 - Peewee's documented access to a table's names

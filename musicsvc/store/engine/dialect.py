@@ -22,12 +22,12 @@ def is_sqlite() -> bool:
 
 
 def native(statement: str) -> str:
-    """Return the statement with each `?` replaced by the parameter placeholder of the database."""
+    """Return the statement with each `?` replaced by the parameter placeholder of the database: `?` or `%s`."""
     return statement.replace("?", current().param)
 
 
 def lock_rows(query: Any) -> Any:
-    """Return `query` with FOR NO KEY UPDATE, which locks the rows that it finds. On SQLite, return it unchanged."""
+    """Return `query` with FOR NO KEY UPDATE, which locks the selected rows. On SQLite, return `query` unchanged."""
     # NO KEY: rows that refer to a locked row can still be inserted, which avoids deadlocks.
     return query if is_sqlite() else query.for_update("FOR NO KEY UPDATE")
 
@@ -44,21 +44,21 @@ def by_code_point(field: Any) -> Any:
 
 
 def concat_blob(left: str, right: str) -> str:
-    """Return an SQL expression that concatenates two blob expressions."""
+    """Return an SQL expression that concatenates the blob expressions `left` and `right`."""
     return f"CAST({left} || {right} AS BLOB)" if is_sqlite() else f"{left} || {right}"
 
 
 def in_list(values: Collection[int] | Collection[str]) -> tuple[str, Any]:
-    """Return the SQL condition "is one of `values`", to be written after a column name, and its only parameter."""
+    """Return SQL that means "is one of `values`" after a column name, and the only parameter of this SQL."""
     if is_sqlite():
         return "IN (SELECT value FROM json_each(?))", orjson.dumps(list(values)).decode()
     return "= ANY(?)", list(values)
 
 
 def in_range_or_list(ids: Sequence[int]) -> tuple[str, list[object]]:
-    """Return an SQL condition that is true for all of the ascending `ids`, and its parameters.
+    """Return SQL to write after an id column, which selects all `ids`, and its parameters. `ids` must be ascending.
 
-    For dense ids the condition is a BETWEEN, which is also true for ids in the gaps.
+    If `ids` has few gaps, the SQL is a BETWEEN, which also selects the ids in the gaps.
     """
     if ids[-1] - ids[0] < DENSE * len(ids):
         return "BETWEEN ? AND ?", [ids[0], ids[-1]]
@@ -67,14 +67,14 @@ def in_range_or_list(ids: Sequence[int]) -> tuple[str, list[object]]:
 
 
 def batches(values: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Yield slices of `values` that are small enough for one SQL statement."""
+    """Yield slices of at most 500 values, which are small enough for one SQL statement."""
     return (values[start : start + BATCH] for start in range(0, len(values), BATCH))
 
 
 def insert_many(statement: str, types: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Run an INSERT statement, which contains `{rows}` in place of its VALUES clause, for all rows.
+    """Run an INSERT statement for all `rows`. It must contain `{rows}` in place of its VALUES clause.
 
-    `types` are PostgreSQL's column types. With ON CONFLICT, no two of the rows may update the same row of the table.
+    `types` are the PostgreSQL types of the columns. With ON CONFLICT, two rows must not update the same stored row.
     """
     if not rows:
         return
@@ -85,7 +85,7 @@ def insert_many(statement: str, types: Sequence[str], rows: Sequence[Sequence[An
 
 
 def insert_returning(statement: str, types: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
-    """Insert rows like `insert_many`, and return the results of the RETURNING clause in arbitrary order."""
+    """Run a statement for `rows`, which replace its `{rows}` like a VALUES clause. Return the results in any order."""
     if not rows:
         return []
     if not is_sqlite():
@@ -102,7 +102,7 @@ def _placeholders(columns: Sequence[object]) -> str:
 
 
 def _insert_arrays(statement: str, types: Sequence[str], rows: Sequence[Sequence[Any]]) -> Any:
-    """Run a statement of `insert_many` on PostgreSQL, with one array parameter per column, and return the cursor."""
+    """Run a statement on PostgreSQL, with `{rows}` replaced by one array parameter per column. Return the cursor."""
     arrays = ", ".join(f"%s::{kind}[]" for kind in types)
     columns = [list(column) for column in zip(*rows, strict=True)]
     source = f"SELECT * FROM unnest({arrays})"  # noqa: S608 - `types` are constants of the callers

@@ -1,4 +1,4 @@
-"""Pagination of query results. Every sort order ends with the id, so that no row appears twice or is skipped."""
+"""Return query results page by page. Every sort order ends with the id, so that pages neither repeat nor skip rows."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Listing(Generic[Row]):
 
 
 def columns(row: type[Any], table: type[Model], **expressions: Any) -> tuple[Any, ...]:
-    """Return a query column for each required field of `row`, a dataclass: from `expressions`, or else from `table`."""
+    """Return a query column for each required field of dataclass `row`. `expressions` replace columns of `table`."""
     names = [each.name for each in fields(row) if each.default is MISSING and each.default_factory is MISSING]
     return tuple(expressions[name] if name in expressions else getattr(table, name) for name in names)
 
@@ -43,14 +43,14 @@ def columns(row: type[Any], table: type[Model], **expressions: Any) -> tuple[Any
 def paginate(
     keys: Any, rows: Any, order: Sequence[Any], page: Page, make: Callable[..., Row], total: int | None = None
 ) -> Listing[Row]:
-    """Return one page of a query: its rows, each built by `make` from the row's columns, and the total.
+    """Return one page of a query: its rows, each built by calling `make` with the columns, and the number of all rows.
 
-    `keys` selects the key of every row, `rows` the columns of every row. Only keys are read for rows before the page.
+    `keys` selects the id of every row, `rows` the columns. `order` sorts both. `total` is counted if it is None.
     """
     count = keys.select(fn.COUNT(SQL("*"))).scalar() if total is None else total
     if page.offset >= count:
         return Listing([], count, page)
     (key,) = keys.selected_columns
-    shown = keys.order_by(*order).limit(page.size).offset(page.offset)
+    shown = keys.order_by(*order).limit(page.size).offset(page.offset)  # rows before the page: only ids are read
     tuples = rows.where(key.in_(shown)).order_by(*order).tuples()
     return Listing([make(*values) for values in tuples.iterator()], count, page)

@@ -1,4 +1,4 @@
-"""The PostgreSQL store, on psycopg. Each of its threads has one connection, which is reopened after a fault."""
+"""Run transactions in PostgreSQL through psycopg. Each thread has one connection, which is reopened after a fault."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class PostgresDatabase(peewee.PostgresqlDatabase):
 
 class PostgresStore(Store):
     def __init__(self, url: str) -> None:
-        """Create thread pools whose threads connect on first use. Raises Failure if the URL is malformed."""
+        """Create reader and writer threads, which connect on first use. Raises Failure if the URL is malformed."""
         self.url = url
         self.workload = Workload()
         self._workload_lock = threading.Lock()
@@ -87,7 +87,7 @@ class PostgresStore(Store):
         return enqueue(self._writers, self._run, unit, WRITE)
 
     def _run(self, unit: Callable[[], T], begin: str) -> T:
-        """Call `unit` between `begin` and COMMIT. Retry after conflicts and lost connections unless COMMIT was sent."""
+        """Run the statement `begin`, call `unit`, and commit. Conflicts and faults before COMMIT cause a retry."""
         for attempt in range(1, ATTEMPTS + 1):
             self._connect()
             try:
@@ -176,7 +176,7 @@ def _reason(error: BaseException) -> str:
 
 
 def _is_retryable(error: Exception, begin: str) -> bool:
-    """Return True if a transaction that failed with `error` before COMMIT may succeed when it is repeated."""
+    """Return True if a transaction, begun with the statement `begin`, may succeed when repeated after `error`."""
     inner = driver_error(error)
     if _wrote_while_reading(inner, begin):
         return False

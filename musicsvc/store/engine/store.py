@@ -18,14 +18,14 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Workload:
-    """Totals of write transactions: commits, functions that ran in them (`units`), and seconds spent in COMMIT."""
+    """Totals of write transactions: `commits`, `units` (functions that ran in them) and `seconds` spent in COMMIT."""
 
     commits: int = 0
     units: int = 0
     seconds: float = 0.0
 
     def add(self, units: int, seconds: float) -> None:
-        """Add one commit of a transaction in which `units` functions ran. Not thread-safe."""
+        """Count one commit, which took `seconds`, of a transaction in which `units` functions ran. Not thread-safe."""
         self.commits += 1
         self.units += units
         self.seconds += seconds
@@ -39,7 +39,7 @@ class Store(ABC):
 
     @abstractmethod
     def read(self, unit: Callable[[], T]) -> Future[T]:
-        """Call `unit` in a read-only transaction, which sees one snapshot of the database. Return its future result."""
+        """Call `unit` in a read-only transaction on one snapshot of the database. Return the future of the result."""
 
     @abstractmethod
     def write(self, unit: Callable[[], T]) -> Future[T]:
@@ -49,11 +49,11 @@ class Store(ABC):
         """
 
     def write_urgently(self, unit: Callable[[], T]) -> Future[T]:
-        """Call `unit` like `write` does, but use reserved space on a full disk. Revocations must always succeed."""
+        """Do the same as `write`, but use reserved disk space on a full disk, so that revocations always succeed."""
         return self.write(unit)
 
     def reserve_space(self) -> str:
-        """Reserve disk space for `write_urgently`. Return the reason if that fails, else an empty string. May block."""
+        """Reserve disk space for `write_urgently`. Return an error message, or an empty string. May block."""
         return ""
 
     @abstractmethod

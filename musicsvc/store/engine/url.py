@@ -12,7 +12,7 @@ def path_of(url: str) -> Path | None:
 
 
 def describe(url: str) -> str:
-    """Return "The database " followed by the path in a SQLite URL, or by any other URL without its password."""
+    """Return `The database PATH` for a SQLite URL, and `The database URL`, without password, for any other URL."""
     return f"The database {without_password(url.removeprefix(SQLITE))}"
 
 

@@ -1,4 +1,4 @@
-"""Conversations and their messages, visible to their participants only."""
+"""Create and load conversations and their messages, which only the participants can see."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Notification settings: the channels by which an account receives each kind of notification. All are on by default."""
+"""Notification settings: the channels by which an account receives each kind of notification. Default: all channels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DIGITS = 16  # of the largest id
 
 
 class Choice(NamedTuple):
-    """The channels that an account has enabled for one kind of notification, identified by `notif_id`."""
+    """For one kind of notification (`notif_id`), the channels that an account has enabled."""
 
     notif_id: str
     email: bool
@@ -44,7 +44,7 @@ def list_choices(user_id: int) -> Sequence[Choice]:
 
 
 def update_choices(user_id: int, selections: Iterable[tuple[str, Mapping[str, bool]]]) -> None:
-    """Update settings from pairs of `notif_id` and enabled channels. Channels that a pair omits are not changed."""
+    """Update settings from pairs of `notif_id` and {channel: enabled}. Channels that a pair omits are not changed."""
     lock_rows(User.select(User.id).where(User.id == user_id)).first()
     merged: dict[str, dict[str, bool]] = {}
     for notif_id, channels in selections:

@@ -8,7 +8,7 @@ from musicsvc.store.models.table import Table, link
 
 
 class User(Table):
-    """An account. `email_key` is the normalized e-mail, or NULL if an older account has the same one."""
+    """An account. `email_key` is the normalized e-mail, or NULL if an older account has the same normalized e-mail."""
 
     id = BigAutoField()
     email = TextField()

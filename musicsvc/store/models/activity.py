@@ -9,7 +9,7 @@ from musicsvc.store.models.table import Table
 
 
 class SecurityEvent(Table):
-    """A logged action on an account or token. Without foreign keys, it remains when the account or token is deleted."""
+    """A logged action on an account or token. It has no foreign keys, so it outlives a deleted account or token."""
 
     id = BigAutoField()
     at = BigIntegerField(index=True)
@@ -28,7 +28,7 @@ SecurityEvent.add_index(SecurityEvent.index(SecurityEvent.token_id, SecurityEven
 
 
 class Activity(Model):
-    """A logged API call. Not a `Table`, because SQLite stores it in a separate database file."""
+    """A logged API call. Not a `Table`, because on SQLite the calls are stored in a separate database file."""
 
     id = BigAutoField()
     at = BigIntegerField(index=True)
@@ -43,8 +43,8 @@ class Activity(Model):
     retry_after = IntegerField(null=True)
     milliseconds = DoubleField()
     size = BigIntegerField()
-    judged = BooleanField()
-    private = BooleanField()
+    judged = BooleanField()  # rate limits and abuse rules apply
+    private = BooleanField()  # resources of this type can be private
     calls = IntegerField(default=1, constraints=[SQL("DEFAULT 1")])
 
     class Meta:

@@ -33,7 +33,7 @@ class Artist(Table):
 
 
 class Album(Table):
-    """An album. `external_id` is its id in another service, unique per `imported_for` (an account id, or 0)."""
+    """An album. `external_id` is its id in another service, unique per `imported_for` (managing account, or 0)."""
 
     id = BigAutoField()
     name = TextField()
@@ -96,7 +96,7 @@ class TrackArtist(Table):
 
 
 class Genre(Table):
-    """A genre. `name` is its slug."""
+    """A genre. `name` is its slug, `display_name` the spelling with which it was created."""
 
     id = BigAutoField()
     name = TextField(unique=True)

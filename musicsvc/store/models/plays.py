@@ -11,19 +11,19 @@ from musicsvc.store.models.table import Table
 
 
 class Listener(Table):
-    """A listener. `key` is an account (`account:7`) or a name chosen by an API client (`opaque:…`)."""
+    """A listener. `key` contains an account id (`account:7`) or a name chosen by an API client (`opaque:NAME`)."""
 
     id = BigAutoField()
     key = TextField(unique=True)
 
 
 class Play(Table):
-    """A play. `slot` is its time in Unix seconds // 30. `client_key` is a hash of the client's id for it, or empty.
+    """A play of a track. `client_key` is a hash of the id that the API client gave to the play, or empty.
 
-    The primary key rejects duplicates: plays without a client's id are stored once per track, listener and slot.
+    The primary key rejects duplicates: without a client's id, one play per track, listener and `slot` of 30 seconds.
     """
 
-    slot = BigIntegerField()
+    slot = BigIntegerField()  # Unix seconds // 30
     track = BigIntegerField(column_name="track_id")
     listener = BigIntegerField(column_name="listener_id")
     client_key = BlobField()
@@ -40,20 +40,20 @@ Play.add_index(Play.client_key, unique=True, name="play_client_key", where=fn.LE
 
 
 class PlayDay(Table):
-    """The plays and the set of listeners on one day, for the track, album or artist (`kind`) with the id `subject`."""
+    """Plays and listeners of a track, album or artist on one day. `subject` is the id of the track, album or artist."""
 
-    day = IntegerField()
-    kind = IntegerField()
+    day = IntegerField()  # since 1970-01-01
+    kind = IntegerField()  # 1: track, 2: album, 3: artist
     subject = BigIntegerField()
     plays = BigIntegerField()
-    listeners = BlobField()
+    listeners = BlobField()  # ids, packed by musicsvc.store.plays.rollups.listeners
 
     class Meta:
         primary_key = CompositeKey("day", "kind", "subject")
 
 
 class PlayBlock(Table):
-    """`PlayDay` totals of 32 past days: the plays and the set of listeners. `block` is the day // 32."""
+    """Plays and listeners of a track, album or artist in a month of 32 days. `block`: day since 1970 // 32."""
 
     kind = IntegerField()
     subject = BigIntegerField()
@@ -66,7 +66,7 @@ class PlayBlock(Table):
 
 
 class PlayStretch(Table):
-    """`PlayDay` totals of eight recent days, for popular tracks, albums and artists only. `stretch` is the day // 8."""
+    """Plays and listeners of a popular track, album or artist in a recent 8-day week (`stretch`: day // 8)."""
 
     kind = IntegerField()
     subject = BigIntegerField()
@@ -79,18 +79,14 @@ class PlayStretch(Table):
 
 
 class PlayMark(Table):
-    """The progress of the jobs that fill `PlayBlock` and `PlayStretch`. There is one row.
-
-    `block`, `kind`, `subject`: the next row of `PlayBlock` to write. `stretch`: the next `stretch` to write.
-    `kept_from`: the first day whose individual plays are retained.
-    """
+    """The progress, in a single row, of the jobs that fill `PlayBlock` and `PlayStretch` and delete old plays."""
 
     id = IntegerField(primary_key=True)
-    block = IntegerField()
+    block = IntegerField()  # with `kind` and `subject`: the key of the next row of `PlayBlock` to write
     kind = IntegerField()
     subject = BigIntegerField()
-    kept_from = IntegerField()
-    stretch = IntegerField(default=0)
+    kept_from = IntegerField()  # the first day whose individual plays were not deleted
+    stretch = IntegerField(default=0)  # the next `stretch` of `PlayStretch` to write
 
 
 class TrackPlays(Table):

@@ -10,7 +10,7 @@ from musicsvc.store.models.table import Table, link
 
 
 class Follow(Table):
-    """A follow of one account by another. Newer follows have larger ids."""
+    """The account `follower` follows the account `followed`. Newer follows have larger ids."""
 
     id = BigAutoField()
     follower = link(User, index=False)

@@ -1,4 +1,4 @@
-"""The base class of the tables. Times are microseconds since 1970, prices are doubles, ids have 64 bits."""
+"""The base class of the models. In all tables, times are microseconds since 1970, prices doubles, ids 64-bit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Table(Model):
 def link(
     to: type[Model], *, null: bool = False, index: bool = True, on_delete: str = "CASCADE"
 ) -> ForeignKeyField[Any]:
-    """Return a foreign key that is never loaded lazily. Queries must join the tables that they need."""
+    """Return a foreign key to the table `to` that is never loaded lazily: queries must join the tables they need."""
     options: dict[str, Any] = {"null": null, "index": index, "on_delete": on_delete}
     link: ForeignKeyField[Any] = ForeignKeyField(to, lazy_load=False, backref="+", **options)
     return link

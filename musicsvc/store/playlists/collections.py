@@ -1,4 +1,4 @@
-"""Collections: private named lists of tracks."""
+"""Create and load collections: private, named lists of tracks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class CollectionRow:
-    """A collection with its owner. Only `get` and `create` set `track_ids`, in order."""
+    """A collection with its owner. `track_ids` is in order; the function `list_own` leaves it empty."""
 
     id: int
     name: str

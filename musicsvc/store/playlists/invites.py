@@ -28,7 +28,7 @@ EXISTING = {
 
 @dataclass(slots=True)
 class Invitation:
-    """An invitation to edit a playlist. `state` stays `pending` when it expires; `state_at` then returns `expired`."""
+    """An invitation to edit a playlist. When it expires, `state` stays `pending`, but `state_at` returns `expired`."""
 
     id: int
     playlist: PlaylistRow
@@ -50,7 +50,7 @@ def get_own(playlist_id: int, *, actor: Identity) -> Invitation:
 
 
 def create(playlist: PlaylistRow, user_id: int, *, now: int) -> None:
-    """Invite the account to edit the playlist, or renew its declined or expired invitation.
+    """Invite the account to edit the playlist, or renew the account's declined or expired invitation.
 
     The caller must have locked the playlist. Raises Conflict if the account's invitation is pending or accepted.
     """
@@ -67,13 +67,13 @@ def create(playlist: PlaylistRow, user_id: int, *, now: int) -> None:
 
 
 def accept(invitation: Invitation, *, now: int) -> PlaylistRow:
-    """Accept the invitation. Raises Conflict unless it is pending."""
+    """Accept the invitation and return the playlist. Raises Conflict unless the invitation is pending."""
     _require_pending(invitation, now)
     return _answer(invitation, "accepted", now)
 
 
 def decline(invitation: Invitation, *, now: int) -> PlaylistRow:
-    """Decline the invitation. Raises Conflict unless it is pending."""
+    """Decline the invitation and return the playlist. Raises Conflict unless the invitation is pending."""
     _require_pending(invitation, now)
     return _answer(invitation, "declined", now)
 

@@ -113,7 +113,7 @@ def list_editable(page: Page, *, actor: Identity) -> Listing[PlaylistRow]:
 
 
 def find_by_name(name: str, *, actor: Identity) -> PlaylistRow | None:
-    """Lock and return the actor's oldest playlist with this name, or None. Concurrent calls by the actor wait."""
+    """Lock and return the actor's oldest playlist with this name, or None. Concurrent calls for the actor wait."""
     lock_rows(User.select(User.id).where(User.id == actor.user_id)).first()
     query = Playlist.select(Playlist.id).where(Playlist.owner == actor.user_id, Playlist.name == name)
     for (playlist_id,) in [*lock_rows(query.order_by(Playlist.id)).tuples().iterator()]:
@@ -126,7 +126,7 @@ def create(values: Mapping[str, Any], *, now: int, actor: Identity) -> PlaylistR
 
 
 def replace(playlist_id: int, values: Mapping[str, Any]) -> PlaylistRow:
-    """Update columns of the playlist, which the caller has locked. `collaborative=False` removes its collaborators."""
+    """Update columns of a playlist that the caller has locked. A False `collaborative` removes all collaborators."""
     Playlist.update(**values).where(Playlist.id == playlist_id).execute()
     if not values.get("collaborative", True):
         _end_collaborations(playlist_id)
@@ -134,7 +134,7 @@ def replace(playlist_id: int, values: Mapping[str, Any]) -> PlaylistRow:
 
 
 def _end_collaborations(playlist_id: int) -> None:
-    """Delete accepted and pending invitations. They stay void if the playlist becomes collaborative again."""
+    """Delete accepted and pending invitations, so that they do not count if collaboration is allowed again."""
     shared = PlaylistInvite.playlist == playlist_id, PlaylistInvite.state.in_(("pending", "accepted"))
     PlaylistInvite.delete().where(*shared).execute()
 
@@ -153,7 +153,7 @@ def list_tracks(playlist_id: int, page: Page) -> Listing[TrackRow]:
 
 
 def append(playlist_id: int, track_ids: Sequence[int], *, actor: int | None, now: int) -> None:
-    """Append the tracks in order, even if already present. `actor` is the id of the account that adds them."""
+    """Append the tracks in order, even those already in the playlist. `actor` is the id of the account adding them."""
     lock(playlist_id)
     for start in range(0, len(track_ids), ROWS_AT_ONCE):
         some = track_ids[start : start + ROWS_AT_ONCE]
@@ -162,14 +162,14 @@ def append(playlist_id: int, track_ids: Sequence[int], *, actor: int | None, now
 
 
 def remove(playlist_id: int, track_ids: Sequence[int]) -> None:
-    """Remove every occurrence of the tracks from the playlist. Tracks that it does not contain are ignored."""
+    """Remove every occurrence of the tracks from the playlist. Ignore tracks that the playlist does not contain."""
     lock(playlist_id)
     inside = PlaylistTrack.playlist == playlist_id
     PlaylistTrack.delete().where(inside, PlaylistTrack.track.in_(track_ids)).execute()
 
 
 def ensure_imported(owner_id: int, external_id: str, name: str, now: int, *, public: bool = False) -> int:
-    """Return the id of the owner's playlist with this external id. Create the playlist if it does not exist."""
+    """Return the id of the owner's playlist with `external_id` (its id in another service), created if missing."""
     row = {"owner": owner_id, "external_id": external_id, "name": name, "public": public, "created_at": now}
     target = [Playlist.external_id, Playlist.owner]
     Playlist.insert(row).on_conflict(conflict_target=target, action="IGNORE").execute()

@@ -1,4 +1,4 @@
-"""A rate limit counter in the memory of one process."""
+"""Count requests against rate limits in the memory of one process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_KEYS = 50_000
 
 
 class MemoryHitCounter(HitCounter):
-    """Counts the requests to one process. Beyond `max_keys` counts, it drops the least recently used one."""
+    """Counts the requests to one process. Drops the least recently used count if there are more than `max_keys`."""
 
     def __init__(self, clock: Callable[[], int], max_keys: int = MAX_KEYS) -> None:
         self._clock = clock

@@ -1,4 +1,4 @@
-"""A rate limit counter in an unlogged PostgreSQL table, shared by all nodes. Times are those of PostgreSQL's clock."""
+"""Count requests against rate limits in an unlogged PostgreSQL table shared by all nodes, using PostgreSQL's clock."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class PostgresHitCounter(HitCounter):
         return True
 
     def count_now(self, hits: Sequence[Hit]) -> list[Status]:  # noqa: ARG002 - the interface
-        """Raise Busy: a round trip to the server takes too long for the event loop."""
+        """Always raise Busy, because a round trip to the server takes too long for the event loop."""
         raise Busy
 
     def count(self, hits: Sequence[Hit]) -> list[Status]:
@@ -97,7 +97,7 @@ class PostgresHitCounter(HitCounter):
         return found
 
     def _attempt(self, work: Callable[[], T]) -> T:
-        """Return the result of `work`. If it fails on a connection opened earlier, retry once on a new connection."""
+        """Return the result of `work`. If `work` fails on a connection opened earlier, retry it on a new connection."""
         while True:
             fresh = self._database.is_closed()
             try:

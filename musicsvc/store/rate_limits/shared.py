@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def build(url: str, clock: Callable[[], int]) -> SharedHitCounter:
-    """Return the counter for the database at `url`. It is not open yet. `clock` returns the time in milliseconds."""
+    """Return the counter for the database at `url`, not opened yet. `clock` returns the time in milliseconds."""
     if url.startswith("sqlite:///"):
         from musicsvc.store.rate_limits.sqlite import MachineHitCounter, file_of  # noqa: PLC0415 - loads its driver only if used
 

@@ -1,4 +1,4 @@
-"""A rate limit counter in a SQLite file beside the database, shared by all processes of a machine.
+"""Count requests against rate limits in a SQLite file beside the database, shared by all processes of a machine.
 
 The counts may be lost: the file is never synced, and a damaged file is replaced by an empty one.
 """
@@ -57,12 +57,12 @@ REASONS: dict[type[apsw.Error], str] = {
 
 
 class SqliteHitCounter(HitCounter):
-    """Counts requests over one connection to the file. Only one thread at a time may use it."""
+    """Counts requests in a SQLite file over one connection, which only one thread at a time may use."""
 
     def __init__(self, path: Path, clock: Callable[[], int], timeout: float) -> None:
         """Open or create the file. `timeout` limits each wait for locks of other processes, in seconds.
 
-        Raises Busy after the timeout, and Unavailable after any other error, as `count` does.
+        This method and `count` raise Busy after the timeout, and Unavailable after any other error.
         """
         self._clock = clock
         self._path = path
@@ -133,7 +133,7 @@ class SqliteHitCounter(HitCounter):
             raise
 
     def _wait(self, tried: int) -> bool:
-        """Pause, then return True to let SQLite retry to acquire a lock. Return False after the timeout."""
+        """Pause, then return True to let SQLite try again to acquire a lock, or False after the timeout."""
         now = time.monotonic()
         if tried == 0:
             self._deadline = now + self._timeout
@@ -150,7 +150,7 @@ class SqliteHitCounter(HitCounter):
 
 
 class MachineHitCounter:
-    """Counts requests over two connections: one with a short timeout for the event loop, and one for a thread."""
+    """Counts requests over two connections: one for the event loop, with a short timeout, and one for a thread."""
 
     threads = 1
 
@@ -203,7 +203,7 @@ def _opening_lock(folder: Path) -> Iterator[None]:
 
 
 def _open(path: Path) -> apsw.Connection:
-    """Open the file. If it is damaged or of another version, rename it and create a new one."""
+    """Open the file. If the file is damaged or of another version, rename it and create an empty file."""
     try:
         return _connection(path)
     except (apsw.CorruptError, apsw.NotADBError):

@@ -1,8 +1,8 @@
 """The sliding-window rule of rate limits. Times are in milliseconds.
 
-A limit allows `amount` requests in any window of time. Only the number of requests in the current and in the previous
-window is stored. Those of the previous one are assumed to be evenly spaced, and expire one by one during the current
-one. Rejected requests are not counted.
+A limit allows `amount` requests in any window of time. Only the numbers of requests in the current and the previous
+window are stored. Requests of the previous window are assumed to be evenly spaced, and expire one by one during the
+current window. Rejected requests are not counted.
 """
 
 from __future__ import annotations
@@ -76,9 +76,9 @@ class Count(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """A limit after a request. `remaining` is the number of further requests that are allowed at once.
+    """The status of a rate limit after a request. `remaining` more requests are allowed at this moment.
 
-    `wait` is in milliseconds: until another request is allowed if `remaining` is 0, else until the window ends.
+    `wait` is the time in milliseconds until the window ends or, if `remaining` is 0, until another request is allowed.
     """
 
     limit: Limit
@@ -91,7 +91,7 @@ class HitCounter(ABC):
     """Counts requests against rate limits."""
 
     def count(self, hits: Sequence[Hit]) -> list[Status]:
-        """Count a request against all of its limits, or against none if one rejects it. Return the status of each."""
+        """Count a request against all limits of `hits`, or none if one rejects it. Return one status per limit."""
         counted = [self._count(hit) for hit in hits]
         if not all(allowed for _, _, allowed in counted):
             for hit, (_, _, allowed) in zip(hits, counted, strict=True):
@@ -110,11 +110,11 @@ class HitCounter(ABC):
 
     @abstractmethod
     def _count(self, hit: Hit) -> tuple[Count, int, bool]:
-        """Count the request if the limit allows it. Return the new count, the current time, and if it was allowed."""
+        """Count the request if its limit allows it. Return the count, the time (ms), and whether it was allowed."""
 
     @abstractmethod
     def _uncount(self, hit: Hit) -> None:
-        """Undo the counting of a request if it is in the current window."""
+        """Subtract 1 from the number of requests in the current window, unless it is 0."""
 
     @abstractmethod
     def purge(self) -> None:
@@ -136,7 +136,7 @@ class SharedHitCounter(Protocol):
         """Do the same as `count`, but raise Busy instead of waiting for another process."""
 
     def count(self, hits: Sequence[Hit]) -> list[Status]:
-        """Count a request against all of its limits, or against none if one rejects it. Return the status of each."""
+        """Count a request against all limits of `hits`, or none if one rejects it. Return one status per limit."""
 
     def uncount(self, hits: Sequence[Hit]) -> None:
         """Undo the counting of a request that was allowed but could not be served."""
@@ -145,14 +145,14 @@ class SharedHitCounter(Protocol):
         """Delete expired counts, and the oldest counts if too many are stored."""
 
     def in_place(self) -> bool:
-        """Return True if a process that is started now would use the same stored counts as this process."""
+        """Return False if the file with the counts was moved or replaced: new processes would use another file."""
 
     def close(self) -> None:
         """Close files and connections."""
 
 
 def advance(limit: Limit, count: Count, now: int) -> Count:
-    """Return the count of the window of time that contains `now`, derived from the earlier `count`."""
+    """Return `count` or, if its window ended before `now`, the count of the window of time that contains `now`."""
     if count.began > now + AHEAD or now >= count.began + 2 * limit.window:
         return Count(now, 0, 0)
     if now >= count.began + limit.window:
@@ -186,7 +186,7 @@ def _until_allowed(limit: Limit, count: Count, now: int) -> int:
 
 
 def _expiry(limit: Limit, previous: int, room: int) -> int:
-    """Return the milliseconds from the start of a window until fewer than `room` of `previous` requests still count."""
+    """Return the milliseconds from a window's start until fewer than `room` of the `previous` requests still count."""
     if previous < room:
         return 0
     return max(0, limit.window - GRACE - (room * limit.window - 1) // previous)

@@ -50,7 +50,7 @@ def require_current(store: Store) -> None:
 
 
 def fault(name: str = "The database") -> str | None:
-    """Return why this version of the service cannot use the current database, or None. The text begins with `name`."""
+    """Return an error message, beginning with `name`, if this version cannot use the current database, else None."""
     have, want = applied(), available()
     if have == want:
         return None
@@ -64,7 +64,7 @@ def fault(name: str = "The database") -> str | None:
 def upgrade(url: str, save: Callable[[str], None] | None = None) -> list[str]:
     """Apply the missing migrations and return their names. Raises Failure if the database is too new or in use.
 
-    Before an existing database is changed, `save` is called with the name of the first migration, to create a backup.
+    Before an existing database is changed, `save` is called with the first missing migration's name to create a backup.
     """
     with migrating(url) as database, bound(database):
         have = applied()
@@ -103,13 +103,13 @@ def differences() -> list[str]:
 
 
 def migrating(url: str) -> AbstractContextManager[Database]:
-    """Connect to the database for migrations, one process at a time. Database errors in the block become Failure."""
+    """Connect for migrations in a `with` block, one process at a time. Database errors in the block become Failure."""
     path = path_of(url)
     return _migrating_sqlite(path) if path else _migrating_postgres(url)
 
 
 def _exclusive(url: str) -> AbstractContextManager[None]:
-    """Return a context manager that locks a SQLite database for this process. For PostgreSQL, it does nothing."""
+    """Return a context manager that locks a SQLite database exclusively. For PostgreSQL, it does nothing."""
     path = path_of(url)
     return file_locks.exclusive(path) if path else nullcontext()
 

@@ -1,1 +1,1 @@
-"""The SQLite store on the apsw driver: files, locks, group commit and reserved disk space."""
+"""Database access for SQLite through the apsw driver: files, file locks, group commit and reserved disk space."""

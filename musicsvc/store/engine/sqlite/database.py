@@ -56,13 +56,13 @@ class SqliteDatabase(APSWDatabase):
 
 
 def close(connection: apsw.Connection) -> None:
-    """Close a connection and ignore errors. If the WAL cannot be checkpointed, the next start does that."""
+    """Close a connection and ignore errors. If the WAL cannot be checkpointed now, the next start checkpoints it."""
     with suppress(apsw.Error):
         connection.close()
 
 
 def _convert(_cursor: apsw.Cursor, _index: int, value: object) -> str:
-    """Return a datetime parameter as text, because apsw does not support it. Raises TypeError for any other type."""
+    """Return a datetime parameter as text, because apsw accepts no datetime. Raises TypeError for any other type."""
     if isinstance(value, datetime):
         return str(value)
     raise TypeError(f"a {type(value).__name__} cannot be stored in the database")

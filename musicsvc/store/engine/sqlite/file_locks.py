@@ -20,9 +20,9 @@ POLL_SECONDS = 0.02
 
 
 def acquire(descriptor: int, *, shared: bool = False, timeout: float | None = None, poll: float = POLL_SECONDS) -> bool:
-    """Lock an open file until it is closed. Wait at most `timeout` seconds, or without limit if it is None.
+    """Lock an open file, exclusively unless `shared` is set. Wait at most `timeout` seconds, or forever if None.
 
-    Return True if the lock was acquired, False after the timeout. Raises OSError on a file system without locks.
+    Return False after the timeout, else True. Closing the file unlocks it. Raises OSError if locks are unsupported.
     """
     kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     if timeout is None:
@@ -44,7 +44,7 @@ class UseLock:
     """A shared lock that a process holds while it has a database open. It prevents migrations and restores."""
 
     def __init__(self, descriptor: int | None) -> None:
-        """`descriptor` is the locked file, or None if there is no lock to release."""
+        """`descriptor` is the open, locked file, or None for an object that holds no lock."""
         self._descriptor = descriptor
         self._process = os.getpid()
 
@@ -65,7 +65,7 @@ def lock_file(path: Path) -> Path:
 
 
 def use(path: Path) -> UseLock:
-    """Lock the database against migrations and restores. Raises Failure if one of them is in progress.
+    """Lock the database against migrations and restores. Raises Failure if a migration or restore is in progress.
 
     If the lock file cannot be created, as on a read-only disk, return an object that holds no lock.
     """
@@ -84,7 +84,7 @@ def use(path: Path) -> UseLock:
 
 @contextmanager
 def exclusive(path: Path, timeout: float = EXCLUSIVE_TIMEOUT) -> Iterator[None]:
-    """Lock the database exclusively for the `with` block. Raises Failure if it stays in use for `timeout` seconds."""
+    """Lock the database exclusively for the `with` block. Raises Failure if others use it for `timeout` seconds."""
     try:
         descriptor = _open(lock_file(path))
     except OSError as error:
@@ -104,7 +104,7 @@ def in_use(path: Path) -> str:
 
 @contextmanager
 def one_at_a_time(path: Path) -> Iterator[None]:
-    """Make other processes wait before they migrate or restore the database, until the `with` block ends."""
+    """Let one process at a time migrate or restore the database. Others wait until the `with` block ends."""
     path = path.resolve()
     descriptor = os.open(path.with_name(path.name + ".migrating"), os.O_CREAT | os.O_RDWR, 0o600)
     try:

@@ -60,7 +60,7 @@ class Foreign(Failure):
 
 
 def create(path: Path, application_id: int = APPLICATION_ID) -> None:
-    """Create an empty database file and its folder, unless they exist. Only their owner can read them."""
+    """Create an empty database file and its folder, readable only by their owner. Do nothing if the file exists."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if path.exists():
         return
@@ -104,7 +104,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def examine(path: Path, application_id: int = APPLICATION_ID) -> None:
-    """Check that the file is an intact database. Raises Damaged, Foreign (other application id) or another Failure."""
+    """Check that the file is an intact database. Raises Damaged, Foreign (wrong application id) or another Failure."""
     try:
         with path.open("rb") as file:
             header = file.read(HEADER_BYTES)
@@ -145,7 +145,7 @@ def translated_open_errors(path: Path) -> Iterator[None]:
 
 
 def _denial(path: str | Path) -> str:
-    """Return a sentence for an error message: why this user cannot write the file, or what writing it requires."""
+    """Return text for an error message: why this user cannot write the file or, if unknown, what writing requires."""
     denied = permissions.denial(Path(path), write=True)
     return str(denied or "Its disk must have free space, and its folder must be writable.")
 
@@ -157,7 +157,7 @@ def _has_wal(path: Path) -> bool:
 
 
 def _probe(path: Path, *, pending: bool) -> int:
-    """Return the database's application id. Raises Damaged. `pending` says that its write-ahead log is not empty."""
+    """Return the database's application id. Raises Damaged. `pending`: whether its write-ahead log has content."""
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
         connection.set_busy_timeout(5000)

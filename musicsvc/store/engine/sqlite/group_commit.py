@@ -1,4 +1,4 @@
-"""SQLite's writer thread. It runs several queued functions in one transaction, each in its own savepoint."""
+"""Run queued functions on SQLite's only writer thread: several in one transaction, each in its own savepoint."""
 
 from __future__ import annotations
 
@@ -30,20 +30,17 @@ POLL_MILLISECONDS = 50
 
 @dataclass(slots=True)
 class Job:
-    """A queued function. It waits for database locks until `deadline` (time.monotonic).
-
-    An `urgent` function may use reserved disk space if the disk is full.
-    """
+    """A queued function `unit` with its future. An `urgent` one may use reserved disk space if the disk is full."""
 
     unit: Callable[[], Any]
-    deadline: float
+    deadline: float  # end of waiting for locks of other processes, in seconds of time.monotonic
     urgent: bool = False
     future: Future[Any] = field(default_factory=Future)
     result: Any = None
     error: BaseException | None = None
 
     def settle(self) -> None:
-        """Set the result or the exception of the future, unless the future is already done."""
+        """Complete the future with the result or the error, unless the future is already done."""
         if self.future.done():
             return
         if self.error is not None:
@@ -53,7 +50,7 @@ class Job:
 
 
 class GroupWriter:
-    """Runs queued functions on one thread. The future of a function is done after its commit or failure."""
+    """Runs queued functions on one thread. A function's future is done after the transaction committed or failed."""
 
     def __init__(self, database: SqliteDatabase, timeout: float, reserved: ReservedSpace) -> None:
         """Start the thread. A queued function waits at most `timeout` seconds for database locks of other processes."""
@@ -132,7 +129,7 @@ class GroupWriter:
         return isinstance(error, DiskFault) and any(job.urgent for job in jobs) and self._reserved.release()
 
     def _begin(self, jobs: list[Job]) -> list[Job]:
-        """Wait until no other process writes, then begin a transaction. Return the jobs that did not fail meanwhile."""
+        """Begin a transaction once no other process writes. Return the jobs, except those that failed while waiting."""
         while jobs:
             try:
                 self._database.require_in_place()
@@ -146,7 +143,7 @@ class GroupWriter:
         return jobs
 
     def _fail_expired(self, jobs: list[Job], error: Exception) -> list[Job]:
-        """Fail the jobs with `error` or, if the database is locked, those past their deadline. Return the others."""
+        """If the database is locked, fail only jobs past their deadline, else all. Return the jobs to try again."""
         locked = isinstance(driver_error(error), (apsw.BusyError, apsw.LockedError))
         if not locked and not isinstance(error, Unavailable):
             self._disconnect()
@@ -165,7 +162,7 @@ class GroupWriter:
         return connection
 
     def _attempt(self, jobs: list[Job]) -> BaseException | None:
-        """Run the jobs in the open transaction and commit it. Return None, or the error if it was rolled back."""
+        """Run the jobs and commit the transaction. Return the error if the transaction was rolled back, else None."""
         for job in jobs:
             self._run_unit(job)
             if not self._connection.in_transaction:

@@ -19,7 +19,7 @@ SPARE = 3 * SIZE  # the free space that must remain on the disk after the file w
 
 
 def megabytes(size: int) -> str:
-    """Return a size in bytes as a number of megabytes with one decimal, rounded up."""
+    """Return the text for `size` bytes in megabytes, rounded up to one decimal, such as `4.2`."""
     return f"{math.ceil(size / 100_000) / 10:,.1f}"
 
 
@@ -30,7 +30,7 @@ class ReservedSpace:
         self._path = database.resolve().with_name(NAME)
 
     def fill(self) -> str:
-        """Grow the file to its full size. Return an error message if the disk lacks the space, else an empty string."""
+        """Grow the file to 4 MiB. Return an error message if the disk lacks the space, else an empty string."""
         try:
             missing = self.missing()
             if missing == 0 and self._size() < SIZE:
@@ -45,7 +45,7 @@ class ReservedSpace:
         )
 
     def missing(self) -> int:
-        """Return the number of bytes to free on the disk before `fill` can succeed. Raises OSError if it is unknown."""
+        """Return how many bytes must be freed on the disk for `fill` to succeed. Raises OSError if that is unknown."""
         missing = SIZE - self._size()
         return max(missing + SPARE - shutil.disk_usage(self._path.parent).free, 0) if missing > 0 else 0
 
@@ -65,7 +65,7 @@ class ReservedSpace:
         return size > 0
 
     def refill(self) -> None:
-        """Grow the file to its full size, or as far as the disk allows."""
+        """Grow the file to 4 MiB, or as far as the disk allows."""
         with suppress(OSError):
             self._grow()
 
@@ -76,7 +76,7 @@ class ReservedSpace:
             return 0
 
     def _grow(self) -> None:
-        """Append random bytes up to the full size. A file system might store zeros without using disk space."""
+        """Append random bytes up to 4 MiB. Zeros would not do: a file system may store them without disk space."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
         descriptor = os.open(self._path, flags, 0o600)
         try:

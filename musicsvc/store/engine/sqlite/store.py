@@ -1,4 +1,4 @@
-"""The SQLite store, on apsw: a pool of reader threads, and one writer thread that commits writes in groups."""
+"""Run transactions in a SQLite file through apsw: reads on a pool of threads, writes in groups on one thread."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ WRITER_PRAGMAS: dict[str, object] = {
 
 
 class SqliteStore(Store):
-    """A store in one SQLite file, in WAL mode."""
+    """An open database in one SQLite file, in WAL mode."""
 
     def __init__(self, url: str, *, log: bool = False) -> None:
         """Open the SQLite file of a `sqlite:///` URL. Raises Failure if it is unusable.
 
-        If `log` is set, the file is an activity log. It is synced less often: a power failure may lose the last calls.
+        `log`: the file is a log of API calls, synced less often, so that a power failure may lose the newest calls.
         """
         self.url = url
         self.path = Path(url.removeprefix(SQLITE))
@@ -57,7 +57,7 @@ class SqliteStore(Store):
         self.workload = self._writer.workload
 
     def _examine(self, *, log: bool) -> None:
-        """Raise Failure if the file is unusable. On a full disk, free reserved space, which SQLite needs to open it."""
+        """Raise Failure if the file is unusable. On a full disk, first free reserved space that SQLite needs."""
         while True:
             try:
                 return files.examine(self.path, files.LOG_ID if log else files.APPLICATION_ID)
@@ -113,7 +113,7 @@ class SqliteStore(Store):
         return self._reserved.fill()
 
     def changes(self) -> int:
-        """Return SQLite's `data_version`, read on a connection that never writes, so that every commit changes it."""
+        """Return SQLite's `data_version` of a connection that never writes: a number that every commit changes."""
         with self._watch_lock:
             if self._watch is None:
                 raise Unavailable("The service is shutting down.")
@@ -127,7 +127,7 @@ class SqliteStore(Store):
         return queued(self._pool), self._writer.waiting()
 
     def close(self) -> None:
-        """Wait for the running transactions, then close all connections. The last one to close checkpoints the WAL."""
+        """Wait for the running transactions, then close all connections. Closing the last one checkpoints the WAL."""
         self._pool.shutdown(wait=True)
         self._readers.close_all()
         with self._watch_lock:
