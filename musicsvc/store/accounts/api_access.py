@@ -141,7 +141,7 @@ def _add_event(kind: Kind, asked: AccessRequest, now: int, actor: Actor) -> None
 
 
 def _find(asked: int | str) -> AccessRequest:
-    """Lock and return the request: by id or, by e-mail, the pending one, else the newest. Raises NotFound."""
+    """Lock and return the request with this id, or the pending or else newest one by this e-mail. Raises NotFound."""
     by_id = isinstance(asked, int)
     wanted = AccessRequest.id == asked if by_id else email_addresses.matches(AccessRequest, str(asked))
     exact = email_addresses.exact_first(AccessRequest)

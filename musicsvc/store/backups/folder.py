@@ -1,4 +1,4 @@
-"""The folder of backups: file names, unfinished backups, and deletion of old backups."""
+"""Name, find and delete the backups in a folder, and create the files of unfinished backups."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ def measure_artists(artist_ids: Collection[int]) -> dict[int, int]:
 
 
 def measure_tracks(track_ids: Collection[int], *, full: bool = False) -> dict[int, int]:
-    """Return track id → JSON size in bytes: with all fields if `full`, else as nested in another resource."""
+    """Return track id → JSON size in bytes: with all fields if `full`, else with those nested in another resource."""
     among, values = dialect.in_list(track_ids)
     statement = (TRACK_SIZES + LABEL_SIZES * full).format(
         among=among,

@@ -74,5 +74,5 @@ __all__ = [
 
 
 def tables() -> list[type[Table]]:
-    """Return the models of all tables except the activity log, in an order in which the tables can be created."""
+    """Return the models of all tables except the activity log, each after the tables that its foreign keys refer to."""
     return list(Table.__subclasses__())

@@ -1,4 +1,4 @@
-"""The table of secrets of the installation."""
+"""The table of random keys that all nodes of the installation share."""
 
 from __future__ import annotations
 

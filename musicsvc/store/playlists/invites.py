@@ -1,4 +1,4 @@
-"""Invitations to edit a playlist. They expire after seven days."""
+"""Create, accept and decline invitations to edit a playlist, which expire after seven days."""
 
 from __future__ import annotations
 

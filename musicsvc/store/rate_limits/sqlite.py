@@ -133,7 +133,7 @@ class SqliteHitCounter(HitCounter):
             raise
 
     def _wait(self, tried: int) -> bool:
-        """Pause, then return True to let SQLite try again to acquire a lock, or False after the timeout."""
+        """Pause and return True to let SQLite retry a lock; return False after the timeout. `tried`: past retries."""
         now = time.monotonic()
         if tried == 0:
             self._deadline = now + self._timeout
@@ -150,7 +150,7 @@ class SqliteHitCounter(HitCounter):
 
 
 class MachineHitCounter:
-    """Counts requests over two connections: one for the event loop, with a short timeout, and one for a thread."""
+    """Counts the requests to all processes of a machine, over a connection for the event loop and one for a thread."""
 
     threads = 1
 

@@ -81,7 +81,7 @@ def upgrade(url: str, save: Callable[[str], None] | None = None) -> list[str]:
 
 
 def problems() -> list[str]:
-    """Return one line for each problem that `damage` or `differences` finds."""
+    """Return one line for each defect of the database file and each difference between its tables and the models."""
     return damage() + differences()
 
 
