@@ -95,7 +95,7 @@ def _filters(
 
 
 def _range(since: str | None, until: str | None, now: int, *, follow: bool) -> dict[str, int | None]:
-    """Parse both times into `since` and `until` in microseconds. Raises BadParameter for invalid combinations."""
+    """Parse both times into microseconds. Raises BadParameter if `until` is not after `since`, or set with `follow`."""
     if follow and until is not None:
         raise typer.BadParameter("--follow and --until cannot be used together. Remove one of them.")
     first, end = parse_time(since, now, "--since"), parse_time(until, now, "--until")
@@ -111,7 +111,7 @@ def _account(store: "Store", email: str | None) -> int | None:
 
 
 def _statuses(text: str | None) -> tuple[int, int] | None:
-    """Parse an HTTP status (`429`) or a class of statuses (`4xx`). Return the lowest and the highest status."""
+    """Parse a status (`429`) or class (`4xx`) into the lowest and highest status, both included. None stays None."""
     if text is None:
         return None
     if not re.fullmatch("[1-5]([0-9]{2}|xx)", text.lower()):

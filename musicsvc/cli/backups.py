@@ -79,7 +79,7 @@ def target(settings: Settings, place: Path | None, now: int, kind: str = "") -> 
 
 
 def upgrade(session: Session, *, backup: bool = True) -> tuple[list[str], str | None]:
-    """Back up the database, then upgrade its schema. Return the applied migrations, and the backup's path or None."""
+    """Upgrade the schema, after a backup if `backup`. Return the applied migrations, and the backup's path or None."""
     from musicsvc.store.backups import create
     from musicsvc.store.engine.url import path_of
     from musicsvc.store.schema import schema

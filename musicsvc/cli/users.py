@@ -130,7 +130,7 @@ def reinstate(context: typer.Context, email: Email = "", json: AsJson = False) -
 
 
 def change(email: str, action: "Callable[[User], object]") -> "Callable[[], User]":
-    """Return a function to call in a transaction: it passes the account to `action` and returns the account."""
+    """Return a function that loads the account, calls `action` with it and returns it. Call it in a transaction."""
     from musicsvc.store.accounts import users
 
     def unit() -> "User":

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ReportDay:
+    """Counts of one day in a printed report."""
+
     plays: int
     listeners: int
     likes: int

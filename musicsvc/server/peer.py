@@ -40,7 +40,7 @@ class PeerResolver:
         self._local_http = settings.server.local_http or not settings.hosted
 
     def resolve(self, remote: str, headers: CIMultiDictProxy[str], *, tls: bool) -> Peer:
-        """Return the client of a request. `remote`: the address of the connection, which may be that of a proxy."""
+        """Return the client. `remote`: the connection's address, perhaps a proxy's. `tls`: the connection uses TLS."""
         peer = _address(remote)
         forwarded = any(name in headers for name in FORWARDING) or any(
             name.lower().startswith("x-forwarded-") for name in headers

@@ -137,7 +137,7 @@ class AbuseMonitor:
             return None
 
     def _applicable_rules(self, *, reads_are_known: bool) -> Abuse:
-        """Return the abuse rules. If the log may lack successful calls, switch off the rule on denied resources."""
+        """Return the abuse rules, without the rule on denied resources if reads are unknown or the log lacks calls."""
         now = self._clock.monotonic()
         if self._activity.dropped != self._dropped:
             self._dropped = self._activity.dropped

@@ -37,7 +37,7 @@ def fault_of(message: RawRequestMessage, size: int) -> int:
 
 
 def refusal(status: int, *, hsts: bool) -> tuple[bytes, dict[str, str]]:
-    """Return the body and headers of an error response. `hsts`: whether to add Strict-Transport-Security."""
+    """Return the body and headers of an error response, with Strict-Transport-Security if `hsts` is set."""
     return _error(TEXTS.get(status, TEXTS[INTERNAL]), hsts=hsts)
 
 
@@ -50,7 +50,7 @@ def busy(*, hsts: bool) -> bytes:
 
 
 def _error(text: str, *, hsts: bool) -> tuple[bytes, dict[str, str]]:
-    """Return the JSON body and the headers of an error response with this message."""
+    """Return the JSON body and headers of an error response, with Strict-Transport-Security if `hsts` is set."""
     headers: dict[str, str] = {
         hdrs.SERVER: SERVER,
         hdrs.CONTENT_TYPE: JSON_TYPE,

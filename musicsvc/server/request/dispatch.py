@@ -206,7 +206,7 @@ def _unit(
     parsed: ParsedBody | None,
     query_errors: dict[str, str],
 ) -> Callable[[], Any]:
-    """Return a function to run in a transaction. It checks all fields and calls the handler. It may run twice."""
+    """Return a function that checks all fields and calls the handler. Run it in a transaction. It may run twice."""
 
     def unit() -> Any:
         subject = None

@@ -72,7 +72,7 @@ class Executors:
         }
 
     async def run(self, kind: Work, work: Callable[[], Any], *, token_holder: bool) -> Any:
-        """Call `work` on a thread for its kind and return its result. Raises Overloaded if the queue is full."""
+        """Call `work` on a thread for its kind and `token_holder`. Return its result, or raise Overloaded if full."""
         return await self._executors[kind, token_holder].run(work)
 
     def close(self) -> None:

@@ -95,7 +95,7 @@ class AnswerBuilder:
 
 
 def uncached(unit: Callable[[], Any]) -> Callable[[], Any]:
-    """Return a function that calls `unit` and keeps the data read out of the caches of the database."""
+    """Return a function that calls `unit` with SQLite's caches limited, so that large reads do not fill them."""
 
     def run() -> Any:
         with sql.without_cache():
@@ -126,7 +126,7 @@ def encode(value: JSON) -> Encoded:
 
 
 def _size(body: Any, *, drawn: bool) -> int:
-    """Return the bytes of memory that this response alone uses. Files shared by several responses count as 0."""
+    """Return the bytes of memory that this response alone uses. A file counts only if it is `drawn` and not shared."""
     if isinstance(body, Encoded):
         return body.size
     return len(body.content) if drawn and isinstance(body, Download) and body.kept is None else 0

@@ -35,7 +35,7 @@ class AnswerMemory:
         return Reservation(self, client, token=token_id is not None)
 
     def take(self, client: str, size: int, *, token: bool) -> None:
-        """Reserve `size` bytes for a client; a negative `size` frees bytes. Raises Overloaded if too few are free."""
+        """Reserve `size` bytes, or free them if negative. `token`: the client has one. Raises Overloaded if full."""
         with self._lock:
             if size > 0:
                 self._require_room(client, size, token=token)

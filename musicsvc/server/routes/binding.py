@@ -14,7 +14,7 @@ BoundFunction = Callable[[Mapping[str, Any]], Any]
 
 
 def bind(function: Callable[..., Any]) -> BoundFunction:
-    """Return a function that calls `function` with those values of a mapping that are named like its parameters."""
+    """Return a function that takes a mapping, and calls `function` with the values that its parameter names select."""
     names = tuple(inspect.signature(function).parameters)
     return lambda sources: function(**{name: sources[name] for name in names})
 

@@ -1,4 +1,4 @@
-"""Requests and responses of account registration."""
+"""Request to register an account, and its response."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class RegisterIn(Body):
 
     @classmethod
     def check_against_store(cls, sent: dict[str, Any], faults: dict[str, str], subject: Any = None) -> dict[str, str]:  # noqa: ARG003 - comments use it
-        """Return an error if another account uses the e-mail address."""
+        """Return an error message for `email` if another account uses the address, else an empty dict."""
         if "email" not in faults and users.is_taken(sent["email"]):
             return {"email": users.TAKEN}
         return {}

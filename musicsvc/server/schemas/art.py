@@ -1,4 +1,4 @@
-"""Requests and responses of cover art."""
+"""Requests and responses of cover art: templates for covers, and previews drawn from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests and responses of collections."""
+"""Requests and responses of collections, a user's named groups of tracks."""
 
 from __future__ import annotations
 

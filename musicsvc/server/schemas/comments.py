@@ -1,4 +1,4 @@
-"""Requests and responses of comments."""
+"""Requests and responses of comments, which users write at a position of a track."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class CommentIn(Body):
 
     @classmethod
     def check_against_store(cls, sent: dict[str, Any], faults: dict[str, str], subject: Any = None) -> dict[str, str]:
-        """Return an error if the parent comment does not accept replies."""
+        """Return an error message for `parent_id` if this comment accepts no replies, else an empty dict."""
         parent_id = sent.get("parent_id")
         if parent_id is None or "parent_id" in faults:
             return {}

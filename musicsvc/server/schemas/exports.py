@@ -1,4 +1,4 @@
-"""Requests and responses of the export endpoints (docs/exports.md)."""
+"""Requests and responses of exports: plays, listeners, likes and reposts as files (docs/exports.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Types of the fields of request bodies and queries (docs/api.md, Requests)."""
+"""Types of single fields, such as ids and URLs, and base classes of request bodies and query strings."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class Body(BaseModel):
 
     @classmethod
     def get_resource(cls, sent: Any, faults: Mapping[str, str]) -> str | None:
-        """Return the objects in the `subjects` fields, such as `conversations/7`, or None if there are none."""
+        """Return the objects that the `subjects` fields name, separated by spaces (`conversations/7`), or None."""
         sent = sent if isinstance(sent, dict) else {}
         found = [(noun, _ids_sent(name, sent.get(name), faults).values()) for name, noun in cls.subjects.items()]
         named = [f"{noun}/{each}" for noun, ids in found for each in ids if type(each) is int and 1 <= each <= MAX_ID]
@@ -155,7 +155,7 @@ class Body(BaseModel):
 
 
 def _ids_sent(name: str, value: Any, faults: Mapping[str, str]) -> dict[str, int]:
-    """Return the ids in the field `name` that have no error in `faults`, by their position, such as `artists.0`."""
+    """Return position (such as `artists.0`) → id, for the ids in the field `name` that have no error in `faults`."""
     if name in faults or value is None:
         return {}
     places = {f"{name}.{at}": each for at, each in enumerate(value)} if isinstance(value, list) else {name: value}
@@ -189,7 +189,7 @@ class Pages(Query):
     )
 
     def to_page(self) -> Page:
-        """Return the requested page, as the store expects it."""
+        """Return the requested page number and page size as a `Page`, which store functions take as a parameter."""
         return Page(self.page, self.perPage)
 
     @property

@@ -1,4 +1,4 @@
-"""Query strings and responses of the insights endpoints (docs/insights.md)."""
+"""Query strings and responses of the insights endpoints: plays, listeners and growth (docs/insights.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests and responses of conversations and messages."""
+"""Requests and responses of conversations between users, and of the messages in them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests and responses of devices and notification settings."""
+"""Requests and responses of devices, which receive push notifications, and of notification settings."""
 
 from __future__ import annotations
 

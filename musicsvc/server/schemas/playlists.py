@@ -1,4 +1,4 @@
-"""Requests and responses of playlists (docs/playlists.md)."""
+"""Requests and responses of playlists, lists of tracks that several users can edit (docs/playlists.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests and responses of play reports."""
+"""Requests and responses of play reports, which list tracks that were played."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class PlaysIn(Body):
 
 
 class Refused(Answer):
-    """A refused play of the report, and the reason."""
+    """A play that was refused, and the reason."""
 
     index: int = Field(examples=[0], description="Its place in the batch, from 0.")
     reason: str = Field(examples=["There is no such track."])

@@ -83,7 +83,7 @@ def _integer(digits: str) -> int:
 
 
 def check(schema: type[M], value: Any, context: Any = None) -> tuple[M | None, Errors]:
-    """Validate the value. Return the model and no errors, or None and a message for each invalid field."""
+    """Validate a parsed JSON value. Return (model, no errors), or (None, a message for each invalid field)."""
     if not isinstance(value, dict):
         return None, {"body": "Must be a JSON object."}
     try:

@@ -1,4 +1,4 @@
-"""Requests and responses of accounts and follows."""
+"""Query string and responses of the account search, and the response with the caller's account."""
 
 from __future__ import annotations
 

@@ -184,7 +184,7 @@ class Batch:
                 self.index(kind, known, key[1] if key[0] == "id" else None, known.name_key)
 
     def count(self, kind: str, state: ItemState, *, altered: bool) -> None:
-        """Count a row of this album or track. Its first row counts as new or changed, all others as repeated."""
+        """Count a row: the first of an album or track as new or (if `altered`) changed, all others as repeated."""
         counts = self.counts[kind]
         if state.given & COUNTED or not (state.new or altered):
             counts.repeated += 1

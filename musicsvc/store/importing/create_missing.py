@@ -28,6 +28,8 @@ class CreationScope:
 
 
 class CreatedTrack(NamedTuple):
+    """A track that an import creates, with the ids of its artists and its id in another service."""
+
     track: Track
     artists: tuple[int, ...]
     external_id: str | None

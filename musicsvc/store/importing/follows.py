@@ -46,6 +46,8 @@ class FollowOptions:
 
 
 class FollowRow(NamedTuple):
+    """A valid row of the file. Accounts are named by e-mail address, or by their id in another service."""
+
     line: int
     follower: str
     followed: str

@@ -18,6 +18,8 @@ Entry = tuple[int, int]  # playlist id, track id
 
 @dataclass(frozen=True, slots=True)
 class PlaylistScope:
+    """The account that owns imported playlists, and whether new ones are public. A dry run writes nothing."""
+
     owner: int
     public: bool
     now: int

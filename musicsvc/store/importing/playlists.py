@@ -37,6 +37,8 @@ class PlaylistOptions:
 
 
 class EntryRow(NamedTuple):
+    """A valid row of the file: a playlist, and a track to append to it."""
+
     line: int
     external_id: str | None  # of the playlist
     name: str

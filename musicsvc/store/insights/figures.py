@@ -109,7 +109,7 @@ def figures(subject: Subject, window: Window) -> Figures:
 
 
 def stream(kind: int, ids: Sequence[int], window: Window, reader: Reader) -> dict[int, Figures]:
-    """Return statistics by id. The windows of `reader` must be `window` and `window.before`. `ids` must ascend."""
+    """Return id → statistics in `window`. `ids` must ascend. `reader` must be a `Reader(window, window.before)`."""
     given = engagement.by_subject(kind, ids, window)
     stats = reader.stream(kind, ids)
     return {each: build(window, stats[each], given.likes[each], given.reposts[each]) for each in ids}

@@ -59,7 +59,7 @@ def _rebuild(subject: Subject, watermark: monthly.Watermark) -> None:
 
 
 def _days(subject: Subject, tracks: Collection[int], watermark: monthly.Watermark) -> list[int]:
-    """Return the days on which the album or artist or one of its tracks may have plays."""
+    """Return the days (since 1970-01-01, ascending) on which the album, artist or one of its tracks may have plays."""
     found = {*monthly.open_days(watermark)}
     for kind, ids in ((subject.kind, [subject.id]), (TRACK, tracks)):
         among, values = dialect.in_list(ids)

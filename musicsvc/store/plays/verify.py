@@ -75,12 +75,12 @@ def _span(day: int) -> tuple[int, int]:
 
 
 def _months() -> range:
-    """Return the numbers of the months whose monthly play counts are complete or in progress."""
+    """Return the numbers of the months from the first with plays to the one in progress, both included."""
     return range(_span(0)[0] // monthly.DAYS, monthly.watermark().month + 1)
 
 
 def _from_days(store: Store) -> Iterator[Compare]:
-    """Yield functions that compare monthly, weekly and all-time counts with daily counts. Verify daily counts first."""
+    """Yield functions that each compare monthly, weekly or all-time counts with daily counts, to be verified first."""
     for month in store.read(_months).result():
         for kind in KINDS.values():
             first: int | None = 0

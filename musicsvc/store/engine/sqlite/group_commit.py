@@ -65,7 +65,7 @@ class GroupWriter:
         self._thread.start()
 
     def submit(self, unit: Callable[[], T], *, urgent: bool = False) -> Future[T]:
-        """Queue `unit` and return its future. Raises Unavailable if the writer is closing or closed."""
+        """Queue `unit`; return its future. An urgent one may use reserved disk space. Raises Unavailable if closing."""
         job = Job(unit, time.monotonic() + self._timeout, urgent)
         with self._closing_lock:
             if self._closing:

@@ -57,11 +57,12 @@ def watermark() -> Watermark:
 
 
 def days_of(month: int) -> range:
+    """Return the 32 days of a month, as days since 1970-01-01."""
     return range(month * DAYS, (month + 1) * DAYS)
 
 
 def open_days(done: Watermark) -> range:
-    """Return the days (since 1970-01-01) after the complete months, from the oldest to the newest that has plays."""
+    """Return the days (since 1970-01-01) after complete months, from the first to the last with plays, inclusive."""
     oldest, newest = _span(done.day)
     return range(0) if oldest is None else range(oldest, newest + 1)
 
@@ -95,7 +96,7 @@ def roll_up(limit: int) -> bool:
 
 
 def _span(first: int) -> tuple[int | None, int]:
-    """Return the oldest day with plays from the day `first` on (None without plays), then the newest such day."""
+    """Return the first and the last day with plays, not before the day `first`. The first is None without plays."""
     ((oldest, newest),) = fetch(SPAN, first)
     return oldest, newest
 

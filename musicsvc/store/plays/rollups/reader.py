@@ -119,10 +119,8 @@ class Reader:
         return self._add_up(ids, fetch(statement, *values))
 
     def stream(self, kind: int, ids: Sequence[int]) -> dict[int, list[PlayStats]]:
-        """Return the result of `read` without holding all rows in memory. Pass some hundreds of ascending `ids`.
-
-        Weekly counts are not used: looking for them costs more than it saves, as most tracks have none.
-        """
+        """Return the result of `read` without holding all rows in memory. Pass some hundreds of ascending `ids`."""
+        # Looking for weekly counts would cost more than it saves, as most tracks have none.
         statement, values = self._statement(kind, *dialect.in_range_or_list(ids), weekly=False)
         return self._add_up(ids, sql.stream_rows(statement, *values))
 

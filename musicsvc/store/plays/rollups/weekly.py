@@ -35,7 +35,7 @@ ADD = """
 
 
 def within(days: Collection[int]) -> list[int]:
-    """Return the numbers of the weeks that lie completely within `days`."""
+    """Return the numbers of the eight-day weeks whose days are all in `days` (days since 1970-01-01)."""
     if not days:
         return []
     candidates = range(-(-min(days) // DAYS), (max(days) + 1) // DAYS)
@@ -43,6 +43,7 @@ def within(days: Collection[int]) -> list[int]:
 
 
 def days_of(week: int) -> range:
+    """Return the eight days of a week, as days since 1970-01-01."""
     return range(week * DAYS, (week + 1) * DAYS)
 
 
