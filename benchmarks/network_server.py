@@ -80,10 +80,13 @@ def running(
     tls: bool,
     url: str = "",
     fill: Callable[[Store], Any] = lambda _: None,
+    token: str = "",
+    more: Mapping[str, str] | None = None,
 ) -> Iterator[Server]:
     """A server over a new database, in the folder unless `url` is given; `settings` of its section `server`.
 
-    `fill` puts more into the database.
+    `fill` puts more into the database. `token`: that of an account in the database at `url`, if it is filled already.
+    `more` are further environment variables.
     """
     folder.mkdir()
     if not url:
@@ -91,14 +94,14 @@ def running(
         url = f"sqlite:///{folder / 'musicsvc.db'}"
     schema.upgrade(url)
     with opening.connect(url) as store:
-        token = store.write(lambda: fixtures.load(now=Clock().now())).result().tokens["demo"]
+        token = token or store.write(lambda: fixtures.load(now=Clock().now())).result().tokens["demo"]
         filled = fill(store)
     options = certify(folder) if tls else []
     variables = {f"MUSICSVC_SERVER__{name.upper()}": str(value) for name, value in settings.items()}
     places = {"MUSICSVC_DATA_DIR": str(folder), "MUSICSVC_DATABASE_URL": url}
     process = subprocess.Popen(  # noqa: S603 - our own program
         [sys.executable, "-m", "musicsvc", "serve", "--port", "0", *options],
-        env={**os.environ, **variables, **places},  # noqa: TID251 - the child's
+        env={**os.environ, **variables, **places, **(more or {})},  # noqa: TID251 - the child's
         stderr=subprocess.PIPE,
         text=True,
     )

@@ -1,0 +1,52 @@
+"""The yardstick: aiohttp on uvloop with one route per file, which returns the file's bytes as JSON.
+
+    python benchmarks/bare_server.py FILE...
+
+The path `/N` returns the N-th file, from 0; POST returns the first file. The port is printed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+import uvloop
+from aiohttp import web
+
+HEADERS = {"Content-Type": "application/json"}
+
+
+def application(bodies: list[bytes]) -> web.Application:
+    """Return an application that serves the bodies."""
+    app = web.Application()
+
+    def add(path: str, body: bytes) -> None:
+        async def handle(_: web.Request) -> web.Response:
+            return web.Response(body=body, headers=HEADERS)
+
+        app.router.add_get(path, handle)
+
+    for number, body in enumerate(bodies):
+        add(f"/{number}", body)
+
+    async def accept(request: web.Request) -> web.Response:
+        await request.json()
+        return web.Response(body=bodies[0], headers=HEADERS)
+
+    app.router.add_post("/", accept)
+    return app
+
+
+async def serve(bodies: list[bytes]) -> None:
+    """Serve until killed."""
+    runner = web.AppRunner(application(bodies), access_log=None)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    print(runner.addresses[0][1], flush=True)
+    await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    uvloop.run(serve([Path(name).read_bytes() for name in sys.argv[1:]]))

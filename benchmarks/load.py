@@ -1,0 +1,93 @@
+"""Requests over keep-alive connections, and the CPU time that a server spends on them."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+CONNECTIONS = 16
+LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
+NANOSECONDS = 1e-9
+
+
+def raw(path: str, port: int, *, token: str = "", method: str = "GET", body: bytes = b"") -> bytes:
+    """Return the bytes of a request."""
+    lines = [f"{method} {path} HTTP/1.1", f"Host: 127.0.0.1:{port}"]
+    if token:
+        lines.append(f"Authorization: Bearer {token}")
+    if body:
+        lines += ["Content-Type: application/json", f"Content-Length: {len(body)}"]
+    return "\r\n".join([*lines, "", ""]).encode() + body
+
+
+class Connection(asyncio.Protocol):
+    """Sends requests one after the other, and records the seconds until each response is complete."""
+
+    def __init__(self, requests: Sequence[bytes], times: list[float]) -> None:
+        self._requests = iter(requests)
+        self._times = times
+        self._received = bytearray()
+        self._expected = 0
+        self._began = 0.0
+        self._transport: asyncio.Transport | None = None
+        self.done = asyncio.get_running_loop().create_future()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's has another base class
+        self._send()
+
+    def _send(self) -> None:
+        assert self._transport is not None
+        request = next(self._requests, None)
+        if request is None:
+            self._transport.close()
+            self.done.set_result(None)
+            return
+        self._began = time.perf_counter()
+        self._transport.write(request)
+
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        if not self._expected:
+            end = self._received.find(b"\r\n\r\n")
+            if end < 0:
+                return
+            head = bytes(self._received[:end])
+            assert head.startswith(b"HTTP/1.1 2"), head
+            length = LENGTH.search(head)
+            assert length is not None, head
+            self._expected = end + 4 + int(length[1])
+        if len(self._received) >= self._expected:
+            self._times.append(time.perf_counter() - self._began)
+            del self._received[: self._expected]
+            self._expected = 0
+            self._send()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if not self.done.done():
+            self.done.set_exception(exc or ConnectionError("the server closed the connection"))
+
+
+async def send(port: int, requests: Sequence[bytes], connections: int = CONNECTIONS) -> list[float]:
+    """Send the requests, distributed over the connections. Return the seconds that each took."""
+    times: list[float] = []
+    loop = asyncio.get_running_loop()
+
+    async def one(some: Sequence[bytes]) -> None:
+        _, protocol = await loop.create_connection(lambda: Connection(some, times), "127.0.0.1", port)
+        await protocol.done
+
+    await asyncio.gather(*(one(requests[first::connections]) for first in range(connections)))
+    return times
+
+
+def cpu_seconds(pid: int) -> float:
+    """Return the CPU seconds of all threads of a process so far (Linux)."""
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return sum(int((task / "schedstat").read_text("ascii").split()[0]) for task in tasks) * NANOSECONDS
