@@ -86,6 +86,7 @@ class Server(Section):
     keepalive_timeout: Seconds = 15.0
     shutdown_timeout: float = 10.0
     answer_memory: Annotated[ByteSize, Field(ge=1 << 20)] = ByteSize(256 << 20)  # of each worker
+    answer_cache: Annotated[ByteSize, Field(ge=0)] = ByteSize(64 << 20)  # of each worker; 0: no cache
     max_connections: Positive = 10_000  # of all workers
     max_connections_per_address: Count = 100  # of each worker; 0: unlimited
 

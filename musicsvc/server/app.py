@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from musicsvc.errors import Failure
 from musicsvc.server import openapi
 from musicsvc.server.access.authentication import Authenticator
+from musicsvc.server.access.database_version import DatabaseVersion
 from musicsvc.server.access.rate_limit_counter import RateLimitCounter
 from musicsvc.server.access.rate_limits import RateLimiter
 from musicsvc.server.jobs.abuse_monitor import AbuseMonitor
@@ -58,7 +59,9 @@ class App:
         self._store = store
         self._executors = Executors()
         counter = RateLimitCounter(store.url, clock)
-        self._authenticator = Authenticator(store, clock, settings, RateLimiter(settings.limits, counter))
+        version = DatabaseVersion(store)
+        limiter = RateLimiter(settings.limits, counter)
+        self._authenticator = Authenticator(store, clock, settings, limiter, version)
         self._metrics = metrics or Metrics()
         log = activity_log.build(store.url, settings.activity.file)
         self._activity_writer = ActivityWriter(log, store, clock, settings.activity.keep_days, settings.server.workers)
@@ -67,13 +70,14 @@ class App:
         if settings.log.requests:
             observers.append(access_log.write)
         self._dispatcher = Dispatcher(
-            settings, store, clock, self._authenticator, self._executors, observers, self._sources(root)
+            settings, store, clock, self._authenticator, version, self._executors, observers, self._sources(root)
         )
         last_used, refresh = self._authenticator.write_last_used, self._metrics.refresh
         # In the order in which the jobs stop: the abuse monitor needs the activity log.
         self._jobs: list[Job] = [
             Periodic("writing last uses of tokens", last_used, every=JOB_SECONDS, finish=partial(last_used, last=True)),
             Periodic("maintaining the rate limit counts", counter.maintain, every=JOB_SECONDS, finish=counter.close),
+            Periodic("checking the place of the database", version.check, every=JOB_SECONDS),
             Periodic("reserving disk space for revocations", self._reserve_space, every=JOB_SECONDS),
             Periodic("reading metrics from the database", refresh, every=JOB_SECONDS, finish=refresh),
             self._abuse_monitor,
@@ -83,7 +87,7 @@ class App:
         self._acceptor: Acceptor | None = None
         collectors.add_connections(self._metrics, lambda: self._server, lambda: self._acceptor)
         collectors.add_store(self._metrics, store)
-        collectors.add_answers(self._metrics, self._dispatcher.answer_memory)
+        collectors.add_answers(self._metrics, self._dispatcher.answer_memory, self._dispatcher.answer_cache)
         collectors.add_activity(self._metrics, self._activity_writer, self._abuse_monitor)
 
     def _sources(self, root: str) -> dict[str, Any]:

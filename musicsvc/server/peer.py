@@ -5,19 +5,22 @@ from __future__ import annotations
 import ipaddress
 import re
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
+
+from multidict import CIMultiDict, CIMultiDictProxy
 
 from musicsvc.errors import Forbidden
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from multidict import CIMultiDictProxy
-
     from musicsvc.config import Server, Settings
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-FORWARDING = ("Forwarded", "X-Real-IP", "Via")
+PROXY_HEADER = re.compile(r"forwarded|via|x-real-ip|x-forwarded-.*", re.IGNORECASE)
+NO_HEADERS = CIMultiDictProxy(CIMultiDict[str]())
+CLIENTS = 4096  # whose last resolution is kept
 HSTS = {"Strict-Transport-Security": "max-age=31536000"}  # browsers use only HTTPS for a year
 PROTO = re.compile(r"(?:^|[;,\s])proto=\"?([^\s;,\"]*)", re.IGNORECASE)  # in the Forwarded header
 
@@ -38,13 +41,16 @@ class PeerResolver:
         self._trusted = [ipaddress.ip_network(name, strict=False) for name in settings.server.trusted_proxies]
         self._https = served_over_https(settings.server)
         self._local_http = settings.server.local_http or not settings.hosted
+        self._resolve_direct = lru_cache(CLIENTS)(partial(self._resolve, NO_HEADERS, forwarded=False))
 
     def resolve(self, remote: str, headers: CIMultiDictProxy[str], *, tls: bool) -> Peer:
         """Return the client. `remote`: the connection's address, perhaps a proxy's. `tls`: the connection uses TLS."""
+        if any(map(PROXY_HEADER.fullmatch, headers)):
+            return self._resolve(headers, remote, tls=tls, forwarded=True)
+        return self._resolve_direct(remote, tls=tls)
+
+    def _resolve(self, headers: CIMultiDictProxy[str], remote: str, *, tls: bool, forwarded: bool) -> Peer:
         peer = _address(remote)
-        forwarded = any(name in headers for name in FORWARDING) or any(
-            name.lower().startswith("x-forwarded-") for name in headers
-        )
         trusted = peer is not None and self._trusts(peer)
         protocols = _members(headers, "X-Forwarded-Proto")
         encrypted = tls or (trusted and _all_https(protocols))

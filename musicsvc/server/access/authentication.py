@@ -14,6 +14,8 @@ from musicsvc.server.routes.route import Access
 from musicsvc.store.accounts import tokens
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from musicsvc.clock import Clock
     from musicsvc.config import Settings
     from musicsvc.server.access.rate_limits import RateLimiter
@@ -34,8 +36,16 @@ CLOCK_IS_BEHIND = (
 
 
 class Authenticator:
-    def __init__(self, store: Store, clock: Clock, settings: Settings, limiter: RateLimiter) -> None:
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        settings: Settings,
+        limiter: RateLimiter,
+        database_version: Callable[[], int | None],
+    ) -> None:
         self._store = store
+        self._database_version = database_version
         self._limiter = limiter
         self._clock = clock
         self._contact = settings.access.contact_email
@@ -136,16 +146,18 @@ class Authenticator:
 
     async def _identify(self, header: str) -> Identity | None:
         scheme, value = header[: len(SCHEME)], header[len(SCHEME) :]
-        if scheme.lower() != SCHEME or not tokens.well_formed(value):
+        if scheme.lower() != SCHEME or not tokens.plausible(value):
             return None
         digest = tokens.digest(value)
-        version = self._store.changes()
+        version = self._database_version()
         if version != self._version:
             self._cache.clear()
             self._version = version
         if version is not None and digest in self._cache:
             self._cache.move_to_end(digest)
             return self._cache[digest]
+        if not tokens.well_formed(value):
+            return None
         caller = await asyncio.wrap_future(self._store.read(lambda: tokens.identify(digest)))
         if version is not None and version == self._version:
             self._cache[digest] = caller

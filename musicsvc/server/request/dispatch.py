@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -19,14 +20,16 @@ from musicsvc.server.peer import HSTS, PeerResolver, require_https
 from musicsvc.server.request import bodies
 from musicsvc.server.request.executors import Work
 from musicsvc.server.responses import errors
+from musicsvc.server.responses.answer_cache import AnswerCache
 from musicsvc.server.responses.large import AnswerBuilder, LargeAnswerError, encoded, uncached
 from musicsvc.server.responses.memory_budget import AnswerMemory
-from musicsvc.server.responses.responses import Reply, build_response, safe_request_id
+from musicsvc.server.responses.responses import Reply, build_response, is_safe_request_id
 from musicsvc.server.routes.paths import INSIGHTS
 from musicsvc.server.routes.route import SAFE, Access, Route, Router
 from musicsvc.server.routes.table import ROUTES
 from musicsvc.server.schemas.reading import check_query
 from musicsvc.server.shapes.envelope import Download
+from musicsvc.server.shapes.representation import Representation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -52,6 +55,7 @@ class Dispatcher:
         store: Store,
         clock: Clock,
         authenticator: Authenticator,
+        database_version: Callable[[], int | None],
         executors: Executors,
         observers: Sequence[Observer],
         sources: Mapping[str, Any],
@@ -68,11 +72,13 @@ class Dispatcher:
         self._peers = PeerResolver(settings)
         self._bodies = bodies.Bodies(settings.server.body_timeout, executors)
         self._failures = FailureLog(clock)
+        self._random = random.Random()  # noqa: S311 - request ids are unique and no secrets; saves a system call
         self.answer_memory = AnswerMemory(settings.server.answer_memory)
+        self.answer_cache = AnswerCache(settings.server.answer_cache, database_version)
 
     async def __call__(self, request: BaseRequest) -> StreamResponse:
         """Return the response to the request, or an error response if the request fails."""
-        request_id = safe_request_id(request.headers.get("X-Request-Id"))
+        request_id = self._request_id(request.headers.get("X-Request-Id"))
         calls.request_id.set(request_id)
         call = Call(self._clock.now(), self._clock.monotonic(), request_id, request.method)
         response = None
@@ -85,6 +91,12 @@ class Dispatcher:
                 call.reservation.release()
             self._complete(call, response)
             calls.request_id.set(None)  # the same task may process the connection's next request
+
+    def _request_id(self, given: str | None) -> str:
+        """Return the client's request id if it is safe to log, otherwise a new one."""
+        if given is not None and is_safe_request_id(given):
+            return given
+        return f"{self._random.getrandbits(96):024x}"
 
     async def _reply_or_refusal(self, request: BaseRequest, call: Call) -> Reply:
         path = request.rel_url.raw_path
@@ -148,15 +160,29 @@ class Dispatcher:
             if late and caller is not None and credentials is not None:
                 caller = await self._authenticator.reauthenticate(caller, credentials)
             call.resource = call.resource or parsed.resource
+        return await self._answer(request, route, values, parsed, {"caller": caller, "peer": peer}, call)
+
+    async def _answer(
+        self,
+        request: BaseRequest,
+        route: Route,
+        values: Mapping[str, str],
+        parsed: ParsedBody | None,
+        given: dict[str, Any],
+        call: Call,
+    ) -> Reply:
+        """Answer an accepted request from the cache or by its handler. `given`: see `_run`."""
+        caller = given["caller"]
         call.reservation = self.answer_memory.reservation(call.address, call.token_id)
+        slot = self.answer_cache.find((request.raw_path, route.audience(caller))) if route.cacheable else None
+        if isinstance(slot, Representation):
+            call.reservation.resize(len(slot.content))
+            return Reply(slot, 200, caching=_caching(request, route, caller))
         builder = AnswerBuilder(call.reservation, _size_name(route, request), writes=route.writes)
-        given = {"caller": caller, "peer": peer, "answer": builder}
-        result = await self._run(route, values, request, parsed, given, call)
-        return Reply(
-            builder.finish(result, drawn=route.render is not None),
-            200 if request.method == "HEAD" else route.status,
-            caching=_caching(request, route, caller),
-        )
+        result = await self._run(route, values, request, parsed, given | {"answer": builder}, call)
+        result = builder.finish(result, drawn=route.render is not None)
+        status = 200 if request.method == "HEAD" else route.status
+        return Reply(result if slot is None else slot.fill(result), status, caching=_caching(request, route, caller))
 
     async def _run(
         self,
@@ -183,6 +209,8 @@ class Dispatcher:
         return await run(Work.DRAWING, partial(route.call_render, sources | {"drawing": result}))
 
     async def _run_unit(self, route: Route, unit: Callable[[], Any], builder: AnswerBuilder, call: Call) -> Any:
+        if route.constant:
+            return unit()
         if route.no_store:
             # The handler may read files, which would block the event loop.
             return await asyncio.to_thread(unit)

@@ -31,8 +31,7 @@ class AnswerMemory:
 
     def reservation(self, address: str, token_id: int | None) -> Reservation:
         """Return an empty reservation for a response to a client, identified by its token or else by its address."""
-        client = f"address {client_network(address)}" if token_id is None else f"token {token_id}"
-        return Reservation(self, client, token=token_id is not None)
+        return Reservation(self, address, token_id)
 
     def take(self, client: str, size: int, *, token: bool) -> None:
         """Reserve `size` bytes, or free them if negative. `token`: the client has one. Raises Overloaded if full."""
@@ -62,10 +61,10 @@ class AnswerMemory:
 class Reservation:
     """The part of the memory budget that the response to one request holds."""
 
-    def __init__(self, memory: AnswerMemory, client: str, *, token: bool) -> None:
+    def __init__(self, memory: AnswerMemory, address: str, token_id: int | None) -> None:
         self._memory = memory
-        self._client = client
-        self._token = token
+        self._address = address
+        self._token_id = token_id
         self._lock = threading.Lock()
         self._held = 0
         self._released = False
@@ -83,9 +82,14 @@ class Reservation:
             self._released = True
             self._hold(0)
 
+    @property
+    def _client(self) -> str:
+        by_address = self._token_id is None
+        return f"address {client_network(self._address)}" if by_address else f"token {self._token_id}"
+
     def _hold(self, size: int) -> None:
         if size != self._held:
-            self._memory.take(self._client, size - self._held, token=self._token)
+            self._memory.take(self._client, size - self._held, token=self._token_id is not None)
             self._held = size
 
 

@@ -15,7 +15,7 @@ from multidict import CIMultiDict
 from musicsvc.server.responses.large import LARGE, Encoded, encode
 from musicsvc.server.responses.streaming import PIECE, send_bytes, send_file
 from musicsvc.server.shapes.envelope import Download
-from musicsvc.server.shapes.representation import JSON_TYPE, compressible, pack, tag_of
+from musicsvc.server.shapes.representation import JSON_TYPE, Representation, compressible, pack, tag_of
 from musicsvc.server.shapes.spooled import Spooled
 from musicsvc.store.accounts import tokens
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from aiohttp.web import BaseRequest, StreamResponse
 
-    from musicsvc.server.shapes.representation import Representation
 
 SERVER = "musicsvc"
 COMPRESSED_IN_THREAD = 64 * 1024  # bytes; compressing more would block the event loop too long
@@ -45,16 +44,17 @@ class Reply:
 async def build_response(request: BaseRequest, reply: Reply, request_id: str) -> StreamResponse:
     """Return the response. A short response is not sent yet. A long one has already been sent, in pieces."""
     headers: CIMultiDict[str] = CIMultiDict(reply.headers)
-    headers[hdrs.SERVER] = SERVER
-    headers["X-Request-Id"] = request_id
-    headers["X-Content-Type-Options"] = "nosniff"
+    headers.extend(((hdrs.SERVER, SERVER), ("X-Request-Id", request_id), ("X-Content-Type-Options", "nosniff")))
     caching, kept = reply.caching, None
     if isinstance(reply.result, Spooled):
         headers.update(reply.result.headers)
         headers[hdrs.CONTENT_TYPE] = reply.result.content_type
         headers[hdrs.CACHE_CONTROL] = "no-store"
         return await send_file(request, reply.result, reply.status, headers)
-    if isinstance(reply.result, Download):
+    if isinstance(reply.result, Representation):
+        headers[hdrs.CONTENT_TYPE] = reply.result.content_type
+        body, kept = [reply.result.content], reply.result
+    elif isinstance(reply.result, Download):
         headers.update(reply.result.headers)
         headers[hdrs.CONTENT_TYPE] = reply.result.content_type
         body, kept = [reply.result.content], reply.result.kept
@@ -69,10 +69,9 @@ async def build_response(request: BaseRequest, reply: Reply, request_id: str) ->
     return await _cacheable(request, body, headers, caching, kept)
 
 
-def safe_request_id(given: str | None) -> str:
-    """Return the client's request id if it is safe to log and contains no API token. Otherwise return a new id."""
-    safe = given is not None and REQUEST_ID.fullmatch(given) and tokens.PREFIX not in given
-    return given if given is not None and safe else new_request_id()
+def is_safe_request_id(given: str) -> bool:
+    """Return whether a client's request id is safe to log: it has plain characters only, and no API token."""
+    return REQUEST_ID.fullmatch(given) is not None and tokens.PREFIX not in given
 
 
 def new_request_id() -> str:
@@ -84,7 +83,7 @@ async def _cacheable(
 ) -> StreamResponse:
     """Return a 200 with a strong ETag, or a 304 if the client already has this ETag (RFC 9110, section 13)."""
     size = sum(map(len, body))
-    compressible_body = kept.packed is not None if kept is not None else compressible(size, headers[hdrs.CONTENT_TYPE])
+    compressible_body = kept.compressible if kept is not None else compressible(size, headers[hdrs.CONTENT_TYPE])
     compress = compressible_body and _accepts_gzip(request.headers.getall(hdrs.ACCEPT_ENCODING, ()))
     tag = f'"{await _tag(body, size, kept)}{"-gzip" if compress else ""}"'
     headers[hdrs.ETAG] = tag
@@ -114,7 +113,10 @@ async def _tag(body: list[bytes], size: int, kept: Representation | None) -> str
 async def _packed(body: list[bytes], size: int, kept: Representation | None) -> list[bytes]:
     if kept is not None and kept.packed is not None:
         return [kept.packed]
-    return pack(body) if size < COMPRESSED_IN_THREAD else await asyncio.to_thread(pack, body)
+    packed = pack(body) if size < COMPRESSED_IN_THREAD else await asyncio.to_thread(pack, body)
+    if kept is not None:
+        kept.packed = b"".join(packed)
+    return packed
 
 
 def _matches(given: Sequence[str], tag: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from musicsvc.errors import NotFound
@@ -13,9 +13,16 @@ ME = "me"  # stands for the caller in a path
 BoundFunction = Callable[[Mapping[str, Any]], Any]
 
 
-def bind(function: Callable[..., Any]) -> BoundFunction:
-    """Return a function that takes a mapping, and calls `function` with the values that its parameter names select."""
-    names = tuple(inspect.signature(function).parameters)
+def parameters(function: Callable[..., Any]) -> tuple[str, ...]:
+    return tuple(inspect.signature(function).parameters)
+
+
+def bind(function: Callable[..., Any], names: Sequence[str] | None = None) -> BoundFunction:
+    """Return a function that takes a mapping and calls `function` with its values for the parameters.
+
+    `names`: the names of the parameters, if they are known.
+    """
+    names = parameters(function) if names is None else names
     return lambda sources: function(**{name: sources[name] for name in names})
 
 
@@ -27,6 +34,7 @@ class Subject:
         first, *rest = inspect.signature(find).parameters.values()
         self.by_id = first.annotation in (int, "int")
         self._actor = rest[0].name if rest else None
+        self.depends_on_caller = bool(rest)
         self._find = find
         self._collection = path.partition("/{")[0].rpartition("/")[2]
 

@@ -13,7 +13,7 @@ Exporting = partial(Route, family=Family.INSIGHTS, reads=True, slow=True, limit=
 
 # fmt: off
 ROUTES: tuple[Route, ...] = (
-    Route("GET", f"{EXPORT}/formats", exports.list_formats, family=Family.INSIGHTS, no_store=True, answer=Formats),
+    Route("GET", f"{EXPORT}/formats", exports.list_formats, family=Family.INSIGHTS, constant=True, answer=Formats),
     Exporting("POST", f"{EXPORT}/csv", exports.export_table("csv"), body=ExportIn, media="text/csv"),
     Exporting("POST", f"{EXPORT}/json", exports.export_table("json"), body=ExportIn, answer=Found[Export]),
     Exporting("POST", f"{EXPORT}/report", exports.export_report, body=ReportIn, answer=Found[Report]),

@@ -8,7 +8,7 @@ OPEN, PLAIN = Access.OPEN, Family.PLAIN
 
 # fmt: off
 ROUTES: tuple[Route, ...] = (
-    Route("GET", "/healthz", health.alive, OPEN, family=PLAIN, no_store=True, plain_http=True, undocumented=True,
+    Route("GET", "/healthz", health.alive, OPEN, family=PLAIN, constant=True, plain_http=True, undocumented=True,
           answer=answers.Alive),
     Route("GET", "/readyz", health.ready, OPEN, family=PLAIN, plain_http=True, undocumented=True, answer=answers.Alive),
     Route("GET", "/metrics", metrics.expose, OPEN, family=PLAIN, no_store=True, undocumented=True),

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from musicsvc.errors import MethodNotAllowed, NotFound
-from musicsvc.server.routes.binding import Subject, bind
+from musicsvc.server.routes.binding import Subject, bind, parameters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -17,9 +17,12 @@ if TYPE_CHECKING:
     from musicsvc.config import Settings
     from musicsvc.server.routes.binding import BoundFunction
     from musicsvc.server.schemas.fields import Body, Query
+    from musicsvc.store.accounts.tokens import Identity
 
 SAFE = ("GET", "HEAD")
 JSON_MEDIA = "application/json"
+# Parameters of a handler whose responses depend on nothing but the request, the caller and the database.
+CACHEABLE = {"subject", "query", "caller", "site", "answer"}
 
 
 class Access(Enum):
@@ -55,6 +58,7 @@ class Route:
     - `enabled_if` raises a Failure if the settings switch the endpoint off.
     - `prepare`, `render`: slow work before the handler, and after it on its result; both run outside the transaction.
     - `reads`: a method other than GET that writes nothing; `no_store`: the handler uses no database.
+    - `constant`: the handler reads nothing and returns at once, so it runs on the event loop.
     - `slow`: may take long, so only few such requests run at once.
     - `nests_tracks`: with a token, each row of a page contains tracks, so large pages are built on a separate thread.
     - `extension`: goes beyond the original specification; `undocumented`: absent from the OpenAPI document.
@@ -83,6 +87,7 @@ class Route:
     slow: bool = False
     nests_tracks: bool = False
     no_store: bool = False
+    constant: bool = False
     extension: bool = False
     undocumented: bool = False
     plain_http: bool = False
@@ -93,13 +98,31 @@ class Route:
     call_prepare: BoundFunction | None = field(init=False, repr=False)
     call_render: BoundFunction | None = field(init=False, repr=False)
     subject: Subject | None = field(init=False, repr=False)
+    cacheable: bool = field(init=False, repr=False)  # whether equal requests have equal responses until a write
+    _depends_on_caller: bool = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Bind the functions once, so that no signature is inspected while a request is answered."""
-        object.__setattr__(self, "call_handler", bind(self.handler))
+        names = parameters(self.handler)
+        object.__setattr__(self, "call_handler", bind(self.handler, names))
         object.__setattr__(self, "call_prepare", self.prepare and bind(self.prepare))
         object.__setattr__(self, "call_render", self.render and bind(self.render))
         object.__setattr__(self, "subject", self.find and Subject(self.path, self.find))
+        reads = (
+            self.method in SAFE
+            and not (self.no_store or self.constant or self.heavy)
+            and self.family is not Family.PLAIN
+        )
+        object.__setattr__(self, "cacheable", reads and CACHEABLE.issuperset(names))
+        object.__setattr__(self, "_depends_on_caller", "caller" in names)
+
+    def audience(self, caller: Identity | None) -> int | bool | None:
+        """Return a value that is equal for callers who get equal responses; on public endpoints, all token holders."""
+        if self.subject is not None and self.subject.depends_on_caller:
+            return caller and caller.user_id
+        if not self._depends_on_caller or caller is None:
+            return None
+        return caller.user_id if self.access is Access.TOKEN else True
 
     @property
     def parameters(self) -> list[str]:

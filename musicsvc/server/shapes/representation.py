@@ -16,20 +16,22 @@ MIN_COMPRESSED = 1400  # bytes
 TEXT = re.compile(r"text/|application/(json|javascript)|image/svg")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Representation:
-    """A response body with its entity tag. `packed`: the body in gzip form, or None if gzip is not worthwhile."""
+    """A response body with its entity tag. `packed`: its gzip form, or None until it is needed for the first time."""
 
     content: bytes
     content_type: str
     tag: str
-    packed: bytes | None
+    compressible: bool
+    packed: bytes | None = None
 
 
 def represent(content: bytes, content_type: str) -> Representation:
     """Compute the entity tag and the gzip form of a body. Takes up to 100 ms."""
-    packed = b"".join(pack([content])) if compressible(len(content), content_type) else None
-    return Representation(content, content_type, tag_of([content]), packed)
+    worthwhile = compressible(len(content), content_type)
+    packed = b"".join(pack([content])) if worthwhile else None
+    return Representation(content, content_type, tag_of([content]), worthwhile, packed)
 
 
 def compressible(size: int, content_type: str) -> bool:

@@ -60,8 +60,13 @@ def generate() -> str:
     return body + _checksum(body)
 
 
+def plausible(value: str) -> bool:
+    """Return whether the value has the length and the prefix of a token. Much faster than `well_formed`."""
+    return len(value) == LENGTH and value.isascii() and value.startswith(PREFIX)
+
+
 def well_formed(value: str) -> bool:
-    if len(value) != LENGTH or not value.startswith(PREFIX):
+    if not plausible(value):
         return False
     body, checksum = value[:-CHECKSUM_LENGTH], value[-CHECKSUM_LENGTH:]
     return set(body[len(PREFIX) :]) <= set(ALPHABET) and checksum == _checksum(body)

@@ -60,6 +60,10 @@ class Store(ABC):
     def changes(self) -> int | None:
         """Return a number that changes with every commit of any process, or None if the database has no such number."""
 
+    def in_place(self) -> bool:
+        """Return False if the database was moved or replaced since it was opened. May block on the disk."""
+        return True
+
     def waiting(self) -> tuple[int, int]:
         """Return the number of queued reads and the number of queued writes."""
         return 0, 0

@@ -15,6 +15,7 @@ import apsw
 import pytest
 from blockbuster import blockbuster_ctx
 
+from musicsvc.config import Settings
 from musicsvc.server.routes.paths import V1
 from tests.faults import system
 from tests.faults.locking import locked
@@ -166,7 +167,7 @@ async def test_a_page_that_is_spoilt_while_it_is_served_is_told_and_never_passed
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     connection.close()
     chance, refused = Random(seed), 0
-    async with running(store, clock) as anybody:
+    async with running(store, clock, Settings(server={"answer_cache": 0})) as anybody:
         client = anybody.holding(world["demo"])
         sound = [(await client.get(path)).json for path in READS]
         with file.open("r+b", buffering=0) as disk:

@@ -7,7 +7,10 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from musicsvc.clock import MINUTE
+from musicsvc.config import Settings
 from musicsvc.server.routes.paths import INSIGHTS, V1
 from musicsvc.server.routes.route import Access, Family, Route, Router
 from musicsvc.server.routes.table import ROUTES
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
     from musicsvc.clock import MovableClock
     from musicsvc.store.engine.store import Store
     from tests.paging.world import World
-    from tests.support.serving import Client
+    from tests.support.serving import Client, StartServer
 
 MANY = 20  # rows; the insights list ten tracks and albums of an artist
 MOST = 8  # queries of a page
@@ -69,19 +72,24 @@ def test_every_read_that_shows_rows_is_asked_below() -> None:
     assert asked == {endpoint(route) for route in ROUTES if shows_rows(route)}
 
 
+@pytest.fixture
+async def uncached(start_server: StartServer) -> Client:
+    return await start_server(Settings(server={"answer_cache": 0}))
+
+
 async def test_a_page_of_many_rows_takes_as_many_queries_as_one_of_one_row(
-    anonymous: Client, store: Store, clock: MovableClock
+    uncached: Client, store: Store, clock: MovableClock
 ) -> None:
-    world = store.write(partial(worlds.build, anonymous.root, clock.now())).result()
+    world = store.write(partial(worlds.build, uncached.root, clock.now())).result()
     found = {}
     for route in PAGED:
         view = next(view for view in LISTS[route.path](world) if len(view.rows) > MANY)
         for token in (world.tokens["ann"], *([None] if route.access is Access.PUBLIC else [])):
             path = f"GET {V1}/{view.path}?perPage="
-            asked = [await count(store, anonymous.holding(token), f"{path}{size}") for size in (1, 100)]
+            asked = [await count(store, uncached.holding(token), f"{path}{size}") for size in (1, 100)]
             found[route.path, token is None] = asked
         with queries(store) as made:
-            await anonymous.holding(world.tokens["ann"]).get(f"{view.path}?perPage=1&page=2")
+            await uncached.holding(world.tokens["ann"]).get(f"{view.path}?perPage=1&page=2")
         skipping = [event.sql for event in made if "OFFSET" in event.sql]
         assert [skips_keys_alone(sql) for sql in skipping] == [True], (route.path, skipping)
     assert {place: asked for place, asked in found.items() if not 0 < asked[1] <= asked[0] <= MOST} == {}
@@ -100,14 +108,14 @@ def skips_keys_alone(sql: str) -> bool:
 
 
 async def test_an_answer_of_many_rows_takes_as_many_queries_as_one_of_one_row(
-    anonymous: Client, store: Store, clock: MovableClock
+    uncached: Client, store: Store, clock: MovableClock
 ) -> None:
-    world = worlds.World(anonymous.root, clock.now())
+    world = worlds.World(uncached.root, clock.now())
     owners = [store.write(partial(add_owner, world, rows)).result() for rows in (1, MANY)]
     found = {}
     for asked, body in UNPAGED.items():
         found[asked] = [
-            await count(store, anonymous.holding(owner["token"]), asked.format(**owner), body) for owner in owners
+            await count(store, uncached.holding(owner["token"]), asked.format(**owner), body) for owner in owners
         ]
     assert {place: asked for place, asked in found.items() if not 0 < asked[1] <= asked[0]} == {}
 

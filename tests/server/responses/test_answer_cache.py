@@ -1,0 +1,198 @@
+"""The cache of answers: never stale, equal to what the store has, for the right caller, in bounded memory."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from musicsvc.config import Settings
+from musicsvc.server.responses.answer_cache import AnswerCache, Slot
+from musicsvc.server.responses.large import LARGE, Encoded
+from musicsvc.server.routes.paths import INSIGHTS, V1
+from musicsvc.server.routes.route import Family, Route, Router
+from musicsvc.server.routes.table import ROUTES
+from musicsvc.store import opening
+from musicsvc.store.playlists import playlists
+from tests.paging import world as worlds
+from tests.paging.lists import LISTS
+from tests.support.prometheus import scraped, total
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from musicsvc.clock import MovableClock
+    from musicsvc.store.engine.store import Store
+    from tests.paging.world import World
+    from tests.support.serving import Answer, Client, StartServer
+
+sqlite = pytest.mark.only_on("sqlite")  # PostgreSQL has no version of the database yet
+CALLERS = ("ann", "ben", "cleo", None)
+HITS = "musicsvc_answer_cache_hits_total"
+
+
+def paths(world: World) -> set[str]:
+    """Return a path of every read that can be cached."""
+    lists = {view.path for of_world in LISTS.values() for view in of_world(world)}
+    rows = (("albums", world.albums), ("artists", world.artists), ("tracks", world.tracks))
+    owned = (("playlists", world.playlists), ("collections", world.collections))
+    single = {f"{noun}/{row['id']}" for noun, some in (*rows, *owned) for row in some[:6]}
+    fingerprint = f"tracks/{world.tracks[0]['id']}/fingerprint/status"
+    album = f"albums/{world.albums[0]['id']}?with=genres,tags"
+    others = {"users/me", "users/search?query=fan", "notifications/me/subscriptions", fingerprint, album}
+    shared = {f"{INSIGHTS.removeprefix(V1)[1:]}/artists/{row['id']}/collaborations" for row in world.artists[:3]}
+    return lists | single | others | shared | {f"{path}?perPage=2&page=2" for path in lists}
+
+
+def shown(answer: Answer) -> tuple[int, bytes, Mapping[str, str]]:
+    """Return an answer without what differs from request to request."""
+    left_out = {"Date", "X-Request-Id"}
+    return answer.status, answer.body, {k: v for k, v in answer.headers.items() if k.title() not in left_out}
+
+
+@sqlite
+async def test_every_read_has_the_same_answer_with_and_without_the_cache(
+    start_server: StartServer, store: Store, clock: MovableClock
+) -> None:
+    url = "https://music.example.test"
+    cached = await start_server(Settings(server={"public_url": url, "local_http": True}))
+    plain = await start_server(Settings(server={"public_url": url, "local_http": True, "answer_cache": 0}))
+    world = store.write(partial(worlds.build, url, clock.now())).result()
+    router, asked, hits = Router(ROUTES), set(), 0
+    for path in sorted(paths(world)):
+        asked.add(router.match("GET", f"{V1}/{path.partition('?')[0]}")[0].path)
+        for _ in range(2):
+            for name in CALLERS:
+                token = None if name is None else world.tokens[name]
+                one, other = [await client.holding(token).get(path) for client in (cached, plain)]
+                assert shown(one) == shown(other), (path, name)
+                hits += one.status == 200
+    assert asked == {route.path for route in ROUTES if route.cacheable}
+    # The second round comes from the cache, and what token holders share in the first.
+    assert hits / 2 < total(await scraped(cached), HITS) < hits
+    assert total(await scraped(plain), HITS) == 0
+
+
+async def test_an_answer_shows_each_write_of_any_process(
+    client: Client, store: Store, start_server: StartServer
+) -> None:
+    other_server = (await start_server()).holding(client.token)
+    playlist = (await client.post("playlists", {"name": "0"})).json["playlist"]["id"]
+
+    async def names() -> set[str]:
+        answers = [await reader.get(f"playlists/{playlist}") for reader in (client, other_server, client)]
+        return {answer.json["playlist"]["name"] for answer in answers}
+
+    assert await names() == {"0"}
+    with opening.connect(store.url) as command_line:
+        for number in range(1, 20):
+            name = str(number)
+            if number % 3 == 0:
+                command_line.write(partial(playlists.replace, playlist, {"name": name})).result()
+            else:
+                writer = (client, other_server)[number % 3 - 1]
+                assert (await writer.put(f"playlists/{playlist}", {"name": name})).status == 200
+            assert await names() == {name}
+
+
+@sqlite
+async def test_conditional_and_compressed_requests_are_answered_from_the_cache(client: Client) -> None:
+    first = await client.get("genres?perPage=100", headers={"Accept-Encoding": "identity"})
+    tag = first.headers["ETag"]
+    again = await client.get("genres?perPage=100", headers={"If-None-Match": tag, "Accept-Encoding": "identity"})
+    assert (again.status, again.body, again.headers["ETag"]) == (304, b"", tag)
+    head = await client("HEAD", "genres?perPage=100", headers={"Accept-Encoding": "identity"})
+    assert (head.status, head.body, head.headers["Content-Length"]) == (200, b"", first.headers["Content-Length"])
+    assert total(await scraped(client), HITS) == 2
+
+
+@sqlite
+async def test_nothing_cached_is_shown_once_the_database_was_moved(client: Client, store: Store) -> None:
+    assert (await client.get("genres")).status == 200
+    file = store.url.removeprefix("sqlite:///")
+    os.rename(file, f"{file}.away")  # noqa: PTH104 - pathlib would do nothing else here
+    await answered(client, "genres", 503)
+    os.rename(f"{file}.away", file)  # noqa: PTH104 - as above
+    await answered(client, "genres", 200)
+
+
+async def answered(client: Client, path: str, status: int) -> None:
+    """Wait until a read has this status."""
+    async with asyncio.timeout(10):
+        while (await client.get(path)).status != status:  # noqa: ASYNC110 - as asked
+            await asyncio.sleep(0.05)
+
+
+def encoded(size: int, digit: str = "1") -> Encoded:
+    return Encoded([digit.encode() * size])
+
+
+class Versions:
+    """A database whose version the test sets."""
+
+    def __init__(self) -> None:
+        self.version: int | None = 1
+
+    def __call__(self) -> int | None:
+        return self.version
+
+
+def fill(cache: AnswerCache, target: str, body: Encoded) -> Any:
+    slot = cache.find(target)
+    assert isinstance(slot, Slot)
+    return slot.fill(body)
+
+
+def test_memory_is_bounded_and_the_answer_unused_for_longest_goes_first() -> None:
+    cache = AnswerCache(10_000, Versions())
+    for target in "abcd":
+        fill(cache, target, encoded(1000))  # too short to compress: 1000 bytes and the overhead
+    assert cache.size == 4 * 2024
+    assert cache.find("a")
+    fill(cache, "e", encoded(1000))
+    assert cache.size <= 10_000
+    assert [isinstance(cache.find(target), Slot) for target in "abcde"] == [False, True, *[False] * 3]
+
+
+def test_an_answer_read_before_a_commit_is_not_kept_after_it() -> None:
+    versions = Versions()
+    cache = AnswerCache(10_000, versions)
+    slow = cache.find("slow")
+    assert isinstance(slow, Slot)
+    fill(cache, "before", encoded(10))
+    versions.version = 2
+    fill(cache, "after", encoded(10))
+    slow.fill(encoded(10))
+    found = {target: isinstance(cache.find(target), Slot) for target in ("slow", "before", "after")}
+    assert found == {"slow": True, "before": True, "after": False}
+
+
+@pytest.mark.parametrize("kept", [LARGE, LARGE + 1])
+def test_large_answers_are_not_kept(kept: int) -> None:
+    cache = AnswerCache(4 * LARGE, Versions())
+    body = encoded(kept)
+    assert (fill(cache, "a", body) is body) == (kept > LARGE)
+    assert bool(cache.size) == (kept <= LARGE)
+
+
+def test_nothing_is_cached_without_room_or_version() -> None:
+    versions = Versions()
+    assert AnswerCache(0, versions).find("a") is None
+    versions.version = None
+    assert AnswerCache(10_000, versions).find("a") is None
+
+
+def test_only_reads_that_depend_on_the_request_and_the_database_are_cacheable() -> None:
+    def route(handler: Any = lambda query: query, method: str = "GET", **more: Any) -> Route:
+        return Route(method, f"{V1}/things", handler, **more)
+
+    assert route().cacheable
+    assert not route(method="POST").cacheable
+    assert not route(lambda query, now: (query, now)).cacheable
+    assert not route(no_store=True).cacheable
+    assert not route(slow=True).cacheable
+    assert not route(family=Family.PLAIN).cacheable
+    assert not route(render=lambda drawing: drawing).cacheable
