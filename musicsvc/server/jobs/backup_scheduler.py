@@ -120,7 +120,7 @@ class BackupScheduler:
     def _publish_damaged(self) -> None:
         """Write the file ids of damaged backups into the lock file, where other processes read them."""
         if self._lock is not None:
-            lines = "".join(f"{mark}\n" for mark in sorted(self._damaged)).encode()
+            lines = "".join(f"{mark}\n" for mark in self._damaged).encode()
             with suppress(OSError):  # a full disk is reported when a backup is made
                 os.pwrite(self._lock, lines, 0)
                 os.ftruncate(self._lock, len(lines))
