@@ -394,7 +394,7 @@ def test_the_dates_of_a_certificate_are_checked(
         NOW + int(ends.total_seconds()) * SECOND,
     )
     finding, *_ = exposure.check_tls(server, now=NOW)
-    assert finding.level == level
+    assert (finding.check, finding.level) == ("TLS", level)
     assert finding.finding.startswith(f"The certificate {message}")
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from musicsvc.server.network.framing import MAX_FRAMING
 from musicsvc.server.request import bodies
 from musicsvc.server.request.bodies import MAX_CHUNKS
 from musicsvc.server.schemas.json_size import MAX_VALUES
@@ -157,6 +158,22 @@ async def test_framing_that_outweighs_its_content_is_400(client: Client) -> None
             assert answer.status == status
             sending.cancel()
     assert (await client.get("artists")).json["artists"]["total"] == 1
+
+
+async def test_framing_that_outweighs_its_content_ends_the_connection_even_if_the_body_is_complete(
+    client: Client,
+) -> None:
+    head = request("POST", ARTISTS, f"Authorization: Bearer {client.token}", JSON, CHUNKED)
+    async with connected(client.root) as wire:
+        for raw in (head, b"c;" + b"e" * (MAX_FRAMING - 99)):
+            await wire.send(raw)
+            await asyncio.sleep(0.2)  # so that the end of the body is what goes beyond the limit
+        await wire.send(b"%s\r\n%s\r\n0\r\n\r\n" % (b"e" * 199, b'{"name":"x"}'))
+        answer = await wire.answer()
+        check_sound(answer)
+        assert (answer.status, answer.headers.get("Connection")) == (400, "close")
+        await wire.send(GET)
+        assert await wire.rest() == b""
 
 
 def in_chunks(text: bytes) -> list[bytes]:
