@@ -258,7 +258,9 @@ def test_the_age_of_the_last_good_backup_is_checked(file: Path) -> None:
     folder = file.parent / "backups"
 
     def look(now: int, every: int = 24) -> list[str]:
-        return [finding.level for finding in files.check_backups(file, folder, every, now=now)]
+        found = list(files.check_backups(file, folder, every, now=now))
+        assert {finding.check for finding in found} == {"backups"}
+        return [finding.level for finding in found]
 
     now = Clock().now()
     assert look(now) == ["warning"]

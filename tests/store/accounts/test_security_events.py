@@ -110,13 +110,13 @@ def test_undoing_adds_an_event_and_repeating_does_not(store: Store, token_id: in
         act(store, lambda: users.reinstate(users.get(1), now=6))
         act(store, lambda: tokens.reinstate(token_id, now=7))
 
-    assert [event.kind for event in told(store)] == [
-        "token.revoked",
-        "account.suspended",
-        "access.revoked",
-        "access.granted",
-        "account.reinstated",
-        "token.reinstated",
+    assert told(store) == [
+        Event(2, "token.revoked", 1, token_id, "cli", "leaked"),
+        Event(3, "account.suspended", 1, None, "cli", None),
+        Event(4, "access.revoked", 1, None, "cli", None),
+        Event(5, "access.granted", 1, None, "cli", None),
+        Event(6, "account.reinstated", 1, None, "cli", None),
+        Event(7, "token.reinstated", 1, token_id, "cli", None),
     ]
 
 

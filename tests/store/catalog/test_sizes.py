@@ -80,5 +80,33 @@ def test_a_track_is_as_large_as_it_was_measured(store: Store) -> None:
         assert 0 <= left <= sizes.FULL_TRACK
 
 
+def test_parts_of_equal_size_are_all_counted(store: Store) -> None:
+    """Each album has one track, and both have the same artist, whose name gets longer by a byte from one to the next.
+
+    So the artist takes as many bytes as the track, the genre and the tag, one after the other.
+    """
+    names = ["x" * length for length in range(1, 100)]
+
+    def fill() -> list[int]:
+        ids = range(1, 1 + len(names))
+        bulk.insert(Artist, ("id", "name", "created_at"), [(each, names[each - 1], 1) for each in ids])
+        bulk.insert(Album, ("id", "name", "created_at"), [(each, "a", 1) for each in ids])
+        bulk.insert(Track, ("id", "name", "album", "duration", "created_at"), [(each, "t", each, 1, 1) for each in ids])
+        bulk.insert(AlbumArtist, ("album", "artist", "position"), [(each, each, 0) for each in ids])
+        bulk.insert(TrackArtist, ("track", "artist", "position"), [(each, each, 0) for each in ids])
+        genre, tag = genres.ensure(["Neo-Soul"]).values(), tags.ensure(["y" * 60]).values()
+        bulk.insert(TrackGenre, ("track", "genre"), [(each, *genre) for each in ids])
+        bulk.insert(TrackTag, ("track", "tag"), [(each, *tag) for each in ids])
+        return list(ids)
+
+    ids = store.write(fill).result()
+    nested = store.read(lambda: sizes.measure_tracks(ids)).result()
+    whole = store.read(lambda: sizes.measure_tracks(ids, full=True)).result()
+    measured = store.read(lambda: sizes.measure_albums(ids)).result()
+    around = {nested[each] - each for each in ids}, {whole[each] - each for each in ids}
+    assert [len(each) for each in around] == [1, 1]
+    assert len({measured[each].total - 2 * each for each in ids}) == 1
+
+
 def test_the_size_of_an_album_counts_its_image_for_each_track_without_one() -> None:
     assert sizes.AlbumSize(tracks=3, imageless=2, own=10, image=5).total == 20

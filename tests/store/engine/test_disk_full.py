@@ -57,10 +57,17 @@ def _room(file: Path) -> int:
 
 def test_reserved_space_uses_real_blocks_and_is_readable_by_its_owner_only(store: Store, file: Path) -> None:
     for _ in range(2):
-        store.reserve_space()
+        assert store.reserve_space() == ""
         status = file.with_name("ballast").stat()
         assert (status.st_size, stat.S_IMODE(status.st_mode)) == (4 * 1024 * 1024, 0o600)
         assert status.st_blocks * 512 >= status.st_size
+
+
+def test_space_that_cannot_be_reserved_is_told_with_the_file_and_the_reason(store: Store, file: Path) -> None:
+    place = file.with_name("ballast")
+    place.mkdir()
+    told = f"{place} cannot be created, and revocations may fail on a full disk: Is a directory."
+    assert store.reserve_space() == told
 
 
 def test_reserved_space_is_released_in_slices_and_refilled(tmp_path: Path) -> None:

@@ -122,6 +122,19 @@ def test_a_unit_that_fills_the_database_loses_no_other_write(
     assert "later" in store.read(_tags).result()
 
 
+def test_units_that_are_retried_alone_are_answered_one_by_one(store: Store, statements: list[str]) -> None:
+    store.write(lambda: _limit(40)).result()
+    release = threading.Event()
+    store.write(lambda: release.wait(10) and None)
+    earlier = [store.write(_tag("a")), store.write(_flood)]
+    last = store.write(lambda: [future.done() for future in earlier])
+    release.set()
+
+    assert last.result(30) == [True, True]
+    assert [type(future.exception(1)) for future in earlier] == [type(None), DiskFault]
+    assert statements.count("BEGIN IMMEDIATE") > 1 + len(earlier), "the trap was not met: SQLite kept the transaction"
+
+
 def test_a_full_database_still_answers_everyone(store: Store) -> None:
     store.write(lambda: _limit(3)).result()
     units = [_tag("x" * 3000 + str(number)) for number in range(40)]
