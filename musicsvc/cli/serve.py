@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -36,9 +35,6 @@ def serve(  # noqa: PLR0917 - typer calls it by name
     session = Session.from_context(context)
     given = (("host", host), ("port", port), ("workers", workers), ("tls_cert", tls_cert), ("tls_key", tls_key))
     options: dict[str, object] = {f"server.{name}": value for name, value in given}
-    gc.disable()  # importing the server creates many objects and no garbage
-
-    gc.enable()
     if demo:
         from musicsvc.cli.demo import run
 
