@@ -5,7 +5,7 @@ import re
 import shutil
 import signal
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import apsw
@@ -20,7 +20,7 @@ from musicsvc.store.models import User
 from musicsvc.store.schema import schema
 from tests.cli.conftest import Json, Run
 from tests.cli.test_terminal import Terminal
-from tests.support import old_databases
+from tests.support import old_databases, upgrades
 from tests.support.program import Program
 
 sqlite = pytest.mark.only_on("sqlite")
@@ -240,3 +240,17 @@ def test_postgres_databases_are_left_to_pg_dump(run: Run, tmp_path: Path) -> Non
         said = run(*line, expect=1).stderr
         assert "pg_dump" in said
         assert "pg_restore" in said
+
+
+@pytest.mark.only_on("postgres")
+@pytest.mark.parametrize("option", ["--backup", "--no-backup"])
+def test_an_upgrade_of_a_postgres_database_says_that_it_made_no_backup(
+    bare: Run, new_database: Callable[..., str], monkeypatch: pytest.MonkeyPatch, option: str
+) -> None:
+    url = new_database(migrated=False)
+    upgrades.migrate_to(url, schema.available()[-2])
+    monkeypatch.setenv("MUSICSVC_DATABASE_URL", url)
+    done = bare("db", "upgrade", option, "--json")
+    assert re.search("^No backup was made: .*pg_dump", done.stderr)
+    assert json.loads(done.stdout)["backup"] is None
+    assert "backup" not in bare("db", "upgrade").stderr

@@ -50,6 +50,13 @@ def test_every_example_can_be_parsed(example: str) -> None:
     found.make_context(program, arguments, obj=Session())
 
 
+@pytest.mark.parametrize("path", COMMANDS)
+def test_a_flag_is_off_unless_it_is_given(path: str) -> None:
+    context = COMMANDS[path].make_context(path, [], obj=Session(), resilient_parsing=True)
+    flags = [part for part in COMMANDS[path].params if getattr(part, "is_flag", False) and not part.secondary_opts]
+    assert [part.name for part in flags if context.params.get(part.name or "")] == []
+
+
 def takes_account(parameters: list[object]) -> bool:
     """Return whether a parameter's value is an account's email."""
     return any(str(getattr(parameter, "metavar", "")).startswith("EMAIL") for parameter in parameters)

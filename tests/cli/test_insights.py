@@ -100,6 +100,15 @@ def test_explain_shows_every_step(run: Run, made: Catalog) -> None:
     assert not re.search(r'^[\[{"]', page, re.MULTILINE)  # nothing is JSON without --json
 
 
+def test_explain_says_which_plays_are_not_counted_as_text_and_as_json(run: Run, ask: Json, made: Catalog) -> None:
+    line = ("insights", "explain", "track", str(made.tracks[0]))
+
+    note = ask(*line)["not_stored"]
+
+    assert "refused plays" in note
+    assert re.search(rf"^single plays +{re.escape(note)}$", run(*line).stdout, re.MULTILINE)
+
+
 def test_explain_of_what_was_never_played(run: Run, made: Catalog) -> None:
     page = run("insights", "explain", "track", str(made.tracks[4])).stdout
 

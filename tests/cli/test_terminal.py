@@ -5,6 +5,7 @@ import pty
 import select
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
 
 import pytest
@@ -22,7 +23,7 @@ class Terminal:
     def __init__(self) -> None:
         self._ours, self._theirs = pty.openpty()
 
-    def run(self, *arguments: str, answers: Mapping[str, str] | None = None) -> str:
+    def run(self, *arguments: str, answers: Mapping[str, str] | None = None, expect: int = 0) -> str:
         """Run a command, answer its prompts, and return all that it printed."""
         line = [sys.executable, "-m", "musicsvc", *arguments]
         screen = self._theirs
@@ -32,12 +33,21 @@ class Terminal:
                 while not shown.endswith(prompt):
                     shown += self._read()
                 os.write(self._ours, answer.encode())
-            assert program.wait(30) == 0
-        return (shown + self._read()).replace("\r\n", "\n")
+            deadline = time.monotonic() + 30
+            while program.poll() is None and time.monotonic() < deadline:
+                shown += self._read() if self._has_more(0.02) else ""
+            while self._has_more(0):
+                shown += self._read()
+            program.kill()  # if it has not ended
+            assert program.wait() == expect, shown
+        return shown.replace("\r\n", "\n")
+
+    def _has_more(self, seconds: float) -> bool:
+        return bool(select.select([self._ours], [], [], seconds)[0])
 
     def _read(self) -> str:
-        assert select.select([self._ours], [], [], 30)[0], "nothing came"
-        return os.read(self._ours, 65_536).decode()
+        assert self._has_more(30), "nothing came"
+        return os.read(self._ours, 65_536).decode(errors="replace")
 
     def close(self) -> None:
         os.close(self._ours)
@@ -75,3 +85,14 @@ def test_headings_are_bold_unless_colour_is_not_wanted(terminal: Terminal, monke
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("TERM", "dumb")
     assert "\x1b" not in terminal.run("user", "list")
+
+
+@pytest.mark.parametrize(("form", "begins"), [("csv", '"track_id",'), ("json", '{"success":true')])
+def test_an_export_of_text_is_shown_on_a_terminal(terminal: Terminal, form: str, begins: str) -> None:
+    assert terminal.run("--quiet", "export", "tracks", "--format", form).startswith(begins)
+
+
+@pytest.mark.parametrize("form", ["Parquet", "PDF"])
+def test_an_export_that_is_not_text_is_kept_from_a_terminal(terminal: Terminal, form: str) -> None:
+    shown = " ".join(terminal.run("export", "tracks", "--format", form.lower(), expect=2).split())
+    assert f"{form} cannot be shown in a terminal. Name an output file." in shown

@@ -88,14 +88,15 @@ def test_an_unknown_template_is_refused() -> None:
         covers.cover(0, "Title", "Artist")
 
 
-@pytest.mark.parametrize("size", [200, 250, 300])
+@pytest.mark.parametrize("size", [16, 200, 250, 300, 1000])
 def test_a_thumbnail_has_the_size_asked_for(template: covers.Template, size: int) -> None:
     assert opened(covers.thumbnail(template.id, size)).size == (size, size)
 
 
-def test_a_thumbnail_of_a_senseless_size_is_refused() -> None:
+@pytest.mark.parametrize("size", [0, 15, 1001, 5000])
+def test_a_thumbnail_of_a_senseless_size_is_refused(size: int) -> None:
     with pytest.raises(ValueError, match="pixels per side"):
-        covers.thumbnail(1, 5000)
+        covers.thumbnail(1, size)
 
 
 @pytest.mark.parametrize("name", EXTREMES)

@@ -11,6 +11,7 @@ import pytest
 
 from musicsvc.reports import graphs, pdf
 from musicsvc.reports.report import Report, ReportDay, ReportRow
+from tests.reports.pictures import opened
 
 LAST = date(2026, 3, 1)
 NAMES = {
@@ -88,6 +89,20 @@ def test_a_report_without_plays_has_one_page(days: int) -> None:
     (text,) = pages(pdf.render(content(days, plays=0)))
     assert f"No plays were counted in these {days} days." in text
     assert "Most played" not in text
+
+
+@pytest.mark.parametrize("plays", [0, 9])
+@pytest.mark.parametrize("pixels_per_point", [0.5, 2])
+def test_a_report_is_also_drawn_as_a_picture_of_each_page(plays: int, pixels_per_point: float) -> None:
+    report = content(plays=plays)
+
+    pictures = pdf.pages(report, pixels_per_point)
+
+    sheets = [page.mediabox for page in pypdf.PdfReader(io.BytesIO(pdf.render(report))).pages]
+    assert len(pictures) == len(sheets)
+    for picture, sheet in zip(map(opened, pictures), sheets, strict=True):
+        expected = (float(sheet.width) * pixels_per_point, float(sheet.height) * pixels_per_point)
+        assert picture.size == pytest.approx(expected, abs=1)
 
 
 @pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)

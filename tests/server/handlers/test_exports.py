@@ -123,9 +123,12 @@ async def test_a_csv_file_has_the_columns_of_its_type_and_a_row_for_each(
 async def test_json_holds_the_rows_of_the_csv_file_under_its_columns(
     ask: Client, clock: MovableClock, type_: str
 ) -> None:
-    data = (await export(ask, "json", {"type": type_})).json["data"]
+    answer = await export(ask, "json", {"type": type_})
+    data = answer.json["data"]
     header, *lines = await rows(ask, type=type_)
 
+    assert answer.headers["Content-Type"] == "application/json; charset=utf-8"
+    assert "Content-Disposition" not in answer.headers  # browsers show it
     assert list(data) == ["type", "period", "generated_at", "rows"]
     assert data["type"] == type_
     assert data["period"]["name"] == "30-days"
