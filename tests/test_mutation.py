@@ -204,3 +204,15 @@ def test_the_breaks_by_hand_fit_the_code() -> None:
     found, unfit = listed.semantic([Source(module, house.source(module)) for module in house.modules()])
 
     assert len(unfit) < len(found) / 4, unfit
+
+
+def test_the_equivalent_breaks_fit_the_code() -> None:
+    house = Project(Path(__file__).resolve().parents[1])
+    named = listed.equivalent()
+    sources = [
+        Source(module, house.source(module)) for module in house.modules() if module in {key[0] for key in named}
+    ]
+
+    unfit = named - {each.key for source in sources for each in breaks.of_module(source)}
+
+    assert len(unfit) < len(named) / 4, unfit
