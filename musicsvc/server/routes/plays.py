@@ -7,6 +7,7 @@ from musicsvc.server.schemas.plays import PlaysIn, Reported
 
 # fmt: off
 ROUTES: tuple[Route, ...] = (
-    Route("POST", f"{V1}/plays", plays.report, status=201, body=PlaysIn, extension=True, answer=Reported),
+    Route("POST", f"{V1}/plays", plays.report, status=201, body=PlaysIn, extension=True, answer=Reported,
+          counters_only=True),
 )
 # fmt: on

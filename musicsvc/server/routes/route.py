@@ -58,6 +58,7 @@ class Route:
     - `enabled_if` raises a Failure if the settings switch the endpoint off.
     - `prepare`, `render`: slow work before the handler, and after it on its result; both run outside the transaction.
     - `reads`: a method other than GET that writes nothing; `no_store`: the handler uses no database.
+    - `counters_only`: writes nothing but counters, which cached responses may show up to 5 seconds later.
     - `constant`: the handler reads nothing and returns at once, so it runs on the event loop.
     - `slow`: may take long, so only few such requests run at once.
     - `nests_tracks`: with a token, each row of a page contains tracks, so large pages are built on a separate thread.
@@ -88,6 +89,7 @@ class Route:
     nests_tracks: bool = False
     no_store: bool = False
     constant: bool = False
+    counters_only: bool = False
     extension: bool = False
     undocumented: bool = False
     plain_http: bool = False
@@ -109,9 +111,7 @@ class Route:
         object.__setattr__(self, "call_render", self.render and bind(self.render))
         object.__setattr__(self, "subject", self.find and Subject(self.path, self.find))
         reads = (
-            self.method in SAFE
-            and not (self.no_store or self.constant or self.heavy)
-            and self.family is not Family.PLAIN
+            self.method in SAFE and not (self.no_store or self.constant or self.heavy) and self.family is Family.GENERAL
         )
         object.__setattr__(self, "cacheable", reads and CACHEABLE.issuperset(names))
         object.__setattr__(self, "_depends_on_caller", "caller" in names)

@@ -48,6 +48,10 @@ class Store(ABC):
         `unit` may be called again if its transaction fails, so it must change nothing but the database.
         """
 
+    def write_counters(self, unit: Callable[[], T]) -> Future[T]:
+        """Call `unit` in a write transaction that changes only counters and times of use, not `content_version`."""
+        return self.write(unit)
+
     def write_urgently(self, unit: Callable[[], T]) -> Future[T]:
         """Do the same as `write`, but use reserved disk space on a full disk, so that revocations always succeed."""
         return self.write(unit)
@@ -59,6 +63,10 @@ class Store(ABC):
     @abstractmethod
     def changes(self) -> int | None:
         """Return a number that changes with every commit of any process, or None if the database has no such number."""
+
+    def content_version(self) -> int | None:
+        """Return a number that each commit changes but those of `write_counters`; None if the database has none."""
+        return self.changes()
 
     def in_place(self) -> bool:
         """Return False if the database was moved or replaced since it was opened. May block on the disk."""

@@ -30,11 +30,15 @@ POLL_MILLISECONDS = 50
 
 @dataclass(slots=True)
 class Job:
-    """A queued function `unit` with its future. An `urgent` one may use reserved disk space if the disk is full."""
+    """A queued function `unit` with its future. An `urgent` one may use reserved disk space if the disk is full.
+
+    `counters_only`: it changes nothing but counters and times of use, so the content version stays as it is.
+    """
 
     unit: Callable[[], Any]
     deadline: float  # end of waiting for locks of other processes, in seconds of time.monotonic
     urgent: bool = False
+    counters_only: bool = False
     future: Future[Any] = field(default_factory=Future)
     result: Any = None
     error: BaseException | None = None
@@ -64,9 +68,9 @@ class GroupWriter:
         self._thread = threading.Thread(target=self._run, name="store-write", daemon=True)
         self._thread.start()
 
-    def submit(self, unit: Callable[[], T], *, urgent: bool = False) -> Future[T]:
-        """Queue `unit`; return its future. An urgent one may use reserved disk space. Raises Unavailable if closing."""
-        job = Job(unit, time.monotonic() + self._timeout, urgent)
+    def submit(self, unit: Callable[[], T], *, urgent: bool = False, counters_only: bool = False) -> Future[T]:
+        """Queue `unit`; return its future. For the options see Job. Raises Unavailable if the writer is closing."""
+        job = Job(unit, time.monotonic() + self._timeout, urgent, counters_only)
         with self._closing_lock:
             if self._closing:
                 raise Unavailable("The service is shutting down.")
@@ -163,6 +167,7 @@ class GroupWriter:
 
     def _attempt(self, jobs: list[Job]) -> BaseException | None:
         """Run the jobs and commit the transaction. Return the error if the transaction was rolled back, else None."""
+        changes = self._connection.total_changes()
         for job in jobs:
             self._run_unit(job)
             if not self._connection.in_transaction:
@@ -170,12 +175,19 @@ class GroupWriter:
                 return job.error if isinstance(job.error, Unavailable) else Unavailable()
         began = time.monotonic()
         try:
+            if self._connection.total_changes() != changes and not all(job.counters_only for job in jobs):
+                self._advance_content_version()
             self._database.execute_sql("COMMIT")
         except ERRORS as error:
             self._rollback()
             return self._translated(error)
         self.workload.add(len(jobs), time.monotonic() - began)
         return None
+
+    def _advance_content_version(self) -> None:
+        """Increment the version that `Store.content_version` reads, in the open transaction."""
+        version: int = self._connection.pragma("user_version")
+        self._connection.pragma("user_version", (version + 1) % (1 << 31))
 
     def _run_unit(self, job: Job) -> None:
         job.result = job.error = None

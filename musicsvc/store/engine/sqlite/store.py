@@ -106,6 +106,9 @@ class SqliteStore(Store):
     def write(self, unit: Callable[[], T]) -> Future[T]:
         return self._writer.submit(unit)
 
+    def write_counters(self, unit: Callable[[], T]) -> Future[T]:
+        return self._writer.submit(unit, counters_only=True)
+
     def write_urgently(self, unit: Callable[[], T]) -> Future[T]:
         return self._writer.submit(unit, urgent=True)
 
@@ -113,15 +116,21 @@ class SqliteStore(Store):
         return self._reserved.fill()
 
     def changes(self) -> int:
-        """Return SQLite's `data_version` of a connection that never writes: a number that every commit changes."""
+        """Return SQLite's `data_version`, read on a connection that never writes, so that every commit changes it."""
+        return self._pragma("data_version")
+
+    def content_version(self) -> int:
+        return self._pragma("user_version")
+
+    def _pragma(self, name: str) -> int:
         with self._watch_lock:
             if self._watch is None:
                 raise Unavailable("The service is shutting down.")
             try:
-                version: int = self._watch.pragma("data_version")
+                number: int = self._watch.pragma(name)
             except apsw.Error as error:
                 raise files.translate(error, self.path) from error
-            return version
+            return number
 
     def waiting(self) -> tuple[int, int]:
         return queued(self._pool), self._writer.waiting()
