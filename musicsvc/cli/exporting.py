@@ -66,7 +66,8 @@ def _add_command(type_: str, help_text: str) -> None:
         now = session.clock.now()
         chosen = _format(form, out)
         title = f"{type_} as {chosen.id}"
-        with session.store() as store, progress.bar(session, title) as on_progress, open_output(out) as file:
+        bar = progress.bar(session, title, hidden=out == STDOUT and sys.stdout.isatty())
+        with session.store() as store, bar as on_progress, open_output(out) as file:
             begun = False
 
             def unit() -> "Report | None":

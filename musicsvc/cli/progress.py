@@ -8,14 +8,17 @@ from musicsvc.wording import escape_controls
 
 
 @contextmanager
-def bar(session: Session, title: str) -> Iterator[Callable[[float, float], None]]:
-    """Show a progress bar. Yield the function that updates it; its arguments are the amount done and the total."""
+def bar(session: Session, title: str, *, hidden: bool = False) -> Iterator[Callable[[float, float], None]]:
+    """Show a progress bar. Yield the function that updates it; its arguments are the amount done and the total.
+
+    It is `hidden` where rows are printed to the same screen, because it would erase the line on which they end.
+    """
     from rich.console import Console
     from rich.markup import escape
     from rich.progress import Progress
 
     console = Console(stderr=True)
-    if session.quiet or not console.is_terminal or console.is_dumb_terminal:
+    if hidden or session.quiet or not console.is_terminal or console.is_dumb_terminal:
         yield lambda _done, _total: None
         return
     with Progress(console=console, transient=True) as progress:

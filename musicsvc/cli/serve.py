@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -35,12 +37,20 @@ def serve(  # noqa: PLR0917 - typer calls it by name
     session = Session.from_context(context)
     given = (("host", host), ("port", port), ("workers", workers), ("tls_cert", tls_cert), ("tls_key", tls_key))
     options: dict[str, object] = {f"server.{name}": value for name, value in given}
+    _import_server()
     if demo:
         from musicsvc.cli.demo import run
 
         run(session, options, now, 1.0 if speed is None else speed)
     else:
         _serve(session, options)
+
+
+def _import_server() -> None:
+    """Import the server without garbage collection: this creates many objects and no garbage."""
+    gc.disable()
+    import_module("musicsvc.server.serving")
+    gc.enable()
 
 
 def _serve(session: Session, options: dict[str, object]) -> None:

@@ -89,7 +89,9 @@ def test_headings_are_bold_unless_colour_is_not_wanted(terminal: Terminal, monke
 
 @pytest.mark.parametrize(("form", "begins"), [("csv", '"track_id",'), ("json", '{"success":true')])
 def test_an_export_of_text_is_shown_on_a_terminal(terminal: Terminal, form: str, begins: str) -> None:
-    assert terminal.run("--quiet", "export", "tracks", "--format", form).startswith(begins)
+    shown = terminal.run("export", "tracks", "--format", form)
+    assert shown.startswith(begins)
+    assert "\x1b" not in shown
 
 
 @pytest.mark.parametrize("form", ["Parquet", "PDF"])

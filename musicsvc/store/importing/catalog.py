@@ -80,7 +80,7 @@ def _row(record: Record, columns: Columns, blanks: Sequence[str], summary: Impor
         summary.refused.append(Refusal(record.line, record.fault))
         return None
     held = read_cells(record, columns, blanks)
-    summary.notes["playlists_ignored"] += any(held.get(name) for name in rows.LATER)
+    summary.notes["playlists_ignored"] += any(cell for name in rows.LATER for cell in held.get(name, ()))
     try:
         return rows.parse(record.line, held)
     except rows.RefusedError as refused:
