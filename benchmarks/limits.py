@@ -105,7 +105,7 @@ def count(url: str, ready: Any, results: Queue[tuple[float, float]]) -> None:
     for number in range(HITS):
         asked = hits[number % KEYS]
         try:
-            counter.count_now(asked)
+            counter.count_now([asked])
         except Busy:
             counter.count(asked)
     results.put((time.perf_counter() - wall, time.process_time() - cpu))

@@ -30,6 +30,7 @@ class RateLimitCounter:
         """`url`: the database URL. The shared counter is opened at the first request."""
         self._clock = clock
         self._shared = shared.build(url, self._milliseconds)
+        self._batch = Batch(self._shared.count_now)
         self._memory = MemoryHitCounter(self._milliseconds)
         self._threads = ThreadPoolExecutor(self._shared.threads, "counting")
         self._opening: asyncio.Task[None] | None = None
@@ -66,7 +67,7 @@ class RateLimitCounter:
         # While other requests wait, an immediate attempt would fail too, after blocking the event loop briefly.
         if not self._waiting:
             with suppress(Busy):
-                return self._shared.count_now(hits)
+                return await self._batch.count(hits)
         self._waiting += 1
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
@@ -116,3 +117,33 @@ class RateLimitCounter:
 
     def _milliseconds(self) -> int:
         return int(self._clock.monotonic() * 1000)
+
+
+class Batch:
+    """Counts all requests of one turn of the event loop together, because one transaction takes as long as many."""
+
+    def __init__(self, count: Callable[[Sequence[Sequence[Hit]]], list[list[Status]]]) -> None:
+        self._count = count
+        self._requests: list[tuple[Sequence[Hit], asyncio.Future[list[Status]]]] = []
+
+    async def count(self, hits: Sequence[Hit]) -> list[Status]:
+        """Count a request at the end of this turn. Raises Unavailable, such as Busy, if that fails."""
+        loop = asyncio.get_running_loop()
+        if not self._requests:
+            loop.call_soon(self._flush)
+        future: asyncio.Future[list[Status]] = loop.create_future()
+        self._requests.append((hits, future))
+        return await future
+
+    def _flush(self) -> None:
+        requests, self._requests = self._requests, []
+        try:
+            statuses = self._count([hits for hits, _ in requests])
+        except Exception as error:  # noqa: BLE001 - each request gets it
+            for _, future in requests:
+                if not future.done():
+                    future.set_exception(error)
+            return
+        for (_, future), status in zip(requests, statuses, strict=True):
+            if not future.done():  # the client may have disconnected
+                future.set_result(status)

@@ -55,7 +55,7 @@ class PostgresHitCounter(HitCounter):
     def in_place(self) -> bool:
         return True
 
-    def count_now(self, hits: Sequence[Hit]) -> list[Status]:  # noqa: ARG002 - the interface
+    def count_now(self, requests: Sequence[Sequence[Hit]]) -> list[list[Status]]:  # noqa: ARG002 - the interface
         """Always raise Busy, because a round trip to the server takes too long for the event loop."""
         raise Busy
 

@@ -88,6 +88,16 @@ class SqliteHitCounter(HitCounter):
         except apsw.Error as error:
             raise self._failure(error) from error
 
+    def count_several(self, requests: Sequence[Sequence[Hit]]) -> list[list[Status]]:
+        """Count several requests in one transaction, which takes most of the time of counting one."""
+        if len(requests) == 1:
+            return [self.count(requests[0])]
+        try:
+            with self._transaction():
+                return [super(SqliteHitCounter, self).count(hits) for hits in requests]
+        except apsw.Error as error:
+            raise self._failure(error) from error
+
     def uncount(self, hits: Sequence[Hit]) -> None:
         try:
             super().uncount(hits)
@@ -164,9 +174,9 @@ class MachineHitCounter:
         for timeout in (COUNT_NOW_TIMEOUT, COUNT_TIMEOUT):
             self._connections.append(SqliteHitCounter(self._path, self._clock, timeout))
 
-    def count_now(self, hits: Sequence[Hit]) -> list[Status]:
-        """Count a request on the event loop. Raises Busy if another process holds the lock for too long."""
-        return self._connections[0].count(hits)
+    def count_now(self, requests: Sequence[Sequence[Hit]]) -> list[list[Status]]:
+        """Count requests on the event loop. Raises Busy if another process holds the lock for too long."""
+        return self._connections[0].count_several(requests)
 
     def count(self, hits: Sequence[Hit]) -> list[Status]:
         return self._connections[1].count(hits)

@@ -132,8 +132,8 @@ class SharedHitCounter(Protocol):
     def open(self) -> None:
         """Open the counter, or reopen it after a fault."""
 
-    def count_now(self, hits: Sequence[Hit]) -> list[Status]:
-        """Do the same as `count`, but raise Busy instead of waiting for another process."""
+    def count_now(self, requests: Sequence[Sequence[Hit]]) -> list[list[Status]]:
+        """Count several requests, each as `count` does, or none. Raise Busy instead of waiting for another process."""
 
     def count(self, hits: Sequence[Hit]) -> list[Status]:
         """Count a request against all limits of `hits`, or none if one rejects it. Return one status per limit."""

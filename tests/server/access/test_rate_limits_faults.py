@@ -83,7 +83,7 @@ async def test_limits_hold_while_the_file_cannot_be_created(
         assert told(caplog) == [f"{ALONE}: {file} cannot be used."]
         file.rmdir()  # noqa: ASYNC240 - done at once
         await until(file.is_file)
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(0.5)
         assert await statuses(client, 4) == [200, 200, 200, 429]
         assert rows(file) == 1
 

@@ -203,3 +203,13 @@ def test_many_addresses_use_a_bounded_file(path: Path, monkeypatch: pytest.Monke
 def test_the_file_is_beside_its_database(tmp_path: Path) -> None:
     assert sqlite.file_of(tmp_path / "musicsvc.db") == tmp_path / "limits.db"
     assert sqlite.file_of(tmp_path / "other.db") == tmp_path / "other-limits.db"
+
+
+def test_several_requests_are_counted_as_one_after_the_other(tmp_path: Path) -> None:
+    together, alone = (SqliteHitCounter(tmp_path / name, lambda: 1_000, 1.0) for name in ("a.db", "b.db"))
+    small, large = Limit("small", 2, 60_000), Limit("large", 9, 60_000)
+    requests = [[Hit(small, "x"), Hit(large, "x")], [Hit(large, "x")], [Hit(small, "x"), Hit(large, "x")]] * 2
+    assert together.count_several(requests) == [alone.count(hits) for hits in requests]
+    assert together.count_several([requests[0]]) == [alone.count(requests[0])]
+    together.close()
+    alone.close()

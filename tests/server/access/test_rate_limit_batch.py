@@ -1,0 +1,61 @@
+"""The requests of one turn of the event loop are counted together, and each gets its own result."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from musicsvc.errors import Unavailable
+from musicsvc.server.access.rate_limit_counter import Batch
+from musicsvc.store.rate_limits.window import Hit, Limit, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+LIMIT = Limit("token", 10, 60_000)
+
+
+def hits(number: int) -> list[Hit]:
+    return [Hit(LIMIT, str(number))]
+
+
+class Counter:
+    """Records the batches, and returns as remaining requests the number of the subject."""
+
+    def __init__(self, fault: Exception | None = None) -> None:
+        self.batches: list[list[str]] = []
+        self._fault = fault
+
+    def __call__(self, requests: Sequence[Sequence[Hit]]) -> list[list[Status]]:
+        self.batches.append([each.subject for (each,) in requests])
+        if self._fault is not None:
+            raise self._fault
+        return [[Status(LIMIT, allowed=True, remaining=int(each.subject), wait=0)] for (each,) in requests]
+
+
+async def test_each_request_of_a_turn_gets_its_own_status_from_one_count() -> None:
+    counter = Counter()
+    batch = Batch(counter)
+    found = await asyncio.gather(*(batch.count(hits(number)) for number in range(5)))
+    assert [status.remaining for (status,) in found] == [0, 1, 2, 3, 4]
+    assert [status.remaining for status in await batch.count(hits(7))] == [7]
+    assert counter.batches == [["0", "1", "2", "3", "4"], ["7"]]
+
+
+async def test_a_fault_is_that_of_each_request_and_the_next_turn_counts_again() -> None:
+    batch = Batch(Counter(Unavailable("The disk is full.")))
+    for size in (3, 1):
+        found = await asyncio.gather(*(batch.count(hits(number)) for number in range(size)), return_exceptions=True)
+        assert [str(each) for each in found] == ["The disk is full."] * size
+
+
+async def test_a_client_that_leaves_keeps_nobody_waiting() -> None:
+    batch = Batch(Counter())
+    first, second = (asyncio.create_task(batch.count(hits(number))) for number in (1, 2))
+    await asyncio.sleep(0)
+    first.cancel()
+    assert [status.remaining for status in await second] == [2]
+    with pytest.raises(asyncio.CancelledError):
+        await first
