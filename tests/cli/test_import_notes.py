@@ -1,4 +1,4 @@
-"""What an import left out or took otherwise than written: one line of text for each reason, one number in JSON."""
+"""Rows that an import left out or took otherwise than written: a line of text and a number in JSON for each reason."""
 
 from __future__ import annotations
 
