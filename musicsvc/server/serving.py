@@ -10,6 +10,7 @@ import socket
 import sys
 import threading
 from contextlib import ExitStack, suppress
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from musicsvc.errors import Failure
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from musicsvc.clock import Clock
     from musicsvc.config import Settings
 
+ECHO_SECONDS = 0.2
 EXIT_SECONDS = 0.3  # the longest time from the second signal until the process exits
 BACKLOG = 1024
 # Size in bytes of the system's buffers for a connection; by default they grow to megabytes for a slow client.
@@ -147,9 +149,13 @@ def _stop_event(end: EarlySignal | int) -> asyncio.Event:
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     task = asyncio.current_task()
+    # uvloop delivers a signal once more if it arrived while the loop ran without a handler for it.
+    echo_until = -inf
 
     def stop() -> None:
         if stopped.is_set() and task is not None:
+            if loop.time() < echo_until:
+                return
             timer = threading.Timer(EXIT_SECONDS, os._exit, (1,))
             timer.daemon = True
             timer.start()
@@ -166,7 +172,8 @@ def _stop_event(end: EarlySignal | int) -> asyncio.Event:
         return stopped
     loop.add_signal_handler(signal.SIGINT, stop)
     if end.received:
-        stop()
+        echo_until = loop.time() + ECHO_SECONDS
+        stopped.set()
     return stopped
 
 

@@ -205,6 +205,31 @@ async def test_a_second_signal_ends_at_once(
     assert "Traceback" not in program.err
 
 
+EARLY = """
+import asyncio, os, signal
+import uvloop
+from musicsvc.server import serving
+from musicsvc.server.process.signals import EarlySignal
+
+async def main():
+    early = EarlySignal()
+    os.kill(os.getpid(), signal.SIGINT)
+    await serving._stop_event(early).wait()
+    await asyncio.sleep(0.3)
+    print("finished")
+    os.kill(os.getpid(), signal.SIGINT)
+    await asyncio.sleep(9)
+    print("ignored the second signal")
+
+uvloop.run(main())
+"""
+
+
+def test_a_signal_just_before_the_server_runs_is_not_taken_for_two() -> None:
+    done = subprocess.run([sys.executable, "-c", EARLY], capture_output=True, text=True, timeout=30, check=False)
+    assert done.stdout == "finished\n", done.stderr
+
+
 @pytest.mark.usefixtures("migrated")
 @pytest.mark.parametrize("workers", ["1", "2"])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
