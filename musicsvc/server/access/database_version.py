@@ -25,6 +25,7 @@ class DatabaseVersion:
         self._is_read = False
         self._version: int | None = None
         self._number = 0
+        self._read_at = 0.0  # counters that have changed may have done so right after
         self._changes: int | None = None
         self._content: int | None = None
         self._expires = inf  # when counters that have changed must be read again, on the clock of the event loop
@@ -47,11 +48,12 @@ class DatabaseVersion:
             return None
         if changes != self._changes:
             content = self._store.content_version()
-            self._expires = now if content != self._content else min(self._expires, now + COUNTERS_SECONDS)
+            self._expires = now if content != self._content else min(self._expires, self._read_at + COUNTERS_SECONDS)
             self._changes, self._content = changes, content
         if now >= self._expires:
             self._number += 1
             self._expires = inf
+        self._read_at = now
         return self._number
 
     async def check(self) -> None:

@@ -30,7 +30,7 @@ class RateLimitCounter:
         """`url`: the database URL. The shared counter is opened at the first request."""
         self._clock = clock
         self._shared = shared.build(url, self._milliseconds)
-        self._batch = Batch(self._shared.count_now)
+        self._batch = Batch(self._count_now)
         self._memory = MemoryHitCounter(self._milliseconds)
         self._threads = ThreadPoolExecutor(self._shared.threads, "counting")
         self._opening: asyncio.Task[None] | None = None
@@ -74,6 +74,11 @@ class RateLimitCounter:
                 return await self._run_in_thread(lambda: self._shared.count(hits))
         finally:
             self._waiting -= 1
+
+    def _count_now(self, requests: Sequence[Sequence[Hit]]) -> list[list[Status]]:
+        if not self._is_shared:  # `maintain` has begun to reopen the counter since the first request of the batch
+            raise Unavailable("the shared counter is being reopened")
+        return self._shared.count_now(requests)
 
     async def _run_in_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)

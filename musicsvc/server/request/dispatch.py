@@ -174,7 +174,7 @@ class Dispatcher:
         """Answer an accepted request from the cache or by its handler. `given`: see `_run`."""
         caller = given["caller"]
         call.reservation = self.answer_memory.reservation(call.address, call.token_id)
-        slot = self.answer_cache.find((request.raw_path, route.audience(caller))) if route.cacheable else None
+        slot = self.answer_cache.find(request.raw_path, route.audience(caller)) if route.cacheable else None
         if isinstance(slot, Representation):
             call.reservation.resize(len(slot.content))
             return Reply(slot, 200, caching=_caching(request, route, caller))

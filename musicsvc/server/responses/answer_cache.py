@@ -11,13 +11,14 @@ from musicsvc.server.shapes.representation import JSON_TYPE, Representation, com
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
+Key = tuple[str, "Hashable"]  # the path and query of a request, and its audience
 OVERHEAD = 1024  # bytes of an entry beside its bodies, about
 
 
 class Slot:
     """The place in the cache for the response to one request."""
 
-    def __init__(self, cache: AnswerCache, key: Hashable, version: int) -> None:
+    def __init__(self, cache: AnswerCache, key: Key, version: int) -> None:
         """`version`: the version of the database before the response is read from it."""
         self._cache = cache
         self._key = key
@@ -41,15 +42,19 @@ class AnswerCache:
         self._capacity = capacity
         self._current = version
         self._version: int | None = None
-        self._answers: OrderedDict[Hashable, Representation] = OrderedDict()
+        self._answers: OrderedDict[Key, Representation] = OrderedDict()
         self.size = self.hits = self.misses = 0
 
-    def find(self, key: Hashable) -> Representation | Slot | None:
-        """Return the response with this key, or a slot for it, or None if the cache is off."""
+    def find(self, target: str, audience: Hashable = None) -> Representation | Slot | None:
+        """Return the response for this path and query, or a slot for it, or None if the cache is off.
+
+        `audience`: a value that is equal for callers who get equal responses.
+        """
         if not self._capacity or (version := self._current()) is None:
             return None
         if version != self._version:
             self._clear(version)
+        key = target, audience
         answer = self._answers.get(key)
         if answer is None:
             self.misses += 1
@@ -58,20 +63,20 @@ class AnswerCache:
         self._answers.move_to_end(key)
         return answer
 
-    def add(self, key: Hashable, version: int, answer: Representation) -> None:
+    def add(self, key: Key, version: int, answer: Representation) -> None:
         """Add a response that was read from the database at this version or later."""
         if version != self._version:
             return
         self._drop(key)
         self._answers[key] = answer
-        self.size += _size(answer)
+        self.size += _size(key, answer)
         while self.size > self._capacity:
             self._drop(next(iter(self._answers)))
 
-    def _drop(self, key: Hashable) -> None:
+    def _drop(self, key: Key) -> None:
         answer = self._answers.pop(key, None)
         if answer is not None:
-            self.size -= _size(answer)
+            self.size -= _size(key, answer)
 
     def _clear(self, version: int) -> None:
         self._answers.clear()
@@ -79,6 +84,6 @@ class AnswerCache:
         self._version = version
 
 
-def _size(answer: Representation) -> int:
+def _size(key: Key, answer: Representation) -> int:
     """Return the bytes of memory that a response takes at most: its gzip form is not larger than its body."""
-    return OVERHEAD + (2 if answer.compressible else 1) * len(answer.content)
+    return OVERHEAD + len(key[0]) + (2 if answer.compressible else 1) * len(answer.content)

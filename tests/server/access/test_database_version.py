@@ -70,6 +70,14 @@ async def test_counters_change_it_later_and_keep_nothing_else_waiting(store: Sto
     assert await later(version) not in {first, now}
 
 
+async def test_counters_changed_since_a_request_long_ago_are_read_at_once(store: Store) -> None:
+    version = DatabaseVersion(store)
+    first = await later(version)
+    store.write_counters(add_genre("counted")).result()
+    await asyncio.sleep(SECONDS)
+    assert await later(version) != first
+
+
 async def test_a_group_with_one_other_unit_changes_it_at_once(store: Store) -> None:
     version = DatabaseVersion(store)
     first = await later(version)

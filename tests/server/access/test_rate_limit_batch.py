@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from musicsvc.errors import Unavailable
-from musicsvc.server.access.rate_limit_counter import Batch
+from musicsvc.server.access.rate_limit_counter import Batch, RateLimitCounter
 from musicsvc.store.rate_limits.window import Hit, Limit, Status
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from musicsvc.clock import MovableClock
+    from musicsvc.store.engine.store import Store
 
 LIMIT = Limit("token", 10, 60_000)
 
@@ -59,3 +62,15 @@ async def test_a_client_that_leaves_keeps_nobody_waiting() -> None:
     assert [status.remaining for status in await second] == [2]
     with pytest.raises(asyncio.CancelledError):
         await first
+
+
+@pytest.mark.only_on("sqlite")
+async def test_a_request_is_counted_while_the_shared_counter_is_reopened(store: Store, clock: MovableClock) -> None:
+    counter = RateLimitCounter(store.url, clock)
+    assert [status.remaining for status in await counter.count(hits(1))] == [9]
+    waiting = asyncio.create_task(counter.count(hits(1)))
+    await asyncio.sleep(0)
+    counter._is_shared = False  # as `maintain` does, which then closes the connections
+    counter._shared.close()
+    assert [status.remaining for status in await waiting] == [9]  # in memory
+    await counter.close()

@@ -149,11 +149,19 @@ def test_memory_is_bounded_and_the_answer_unused_for_longest_goes_first() -> Non
     cache = AnswerCache(10_000, Versions())
     for target in "abcd":
         fill(cache, target, encoded(1000))  # too short to compress: 1000 bytes and the overhead
-    assert cache.size == 4 * 2024
+    assert cache.size == 4 * 2025
     assert cache.find("a")
     fill(cache, "e", encoded(1000))
     assert cache.size <= 10_000
     assert [isinstance(cache.find(target), Slot) for target in "abcde"] == [False, True, *[False] * 3]
+
+
+def test_the_memory_of_long_targets_counts() -> None:
+    cache = AnswerCache(100_000, Versions())
+    for number in range(20):
+        fill(cache, f"{number}{'x' * 30_000}", encoded(10))
+    assert 90_000 < cache.size <= 100_000
+    assert [isinstance(cache.find(f"{number}{'x' * 30_000}"), Slot) for number in (16, 17, 19)] == [True, False, False]
 
 
 def test_an_answer_read_before_a_commit_is_not_kept_after_it() -> None:
