@@ -10,6 +10,7 @@ from peewee import JOIN, fn
 from musicsvc.errors import Forbidden, NotFound
 from musicsvc.store.catalog import artists, genres, sizes, tags
 from musicsvc.store.engine import dialect
+from musicsvc.store.engine.compiled import compiled
 from musicsvc.store.engine.pagination import Listing, Page, columns, paginate
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.models import Album, Genre, Tag, Track, TrackArtist, TrackGenre, TrackPlays, TrackTag
@@ -61,23 +62,38 @@ def select() -> Any:
 
 def get(track_id: int) -> TrackRow:
     """Return the track with its artists, genres and tags. Raises NotFound."""
-    for values in select().where(Track.id == track_id).tuples().iterator():
+    for values in _by_id(track_id):
         return with_labels(with_artists([TrackRow(*values)]))[0]
     raise NotFound("There is no such track.")
 
 
+@compiled
+def _by_id(track_id: int) -> Any:
+    return select().where(Track.id == track_id)
+
+
 def require(track_id: int) -> int:
     """Return `track_id`. Raises NotFound if the track does not exist."""
-    if not Track.select().where(Track.id == track_id).exists():
+    if not _existing(track_id):
         raise NotFound("There is no such track.")
     return track_id
 
 
+@compiled
+def _existing(track_id: int) -> Any:
+    return Track.select(Track.id).where(Track.id == track_id)
+
+
 def find(ids: Sequence[int]) -> list[TrackRow]:
     """Return the tracks with these ids, in this order, with their artists. All of the tracks must exist."""
-    rows = [TrackRow(*values) for values in select().where(Track.id.in_(set(ids))).tuples().iterator()]
+    rows = [TrackRow(*values) for values in _by_ids(set(ids))]
     known = {row.id: row for row in with_artists(rows)}
     return [known[track_id] for track_id in ids]
+
+
+@compiled
+def _by_ids(ids: Collection[int]) -> Any:
+    return select().where(Track.id.in_(ids))
 
 
 def list_by_artist(artist_id: int, page: Page) -> Listing[TrackRow]:
