@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
+from peewee import SQL
 
 from musicsvc.networks import client_network
 from musicsvc.store.engine import dialect
@@ -47,6 +48,8 @@ class Entry(NamedTuple):
         return not self.request_id
 
 
+LOWEST_INDEXED = 400
+INDEXED = SQL(f"status >= {LOWEST_INDEXED}")  # the condition of the index `activity_refused`
 COLUMNS = tuple(getattr(Activity, name) for name in Entry._fields)
 TYPES = ["int8", "text", "int8", "int8", *["text"] * 4, "int4", "int4", "float8", "int8", "bool", "bool", "int4"]
 INSERT = f"INSERT INTO activity ({', '.join(Entry._fields)}) {{rows}}"
@@ -138,6 +141,8 @@ def _select(conditions: Filter, *more: Any) -> Any:
     if conditions.route is not None:
         query = query.where(Activity.route.contains(conditions.route))
     if conditions.statuses is not None:
+        if conditions.statuses[0] >= LOWEST_INDEXED:
+            query = query.where(INDEXED)
         query = query.where(Activity.status >= conditions.statuses[0], Activity.status <= conditions.statuses[1])
     if conditions.since is not None:
         query = query.where(Activity.at >= conditions.since)

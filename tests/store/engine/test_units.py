@@ -7,6 +7,7 @@ from concurrent.futures import Future, wait
 from pathlib import Path
 from typing import Any
 
+import apsw
 import peewee
 import pytest
 
@@ -66,6 +67,15 @@ def test_a_violated_constraint_is_an_integrity_error_without_peewee_too(store: S
     with pytest.raises(peewee.IntegrityError):
         store.write(unit).result()
     assert store.read(_tags).result() == []
+
+
+@pytest.mark.only_on("sqlite")
+def test_statements_are_not_prepared_again_for_other_parameters(store: Store) -> None:
+    def unit() -> int:
+        stable: int = binding.current().connection().config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, -1)
+        return stable
+
+    assert [store.read(unit).result(), store.write(unit).result()] == [1, 1]
 
 
 @pytest.mark.only_on("sqlite")

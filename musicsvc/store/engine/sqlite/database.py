@@ -39,6 +39,8 @@ class SqliteDatabase(APSWDatabase):
     def _connect(self) -> apsw.Connection:
         connection: apsw.Connection = super()._connect()
         connection.convert_binding = _convert
+        # Otherwise SQLite prepares a join with parameters again at each execution, to look at their values.
+        connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         self._connections.append(connection)
         return connection
 
