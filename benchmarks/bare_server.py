@@ -2,7 +2,8 @@
 
     python benchmarks/bare_server.py FILE...
 
-The path `/N` returns the N-th file, from 0; a POST to it reads its JSON body first. The port is printed.
+The path `/N` returns the N-th file, from 0; a POST to it reads its JSON body first. `/asked` answers any method as the
+header `X-Answer` asks for: its status and the size of its body, such as `200 5321`. The port is printed.
 """
 
 from __future__ import annotations
@@ -35,6 +36,16 @@ def application(bodies: list[bytes]) -> web.Application:
 
     for number, body in enumerate(bodies):
         add(f"/{number}", body)
+
+    async def answer_as_asked(request: web.Request) -> web.Response:
+        status, size = map(int, request.headers["X-Answer"].split())
+        if request.method != "GET":
+            await request.read()
+        body = sized.get(size) or sized.setdefault(size, bytes(size))
+        return web.Response(status=status, body=body, headers=HEADERS)
+
+    sized: dict[int, bytes] = {0: b""}
+    app.router.add_route("*", "/asked", answer_as_asked)
     return app
 
 

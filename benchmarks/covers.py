@@ -1,4 +1,7 @@
-"""Milliseconds of a cover of each template, of a thumbnail and of an avatar: medians, and the memory that stays."""
+"""Milliseconds of a cover of each template, of a thumbnail and of an avatar: medians, and the memory that stays.
+
+python benchmarks/covers.py
+"""
 
 import gc
 import statistics

@@ -9,16 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 CONNECTIONS = 16
 LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
 NANOSECONDS = 1e-9
 
 
-def raw(path: str, port: int, *, token: str = "", method: str = "GET", body: bytes = b"") -> bytes:
-    """Return the bytes of a request."""
-    lines = [f"{method} {path} HTTP/1.1", f"Host: 127.0.0.1:{port}"]
+def raw(
+    path: str, port: int, *, token: str = "", method: str = "GET", body: bytes = b"", more: Sequence[str] = ()
+) -> bytes:
+    """Return the bytes of a request, with the header lines `more`."""
+    lines = [f"{method} {path} HTTP/1.1", f"Host: 127.0.0.1:{port}", *more]
     if token:
         lines.append(f"Authorization: Bearer {token}")
     if body:
@@ -29,7 +31,7 @@ def raw(path: str, port: int, *, token: str = "", method: str = "GET", body: byt
 class Connection(asyncio.Protocol):
     """Sends requests one after the other, and records the seconds until each response is complete."""
 
-    def __init__(self, requests: Sequence[bytes], times: list[float]) -> None:
+    def __init__(self, requests: Iterable[bytes], times: list[float]) -> None:
         self._requests = iter(requests)
         self._times = times
         self._received = bytearray()
@@ -59,15 +61,19 @@ class Connection(asyncio.Protocol):
             if end < 0:
                 return
             head = bytes(self._received[:end])
-            assert head.startswith(b"HTTP/1.1 2"), head
-            length = LENGTH.search(head)
-            assert length is not None, head
-            self._expected = end + 4 + int(length[1])
+            self._expected = end + 4 + self.take_head(head)
         if len(self._received) >= self._expected:
             self._times.append(time.perf_counter() - self._began)
             del self._received[: self._expected]
             self._expected = 0
             self._send()
+
+    def take_head(self, head: bytes) -> int:
+        """Check the head of a response. Return the length of its body."""
+        assert head.startswith(b"HTTP/1.1 2"), head
+        length = LENGTH.search(head)
+        assert length is not None, head
+        return int(length[1])
 
     def connection_lost(self, exc: Exception | None) -> None:
         if not self.done.done():

@@ -1,10 +1,11 @@
 """CPU time of the server per read, beside bare aiohttp that returns the same bytes.
 
-    python benchmarks/reads.py [--scale 1] [--rounds 9] [--requests 3000]
+    python benchmarks/reads.py [--albums 4000] [--rounds 5] [--requests 1000] [--only NAME] [--postgres] [--folder DIR]
 
-Three servers run at once over a synthetic catalog and get the same requests in turn: with rate limits, activity log
-and metrics; without limits; bare aiohttp on uvloop. A ratio compares the CPU times of one round. *hot*: the same
-request again and again; *cold*: random pages or rows, each at most a few times.
+Servers run at once over a synthetic catalog and get the same requests in turn: with rate limits, activity log and
+metrics; without limits; with `--postgres` another one with everything over a PostgreSQL started for this; bare aiohttp
+on uvloop. A ratio compares the CPU times of one round. *hot*: the same request again and again; *cold*: random pages or
+rows, each at most a few times. A database of a million albums takes minutes to create: `--folder` keeps it.
 """
 
 from __future__ import annotations
@@ -26,15 +27,12 @@ from typing import TYPE_CHECKING
 import uvloop
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+import synthetic_catalog
 from load import cpu_seconds, raw, send
 from network_server import Server, running
 
-from musicsvc.store.seeding import synthetic
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from musicsvc.store.engine.store import Store
 
 BARE = Path(__file__).with_name("bare_server.py")
 LIMITS = {"local": "true", "token": "999999999/minute", "address": "999999999/minute"}
@@ -114,38 +112,42 @@ async def measure(
         costs["bare"].append(await cost(pid, port, [raw(f"/{number}", port)] * count))
     for values in costs.values():
         del values[0]  # the first round warms up
-    middle = {name: statistics.median(values) for name, values in costs.items()}
-    shown = [f"{name} {middle[name]:7.1f} ({min(values):.0f} … {max(values):.0f})" for name, values in costs.items()]
-    ratios = {
-        name: statistics.median(base / own for base, own in zip(costs["bare"], costs[name], strict=True))
-        for name in servers
-    }
-    print(f"{case.name:22}", *shown, *(f"{name}: {ratio:.3f} of bare" for name, ratio in ratios.items()), sep=" | ")
+    shown = [f"{statistics.median(values):.0f} ({min(values):.0f} … {max(values):.0f})" for values in costs.values()]
+    ratios = [
+        statistics.median(base / own for base, own in zip(costs["bare"], costs[name], strict=True)) for name in servers
+    ]
+    print("|", " | ".join([case.name, *shown, *(f"{ratio:.3f}" for ratio in ratios)]), "|", flush=True)
 
 
 def main() -> None:
     """Run the servers, measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--scale", type=float, default=1.0, help="of the catalog; 1 is 4,000 albums")
-    parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--requests", type=int, default=3000, help="in a round")
+    parser.add_argument("--albums", type=int, default=4000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--requests", type=int, default=1000, help="in a round")
     parser.add_argument("--only", default="", help="cases whose name matches this pattern")
+    parser.add_argument("--postgres", action="store_true", help="also measure a server over PostgreSQL")
+    parser.add_argument("--folder", type=Path, help="keep the SQLite database there, and use it again")
     given = parser.parse_args()
-    albums = int(4000 * given.scale)
-
-    def fill(store: Store) -> None:
-        synthetic.create(store, given.scale, 1, on_progress=lambda *_: None)
-
-    chosen = [case for case in cases(albums, given.requests) if re.search(given.only, case.name)]
+    chosen = [case for case in cases(given.albums, given.requests) if re.search(given.only, case.name)]
     with ExitStack() as open_, tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        full = open_.enter_context(running(folder / "full", {}, tls=False, fill=fill, more=limits(LIMITS)))
-        url = f"sqlite:///{folder / 'full' / 'musicsvc.db'}"
-        off = limits({"enabled": "false"})
-        unlimited = open_.enter_context(running(folder / "off", {}, tls=False, url=url, token=full.token, more=off))
-        bodies = [body_of(full, case.paths[0]) for case in chosen]
+        variants = {"full": limits(LIMITS), "without limits": limits({"enabled": "false"})}
+        url = synthetic_catalog.sqlite(given.folder or folder, given.albums)
+        token = synthetic_catalog.fill(url, given.albums)
+        servers = {
+            variant: open_.enter_context(running(folder / variant, {}, tls=False, url=url, token=token, more=more))
+            for variant, more in variants.items()
+        }
+        if given.postgres:
+            url = open_.enter_context(synthetic_catalog.own_postgres())
+            token = synthetic_catalog.fill(url, given.albums)
+            full = running(folder / "postgres", {}, tls=False, url=url, token=token, more=limits(LIMITS))
+            servers["postgres"] = open_.enter_context(full)
+        bodies = [body_of(servers["full"], case.paths[0]) for case in chosen]
         yardstick = open_.enter_context(bare(bodies, folder))
-        servers = {"full": full, "without limits": unlimited}
+        print("| request | " + " | ".join(f"{name}, µs" for name in (*servers, "bare")) + " | of bare: ", end="")
+        print(" | ".join(servers) + " |\n|" + "---|" * (2 * len(servers) + 2))
         for number, case in enumerate(chosen):
             uvloop.run(measure(case, number, servers, yardstick, given))
 

@@ -1,0 +1,68 @@
+"""Run the benchmarks of the summary in docs/development/performance.md, one after the other.
+
+    python benchmarks [--only NAME] [--tiny] [--list]
+
+Each prints the table that its section of the page shows. `--tiny` runs them in seconds over little data: it shows that
+they work, and measures nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shlex
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+HERE = Path(__file__).parent
+
+
+class Benchmark(NamedTuple):
+    """A program of this folder, its options and those of a run over little data."""
+
+    name: str
+    program: str
+    options: str
+    tiny: str
+
+
+BENCHMARKS = (
+    Benchmark("reads", "reads.py", "", "--albums 240 --rounds 1 --requests 16 --only genres"),
+    Benchmark("postgres", "reads.py", "--postgres --rounds 3 --only hot", ""),
+    Benchmark("mixed", "mixed.py", "", "--albums 240 --rounds 1 --requests 100"),
+)
+
+
+def command(program: str, options: str) -> list[str]:
+    """Return the command line of a program of this folder."""
+    return [sys.executable, str(HERE / program), *shlex.split(options)]
+
+
+def main() -> None:
+    """Run the chosen benchmarks. Exit with 1 if one failed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", help="benchmarks whose name matches this pattern")
+    parser.add_argument("--tiny", action="store_true", help="over little data")
+    parser.add_argument("--list", action="store_true", help="print the commands only")
+    given = parser.parse_args()
+    failed = []
+    for each in BENCHMARKS:
+        options = each.tiny if given.tiny else each.options
+        if not re.search(given.only, each.name) or (given.tiny and not each.tiny):
+            continue
+        print(f"\n## {each.name}: python benchmarks/{each.program} {options}".rstrip(), flush=True)
+        if given.list:
+            continue
+        began = time.perf_counter()
+        if subprocess.run(command(each.program, options), check=False).returncode:  # noqa: S603 - ours
+            failed.append(each.name)
+        print(f"({time.perf_counter() - began:.0f} s)", flush=True)
+    if failed:
+        sys.exit(f"failed: {', '.join(failed)}")
+
+
+if __name__ == "__main__":
+    main()
