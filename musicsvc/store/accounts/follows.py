@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from musicsvc.errors import Invalid
 from musicsvc.store.accounts.user_summary import COLUMNS, UserSummary
-from musicsvc.store.engine.pagination import Listing, Page, paginate
+from musicsvc.store.engine.pagination import Listing, ListQuery, Page, paginate
 from musicsvc.store.models import Follow, User
 
 if TYPE_CHECKING:
@@ -26,14 +26,22 @@ def unfollow(user_id: int, *, actor: Identity) -> None:
 
 def followed_by(user_id: int, page: Page) -> Listing[UserSummary]:
     """Return the accounts that this account follows, most recently followed first."""
-    return _accounts(Follow.followed, Follow.follower == user_id, page)
+    return paginate(_followed, page, UserSummary, user_id)
 
 
 def followers_of(user_id: int, page: Page) -> Listing[UserSummary]:
     """Return the accounts that follow this account, most recent follower first."""
-    return _accounts(Follow.follower, Follow.followed == user_id, page)
+    return paginate(_followers, page, UserSummary, user_id)
 
 
-def _accounts(side: Any, condition: Any, page: Page) -> Listing[UserSummary]:
+def _followed(user_id: int) -> ListQuery:
+    return _accounts(Follow.followed, Follow.follower == user_id)
+
+
+def _followers(user_id: int) -> ListQuery:
+    return _accounts(Follow.follower, Follow.followed == user_id)
+
+
+def _accounts(side: Any, condition: Any) -> ListQuery:
     rows = Follow.select(*COLUMNS).join(User, on=(side == User.id))
-    return paginate(Follow.select(Follow.id).where(condition), rows, [Follow.id.desc()], page, UserSummary)
+    return ListQuery(Follow.select(Follow.id).where(condition), rows, [Follow.id.desc()])

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from peewee import SQL, fn
+
 from musicsvc.errors import Forbidden, NotFound
 from musicsvc.store.catalog import artists, sizes, tags, tracks
-from musicsvc.store.engine.pagination import Listing, Page, columns, paginate
+from musicsvc.store.engine.pagination import Listing, ListQuery, Page, columns, paginate
 from musicsvc.store.models import Album, AlbumArtist, AlbumTag, Artist, Tag, Track, TrackGenre, TrackTag
 
 if TYPE_CHECKING:
@@ -51,15 +53,23 @@ def get(album_id: int) -> AlbumRow:
 
 def list_all(page: Page) -> Listing[AlbumRow]:
     """Return all albums, newest first."""
-    return paginate(Album.select(Album.id), Album.select(*COLUMNS), [Album.id.desc()], page, AlbumRow)
+    return paginate(_all, page, AlbumRow)
+
+
+def _all() -> ListQuery:
+    return ListQuery(Album.select(Album.id), Album.select(*COLUMNS), [Album.id.desc()])
 
 
 def list_by_artist(artist_id: int, page: Page) -> Listing[AlbumRow]:
     """Return the artist's albums, newest release first. Albums without a release date come last."""
+    return paginate(_by_artist, page, AlbumRow, artist_id)
+
+
+def _by_artist(artist_id: int) -> ListQuery:
     keys = Album.select(Album.id).join(AlbumArtist).where(AlbumArtist.artist == artist_id)
     order = (Album.release_date.desc(nulls="LAST"), Album.id.desc())
-    total = AlbumArtist.select().where(AlbumArtist.artist == artist_id).count()
-    return paginate(keys, Album.select(*COLUMNS), order, page, AlbumRow, total)
+    total = AlbumArtist.select(fn.COUNT(SQL("*"))).where(AlbumArtist.artist == artist_id)
+    return ListQuery(keys, Album.select(*COLUMNS), order, total)
 
 
 def with_contents(rows: Sequence[AlbumRow]) -> Sequence[AlbumRow]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from peewee import fn
 
 from musicsvc.errors import NotFound
-from musicsvc.store.engine.pagination import Listing, Page, columns, paginate
+from musicsvc.store.engine.pagination import Listing, ListQuery, Page, columns, paginate
 from musicsvc.store.models import AlbumArtist, Artist, TrackArtist
 
 if TYPE_CHECKING:
@@ -47,8 +47,11 @@ def get(artist_id: int) -> ArtistRow:
 
 def list_all(page: Page) -> Listing[ArtistRow]:
     """Return all artists, newest first."""
-    rows = Artist.select(*COLUMNS, *_counts())
-    return paginate(Artist.select(Artist.id), rows, [Artist.id.desc()], page, ArtistRow)
+    return paginate(_all, page, ArtistRow)
+
+
+def _all() -> ListQuery:
+    return ListQuery(Artist.select(Artist.id), Artist.select(*COLUMNS, *_counts()), [Artist.id.desc()])
 
 
 def missing(ids: Collection[int]) -> set[int]:

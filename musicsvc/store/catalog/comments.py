@@ -10,7 +10,7 @@ from peewee import fn
 
 from musicsvc.errors import Forbidden, Invalid, NotFound
 from musicsvc.store.engine.dialect import lock_rows
-from musicsvc.store.engine.pagination import Listing, Page, columns, paginate
+from musicsvc.store.engine.pagination import Listing, ListQuery, Page, columns, paginate
 from musicsvc.store.engine.sql import run
 from musicsvc.store.models import Artist, Comment, Track, TrackArtist, User
 
@@ -46,9 +46,13 @@ COLUMNS = columns(CommentRow, Comment, user_id=User.id, display_name=User.displa
 
 def list_by_track(track_id: int, page: Page) -> Listing[CommentRow]:
     """Return the track's comments, ordered by position, then time. Each comment is followed by its replies."""
+    return paginate(_by_track, page, CommentRow, track_id)
+
+
+def _by_track(track_id: int) -> ListQuery:
     rows = Comment.select(*COLUMNS).join(User, on=(Comment.user == User.id))
     keys = Comment.select(Comment.id).where(Comment.track == track_id)
-    return paginate(keys, rows, [Comment.place, Comment.id], page, CommentRow)
+    return ListQuery(keys, rows, [Comment.place, Comment.id])
 
 
 def create(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.errors import Invalid
 from musicsvc.store.engine.dialect import batches, by_code_point
-from musicsvc.store.engine.pagination import Listing, Page, paginate
+from musicsvc.store.engine.pagination import Listing, ListQuery, Page, paginate
 from musicsvc.store.models import Genre
 
 if TYPE_CHECKING:
@@ -65,5 +65,9 @@ def find(slugs: Sequence[str]) -> dict[str, int]:
 
 
 def list_all(page: Page) -> Listing[GenreRow]:
+    return paginate(_all, page, GenreRow)
+
+
+def _all() -> ListQuery:
     rows = Genre.select(Genre.id, Genre.name, Genre.display_name)
-    return paginate(Genre.select(Genre.id), rows, [by_code_point(Genre.name), Genre.id], page, GenreRow)
+    return ListQuery(Genre.select(Genre.id), rows, [by_code_point(Genre.name), Genre.id])

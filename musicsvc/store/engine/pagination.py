@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import MISSING, dataclass, fields
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from peewee import SQL, fn
 
+from musicsvc.store.engine.compiled import compiled
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from peewee import Model
 
@@ -27,11 +30,34 @@ class Page:
         return (self.number - 1) * self.size
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class Listing(Generic[Row]):
-    rows: list[Row]
+    """A page of a list: the ids of its rows, and the number of rows of the whole list.
+
+    `load` returns the rows with these ids in the order of the list. The rows are loaded when they are needed.
+    """
+
+    ids: list[int]
     total: int
     page: Page
+    load: Callable[[Collection[int]], list[Row]]
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """The rows of the page. First use this in the transaction that lists the page."""
+        return self.load(self.ids) if self.ids else []
+
+
+class ListQuery(NamedTuple):
+    """The queries of a list: `keys` selects the id of every row, `rows` the columns; `order` sorts both.
+
+    `total` counts the rows of the list if that is faster than counting `keys`.
+    """
+
+    keys: Any
+    rows: Any
+    order: Sequence[Any]
+    total: Any = None
 
 
 def columns(row: type[Any], table: type[Model], **expressions: Any) -> tuple[Any, ...]:
@@ -40,17 +66,31 @@ def columns(row: type[Any], table: type[Model], **expressions: Any) -> tuple[Any
     return tuple(expressions[name] if name in expressions else getattr(table, name) for name in names)
 
 
-def paginate(
-    keys: Any, rows: Any, order: Sequence[Any], page: Page, make: Callable[..., Row], total: int | None = None
-) -> Listing[Row]:
-    """Return one page of a query: its rows, each built by calling `make` with the columns, and the number of all rows.
+def paginate(build: Callable[..., ListQuery], page: Page, make: Callable[..., Row], *arguments: object) -> Listing[Row]:
+    """Return one page of a list. `make` builds a row of its columns. `build` is called with `arguments`.
 
-    `keys` selects the id of every row, `rows` the columns. `order` sorts both. `total` is counted if it is None.
+    The queries are compiled (see `compiled`), so `build` gets placeholders and must be a function of a module.
     """
-    count = keys.select(fn.COUNT(SQL("*"))).scalar() if total is None else total
-    if page.offset >= count:
-        return Listing([], count, page)
-    (key,) = keys.selected_columns
-    shown = keys.order_by(*order).limit(page.size).offset(page.offset)  # rows before the page: only ids are read
-    tuples = rows.where(key.in_(shown)).order_by(*order).tuples()
-    return Listing([make(*values) for values in tuples.iterator()], count, page)
+    ((total,),) = _total(*arguments, build=build)
+    # Rows before the page: only ids are read.
+    ids = [key for (key,) in _ids(page.size, page.offset, *arguments, build=build)] if page.offset < total else []
+    return Listing(ids, total, page, lambda some: [make(*row) for row in _rows(some, *arguments, build=build)])
+
+
+@compiled
+def _total(*arguments: object, build: Callable[..., ListQuery]) -> Any:
+    query = build(*arguments)
+    return query.keys.select(fn.COUNT(SQL("*"))) if query.total is None else query.total
+
+
+@compiled
+def _ids(limit: int, offset: int, *arguments: object, build: Callable[..., ListQuery]) -> Any:
+    query = build(*arguments)
+    return query.keys.order_by(*query.order).limit(limit).offset(offset)
+
+
+@compiled
+def _rows(ids: Collection[int], *arguments: object, build: Callable[..., ListQuery]) -> Any:
+    query = build(*arguments)
+    (key,) = query.keys.selected_columns
+    return query.rows.where(key.in_(ids)).order_by(*query.order)

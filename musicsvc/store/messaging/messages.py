@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from peewee import fn
+from peewee import SQL, fn
 
 from musicsvc.errors import NotFound
 from musicsvc.store.accounts.user_summary import COLUMNS as USER
 from musicsvc.store.accounts.user_summary import UserSummary
 from musicsvc.store.engine.dialect import lock_rows
-from musicsvc.store.engine.pagination import Listing, Page, paginate
+from musicsvc.store.engine.pagination import Listing, ListQuery, Page, paginate
 from musicsvc.store.models import Conversation, Message, Participant, User
 
 if TYPE_CHECKING:
@@ -59,14 +59,17 @@ def get(conversation_id: int, *, actor: Identity) -> ConversationRow:
 
 def list_own(page: Page, *, actor: Identity) -> Listing[ConversationRow]:
     """Return the actor's conversations, most recently active first."""
-    mine = (Participant.conversation == Conversation.id) & (Participant.user == actor.user_id)
-    keys = Conversation.select(Conversation.id).join(Participant, on=mine)
-    rows = Conversation.select(Conversation.id, Conversation.created_at)
-    total = Participant.select().where(Participant.user == actor.user_id).count()
-    order = (Conversation.last_at.desc(), Conversation.id.desc())
-    found = paginate(keys, rows, order, page, ConversationRow, total)
+    found = paginate(_of_participant, page, ConversationRow, actor.user_id)
     _with_contents(found.rows)
     return found
+
+
+def _of_participant(user_id: int) -> ListQuery:
+    mine = (Participant.conversation == Conversation.id) & (Participant.user == user_id)
+    keys = Conversation.select(Conversation.id).join(Participant, on=mine)
+    rows = Conversation.select(Conversation.id, Conversation.created_at)
+    total = Participant.select(fn.COUNT(SQL("*"))).where(Participant.user == user_id)
+    return ListQuery(keys, rows, (Conversation.last_at.desc(), Conversation.id.desc()), total)
 
 
 def create(user_ids: Iterable[int], *, now: int, actor: Identity) -> ConversationRow:
@@ -89,8 +92,12 @@ def send(conversation_id: int, text: str, *, now: int, actor: Identity) -> Messa
 
 def list_messages(conversation_id: int, page: Page) -> Listing[MessageRow]:
     """Return the messages of a conversation, newest first."""
+    return paginate(_of_conversation, page, _message, conversation_id)
+
+
+def _of_conversation(conversation_id: int) -> ListQuery:
     keys = Message.select(Message.id).where(Message.conversation == conversation_id)
-    return paginate(keys, _messages(), [Message.id.desc()], page, _message)
+    return ListQuery(keys, _messages(), [Message.id.desc()])
 
 
 def _with_contents(rows: Sequence[ConversationRow]) -> Sequence[ConversationRow]:

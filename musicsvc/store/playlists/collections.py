@@ -10,7 +10,7 @@ from peewee import fn
 from musicsvc.errors import NotFound
 from musicsvc.store.accounts.user_summary import COLUMNS as USER
 from musicsvc.store.accounts.user_summary import UserSummary
-from musicsvc.store.engine.pagination import Listing, Page, paginate
+from musicsvc.store.engine.pagination import Listing, ListQuery, Page, paginate
 from musicsvc.store.models import Collection, CollectionTrack, User
 
 if TYPE_CHECKING:
@@ -50,13 +50,16 @@ def get(collection_id: int, *, actor: Identity) -> CollectionRow:
 
 def list_own(page: Page, *, actor: Identity) -> Listing[CollectionRow]:
     """Return the actor's collections, newest first."""
-    keys = Collection.select(Collection.id).where(Collection.user == actor.user_id)
-    rows = Collection.select(*COLUMNS, *USER).join(User)
-    found = paginate(keys, rows, [Collection.id.desc()], page, _row)
-    counts = _tracks_counts([row.id for row in found.rows])
+    found = paginate(_own, page, _row, actor.user_id)
+    counts = _tracks_counts(found.ids)
     for row in found.rows:
         row.tracks_count = counts.get(row.id, 0)
     return found
+
+
+def _own(user_id: int) -> ListQuery:
+    keys = Collection.select(Collection.id).where(Collection.user == user_id)
+    return ListQuery(keys, Collection.select(*COLUMNS, *USER).join(User), [Collection.id.desc()])
 
 
 def create(name: str, description: str | None, track_ids: Sequence[int], *, now: int, actor: Identity) -> CollectionRow:

@@ -11,7 +11,7 @@ from musicsvc.errors import Forbidden, NotFound
 from musicsvc.store.catalog import tracks
 from musicsvc.store.catalog.tracks import TrackRow
 from musicsvc.store.engine.dialect import lock_rows
-from musicsvc.store.engine.pagination import Listing, Page, columns, paginate
+from musicsvc.store.engine.pagination import Listing, ListQuery, Page, columns, paginate
 from musicsvc.store.models import Playlist, PlaylistInvite, PlaylistTrack, Track, User
 
 if TYPE_CHECKING:
@@ -96,20 +96,24 @@ def _may_edit(playlist: PlaylistRow, actor: Identity) -> bool:
     if playlist.owner_id == actor.user_id:
         return True
     shared = PlaylistInvite.playlist == playlist.id
-    return playlist.collaborative and bool(PlaylistInvite.select().where(shared, _accepted(actor)).exists())
+    return playlist.collaborative and bool(PlaylistInvite.select().where(shared, _accepted(actor.user_id)).exists())
 
 
-def _accepted(actor: Identity) -> Any:
-    return (PlaylistInvite.user == actor.user_id) & (PlaylistInvite.state == "accepted")
+def _accepted(user_id: int) -> Any:
+    return (PlaylistInvite.user == user_id) & (PlaylistInvite.state == "accepted")
 
 
 def list_editable(page: Page, *, actor: Identity) -> Listing[PlaylistRow]:
     """Return the playlists that the actor owns or may edit as a collaborator, newest first."""
+    return paginate(_editable, page, PlaylistRow, actor.user_id)
+
+
+def _editable(user_id: int) -> ListQuery:
     # A union, because for an OR of the two conditions PostgreSQL reads the whole table.
-    own = Playlist.select(Playlist.id).where(Playlist.owner == actor.user_id)
-    shared = Playlist.select(Playlist.id).join(PlaylistInvite).where(Playlist.collaborative, _accepted(actor))
+    own = Playlist.select(Playlist.id).where(Playlist.owner == user_id)
+    shared = Playlist.select(Playlist.id).join(PlaylistInvite).where(Playlist.collaborative, _accepted(user_id))
     keys = Playlist.select(Playlist.id).where(Playlist.id.in_(own | shared))
-    return paginate(keys, _select(), [Playlist.id.desc()], page, PlaylistRow)
+    return ListQuery(keys, _select(), [Playlist.id.desc()])
 
 
 def find_by_name(name: str, *, actor: Identity) -> PlaylistRow | None:
@@ -146,10 +150,13 @@ def delete(playlist_id: int) -> None:
 
 def list_tracks(playlist_id: int, page: Page) -> Listing[TrackRow]:
     """Return the tracks of the playlist in order. A track that was added twice is listed twice."""
-    inside = PlaylistTrack.playlist == playlist_id
+    return paginate(_inside, page, TrackRow, playlist_id)
+
+
+def _inside(playlist_id: int) -> ListQuery:
     rows = tracks.select().join(PlaylistTrack, on=(PlaylistTrack.track == Track.id))
-    keys = PlaylistTrack.select(PlaylistTrack.id).where(inside)
-    return paginate(keys, rows, [PlaylistTrack.id], page, TrackRow)
+    keys = PlaylistTrack.select(PlaylistTrack.id).where(PlaylistTrack.playlist == playlist_id)
+    return ListQuery(keys, rows, [PlaylistTrack.id])
 
 
 def append(playlist_id: int, track_ids: Sequence[int], *, actor: int | None, now: int) -> None:
