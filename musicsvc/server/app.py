@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 from musicsvc.errors import Failure
 from musicsvc.server import openapi
 from musicsvc.server.access.authentication import Authenticator
-from musicsvc.server.access.database_version import DatabaseVersion
 from musicsvc.server.access.rate_limit_counter import RateLimitCounter
 from musicsvc.server.access.rate_limits import RateLimiter
+from musicsvc.server.freshness import Freshness
 from musicsvc.server.jobs.abuse_monitor import AbuseMonitor
 from musicsvc.server.jobs.activity_writer import ActivityWriter
 from musicsvc.server.jobs.periodic import Periodic
@@ -59,9 +59,9 @@ class App:
         self._store = store
         self._executors = Executors()
         counter = RateLimitCounter(store.url, clock)
-        version = DatabaseVersion(store)
+        freshness = Freshness(store)
         limiter = RateLimiter(settings.limits, counter)
-        self._authenticator = Authenticator(store, clock, settings, limiter, version)
+        self._authenticator = Authenticator(store, clock, settings, limiter, freshness)
         self._metrics = metrics or Metrics()
         log = activity_log.build(store.url, settings.activity.file)
         self._activity_writer = ActivityWriter(log, store, clock, settings.activity.keep_days, settings.server.workers)
@@ -70,14 +70,14 @@ class App:
         if settings.log.requests:
             observers.append(access_log.write)
         self._dispatcher = Dispatcher(
-            settings, store, clock, self._authenticator, version, self._executors, observers, self._sources(root)
+            settings, store, clock, self._authenticator, freshness, self._executors, observers, self._sources(root)
         )
         last_used, refresh = self._authenticator.write_last_used, self._metrics.refresh
         # In the order in which the jobs stop: the abuse monitor needs the activity log.
         self._jobs: list[Job] = [
             Periodic("writing last uses of tokens", last_used, every=JOB_SECONDS, finish=partial(last_used, last=True)),
             Periodic("maintaining the rate limit counts", counter.maintain, every=JOB_SECONDS, finish=counter.close),
-            Periodic("checking the place of the database", version.check, every=JOB_SECONDS),
+            Periodic("checking the place of the database", freshness.check, every=JOB_SECONDS),
             Periodic("reserving disk space for revocations", self._reserve_space, every=JOB_SECONDS),
             Periodic("reading metrics from the database", refresh, every=JOB_SECONDS, finish=refresh),
             self._abuse_monitor,

@@ -1,4 +1,4 @@
-"""Authenticate requests by bearer token. Tokens read from the database are cached until the database changes."""
+"""Authenticate requests by bearer token. Tokens read from the database are cached until their tables change."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from musicsvc.clock import DAY, MINUTE, isoformat
 from musicsvc.errors import Failure, Forbidden, Unauthenticated
 from musicsvc.server.routes.route import Access
 from musicsvc.store.accounts import tokens
+from musicsvc.store.engine.tables import recorded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from musicsvc.clock import Clock
     from musicsvc.config import Settings
     from musicsvc.server.access.rate_limits import RateLimiter
     from musicsvc.server.call import Call
+    from musicsvc.server.freshness import Freshness, Stamp
     from musicsvc.server.routes.route import Route
     from musicsvc.store.accounts.tokens import Identity
     from musicsvc.store.engine.store import Store
@@ -42,15 +42,14 @@ class Authenticator:
         clock: Clock,
         settings: Settings,
         limiter: RateLimiter,
-        database_version: Callable[[], int | None],
+        freshness: Freshness,
     ) -> None:
         self._store = store
-        self._database_version = database_version
+        self._freshness = freshness
         self._limiter = limiter
         self._clock = clock
         self._contact = settings.access.contact_email
-        self._cache: OrderedDict[bytes, Identity | None] = OrderedDict()
-        self._version: int | None = None
+        self._cache: OrderedDict[bytes, tuple[Identity | None, Stamp, frozenset[str]]] = OrderedDict()
         self._latest = 0
         self._latest_loaded = False
         self._used: dict[int, int] = {}
@@ -149,18 +148,17 @@ class Authenticator:
         if scheme.lower() != SCHEME or not tokens.plausible(value):
             return None
         digest = tokens.digest(value)
-        version = self._database_version()
-        if version != self._version:
-            self._cache.clear()
-            self._version = version
-        if version is not None and digest in self._cache:
-            self._cache.move_to_end(digest)
-            return self._cache[digest]
+        stamp = self._freshness.now()
+        if stamp is not None and (known := self._cache.get(digest)) is not None:
+            caller, read_at, tables = known
+            if self._freshness.holds(read_at, tables):
+                self._cache.move_to_end(digest)
+                return caller
         if not tokens.well_formed(value):
             return None
-        caller = await asyncio.wrap_future(self._store.read(lambda: tokens.identify(digest)))
-        if version is not None and version == self._version:
-            self._cache[digest] = caller
+        caller, tables = await asyncio.wrap_future(self._store.read(lambda: recorded(lambda: tokens.identify(digest))))
+        if stamp is not None:
+            self._cache[digest] = caller, stamp, tables
             if len(self._cache) > CACHE_SIZE:
                 self._cache.popitem(last=False)
         return caller

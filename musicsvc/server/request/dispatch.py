@@ -20,7 +20,7 @@ from musicsvc.server.peer import HSTS, PeerResolver, require_https
 from musicsvc.server.request import bodies
 from musicsvc.server.request.executors import Work
 from musicsvc.server.responses import errors
-from musicsvc.server.responses.answer_cache import AnswerCache
+from musicsvc.server.responses.answer_cache import AnswerCache, Slot
 from musicsvc.server.responses.large import AnswerBuilder, LargeAnswerError, encoded, uncached
 from musicsvc.server.responses.memory_budget import AnswerMemory
 from musicsvc.server.responses.responses import Reply, build_response, is_safe_request_id
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from musicsvc.config import Settings
     from musicsvc.server.access.authentication import Authenticator
     from musicsvc.server.call import Observer
+    from musicsvc.server.freshness import Freshness
     from musicsvc.server.request.executors import Executors
     from musicsvc.server.schemas.parsed_body import ParsedBody
     from musicsvc.store.engine.store import Store
@@ -55,7 +56,7 @@ class Dispatcher:
         store: Store,
         clock: Clock,
         authenticator: Authenticator,
-        database_version: Callable[[], int | None],
+        freshness: Freshness,
         executors: Executors,
         observers: Sequence[Observer],
         sources: Mapping[str, Any],
@@ -74,7 +75,7 @@ class Dispatcher:
         self._failures = FailureLog(clock)
         self._random = random.Random()  # noqa: S311 - request ids are unique and no secrets; saves a system call
         self.answer_memory = AnswerMemory(settings.server.answer_memory)
-        self.answer_cache = AnswerCache(settings.server.answer_cache, database_version)
+        self.answer_cache = AnswerCache(settings.server.answer_cache, freshness)
 
     async def __call__(self, request: BaseRequest) -> StreamResponse:
         """Return the response to the request, or an error response if the request fails."""
@@ -179,7 +180,7 @@ class Dispatcher:
             call.reservation.resize(len(slot.content))
             return Reply(slot, 200, caching=_caching(request, route, caller))
         builder = AnswerBuilder(call.reservation, _size_name(route, request), writes=route.writes)
-        result = await self._run(route, values, request, parsed, given | {"answer": builder}, call)
+        result = await self._run(route, values, request, parsed, given | {"answer": builder}, call, slot)
         result = builder.finish(result, drawn=route.render is not None)
         status = 200 if request.method == "HEAD" else route.status
         return Reply(result if slot is None else slot.fill(result), status, caching=_caching(request, route, caller))
@@ -192,6 +193,7 @@ class Dispatcher:
         parsed: ParsedBody | None,
         given: dict[str, Any],
         call: Call,
+        slot: Slot | None,
     ) -> Any:
         """Run the handler in a transaction and return its result. `given`: handler arguments by parameter name."""
         query, query_errors = check_query(route.query, request.query.items()) if route.query is not None else (None, {})
@@ -201,6 +203,7 @@ class Dispatcher:
         if route.call_prepare is not None and body is not None:
             sources["prepared"] = await run(Work.HASHING, partial(route.call_prepare, sources))
         unit = _unit(route, values, sources, parsed, query_errors)
+        unit = unit if slot is None else slot.recording(unit)
         if route.nests_tracks and query is not None and query.large and given["caller"] is not None:
             given["answer"].expect_large()
         result = await self._run_unit(route, unit, given["answer"], call)

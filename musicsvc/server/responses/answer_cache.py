@@ -1,48 +1,67 @@
-"""A cache of the responses to reads. They are valid until any process commits a change to the database."""
+"""A cache of the responses to reads. Each is valid until any process changes a table that it was read from."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from musicsvc.server.responses.large import LARGE, Encoded
 from musicsvc.server.shapes.representation import JSON_TYPE, Representation, compressible, tag_of
+from musicsvc.store.engine.tables import recorded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
+    from musicsvc.server.freshness import Freshness, Stamp
+
+T = TypeVar("T")
 Key = tuple[str, "Hashable"]  # the path and query of a request, and its audience
 OVERHEAD = 1024  # bytes of an entry beside its bodies, about
+
+
+class Entry(NamedTuple):
+    answer: Representation
+    stamp: Stamp
+    tables: frozenset[str]
 
 
 class Slot:
     """The place in the cache for the response to one request."""
 
-    def __init__(self, cache: AnswerCache, key: Key, version: int) -> None:
-        """`version`: the version of the database before the response is read from it."""
+    def __init__(self, cache: AnswerCache, key: Key, stamp: Stamp) -> None:
+        """`stamp`: a moment before the response is read from the database."""
         self._cache = cache
         self._key = key
-        self._version = version
+        self._stamp = stamp
+        self._tables: frozenset[str] | None = None
+
+    def recording(self, unit: Callable[[], T]) -> Callable[[], T]:
+        """Return a unit of work that calls `unit` and remembers the tables that it read."""
+
+        def read() -> T:
+            result, self._tables = recorded(unit)
+            return result
+
+        return read
 
     def fill(self, body: object) -> object:
         """Cache the body of a response if it is short JSON. Return it, with its entity tag if it is cached."""
-        if not isinstance(body, Encoded) or body.size > LARGE:
+        if not isinstance(body, Encoded) or body.size > LARGE or self._tables is None:
             return body
         content = b"".join(body.pieces)
         answer = Representation(content, JSON_TYPE, tag_of([content]), compressible(len(content), JSON_TYPE))
-        self._cache.add(self._key, self._version, answer)
+        self._cache.add(self._key, Entry(answer, self._stamp, self._tables))
         return answer
 
 
 class AnswerCache:
     """The most recently used responses of a process. Use it on the event loop only."""
 
-    def __init__(self, capacity: int, version: Callable[[], int | None]) -> None:
-        """`capacity`: in bytes; `version`: returns a number that changes with each commit, or None if unknown."""
+    def __init__(self, capacity: int, freshness: Freshness) -> None:
+        """`capacity`: in bytes."""
         self._capacity = capacity
-        self._current = version
-        self._version: int | None = None
-        self._answers: OrderedDict[Key, Representation] = OrderedDict()
+        self._freshness = freshness
+        self._entries: OrderedDict[Key, Entry] = OrderedDict()
         self.size = self.hits = self.misses = 0
 
     def find(self, target: str, audience: Hashable = None) -> Representation | Slot | None:
@@ -50,38 +69,29 @@ class AnswerCache:
 
         `audience`: a value that is equal for callers who get equal responses.
         """
-        if not self._capacity or (version := self._current()) is None:
+        if not self._capacity or (stamp := self._freshness.now()) is None:
             return None
-        if version != self._version:
-            self._clear(version)
         key = target, audience
-        answer = self._answers.get(key)
-        if answer is None:
-            self.misses += 1
-            return Slot(self, key, version)
-        self.hits += 1
-        self._answers.move_to_end(key)
-        return answer
-
-    def add(self, key: Key, version: int, answer: Representation) -> None:
-        """Add a response that was read from the database at this version or later."""
-        if version != self._version:
-            return
+        entry = self._entries.get(key)
+        if entry is not None and self._freshness.holds(entry.stamp, entry.tables):
+            self.hits += 1
+            self._entries.move_to_end(key)
+            return entry.answer
         self._drop(key)
-        self._answers[key] = answer
-        self.size += _size(key, answer)
+        self.misses += 1
+        return Slot(self, key, stamp)
+
+    def add(self, key: Key, entry: Entry) -> None:
+        self._drop(key)
+        self._entries[key] = entry
+        self.size += _size(key, entry.answer)
         while self.size > self._capacity:
-            self._drop(next(iter(self._answers)))
+            self._drop(next(iter(self._entries)))
 
     def _drop(self, key: Key) -> None:
-        answer = self._answers.pop(key, None)
-        if answer is not None:
-            self.size -= _size(key, answer)
-
-    def _clear(self, version: int) -> None:
-        self._answers.clear()
-        self.size = 0
-        self._version = version
+        entry = self._entries.pop(key, None)
+        if entry is not None:
+            self.size -= _size(key, entry.answer)
 
 
 def _size(key: Key, answer: Representation) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from musicsvc.errors import Unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from concurrent.futures import Future, ThreadPoolExecutor
     from typing import Self
 
@@ -49,7 +49,7 @@ class Store(ABC):
         """
 
     def write_counters(self, unit: Callable[[], T]) -> Future[T]:
-        """Call `unit` in a write transaction that changes only counters and times of use, not `content_version`."""
+        """Call `unit` in a write transaction that changes only counters and times of use, not `table_versions`."""
         return self.write(unit)
 
     def write_urgently(self, unit: Callable[[], T]) -> Future[T]:
@@ -64,9 +64,9 @@ class Store(ABC):
     def changes(self) -> int | None:
         """Return a number that changes with every commit of any process, or None if the database has no such number."""
 
-    def content_version(self) -> int | None:
-        """Return a number that each commit changes but those of `write_counters`; None if the database has none."""
-        return self.changes()
+    def table_versions(self) -> Mapping[str, int]:
+        """Return a number for each table, which each commit that changes the table changes but those of counters."""
+        return {}
 
     def in_place(self) -> bool:
         """Return False if the database was moved or replaced since it was opened. May block on the disk."""

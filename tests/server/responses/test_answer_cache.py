@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from musicsvc.config import Settings
+from musicsvc.server.freshness import Freshness, Stamp
 from musicsvc.server.responses.answer_cache import AnswerCache, Slot
 from musicsvc.server.responses.large import LARGE, Encoded
 from musicsvc.server.routes.paths import V1
@@ -22,7 +23,7 @@ from tests.paging.lists import LISTS
 from tests.support.prometheus import scraped, total
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from musicsvc.clock import MovableClock
     from musicsvc.store.engine.store import Store
@@ -129,67 +130,109 @@ def encoded(size: int, digit: str = "1") -> Encoded:
     return Encoded([digit.encode() * size])
 
 
-class Versions:
-    """A database whose version the test sets."""
+class Moments(Freshness):
+    """Changes that the test makes."""
 
     def __init__(self) -> None:
-        self.version: int | None = 1
+        self.number = 1
+        self.off = False
+        self.changed: dict[str, int] = {}
 
-    def __call__(self) -> int | None:
-        return self.version
+    def now(self) -> Stamp | None:
+        return None if self.off else Stamp(self.number, 0.0)
+
+    def change(self, table: str) -> None:
+        self.number += 1
+        self.changed[table] = self.number
+
+    def holds(self, stamp: Stamp, tables: Iterable[str]) -> bool:
+        return all(self.changed.get(table, 0) <= stamp.number for table in tables)
 
 
-def fill(cache: AnswerCache, target: str, body: Encoded) -> Any:
+def opened(cache: AnswerCache, target: str, *tables: str) -> Slot:
+    """Return a slot for a response that was read from these tables."""
     slot = cache.find(target)
     assert isinstance(slot, Slot)
-    return slot.fill(body)
+    slot._tables = frozenset(tables)
+    return slot
+
+
+def fill(cache: AnswerCache, target: str, body: Encoded, *tables: str) -> Any:
+    return opened(cache, target, *tables).fill(body)
+
+
+def cached(cache: AnswerCache, *targets: str) -> list[bool]:
+    return [not isinstance(cache.find(target), Slot) for target in targets]
 
 
 def test_memory_is_bounded_and_the_answer_unused_for_longest_goes_first() -> None:
-    cache = AnswerCache(10_000, Versions())
+    cache = AnswerCache(10_000, Moments())
     for target in "abcd":
         fill(cache, target, encoded(1000))  # too short to compress: 1000 bytes and the overhead
     assert cache.size == 4 * 2025
     assert cache.find("a")
     fill(cache, "e", encoded(1000))
     assert cache.size <= 10_000
-    assert [isinstance(cache.find(target), Slot) for target in "abcde"] == [False, True, *[False] * 3]
+    assert cached(cache, *"abcde") == [True, False, True, True, True]
 
 
 def test_the_memory_of_long_targets_counts() -> None:
-    cache = AnswerCache(100_000, Versions())
+    cache = AnswerCache(100_000, Moments())
     for number in range(20):
         fill(cache, f"{number}{'x' * 30_000}", encoded(10))
     assert 90_000 < cache.size <= 100_000
-    assert [isinstance(cache.find(f"{number}{'x' * 30_000}"), Slot) for number in (16, 17, 19)] == [True, False, False]
+    assert cached(cache, *(f"{number}{'x' * 30_000}" for number in (16, 17, 19))) == [False, True, True]
 
 
-def test_an_answer_read_before_a_commit_is_not_kept_after_it() -> None:
-    versions = Versions()
-    cache = AnswerCache(10_000, versions)
-    slow = cache.find("slow")
-    assert isinstance(slow, Slot)
-    fill(cache, "before", encoded(10))
-    versions.version = 2
-    fill(cache, "after", encoded(10))
+def test_a_response_goes_with_a_change_of_its_tables_and_no_other() -> None:
+    moments = Moments()
+    cache = AnswerCache(10_000, moments)
+    fill(cache, "tracks", encoded(10), "track", "artist")
+    fill(cache, "tags", encoded(10), "tag")
+    fill(cache, "none", encoded(10))
+    size = cache.size
+    moments.change("artist")
+    assert cached(cache, "tracks", "tags", "none") == [False, True, True]
+    assert cache.size < size
+    fill(cache, "tracks", encoded(10), "track", "artist")
+    assert cached(cache, "tracks") == [True]
+    assert cache.size == size
+
+
+def test_an_answer_read_before_a_commit_is_not_shown_after_it() -> None:
+    moments = Moments()
+    cache = AnswerCache(10_000, moments)
+    slow, unrelated = opened(cache, "slow", "track"), opened(cache, "unrelated", "tag")
+    moments.change("track")
+    fill(cache, "after", encoded(10), "track")
     slow.fill(encoded(10))
-    found = {target: isinstance(cache.find(target), Slot) for target in ("slow", "before", "after")}
-    assert found == {"slow": True, "before": True, "after": False}
+    unrelated.fill(encoded(10))
+    assert cached(cache, "slow", "unrelated", "after") == [False, True, True]
+
+
+def test_an_answer_whose_tables_are_unknown_is_not_kept() -> None:
+    cache = AnswerCache(10_000, Moments())
+    slot = cache.find("a")
+    assert isinstance(slot, Slot)
+    slot.fill(encoded(10))
+    assert cached(cache, "a") == [False]
 
 
 @pytest.mark.parametrize("kept", [LARGE, LARGE + 1])
 def test_large_answers_are_not_kept(kept: int) -> None:
-    cache = AnswerCache(4 * LARGE, Versions())
+    cache = AnswerCache(4 * LARGE, Moments())
     body = encoded(kept)
     assert (fill(cache, "a", body) is body) == (kept > LARGE)
     assert bool(cache.size) == (kept <= LARGE)
 
 
-def test_nothing_is_cached_without_room_or_version() -> None:
-    versions = Versions()
-    assert AnswerCache(0, versions).find("a") is None
-    versions.version = None
-    assert AnswerCache(10_000, versions).find("a") is None
+def test_nothing_is_cached_without_room_or_while_changes_are_unknown() -> None:
+    moments = Moments()
+    assert AnswerCache(0, moments).find("a") is None
+    cache = AnswerCache(10_000, moments)
+    fill(cache, "a", encoded(10))
+    moments.off = True
+    assert cache.find("a") is None
 
 
 def test_only_reads_that_depend_on_the_request_and_the_database_are_cacheable() -> None:

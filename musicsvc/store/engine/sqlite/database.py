@@ -11,12 +11,23 @@ from playhouse.apsw_ext import APSWDatabase
 
 from musicsvc.errors import Unavailable
 from musicsvc.store.engine.sqlite import files
+from musicsvc.store.engine.tables import Noting, Tables
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 BUSY_SECONDS = 5.0
+# Each table, with a table whose deletes change it. Shadow tables are parts of virtual tables.
+TABLES = """
+    SELECT t.name, CASE WHEN f.on_delete NOT IN ('NO ACTION', 'RESTRICT') THEN f."table" END
+    FROM pragma_table_list t LEFT JOIN pragma_foreign_key_list(t.name) f
+    WHERE t.schema = 'main' AND t.type <> 'shadow' AND t.name NOT LIKE 'sqlite~_%' ESCAPE '~'
+"""
 PRAGMAS: dict[str, object] = {"foreign_keys": "ON", "synchronous": "FULL", "mmap_size": 268_435_456}
+
+
+class NotingCursor(Noting, apsw.Cursor):  # type: ignore[misc]  # Noting takes any arguments
+    """A cursor that notes its statements."""
 
 
 class SqliteDatabase(APSWDatabase):
@@ -30,6 +41,14 @@ class SqliteDatabase(APSWDatabase):
         )
         self._connections: list[apsw.Connection] = []
         self._identity = files.identity(path)
+        self._tables: Tables | None = None
+
+    @property
+    def tables(self) -> Tables:
+        """The tables of the database. They are read again until there is a table of versions."""
+        if self._tables is None or not self._tables.versioned:
+            self._tables = Tables(self.connection().execute(TABLES))
+        return self._tables
 
     def require_in_place(self) -> None:
         """Raise Unavailable if the database file was moved or replaced while open, because writes would be lost."""
@@ -41,6 +60,7 @@ class SqliteDatabase(APSWDatabase):
         connection.convert_binding = _convert
         # Otherwise SQLite prepares a join with parameters again at each execution, to look at their values.
         connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
+        connection.cursor_factory = NotingCursor
         self._connections.append(connection)
         return connection
 

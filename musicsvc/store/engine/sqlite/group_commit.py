@@ -16,6 +16,7 @@ from musicsvc.errors import Unavailable
 from musicsvc.store.engine.binding import bind, perform
 from musicsvc.store.engine.sqlite.files import ERRORS, DiskFault, driver_error, translate
 from musicsvc.store.engine.store import Workload
+from musicsvc.store.engine.tables import noting
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,13 +27,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 GROUP = 128
 POLL_MILLISECONDS = 50
+ADVANCE = "INSERT INTO table_version VALUES (?, 1) ON CONFLICT (name) DO UPDATE SET number = number + 1"
 
 
 @dataclass(slots=True)
 class Job:
     """A queued function `unit` with its future. An `urgent` one may use reserved disk space if the disk is full.
 
-    `counters_only`: it changes nothing but counters and times of use, so the content version stays as it is.
+    `counters_only`: it changes nothing but counters and times of use, so the versions of tables stay as they are.
     """
 
     unit: Callable[[], Any]
@@ -167,16 +169,16 @@ class GroupWriter:
 
     def _attempt(self, jobs: list[Job]) -> BaseException | None:
         """Run the jobs and commit the transaction. Return the error if the transaction was rolled back, else None."""
-        changes = self._connection.total_changes()
+        changed: set[str] = set()
         for job in jobs:
-            self._run_unit(job)
+            changed |= self._run_unit(job)
             if not self._connection.in_transaction:
                 # SQLITE_FULL, IOERR, NOMEM and INTERRUPT roll back the transaction; later savepoints would autocommit.
                 return job.error if isinstance(job.error, Unavailable) else Unavailable()
         began = time.monotonic()
         try:
-            if self._connection.total_changes() != changes and not all(job.counters_only for job in jobs):
-                self._advance_content_version()
+            if changed and self._database.tables.versioned:
+                self._connection.executemany(ADVANCE, [(name,) for name in changed])
             self._database.execute_sql("COMMIT")
         except ERRORS as error:
             self._rollback()
@@ -184,22 +186,25 @@ class GroupWriter:
         self.workload.add(len(jobs), time.monotonic() - began)
         return None
 
-    def _advance_content_version(self) -> None:
-        """Increment the version that `Store.content_version` reads, in the open transaction."""
-        version: int = self._connection.pragma("user_version")
-        self._connection.pragma("user_version", (version + 1) % (1 << 31))
-
-    def _run_unit(self, job: Job) -> None:
+    def _run_unit(self, job: Job) -> frozenset[str]:
+        """Run the job in a savepoint. Return the tables that it changes, but for counters."""
         job.result = job.error = None
+        before = self._connection.total_changes()
         try:
             self._database.execute_sql("SAVEPOINT unit")
-            job.result = perform(self._database, job.unit)
+            with noting() as statements:
+                job.result = perform(self._database, job.unit)
             self._database.execute_sql("RELEASE unit")
         except BaseException as error:  # noqa: BLE001 - any exception belongs to the unit's caller
             job.error = self._translated(error)
             if self._connection.in_transaction:
                 self._database.execute_sql("ROLLBACK TO unit")
                 self._database.execute_sql("RELEASE unit")
+            return frozenset()
+        if job.counters_only or self._connection.total_changes() == before:
+            return frozenset()
+        tables = self._database.tables
+        return frozenset[str]().union(*map(tables.changed, statements)) or tables.names
 
     def _translated(self, error: BaseException) -> BaseException:
         return translate(error, self._database.database)

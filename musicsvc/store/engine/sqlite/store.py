@@ -117,20 +117,19 @@ class SqliteStore(Store):
 
     def changes(self) -> int:
         """Return SQLite's `data_version`, read on a connection that never writes, so that every commit changes it."""
-        return self._pragma("data_version")
+        return self._watched(lambda watch: int(watch.pragma("data_version")))
 
-    def content_version(self) -> int:
-        return self._pragma("user_version")
+    def table_versions(self) -> dict[str, int]:
+        return self._watched(lambda watch: dict(watch.execute("SELECT name, number FROM table_version")))
 
-    def _pragma(self, name: str) -> int:
+    def _watched(self, read: Callable[[apsw.Connection], T]) -> T:
         with self._watch_lock:
             if self._watch is None:
                 raise Unavailable("The service is shutting down.")
             try:
-                number: int = self._watch.pragma(name)
+                return read(self._watch)
             except apsw.Error as error:
                 raise files.translate(error, self.path) from error
-            return number
 
     def waiting(self) -> tuple[int, int]:
         return queued(self._pool), self._writer.waiting()

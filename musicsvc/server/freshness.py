@@ -1,0 +1,90 @@
+"""Decides whether something that was read from the database is still current. All caches of the server use it.
+
+A cache keeps with each entry its stamp and the tables that it was read from:
+
+    stamp = freshness.now()                     # on the event loop, before the read begins
+    value, tables = await ... store.read(lambda: recorded(unit))     # `recorded` of store/engine/tables.py
+    ...
+    if freshness.holds(stamp, tables): ...      # later, in any thread: `value` is what a read would return
+
+An entry made of other entries takes the oldest of their stamps and all of their tables.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from musicsvc.store.engine.store import Store
+
+COUNTERS_SECONDS = 4.0  # responses may show counters that are up to 5 seconds old
+
+
+class Stamp(NamedTuple):
+    """A moment: the number of changes seen by then, and the time of the event loop. Earlier stamps are smaller."""
+
+    number: int
+    at: float
+
+
+class Freshness:
+    """Sees the changes of all processes, at most once per turn of the event loop.
+
+    All requests of a turn arrived before it began, so each sees every commit acknowledged before it was sent. Changes
+    that name no table, which are those of counters and of other programs, end what is older than a few seconds.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._in_place = True
+        self._is_read = False
+        self._stamp: Stamp | None = None
+        self._number = 0
+        self._changes: int | None = None
+        self._versions: Mapping[str, int] = {}
+        self._changed: dict[str, int] = {}  # for each table, the number of the change that was its last
+
+    def now(self) -> Stamp | None:
+        """Return the stamp of this turn of the event loop, or None if nothing may be cached.
+
+        Call this on the event loop. Raises Unavailable if the database cannot be read.
+        """
+        if not self._is_read:
+            loop = asyncio.get_running_loop()
+            self._stamp = self._read(loop.time()) if self._in_place else None
+            self._is_read = True
+            loop.call_soon(self._forget)
+        return self._stamp
+
+    def holds(self, stamp: Stamp, tables: Iterable[str]) -> bool:
+        """Return whether these tables have not changed since `stamp`, as of the last `now`, which was not None."""
+        number, at = stamp
+        if number == self._number:
+            return True
+        if self._stamp is None or self._stamp.at - at >= COUNTERS_SECONDS:
+            return False
+        changed = self._changed
+        return all(changed[table] <= number for table in tables if table in changed)
+
+    def _read(self, at: float) -> Stamp | None:
+        changes = self._store.changes()
+        if changes is None:
+            return None
+        if changes != self._changes:
+            versions = self._store.table_versions()
+            number = self._number + 1
+            self._changed |= {
+                table: number for table, version in versions.items() if version != self._versions.get(table)
+            }
+            self._changes, self._versions, self._number = changes, versions, number
+        return Stamp(self._number, at)
+
+    async def check(self) -> None:
+        """Return None as the stamp while the database file is moved or replaced, so that nothing is cached."""
+        self._in_place = await asyncio.to_thread(self._store.in_place)
+
+    def _forget(self) -> None:
+        self._is_read = False

@@ -1,0 +1,119 @@
+"""Finds the tables that statements read and change, so that caches forget what a write changes and nothing else.
+
+Every statement of a connection is noted, so no function can forget to say what it reads or changes:
+
+- A cursor of the store notes the text of each statement that it runs (`Noting`).
+- `recorded(unit)` returns the result of a reading unit and the tables that its statements mention. A cache keeps both.
+- A writing transaction increments the number of each table that its statements change, in the table `table_version`,
+  before it commits. A statement that is not understood changes all tables.
+
+The server compares these numbers with those it saw before (`server/freshness.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from musicsvc.store.engine.binding import current
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+T = TypeVar("T")
+VERSIONS = "table_version"  # the table of the numbers
+TEXTS = 1024  # statements whose tables are remembered
+WORD = re.compile(r"\w+")
+LITERAL = re.compile(r"'(?:[^']|'')*'")
+NO_CHANGE = re.compile(r"\bDO\s+UPDATE\b|\bFOR\s+(?:NO\s+KEY\s+)?UPDATE\b|\bREPLACE\s*\(", re.IGNORECASE)
+CHANGE = re.compile(
+    r"\b(INSERT(?:\s+OR\s+\w+)?\s+INTO|REPLACE\s+INTO|UPDATE(?:\s+OR\s+\w+)?|DELETE\s+FROM|COPY)"
+    r'\s+(?:ONLY\s+)?"?(\w+)"?'
+    r"|\b(?:INSERT|REPLACE|UPDATE|DELETE|COPY|MERGE|TRUNCATE|CREATE|ALTER|DROP|CALL)\b",
+    re.IGNORECASE,
+)
+_noted: ContextVar[set[str] | None] = ContextVar("musicsvc_statements", default=None)
+
+
+class Tables:
+    """The tables of a database."""
+
+    def __init__(self, rows: Iterable[tuple[str, str | None]]) -> None:
+        """`rows`: the name of each table, with a table whose deletes change it by a foreign key, or None."""
+        names = set()
+        self._changed_by_deletes: dict[str, set[str]] = {}
+        for name, parent in rows:
+            names.add(name)
+            if parent is not None:
+                self._changed_by_deletes.setdefault(parent, set()).add(name)
+        self.versioned = VERSIONS in names
+        self.names = frozenset(names - {VERSIONS})
+        self.mentioned = lru_cache(TEXTS)(self._mentioned)
+        self.changed = lru_cache(TEXTS)(self._changed)
+
+    def _mentioned(self, statement: str) -> frozenset[str]:
+        """Return the tables that the statement may read."""
+        return self.names.intersection(WORD.findall(statement))
+
+    def _changed(self, statement: str) -> frozenset[str]:
+        """Return the tables that the statement may change; all tables if that is unclear."""
+        found: set[str] = set()
+        for verb, name in CHANGE.findall(NO_CHANGE.sub(" ", LITERAL.sub(" ", statement))):
+            if name not in self.names:
+                return self.names
+            found.add(name)
+            if "DELETE" in verb.upper() or "REPLACE" in verb.upper():
+                self._add_dependents(name, found)
+        return frozenset(found)
+
+    def _add_dependents(self, name: str, found: set[str]) -> None:
+        """Add the tables whose rows are deleted or changed along with rows of the table `name`."""
+        for other in self._changed_by_deletes.get(name, set()) - found:
+            found.add(other)
+            self._add_dependents(other, found)
+
+
+@contextmanager
+def noting() -> Iterator[set[str]]:
+    """Collect the texts of the statements that this thread runs in the `with` block, which may be nested."""
+    outer, noted = _noted.get(), set[str]()
+    token = _noted.set(noted)
+    try:
+        yield noted
+    finally:
+        _noted.reset(token)
+        if outer is not None:
+            outer |= noted
+
+
+def note(statement: str) -> None:
+    if (noted := _noted.get()) is not None:
+        noted.add(statement)
+
+
+def recorded(unit: Callable[[], T]) -> tuple[T, frozenset[str]]:
+    """Call `unit` in a unit of work. Return the result and the tables that it read."""
+    with noting() as statements:
+        result = unit()
+    return result, frozenset[str]().union(*map(current_tables().mentioned, statements))
+
+
+def current_tables() -> Tables:
+    """Return the tables of the database of the current thread."""
+    tables: Tables = current().tables  # type: ignore[attr-defined]  # both databases of the store have them
+    return tables
+
+
+class Noting:
+    """Notes each statement of a cursor class of a driver. List it before that class."""
+
+    def execute(self, statement: Any, *arguments: Any, **options: Any) -> Any:
+        note(statement)
+        return super().execute(statement, *arguments, **options)  # type: ignore[misc]  # of the driver's class
+
+    def executemany(self, statement: Any, *arguments: Any, **options: Any) -> Any:
+        note(statement)
+        return super().executemany(statement, *arguments, **options)  # type: ignore[misc]  # the same

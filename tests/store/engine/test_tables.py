@@ -1,0 +1,60 @@
+"""The tables that the text of a statement reads and changes."""
+
+from __future__ import annotations
+
+import pytest
+
+from musicsvc.store.engine.tables import Tables
+
+TABLES = Tables([
+    ("account", None), ("album", None), ("artist", "account"), ("track", "album"), ("play", None), ("seen", None),
+    ("track_like", "track"), ("track_like", "account"), ("comment", "track"), ("comment", "comment"),
+    ("table_version", None),
+])  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("statement", "changed"),
+    [
+        ("SELECT * FROM track WHERE name = 'INSERT INTO play'", set()),
+        ("SELECT replace(name, 'a', 'b') FROM track FOR NO KEY UPDATE", set()),
+        ("SELECT 1 FROM track FOR UPDATE OF track SKIP LOCKED", set()),
+        ('INSERT INTO "album" ("id") VALUES (?)', {"album"}),
+        ("insert or ignore into play values (?)", {"play"}),
+        ("INSERT INTO play SELECT id FROM track ON CONFLICT (id) DO UPDATE SET a = 1", {"play"}),
+        ("INSERT OR REPLACE INTO track VALUES (1)", {"track", "track_like", "comment"}),
+        ("REPLACE INTO play VALUES (1)", {"play"}),
+        ("UPDATE album SET name = ?", {"album"}),
+        ('UPDATE OR IGNORE "album" SET name = ?', {"album"}),
+        ("DELETE FROM album WHERE id = 1", {"album", "track", "track_like", "comment"}),
+        ("\n  DELETE\n FROM ONLY comment", {"comment"}),
+        ("WITH gone AS (DELETE FROM play RETURNING id) INSERT INTO seen SELECT id FROM gone", {"play", "seen"}),
+        ('COPY "play" ("id") FROM STDIN', {"play"}),
+        ("SAVEPOINT unit", set()),
+    ],
+)
+def test_a_statement_changes(statement: str, changed: set[str]) -> None:
+    assert TABLES.changed(statement) == changed
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE unheard_of SET a = 1",
+        'UPDATE main."track" SET a = 1',
+        "TRUNCATE play",
+        "DROP TABLE play",
+        "MERGE INTO play USING seen ON false",
+        "INSERT INTO play VALUES (1); DELETE FROM other",
+    ],
+)
+def test_a_statement_that_is_not_understood_changes_all_tables(statement: str) -> None:
+    assert TABLES.changed(statement) == TABLES.names
+
+
+def test_the_tables_that_a_statement_mentions_are_those_it_may_read() -> None:
+    statement = (
+        'SELECT t.id FROM track t JOIN "album" a, (SELECT track_id FROM main.track_like) WHERE play_id = play.id'
+    )
+    assert TABLES.mentioned(statement) == {"track", "album", "track_like", "play"}
+    assert "table_version" not in TABLES.names
