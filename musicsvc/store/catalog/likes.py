@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from musicsvc.store.engine.compiled import compiled
 from musicsvc.store.models import Track, TrackLike, TrackRepost
 
 if TYPE_CHECKING:
@@ -18,16 +19,27 @@ COUNTS = {TrackLike: Track.likes_count, TrackRepost: Track.reposts_count}
 
 def add(kind: Kind, track_id: int, *, now: int, actor: Identity) -> None:
     """Add the actor's like or repost of the track, unless it exists."""
-    query = kind.insert(track=track_id, user=actor.user_id, created_at=now).on_conflict_ignore()
-    _count(kind, track_id, len(list(query.returning(kind.track).execute())))
+    if _insert(track_id, actor.user_id, now, kind=kind):
+        _count(track_id, 1, kind=kind)
 
 
 def remove(kind: Kind, track_id: int, *, actor: Identity) -> None:
     """Remove the actor's like or repost of the track, if it exists."""
-    _count(kind, track_id, -kind.delete().where(kind.track == track_id, kind.user == actor.user_id).execute())
+    if _delete(track_id, actor.user_id, kind=kind):
+        _count(track_id, -1, kind=kind)
 
 
-def _count(kind: Kind, track_id: int, change: int) -> None:
+@compiled
+def _insert(track_id: int, user_id: int, now: int, *, kind: Kind) -> Any:
+    return kind.insert(track=track_id, user=user_id, created_at=now).on_conflict_ignore().returning(kind.track)
+
+
+@compiled
+def _delete(track_id: int, user_id: int, *, kind: Kind) -> Any:
+    return kind.delete().where(kind.track == track_id, kind.user == user_id).returning(kind.track)
+
+
+@compiled
+def _count(track_id: int, change: int, *, kind: Kind) -> Any:
     """Add `change` to the track's number of likes or reposts, in one SQL statement to allow concurrent changes."""
-    if change:
-        Track.update({COUNTS[kind]: COUNTS[kind] + change}).where(Track.id == track_id).execute()
+    return Track.update({COUNTS[kind]: COUNTS[kind] + change}).where(Track.id == track_id).returning(Track.id)

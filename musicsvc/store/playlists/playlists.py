@@ -10,7 +10,9 @@ from peewee import fn
 from musicsvc.errors import Forbidden, NotFound
 from musicsvc.store.catalog import tracks
 from musicsvc.store.catalog.tracks import TrackRow
-from musicsvc.store.engine.dialect import lock_rows
+from musicsvc.store.engine import bulk
+from musicsvc.store.engine.compiled import compiled
+from musicsvc.store.engine.dialect import is_sqlite, lock_rows
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, columns, paginate
 from musicsvc.store.models import Playlist, PlaylistInvite, PlaylistTrack, Track, User
 
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
 
     from musicsvc.store.accounts.tokens import Identity
 
-ROWS_AT_ONCE = 5_000  # keeps an insert below the databases' limits on parameters
 UNKNOWN = "There is no such playlist."
 
 
@@ -56,14 +57,25 @@ def _select() -> Any:
 
 def get(playlist_id: int) -> PlaylistRow:
     """Return the playlist without checking rights. Raises NotFound."""
-    for values in _select().where(Playlist.id == playlist_id).tuples().iterator():
+    for values in _by_id(playlist_id):
         return PlaylistRow(*values)
     raise NotFound(UNKNOWN)
 
 
+@compiled
+def _by_id(playlist_id: int) -> Any:
+    return _select().where(Playlist.id == playlist_id)
+
+
 def lock(playlist_id: int) -> None:
     """Prevent other transactions from changing the playlist until this transaction ends."""
-    lock_rows(Playlist.select(Playlist.id).where(Playlist.id == playlist_id)).first()
+    if not is_sqlite():
+        _locked(playlist_id)
+
+
+@compiled
+def _locked(playlist_id: int) -> Any:
+    return lock_rows(Playlist.select(Playlist.id).where(Playlist.id == playlist_id))
 
 
 def get_readable(playlist_id: int, *, actor: Identity) -> PlaylistRow:
@@ -126,7 +138,14 @@ def find_by_name(name: str, *, actor: Identity) -> PlaylistRow | None:
 
 
 def create(values: Mapping[str, Any], *, now: int, actor: Identity) -> PlaylistRow:
-    return get(Playlist.create(**values, owner=actor.user_id, created_at=now).id)
+    row = {**values, "owner": actor.user_id, "created_at": now}
+    ((playlist_id,),) = _insert(*row.values(), columns=tuple(row))
+    return get(playlist_id)
+
+
+@compiled
+def _insert(*values: object, columns: Sequence[str]) -> Any:
+    return Playlist.insert(dict(zip(columns, values, strict=True))).returning(Playlist.id)
 
 
 def replace(playlist_id: int, values: Mapping[str, Any]) -> PlaylistRow:
@@ -162,10 +181,8 @@ def _inside(playlist_id: int) -> ListQuery:
 def append(playlist_id: int, track_ids: Sequence[int], *, actor: int | None, now: int) -> None:
     """Append the tracks in order, even those already in the playlist. `actor` is the id of the account adding them."""
     lock(playlist_id)
-    for start in range(0, len(track_ids), ROWS_AT_ONCE):
-        some = track_ids[start : start + ROWS_AT_ONCE]
-        rows = [{"playlist": playlist_id, "track": each, "added_by": actor, "added_at": now} for each in some]
-        PlaylistTrack.insert_many(rows).execute()
+    rows = [(playlist_id, track_id, actor, now) for track_id in track_ids]
+    bulk.insert(PlaylistTrack, ("playlist", "track", "added_by", "added_at"), rows)
 
 
 def remove(playlist_id: int, track_ids: Sequence[int]) -> None:
