@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from musicsvc.store.accounts.user_summary import COLUMNS, UserSummary
 from musicsvc.store.engine.binding import current
+from musicsvc.store.engine.compiled import compiled
 from musicsvc.store.engine.dialect import is_sqlite
 from musicsvc.store.engine.sql import fetch, run
 from musicsvc.store.models import User
@@ -60,9 +61,13 @@ def find(query: str, limit: int) -> list[UserSummary]:
             # The results of better patterns match this one too, so request as many more.
             ids |= dict.fromkeys(key & ((1 << ID_BITS) - 1) for key in _keys(pattern, limit + len(ids)))
     chosen = list(ids)[:limit]
-    rows = User.select(*COLUMNS).where(User.id.in_(chosen), User.suspended_at.is_null()).tuples()
-    found = {row[0]: UserSummary(*row) for row in rows.iterator()} if chosen else {}
+    found = {row[0]: UserSummary(*row) for row in _summaries(chosen)} if chosen else {}
     return [found[user_id] for user_id in chosen if user_id in found]
+
+
+@compiled
+def _summaries(ids: Sequence[int]) -> Any:
+    return User.select(*COLUMNS).where(User.id.in_(ids), User.suspended_at.is_null())
 
 
 def _patterns(folded: str) -> list[str]:

@@ -9,8 +9,9 @@ from peewee import SQL, fn
 
 from musicsvc.errors import Forbidden, NotFound
 from musicsvc.store.catalog import artists, sizes, tags, tracks
+from musicsvc.store.engine.compiled import compiled
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, columns, paginate
-from musicsvc.store.models import Album, AlbumArtist, AlbumTag, Artist, Tag, Track, TrackGenre, TrackTag
+from musicsvc.store.models import Album, AlbumArtist, AlbumTag, Artist, Genre, Tag, Track, TrackGenre, TrackTag
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -46,9 +47,14 @@ COLUMNS = columns(AlbumRow, Album)
 
 def get(album_id: int) -> AlbumRow:
     """Return the album without artists and tracks. Raises NotFound."""
-    for values in Album.select(*COLUMNS).where(Album.id == album_id).tuples().iterator():
+    for values in _by_id(album_id):
         return AlbumRow(*values)
     raise NotFound("There is no such album.")
+
+
+@compiled
+def _by_id(album_id: int) -> Any:
+    return Album.select(*COLUMNS).where(Album.id == album_id)
 
 
 def list_all(page: Page) -> Listing[AlbumRow]:
@@ -77,7 +83,7 @@ def with_contents(rows: Sequence[AlbumRow]) -> Sequence[AlbumRow]:
     if not rows:
         return rows
     ids = [row.id for row in rows]
-    credit = artists.load_credits(AlbumArtist, AlbumArtist.album, AlbumArtist.album.in_(ids))
+    credit = artists.of_albums(ids)
     contents = tracks.load_by_album(ids)
     return [replace(row, artists=credit.get(row.id, ()), tracks=contents.get(row.id, ())) for row in rows]
 
@@ -90,13 +96,28 @@ def measure(rows: Sequence[AlbumRow]) -> list[int]:
 
 def with_labels(row: AlbumRow, parts: Collection[str]) -> AlbumRow:
     """Set the row's genres and tags, each only if `parts` names them, including those of the album's tracks."""
-    ids = Track.select(Track.id).where(Track.album == row.id)
     if "genres" in parts:
-        row.genres = sorted({tuple(genre) for _, *genre in tracks.genre_links(TrackGenre.track.in_(ids))})
+        row.genres = sorted(_genres(row.id))
     if "tags" in parts:
-        own = Tag.select(Tag.id, Tag.name).join(AlbumTag).where(AlbumTag.album == row.id).tuples()
-        row.tags = sorted({*own, *(tuple(tag) for _, *tag in tracks.tag_links(TrackTag.track.in_(ids)))})
+        row.tags = sorted({*_tags(row.id), *_tags_of_tracks(row.id)})
     return row
+
+
+@compiled
+def _genres(album_id: int) -> Any:
+    genres = Genre.select(Genre.id, Genre.name, Genre.display_name).distinct().join(TrackGenre)
+    return genres.join(Track, on=(TrackGenre.track == Track.id)).where(Track.album == album_id)
+
+
+@compiled
+def _tags(album_id: int) -> Any:
+    return Tag.select(Tag.id, Tag.name).join(AlbumTag).where(AlbumTag.album == album_id)
+
+
+@compiled
+def _tags_of_tracks(album_id: int) -> Any:
+    tags = Tag.select(Tag.id, Tag.name).distinct().join(TrackTag)
+    return tags.join(Track, on=(TrackTag.track == Track.id)).where(Track.album == album_id)
 
 
 def require_managed(album_id: int, *, actor: Identity) -> None:
@@ -107,8 +128,12 @@ def require_managed(album_id: int, *, actor: Identity) -> None:
 
 
 def missing(ids: Collection[int]) -> set[int]:
-    found = {row[0] for row in Album.select(Album.id).where(Album.id.in_(ids)).tuples().iterator()} if ids else set()
-    return set(ids) - found
+    return set(ids) - {row[0] for row in _existing(ids)}
+
+
+@compiled
+def _existing(ids: Collection[int]) -> Any:
+    return Album.select(Album.id).where(Album.id.in_(ids))
 
 
 def create(

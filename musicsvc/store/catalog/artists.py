@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from peewee import fn
 
 from musicsvc.errors import NotFound
+from musicsvc.store.engine.compiled import compiled
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, columns, paginate
-from musicsvc.store.models import AlbumArtist, Artist, TrackArtist
+from musicsvc.store.models import AlbumArtist, Artist, Track, TrackArtist
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -40,9 +41,14 @@ def _counts() -> tuple[Any, Any]:
 
 
 def get(artist_id: int) -> ArtistRow:
-    for values in Artist.select(*COLUMNS, *_counts()).where(Artist.id == artist_id).tuples().iterator():
+    for values in _by_id(artist_id):
         return ArtistRow(*values)
     raise NotFound("There is no such artist.")
+
+
+@compiled
+def _by_id(artist_id: int) -> Any:
+    return Artist.select(*COLUMNS, *_counts()).where(Artist.id == artist_id)
 
 
 def list_all(page: Page) -> Listing[ArtistRow]:
@@ -55,13 +61,21 @@ def _all() -> ListQuery:
 
 
 def missing(ids: Collection[int]) -> set[int]:
-    found = {row[0] for row in Artist.select(Artist.id).where(Artist.id.in_(ids)).tuples().iterator()} if ids else set()
-    return set(ids) - found
+    return set(ids) - {row[0] for row in _existing(ids)}
+
+
+@compiled
+def _existing(ids: Collection[int]) -> Any:
+    return Artist.select(Artist.id).where(Artist.id.in_(ids))
 
 
 def managed(ids: Collection[int], *, actor: Identity) -> set[int]:
-    query = Artist.select(Artist.id).where(Artist.id.in_(ids), Artist.manager == actor.user_id)
-    return {row[0] for row in query.tuples().iterator()}
+    return {row[0] for row in _managed(ids, actor.user_id)}
+
+
+@compiled
+def _managed(ids: Collection[int], user_id: int) -> Any:
+    return Artist.select(Artist.id).where(Artist.id.in_(ids), Artist.manager == user_id)
 
 
 def create(name: str, description: str | None, image_small: str | None, *, now: int, actor: Identity) -> ArtistRow:
@@ -82,12 +96,46 @@ def verify(artist_id: int, *, verified: bool = True) -> ArtistRow:
     return get(artist_id)
 
 
-def load_credits(link: type[AlbumArtist | TrackArtist], owner: Any, condition: Any) -> dict[int, Iterable[ArtistRow]]:
-    """Return album or track id → artists. `owner` is the id column of table `link`, `condition` selects its rows."""
-    query = link.select(owner, *COLUMNS).join(Artist, on=(link.artist == Artist.id)).where(condition)
+def of_albums(album_ids: Collection[int]) -> dict[int, Iterable[ArtistRow]]:
+    """Return album id → artists."""
+    return _credits(_album_links(album_ids))
+
+
+def of_tracks(track_ids: Collection[int]) -> dict[int, Iterable[ArtistRow]]:
+    """Return track id → artists."""
+    return _credits(_track_links(track_ids))
+
+
+def of_tracks_on(album_ids: Collection[int]) -> dict[int, Iterable[ArtistRow]]:
+    """Return track id → artists for the tracks on these albums."""
+    return _credits(_links_of_tracks_on(album_ids))
+
+
+def _credits(links: Iterable[Any]) -> dict[int, Iterable[ArtistRow]]:
     known: dict[int, ArtistRow] = {}
     found: dict[int, Any] = {}
-    for owner_id, *values in query.order_by(owner, link.position, link.artist).tuples().iterator():
+    for owner_id, *values in links:
         artist = known.get(values[0]) or known.setdefault(values[0], ArtistRow(*values))
         found.setdefault(owner_id, []).append(artist)
     return found
+
+
+@compiled
+def _album_links(album_ids: Collection[int]) -> Any:
+    return _links(AlbumArtist, AlbumArtist.album).where(AlbumArtist.album.in_(album_ids))
+
+
+@compiled
+def _track_links(track_ids: Collection[int]) -> Any:
+    return _links(TrackArtist, TrackArtist.track).where(TrackArtist.track.in_(track_ids))
+
+
+@compiled
+def _links_of_tracks_on(album_ids: Collection[int]) -> Any:
+    links = _links(TrackArtist, TrackArtist.track).join(Track, on=(TrackArtist.track == Track.id))
+    return links.where(Track.album.in_(album_ids))
+
+
+def _links(link: type[AlbumArtist | TrackArtist], owner: Any) -> Any:
+    query = link.select(owner, *COLUMNS).join_from(link, Artist, on=(link.artist == Artist.id))
+    return query.order_by(owner, link.position, link.artist)

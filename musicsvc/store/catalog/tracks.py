@@ -109,21 +109,23 @@ def _by_artist(artist_id: int) -> ListQuery:
     return ListQuery(keys.where(TrackArtist.artist == artist_id), select(), order, total)
 
 
-def load_by_album(album_ids: Iterable[int]) -> dict[int, list[TrackRow]]:
+def load_by_album(album_ids: Collection[int]) -> dict[int, list[TrackRow]]:
     """Return album id → tracks of the album, oldest first, with their artists."""
-    condition = Track.album.in_(list(album_ids))
-    rows = [TrackRow(*values) for values in select().where(condition).order_by(Track.id).tuples().iterator()]
-    credit = artists.load_credits(TrackArtist, TrackArtist.track, TrackArtist.track.in_(_ids(condition)))
+    credit = artists.of_tracks_on(album_ids)
     found: dict[int, list[TrackRow]] = {}
-    for row in rows:
+    for row in (TrackRow(*values) for values in _on_albums(album_ids)):
         row.artists = credit.get(row.id, ())
         found.setdefault(row.album_id or 0, []).append(row)
     return found
 
 
+@compiled
+def _on_albums(album_ids: Collection[int]) -> Any:
+    return select().where(Track.album.in_(album_ids)).order_by(Track.id)
+
+
 def with_artists(rows: Sequence[TrackRow]) -> Sequence[TrackRow]:
-    condition = TrackArtist.track.in_([row.id for row in rows])
-    credit = artists.load_credits(TrackArtist, TrackArtist.track, condition) if rows else {}
+    credit = artists.of_tracks([row.id for row in rows]) if rows else {}
     for row in rows:
         row.artists = credit.get(row.id, ())
     return rows
@@ -134,9 +136,9 @@ def with_labels(rows: Sequence[TrackRow]) -> Sequence[TrackRow]:
         return rows
     ids = [row.id for row in rows]
     by_id = {row.id: row for row in rows}
-    for track_id, *genre in genre_links(TrackGenre.track.in_(ids)):
+    for track_id, *genre in _genres(ids):
         by_id[track_id].genres.append(tuple(genre))
-    for track_id, *tag in tag_links(TrackTag.track.in_(ids)):
+    for track_id, *tag in _tags(ids):
         by_id[track_id].tags.append(tuple(tag))
     return rows
 
@@ -160,20 +162,16 @@ def measure_nested(ids: Sequence[int]) -> list[int]:
     return [found[track_id] for track_id in ids]
 
 
-def genre_links(condition: Any) -> Iterable[Any]:
-    """Yield (track id, genre id, slug, display name) of track genres that meet the condition, ordered by genre id."""
+@compiled
+def _genres(track_ids: Collection[int]) -> Any:
     selected = (TrackGenre.track, Genre.id, Genre.name, Genre.display_name)
-    return TrackGenre.select(*selected).join(Genre).where(condition).order_by(Genre.id).tuples().iterator()
+    return TrackGenre.select(*selected).join(Genre).where(TrackGenre.track.in_(track_ids)).order_by(Genre.id)
 
 
-def tag_links(condition: Any) -> Iterable[Any]:
-    """Yield (track id, tag id, name) of track tags that meet the condition, ordered by tag id."""
+@compiled
+def _tags(track_ids: Collection[int]) -> Any:
     selected = (TrackTag.track, Tag.id, Tag.name)
-    return TrackTag.select(*selected).join(Tag).where(condition).order_by(Tag.id).tuples().iterator()
-
-
-def _ids(condition: Any) -> Any:
-    return Track.select(Track.id).where(condition)
+    return TrackTag.select(*selected).join(Tag).where(TrackTag.track.in_(track_ids)).order_by(Tag.id)
 
 
 def create(

@@ -10,6 +10,7 @@ from peewee import SQL, fn
 from musicsvc.errors import NotFound
 from musicsvc.store.accounts.user_summary import COLUMNS as USER
 from musicsvc.store.accounts.user_summary import UserSummary
+from musicsvc.store.engine.compiled import compiled
 from musicsvc.store.engine.dialect import lock_rows
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, paginate
 from musicsvc.store.models import Conversation, Message, Participant, User
@@ -50,11 +51,16 @@ def _messages() -> Any:
 
 def get(conversation_id: int, *, actor: Identity) -> ConversationRow:
     """Return the conversation. Raises NotFound unless the actor is a participant."""
-    mine = (Participant.conversation == Conversation.id) & (Participant.user == actor.user_id)
-    query = Conversation.select(Conversation.id, Conversation.created_at).join(Participant, on=mine)
-    for values in query.where(Conversation.id == conversation_id).tuples().iterator():
+    for values in _by_id(conversation_id, actor.user_id):
         return _with_contents([ConversationRow(*values)])[0]
     raise NotFound("There is no such conversation.")
+
+
+@compiled
+def _by_id(conversation_id: int, user_id: int) -> Any:
+    mine = (Participant.conversation == Conversation.id) & (Participant.user == user_id)
+    query = Conversation.select(Conversation.id, Conversation.created_at).join(Participant, on=mine)
+    return query.where(Conversation.id == conversation_id)
 
 
 def list_own(page: Page, *, actor: Identity) -> Listing[ConversationRow]:
@@ -105,12 +111,20 @@ def _with_contents(rows: Sequence[ConversationRow]) -> Sequence[ConversationRow]
     if not rows:
         return rows
     by_id = {row.id: row for row in rows}
-    people = (
-        Participant.select(Participant.conversation, *USER).join(User).where(Participant.conversation.in_([*by_id]))
-    )
-    for conversation_id, *values in people.order_by(Participant.conversation, User.id).tuples().iterator():
+    for conversation_id, *values in _people([*by_id]):
         by_id[conversation_id].users.append(UserSummary(*values))
-    newest = Message.select(fn.MAX(Message.id)).where(Message.conversation.in_([*by_id])).group_by(Message.conversation)
-    for values in _messages().where(Message.id.in_(newest)).tuples().iterator():
+    for values in _newest_messages([*by_id]):
         by_id[values[1]].last_message = _message(*values)
     return rows
+
+
+@compiled
+def _people(conversation_ids: Sequence[int]) -> Any:
+    people = Participant.select(Participant.conversation, *USER).join(User)
+    return people.where(Participant.conversation.in_(conversation_ids)).order_by(Participant.conversation, User.id)
+
+
+@compiled
+def _newest_messages(conversation_ids: Sequence[int]) -> Any:
+    newest = Message.select(fn.MAX(Message.id)).where(Message.conversation.in_(conversation_ids))
+    return _messages().where(Message.id.in_(newest.group_by(Message.conversation)))

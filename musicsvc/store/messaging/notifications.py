@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from musicsvc.errors import Forbidden, NotFound
+from musicsvc.store.engine.compiled import compiled
 from musicsvc.store.engine.dialect import by_code_point, lock_rows
 from musicsvc.store.models import NotificationChoice, User
 
@@ -37,10 +38,14 @@ def require_own(user: str, *, actor: Identity) -> int:
 
 def list_choices(user_id: int) -> Sequence[Choice]:
     """Return the notification settings that the account has stored, ordered by `notif_id`."""
+    return [Choice(name, *map(bool, channels)) for name, *channels in _choices(user_id)]
+
+
+@compiled
+def _choices(user_id: int) -> Any:
     fields = [getattr(NotificationChoice, name) for name in Choice._fields]
     query = NotificationChoice.select(*fields).where(NotificationChoice.user == user_id)
-    rows = query.order_by(by_code_point(NotificationChoice.notif_id)).tuples().iterator()
-    return [Choice(name, *map(bool, channels)) for name, *channels in rows]
+    return query.order_by(by_code_point(NotificationChoice.notif_id))
 
 
 def update_choices(user_id: int, selections: Iterable[tuple[str, Mapping[str, bool]]]) -> None:

@@ -10,6 +10,7 @@ from peewee import fn
 from musicsvc.errors import NotFound
 from musicsvc.store.accounts.user_summary import COLUMNS as USER
 from musicsvc.store.accounts.user_summary import UserSummary
+from musicsvc.store.engine.compiled import compiled
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, paginate
 from musicsvc.store.models import Collection, CollectionTrack, User
 
@@ -41,17 +42,21 @@ def _row(collection_id: int, name: str, description: str | None, created_at: int
 
 def get(collection_id: int, *, actor: Identity) -> CollectionRow:
     """Return the collection with its track ids. Raises NotFound if the actor does not own it."""
-    query = Collection.select(*COLUMNS, *USER).join(User)
-    mine = (Collection.id == collection_id) & (Collection.user == actor.user_id)
-    for values in query.where(mine).tuples().iterator():
+    for values in _by_id(collection_id, actor.user_id):
         return _with_track_ids(_row(*values))
     raise NotFound("There is no such collection.")
+
+
+@compiled
+def _by_id(collection_id: int, user_id: int) -> Any:
+    query = Collection.select(*COLUMNS, *USER).join(User)
+    return query.where(Collection.id == collection_id, Collection.user == user_id)
 
 
 def list_own(page: Page, *, actor: Identity) -> Listing[CollectionRow]:
     """Return the actor's collections, newest first."""
     found = paginate(_own, page, _row, actor.user_id)
-    counts = _tracks_counts(found.ids)
+    counts = dict(_tracks_counts(found.ids))
     for row in found.rows:
         row.tracks_count = counts.get(row.id, 0)
     return found
@@ -70,14 +75,19 @@ def create(name: str, description: str | None, track_ids: Sequence[int], *, now:
     return get(created.id, actor=actor)
 
 
-def _tracks_counts(ids: Sequence[int]) -> dict[int, int]:
+@compiled
+def _tracks_counts(ids: Sequence[int]) -> Any:
     query = CollectionTrack.select(CollectionTrack.collection, fn.COUNT(CollectionTrack.track))
-    inside = CollectionTrack.collection.in_(ids)
-    return dict(query.where(inside).group_by(CollectionTrack.collection).tuples().iterator())
+    return query.where(CollectionTrack.collection.in_(ids)).group_by(CollectionTrack.collection)
 
 
 def _with_track_ids(row: CollectionRow) -> CollectionRow:
-    links = CollectionTrack.select(CollectionTrack.track).where(CollectionTrack.collection == row.id)
-    row.track_ids = [track_id for (track_id,) in links.order_by(CollectionTrack.position).tuples().iterator()]
+    row.track_ids = [track_id for (track_id,) in _track_ids(row.id)]
     row.tracks_count = len(row.track_ids)
     return row
+
+
+@compiled
+def _track_ids(collection_id: int) -> Any:
+    links = CollectionTrack.select(CollectionTrack.track).where(CollectionTrack.collection == collection_id)
+    return links.order_by(CollectionTrack.position)

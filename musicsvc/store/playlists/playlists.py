@@ -107,8 +107,12 @@ def get_owned(playlist_id: int, *, actor: Identity) -> PlaylistRow:
 def _may_edit(playlist: PlaylistRow, actor: Identity) -> bool:
     if playlist.owner_id == actor.user_id:
         return True
-    shared = PlaylistInvite.playlist == playlist.id
-    return playlist.collaborative and bool(PlaylistInvite.select().where(shared, _accepted(actor.user_id)).exists())
+    return playlist.collaborative and bool(_accepted_invites(playlist.id, actor.user_id))
+
+
+@compiled
+def _accepted_invites(playlist_id: int, user_id: int) -> Any:
+    return PlaylistInvite.select(PlaylistInvite.id).where(PlaylistInvite.playlist == playlist_id, _accepted(user_id))
 
 
 def _accepted(user_id: int) -> Any:

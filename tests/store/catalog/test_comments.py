@@ -206,7 +206,11 @@ def test_a_thread_of_ten_thousand_is_written_read_and_emptied_in_time(
     store.write(lambda: _fill(track, ann, shape)).result()
 
     def page(number: int, size: int = 100) -> Any:
-        return store.read(lambda: comments.list_by_track(track, Page(number, size))).result()
+        def load() -> Any:
+            found = comments.list_by_track(track, Page(number, size))
+            return found, found.rows
+
+        return store.read(load).result()[0]
 
     first, bottom = page(1).rows[0].id, page(100).rows[-2]
     began = time.process_time()
