@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from musicsvc.clock import parse
 from musicsvc.store import opening
 from musicsvc.store.accounts import tokens, users
+from musicsvc.store.catalog import engagement_days
 from musicsvc.store.engine import bulk
 from musicsvc.store.engine.sqlite import files
 from musicsvc.store.models import (
@@ -88,6 +89,7 @@ def fill(store: Store, size: Size, echo: Callable[[str], None] = print) -> None:
     for table, fields, rows in _catalog(size, people):
         for some in _units(rows):
             store.write(partial(bulk.insert, table, fields, some)).result()
+    store.write(_count_likes).result()
     stream = _Stream(size)
     for day in range(size.end - size.days, size.end):
         store.write(partial(stream.write_day, day)).result()
@@ -132,6 +134,10 @@ def _catalog(size: Size, people: list[int]) -> Iterator[tuple[Any, tuple[str, ..
     yield Follow, ("follower", "followed", "created_at"), ((each, manager, NOW) for each in others)
     for table in (TrackLike, TrackRepost):
         yield table, ("track", "user", "created_at"), _given(size, others)
+
+
+def _count_likes() -> None:
+    engagement_days.rebuild({(each.kind, each.subject) for each in engagement_days.wrong()})
 
 
 def _given(size: Size, people: list[int]) -> Iterator[tuple[Any, ...]]:

@@ -53,7 +53,11 @@ def _draw(session: Session, report: "VerifyReport", *, check: bool) -> None:
     from musicsvc.store.plays.periods import to_date
 
     shown = [
-        {"row": row, "stored plays": stored[0], "listeners": stored[1], "counted plays": counted[0], "of": counted[1]}
+        {
+            "row": row,
+            "stored plays / listeners": "{:,} / {:,}".format(*stored),
+            "counted": "{:,} / {:,}".format(*counted),
+        }
         for row, stored, counted in report.differences
     ]
     if shown:

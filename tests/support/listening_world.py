@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from musicsvc.clock import DAY
 from musicsvc.store.accounts import tokens, users
-from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist, TrackLike, TrackRepost
+from musicsvc.store.catalog import likes as catalog_likes
+from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist
 from musicsvc.store.plays import ingest
 from musicsvc.store.plays.rollups import listeners
 from tests.support.oracle import GivenTo, Past, PlayOf
@@ -91,14 +92,14 @@ class Catalog:
     def give(self, likes: Iterable[tuple[int, int]], reposts: Iterable[tuple[int, int]]) -> None:
         """Record likes and reposts by new accounts, as (track's id, time); in a writing unit."""
         for table, given, kept in (
-            (TrackLike, likes, self.past.likes),
-            (TrackRepost, reposts, self.past.reposts),
+            (catalog_likes.LIKE, likes, self.past.likes),
+            (catalog_likes.REPOST, reposts, self.past.reposts),
         ):
             new = [GivenTo(track, at) for track, at in given]
             names = [f"{table.__name__}{len(kept) + number}.{self.artists[0]}".lower() for number in range(len(new))]
             people = [users.NewUser(f"{name}@label.test", name) for name in names]
             for each, user in zip(new, users.create_many(people, now=0), strict=True):
-                table.create(track=each.track, user=user, created_at=each.at)
+                catalog_likes.add(table, each.track, now=each.at, actor=self.manager._replace(user_id=user))
             kept.extend(new)
 
 

@@ -1,9 +1,10 @@
-"""Add and remove likes and reposts of tracks, and update their totals in the track table."""
+"""Add and remove likes and reposts of tracks, and update their counts in all and by day."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from musicsvc.store.catalog import engagement_days
 from musicsvc.store.engine.compiled import compiled
 from musicsvc.store.models import Track, TrackLike, TrackRepost
 
@@ -15,18 +16,26 @@ Kind = type[TrackLike] | type[TrackRepost]
 LIKE: Kind = TrackLike
 REPOST: Kind = TrackRepost
 COUNTS = {TrackLike: Track.likes_count, TrackRepost: Track.reposts_count}
+NAMES = {TrackLike: "likes", TrackRepost: "reposts"}
 
 
 def add(kind: Kind, track_id: int, *, now: int, actor: Identity) -> None:
     """Add the actor's like or repost of the track, unless it exists."""
+    engagement_days.lock(shared=True)  # before the track's row, in the order of an import
     if _insert(track_id, actor.user_id, now, kind=kind):
-        _count(track_id, 1, kind=kind)
+        _add(kind, track_id, now, 1)
 
 
 def remove(kind: Kind, track_id: int, *, actor: Identity) -> None:
     """Remove the actor's like or repost of the track, if it exists."""
-    if _delete(track_id, actor.user_id, kind=kind):
-        _count(track_id, -1, kind=kind)
+    engagement_days.lock(shared=True)
+    for (given_at,) in _delete(track_id, actor.user_id, kind=kind):
+        _add(kind, track_id, given_at, -1)
+
+
+def _add(kind: Kind, track_id: int, given_at: int, change: int) -> None:
+    _count(track_id, change, kind=kind)
+    engagement_days.add(track_id, given_at, **{NAMES[kind]: change})
 
 
 @compiled
@@ -36,7 +45,7 @@ def _insert(track_id: int, user_id: int, now: int, *, kind: Kind) -> Any:
 
 @compiled
 def _delete(track_id: int, user_id: int, *, kind: Kind) -> Any:
-    return kind.delete().where(kind.track == track_id, kind.user == user_id).returning(kind.track)
+    return kind.delete().where(kind.track == track_id, kind.user == user_id).returning(kind.created_at)
 
 
 @compiled

@@ -32,10 +32,13 @@ def lock_rows(query: Any) -> Any:
     return query if is_sqlite() else query.for_update("FOR NO KEY UPDATE")
 
 
-def lock(number: int) -> None:
-    """Acquire PostgreSQL's advisory lock `number` until the transaction ends. Does nothing on SQLite."""
+def lock(number: int, *, shared: bool = False) -> None:
+    """Acquire PostgreSQL's advisory lock `number` until the transaction ends. Does nothing on SQLite.
+
+    Any number of transactions may hold a `shared` lock, but none beside one that is not shared.
+    """
     if not is_sqlite():
-        current().execute_sql("SELECT pg_advisory_xact_lock(%s)", (number,))
+        current().execute_sql(f"SELECT pg_advisory_xact_lock{'_shared' if shared else ''}(%s)", (number,))
 
 
 def by_code_point(field: Any) -> Any:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from musicsvc.clock import DAY
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.insights import charts, figures
-from musicsvc.store.insights.engagement import OF_TRACKS
 from musicsvc.store.plays.periods import SLOTS_PER_DAY, to_date
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
 
@@ -22,6 +21,12 @@ TRACKS = {
     TRACK: "SELECT COUNT(*) FROM track WHERE id = ?",
     ALBUM: "SELECT COUNT(*) FROM track WHERE album_id = ?",
     ARTIST: "SELECT COUNT(*) FROM track_artist WHERE artist_id = ?",
+}
+# Conditions for the tracks of a subject.
+OF_TRACKS = {
+    TRACK: "track_id = ?",
+    ALBUM: "track_id IN (SELECT id FROM track WHERE album_id = ?)",
+    ARTIST: "track_id IN (SELECT track_id FROM track_artist WHERE artist_id = ?)",
 }
 # `played_at` determines the day; the condition on `slot`, by which the table is ordered, limits the rows read.
 PLAYS = "FROM play WHERE {tracks} AND slot >= ? AND slot < ? AND played_at >= ? AND played_at < ?"
@@ -65,7 +70,7 @@ def build(subject: Subject, window: Window) -> Explanation:
     ((kept_from,),) = fetch(KEPT_FROM)
     ((tracks,),) = fetch(TRACKS[subject.kind], subject.id)
     within, before = (Counted._make(_count(COUNTED, subject, each)[0]) for each in (window, window.before))
-    ever = Counted._make(fetch(EVER.format(tracks=OF_TRACKS[subject.kind].format(ids="= ?")), subject.id)[0])
+    ever = Counted._make(fetch(EVER.format(tracks=OF_TRACKS[subject.kind]), subject.id)[0])
     days = {day: Counted(*counted) for day, *counted in _count(BY_DAY, subject, window)}
     served = figures.figures(subject, window)
     compared: list[Difference] = []
@@ -84,7 +89,7 @@ def build(subject: Subject, window: Window) -> Explanation:
 
 
 def _count(statement: str, subject: Subject, window: Window) -> list[Any]:
-    query = statement.format(tracks=OF_TRACKS[subject.kind].format(ids="= ?"))
+    query = statement.format(tracks=OF_TRACKS[subject.kind])
     slots = window.first * SLOTS_PER_DAY, window.end * SLOTS_PER_DAY
     return fetch(query, subject.id, *slots, window.starts, window.ends)
 

@@ -1,31 +1,30 @@
-"""Compute statistics, chart and ranking of many tracks together. A listener of several tracks is counted once."""
+"""Compute statistics, chart and ranking of a whole scope. A listener of several tracks or artists is counted once."""
 
 from __future__ import annotations
 
-import heapq
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pyroaring import BitMap
+from pyroaring import BitMap, BitMap64
 
 from musicsvc.store.engine import sql
-from musicsvc.store.insights import engagement, figures, scopes
+from musicsvc.store.insights import charts, engagement, figures, rankings, scopes
 from musicsvc.store.insights.charts import Chart, Point
 from musicsvc.store.insights.engagement import Engagement
-from musicsvc.store.insights.export_rows import SUBJECTS_PER_BATCH, ExportRow, read_batch, rows
+from musicsvc.store.insights.export_rows import SUBJECTS_PER_BATCH, ExportRow, read_batch
 from musicsvc.store.plays.rollups import reader
 from musicsvc.store.plays.rollups.reader import PlayStats, Reader
-from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
+from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable
 
     from musicsvc.store.insights.figures import Figures
     from musicsvc.store.insights.scopes import Scope
     from musicsvc.store.plays.periods import Window
 
-TOP_TRACKS, TOP_OTHERS = 10, 5
+TOP = {TRACK: 10, ALBUM: 5, ARTIST: 5}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,43 +49,65 @@ def build(scope: Scope, window: Window, *, albums_and_artists: bool = False) -> 
 
 
 def _build(scope: Scope, window: Window, *, albums_and_artists: bool) -> Overview:
-    tracks = scope.ids(TRACK)
-    whole = _Whole(window)
-    for ids in scopes.batches(tracks, SUBJECTS_PER_BATCH):
-        whole.add(ids)
+    ids = {kind: scope.ids(kind) for kind in (TRACK, ALBUM, ARTIST)}
+    found, chart = _statistics(scope, ids[ARTIST], window)
+    tops = {
+        kind: _top(kind, ids[kind], window, count) if kind == TRACK or albums_and_artists else []
+        for kind, count in TOP.items()
+    }
     return Overview(
         name=scopes.name(scope),
-        figures=whole.figures(),
-        chart=whole.chart(),
-        tracks=len(tracks),
-        albums=len(scope.ids(ALBUM)),
-        artists=len(scope.ids(ARTIST)),
-        top=whole.top(),
-        top_albums=_top(ALBUM, scope, window) if albums_and_artists else [],
-        top_artists=_top(ARTIST, scope, window) if albums_and_artists else [],
+        figures=found,
+        chart=chart,
+        tracks=len(ids[TRACK]),
+        albums=len(ids[ALBUM]),
+        artists=len(ids[ARTIST]),
+        top=tops[TRACK],
+        top_albums=tops[ALBUM],
+        top_artists=tops[ARTIST],
     )
 
 
-def _top(kind: int, scope: Scope, window: Window) -> list[ExportRow]:
-    """Return the most played albums or artists of the window, most played first."""
-    played = (row for row in rows(kind, scope, window) if row.figures.plays)
-    return heapq.nlargest(TOP_OTHERS, played, key=lambda row: (row.figures.plays, row.figures.plays_total, row.id))
+def _statistics(scope: Scope, artists: BitMap64, window: Window) -> tuple[Figures, Chart]:
+    """Return statistics and chart of the scope's tracks, read from the play counts of its artists.
+
+    An artist has the plays of all its tracks. Tracks of several artists are then subtracted, and tracks of none added.
+    """
+    uneven = scope.uneven()
+    if len(artists) == 1 and not uneven:
+        (only,) = artists
+        subject = Subject(ARTIST, only)
+        return figures.figures(subject, window), charts.build(subject, window)
+    whole = _Whole(window)
+    whole.add(ARTIST, artists)
+    for count, tracks in uneven.items():
+        whole.add(TRACK, tracks, times=1 - count)
+    return whole.figures(), whole.chart()
+
+
+def _top(kind: int, ids: Iterable[int], window: Window, count: int) -> list[ExportRow]:
+    """Return the most played tracks, albums or artists of the window, most played first."""
+    order = rankings.most_played(kind, ids, window, count)
+    if not order:
+        return []
+    found = {row.id: row for row in read_batch(kind, sorted(order), window, Reader(window, window.before))}
+    return [found[each] for each in order]
 
 
 @dataclass(slots=True)
 class _Total:
-    """The sum of the plays and the union of the listeners of many tracks."""
+    """The sum of the plays and the union of the listeners of many artists or tracks."""
 
     plays: int = 0
     listeners: BitMap = field(default_factory=BitMap)
 
-    def add(self, stats: PlayStats) -> None:
-        self.plays += stats.plays
+    def add(self, stats: PlayStats, times: int) -> None:
+        self.plays += times * stats.plays
         self.listeners |= stats.listeners
 
 
 class _Whole:
-    """Computes statistics, chart and ranking of many tracks together. Tracks are added in batches."""
+    """Computes the statistics and the chart of many artists and tracks together, which are added in batches."""
 
     def __init__(self, window: Window) -> None:
         self._window = window
@@ -94,20 +115,17 @@ class _Whole:
         self._totals = [_Total() for _ in ("within", "before", "ever")]
         self._days: dict[int, _Total] = defaultdict(_Total)
         self._given = Engagement(Counter(), Counter())
-        self._most: list[tuple[int, int, int]] = []
 
-    def add(self, ids: Sequence[int]) -> None:
-        """Add the plays, listeners, likes and reposts of the tracks with these ids. The ids must ascend."""
-        stats = self._reader.stream(TRACK, ids)
-        for each in stats.values():
-            for total, some in zip(self._totals, each, strict=True):
-                total.add(some)
-        ranked = [(within.plays, ever.plays, track) for track, (within, _, ever) in stats.items()]
-        self._most = heapq.nlargest(TOP_TRACKS, [*self._most, *ranked])
-        for day, some in reader.days(TRACK, ids, self._window.numbers).items():
-            self._days[day].add(some)
-        for counted, given in zip(self._given, engagement.by_day(TRACK, ids, self._window), strict=True):
-            counted.update(given)
+    def add(self, kind: int, ids: Iterable[int], times: int = 1) -> None:
+        """Add plays, likes and reposts `times` times (negative: subtract), and listeners once. `ids` must ascend."""
+        for batch in scopes.batches(ids, SUBJECTS_PER_BATCH):
+            for stats in self._reader.stream(kind, batch).values():
+                for total, some in zip(self._totals, stats, strict=True):
+                    total.add(some, times)
+            for day, some in reader.days(kind, batch, self._window.numbers).items():
+                self._days[day].add(some, times)
+            for counted, given in zip(self._given, engagement.by_day(kind, batch, self._window), strict=True):
+                counted.update({day: times * count for day, count in given.items()})
 
     def figures(self) -> Figures:
         stats = [PlayStats(total.plays, total.listeners) for total in self._totals]
@@ -119,11 +137,3 @@ class _Whole:
         points = [Point(some.plays, len(some.listeners), likes[day], reposts[day]) for day, some in days]
         whole = self._totals[0]
         return Chart(self._window, points, Point(whole.plays, len(whole.listeners), likes.total(), reposts.total()))
-
-    def top(self) -> list[ExportRow]:
-        """Return the most played tracks of the window, most played first."""
-        order = [track for plays, _, track in self._most if plays]
-        if not order:
-            return []
-        found = {row.id: row for row in read_batch(TRACK, sorted(order), self._window, self._reader)}
-        return [found[track] for track in order]

@@ -1,18 +1,24 @@
-"""Rank tracks and albums by plays: the tracks of an album, and the tracks and albums of an artist."""
+"""Rank tracks, albums and artists by plays, such as the tracks of an album or the albums of an artist."""
 
 from __future__ import annotations
 
+import heapq
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from musicsvc.store.engine.sql import fetch
+from musicsvc.store.insights import scopes
 from musicsvc.store.plays.rollups.reader import NO_PLAYS, Reader, all_time_plays
 from musicsvc.store.plays.subjects import ALBUM, TRACK
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from musicsvc.store.plays.periods import Window
 
 TOP = 10
+SUBJECTS_PER_BATCH = 2000
+FIRST_READ = 16  # subjects; each further read takes as many as all before
 TRACKS_OF_ALBUM = "SELECT id, name FROM track WHERE album_id = ?"
 TRACKS_OF_ARTIST = "SELECT t.id, t.name FROM track_artist l JOIN track t ON t.id = l.track_id WHERE l.artist_id = ?"
 ALBUMS_OF_ARTIST = "SELECT t.id, t.name FROM album_artist l JOIN album t ON t.id = l.album_id WHERE l.artist_id = ?"
@@ -44,15 +50,45 @@ def albums_of_artist(artist_id: int, window: Window) -> list[Ranked]:
     return _ranked(ALBUM, ALBUMS_OF_ARTIST, artist_id, window, TOP)
 
 
+def most_played(kind: int, ids: Iterable[int], window: Window, count: int) -> list[int]:
+    """Return the ids of the tracks, albums or artists with the most plays in the window, most plays first."""
+    reader = Reader(window, all_time=False)
+    best: list[tuple[int, int, int]] = []
+    for batch in scopes.batches(ids, SUBJECTS_PER_BATCH):
+        ever = all_time_plays(kind, batch)
+        plays = _plays(kind, ever, reader, count, least=best[-1][0] if len(best) == count else 0)
+        best = heapq.nlargest(count, [*best, *((plays[each], ever[each], each) for each in plays)])
+    return [each for plays, _, each in best if plays]
+
+
 def _ranked(kind: int, members: str, owner: int, window: Window, top: int | None = None) -> list[Ranked]:
     names = dict(fetch(members, owner))
     ever = all_time_plays(kind, names)
     reader = Reader(window, all_time=False)
-    plays = reader.plays(kind, ever)
+    plays = _plays(kind, ever, reader, top or len(names))
     order = sorted(names, key=lambda each: (-plays.get(each, 0), -ever.get(each, 0), -each))[:top]
     # Listener sets are slow to read, so only those of returned rows are read.
-    stats = reader.read(kind, [each for each in order if each in plays])
+    stats = reader.read(kind, [each for each in order if plays.get(each)])
     shown = {each: stats.get(each, [NO_PLAYS])[0] for each in order}
     return [
         Ranked(each, names[each], ever.get(each, 0), some.plays, len(some.listeners)) for each, some in shown.items()
     ]
+
+
+def _plays(kind: int, ever: Mapping[int, int], reader: Reader, count: int, least: int = 0) -> dict[int, int]:
+    """Return the plays in the window of all ids that can be among the `count` most played ones.
+
+    `ever` has the plays of all time by id: no id has more in the window, so those with too few, or with less than
+    `least`, are not read.
+    """
+    order = sorted(ever, key=ever.__getitem__, reverse=True)
+    found: dict[int, int] = {}
+    start, end = 0, max(count, FIRST_READ)
+    while start < len(order) and ever[order[start]] >= least:
+        some = sorted(order[start:end])
+        plays = reader.plays(kind, some)
+        found |= {each: plays.get(each, 0) for each in some}
+        if len(found) >= count:
+            least = max(least, heapq.nlargest(count, found.values())[-1])
+        start, end = end, 2 * end
+    return found

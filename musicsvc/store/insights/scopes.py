@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyroaring import BitMap64
 
@@ -13,7 +14,7 @@ from musicsvc.store.engine import sql
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 EVERY = {TRACK: "SELECT id FROM track", ALBUM: "SELECT id FROM album", ARTIST: "SELECT id FROM artist"}
 SOME = {
@@ -21,6 +22,15 @@ SOME = {
     ALBUM: "SELECT l.album_id FROM album_artist l JOIN artist a ON a.id = l.artist_id WHERE {which}",
     ARTIST: "SELECT a.id FROM artist a WHERE {which}",
 }
+# Tracks with several of the scope's artists, and of the whole catalog also those without any.
+UNEVEN = """
+    SELECT l.track_id, COUNT(*) FROM track_artist l JOIN artist a ON a.id = l.artist_id WHERE {which}
+    GROUP BY l.track_id HAVING COUNT(*) > 1 ORDER BY l.track_id
+"""
+UNEVEN_OF_ALL = """
+    SELECT t.id, COUNT(l.artist_id) FROM track t LEFT JOIN track_artist l ON l.track_id = t.id
+    GROUP BY t.id HAVING COUNT(l.artist_id) <> 1 ORDER BY t.id
+"""
 IDS_PER_BATCH = 10_000
 
 
@@ -34,15 +44,24 @@ class Scope(NamedTuple):
         """Return the ids of the tracks, albums or artists in the scope. Raises NotFound for an unknown artist."""
         if self.artist is not None:
             artists.get(self.artist)
-        bounds = {"a.manager_id = ?": self.manager, "a.id = ?": self.artist}
-        given = {condition: value for condition, value in bounds.items() if value is not None}
-        query = SOME[kind].format(which=" AND ".join(given)) if given else EVERY[kind]
-        rows = sql.stream_rows(query, *given.values())
+        rows = self._stream(SOME[kind], EVERY[kind])
         found = BitMap64()
         # In batches, since BitMap64 would first create a list of all ids.
         while some := [row[0] for row in islice(rows, IDS_PER_BATCH)]:
             found.update(some)
         return found
+
+    def uneven(self) -> dict[int, BitMap64]:
+        """Return the ids of the tracks that do not have one of the scope's artists but n, by n."""
+        found: dict[int, BitMap64] = defaultdict(BitMap64)
+        for track, count in self._stream(UNEVEN, UNEVEN_OF_ALL):
+            found[count].add(track)
+        return found
+
+    def _stream(self, some: str, every: str) -> Iterator[Any]:
+        bounds = {"a.manager_id = ?": self.manager, "a.id = ?": self.artist}
+        given = {condition: value for condition, value in bounds.items() if value is not None}
+        return sql.stream_rows(some.format(which=" AND ".join(given)) if given else every, *given.values())
 
 
 def name(scope: Scope) -> str | None:
@@ -54,7 +73,7 @@ def name(scope: Scope) -> str | None:
     return users.get(scope.manager).display_name
 
 
-def batches(ids: BitMap64, size: int) -> Iterator[list[int]]:
+def batches(ids: Iterable[int], size: int) -> Iterator[list[int]]:
     piece: list[int] = []
     for each in ids:
         piece.append(each)

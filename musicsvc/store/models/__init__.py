@@ -21,6 +21,7 @@ from musicsvc.store.models.plays import Listener, Play, PlayBlock, PlayDay, Play
 from musicsvc.store.models.social import (
     Collection,
     CollectionTrack,
+    EngagementDay,
     Follow,
     Playlist,
     PlaylistInvite,
@@ -42,6 +43,7 @@ __all__ = [
     "Comment",
     "Conversation",
     "Device",
+    "EngagementDay",
     "Follow",
     "Genre",
     "Listener",

@@ -41,6 +41,19 @@ class TrackRepost(Table):
         indexes = ((("track", "created_at"), False),)
 
 
+class EngagementDay(Table):
+    """Likes and reposts of a track, album or artist that were given on one day and not withdrawn since."""
+
+    kind = IntegerField()  # 1: track, 2: album, 3: artist
+    subject = BigIntegerField()  # the id of the track, album or artist
+    day = IntegerField()  # since 1970-01-01
+    likes = BigIntegerField()
+    reposts = BigIntegerField()
+
+    class Meta:
+        primary_key = CompositeKey("kind", "subject", "day")
+
+
 class Playlist(Table):
     """A playlist. Collaborators may edit it while `collaborative` is true."""
 

@@ -1,4 +1,4 @@
-"""Find wrong play counts: compare daily counts with single plays, and all other counts with the daily counts."""
+"""Find wrong counts: compare daily counts with single plays, likes and reposts, and all others with daily counts."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from musicsvc.store.catalog import engagement_days
 from musicsvc.store.engine.sql import fetch, run_many
 from musicsvc.store.plays import subjects
 from musicsvc.store.plays.periods import SLOTS_PER_DAY, to_date
@@ -52,6 +53,11 @@ class Comparison:
     expected: dict[Key, Counts]
     plays: int = 0
 
+    @property
+    def rows(self) -> int:
+        """The number of rows that were compared."""
+        return len(self.expected.keys() | self.stored.keys())
+
     def differing(self) -> list[Key]:
         """Return the sorted keys of all rows that are wrong, missing or superfluous."""
         keys = self.stored.keys() | self.expected.keys()
@@ -88,6 +94,35 @@ def _same(one: Counts | None, other: Counts | None) -> bool:
     if one is None or other is None or one[0] != other[0]:
         return False
     return one[1] == other[1] or listeners.union([one[1]]) == listeners.union([other[1]])
+
+
+@dataclass(slots=True)
+class EngagementComparison:
+    """The days whose likes or reposts are wrong, by (kind, id, day)."""
+
+    wrong: dict[Key, engagement_days.WrongDay]
+    plays = 0
+
+    @property
+    def rows(self) -> int:
+        """The number of wrong rows, as the others stay in the database."""
+        return len(self.wrong)
+
+    def differing(self) -> list[Key]:
+        return sorted(self.wrong)
+
+    def sizes(self, key: Key) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Return (likes, reposts) of the stored row, then as counted."""
+        return self.wrong[key].stored, self.wrong[key].counted
+
+    def name(self, key: Key) -> str:
+        """Return the row's name for people, such as `track 7, 2026-01-31: likes and reposts`."""
+        return f"{NOUNS[key[0]]} {key[1]}, {to_date(key[2])}: likes and reposts"
+
+    def repair(self, keys: Sequence[Key]) -> None:
+        """Count the likes and reposts of the tracks, albums and artists in `keys` again."""
+        engagement_days.lock()
+        engagement_days.rebuild({(kind, subject) for kind, subject, _ in keys})
 
 
 def compare_day(day: int) -> Comparison:
@@ -131,6 +166,11 @@ def compare_week(week: int) -> Comparison:
     days = fetch(DAYS_OF_WEEK.format(days=", ".join(map(str, weekly.days_of(week)))), week)
     expected = tables.add_up(((kind, subject, week), plays, packed) for kind, subject, plays, packed in days)
     return Comparison(tables.WEEKLY, _by_key(fetch(WEEK, week)), expected)
+
+
+def compare_engagement() -> EngagementComparison:
+    """Compare the likes and reposts by day with all likes and reposts."""
+    return EngagementComparison({(each.kind, each.subject, each.day): each for each in engagement_days.wrong()})
 
 
 def compare_totals() -> Comparison:

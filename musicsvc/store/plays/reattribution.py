@@ -1,10 +1,11 @@
-"""Rebuild the play counts of albums and artists after tracks were moved to other albums or artists."""
+"""Rebuild the counts of albums and artists after tracks were moved to other albums or artists."""
 
 from __future__ import annotations
 
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from musicsvc.store.catalog import engagement_days
 from musicsvc.store.engine import dialect
 from musicsvc.store.engine.sql import fetch, run
 from musicsvc.store.plays import subjects
@@ -13,7 +14,7 @@ from musicsvc.store.plays.rollups.reader import all_time_plays
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from musicsvc.store.plays.subjects import Subject
 
@@ -30,17 +31,28 @@ DELETE = "DELETE FROM {table} WHERE {days} kind = ? AND subject = ?"
 
 @contextmanager
 def rebuilding(tracks: Collection[int]) -> Iterator[None]:
-    """After the `with` block, rebuild the play counts of albums and artists that gained or lost one of the tracks."""
-    played = all_time_plays(TRACK, tracks) if tracks else {}
-    before = subjects.of_tracks(played)
+    """After the `with` block, rebuild the counts of albums and artists that gained or lost one of the tracks.
+
+    These are the counts of plays, of likes and of reposts.
+    """
+    if not tracks:
+        yield
+        return
+    tables.lock()
+    engagement_days.lock()
+    before = subjects.of_tracks(tracks)
     yield
-    after = subjects.of_tracks(played)
-    changed = {each for track in played for each in {*before[track]} ^ {*after[track]}}
-    if changed:
-        tables.lock()
-        watermark = monthly.watermark()
-        for subject in sorted(changed):
-            _rebuild(subject, watermark)
+    after = subjects.of_tracks(tracks)
+    engagement_days.rebuild(_changed(before, after, tracks))
+    watermark = monthly.watermark()
+    for subject in sorted(_changed(before, after, all_time_plays(TRACK, tracks))):
+        _rebuild(subject, watermark)
+
+
+def _changed(
+    before: Mapping[int, list[Subject]], after: Mapping[int, list[Subject]], tracks: Iterable[int]
+) -> set[Subject]:
+    return {each for track in tracks for each in {*before[track]} ^ {*after[track]}}
 
 
 def _rebuild(subject: Subject, watermark: monthly.Watermark) -> None:

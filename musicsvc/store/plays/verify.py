@@ -1,4 +1,4 @@
-"""Verify and repair play counts: daily counts against single plays, then all other counts against daily counts."""
+"""Verify and repair counts: of days against plays, likes and reposts, then all other counts against those of days."""
 
 from __future__ import annotations
 
@@ -7,7 +7,15 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from musicsvc.store.engine.sql import fetch
-from musicsvc.store.plays.expected import Comparison, compare_day, compare_month, compare_totals, compare_week
+from musicsvc.store.plays.expected import (
+    Comparison,
+    EngagementComparison,
+    compare_day,
+    compare_engagement,
+    compare_month,
+    compare_totals,
+    compare_week,
+)
 from musicsvc.store.plays.periods import SLOTS_PER_DAY
 from musicsvc.store.plays.rollups import monthly, tables
 from musicsvc.store.plays.subjects import KINDS
@@ -17,7 +25,7 @@ if TYPE_CHECKING:
 
     from musicsvc.store.engine.store import Store
 
-Compare: TypeAlias = "Callable[[], Comparison]"
+Compare: TypeAlias = "Callable[[], Comparison | EngagementComparison]"
 SHOWN = 100
 SUBJECTS_PER_BATCH = 2000
 SPAN = f"""
@@ -31,7 +39,10 @@ WEEKS = "SELECT DISTINCT stretch FROM play_stretch ORDER BY stretch"
 
 
 class Difference(NamedTuple):
-    """A wrong play count: the row's name for people, then (plays, listeners) as stored and as recomputed."""
+    """A wrong count: the row's name for people, then (plays, listeners) as stored and as recomputed.
+
+    Rows of likes and reposts, as their names say, have (likes, reposts).
+    """
 
     row: str
     stored: tuple[int, int]
@@ -80,7 +91,10 @@ def _months() -> range:
 
 
 def _from_days(store: Store) -> Iterator[Compare]:
-    """Yield functions that each compare monthly, weekly or all-time counts with daily counts, to be verified first."""
+    """Yield functions that each compare monthly, weekly or all-time counts with daily counts, to be verified first.
+
+    The last one compares likes and reposts.
+    """
     for month in store.read(_months).result():
         for kind in KINDS.values():
             first: int | None = 0
@@ -91,13 +105,14 @@ def _from_days(store: Store) -> Iterator[Compare]:
     for (week,) in store.read(partial(fetch, WEEKS)).result():
         yield partial(compare_week, week)
     yield compare_totals
+    yield compare_engagement
 
 
 def _verify(store: Store, compare: Compare, report: VerifyReport, *, check: bool) -> int:
     """Call `compare`, add its result to `report`, and repair unless `check`. Return the number of plays read."""
     found = store.read(compare).result()
     wrong = found.differing()
-    report.rows += len(found.expected.keys() | found.stored.keys())
+    report.rows += found.rows
     report.differing += len(wrong)
     room = SHOWN - len(report.differences)
     report.differences += [Difference(found.name(key), *found.sizes(key)) for key in wrong[:room]]

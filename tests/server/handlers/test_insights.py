@@ -11,7 +11,9 @@ import pytest
 from musicsvc.clock import DAY, MINUTE, SECOND, MovableClock, isoformat
 from musicsvc.server.routes.paths import INSIGHTS
 from musicsvc.store import opening
-from musicsvc.store.models import Album, AlbumArtist, Artist, Follow, Secret, Track, TrackArtist, TrackLike
+from musicsvc.store.catalog import likes
+from musicsvc.store.engine.sql import fetch
+from musicsvc.store.models import Album, AlbumArtist, Artist, Follow, Secret, Track, TrackArtist
 from musicsvc.store.plays.rollups import monthly
 from tests.server.handlers.test_agreement import printed
 from tests.support.listening_world import SLOT, Catalog, catalog
@@ -128,7 +130,11 @@ async def test_withdrawn_likes_and_reposts_do_not_count(
     store.write(partial(made.give, [(track, clock.now())], [])).result()
     before = await data(ask, f"tracks/{track}")
 
-    store.write(lambda: TrackLike.delete().where(TrackLike.track == track).execute()).result()
+    def withdraw() -> None:
+        for (fan,) in fetch("SELECT user_id FROM track_like WHERE track_id = ?", track):
+            likes.remove(likes.LIKE, track, actor=made.manager._replace(user_id=fan))
+
+    store.write(withdraw).result()
 
     assert before["engagement"]["likes"] > 0
     assert (await data(ask, f"tracks/{track}"))["engagement"]["likes"] == 0

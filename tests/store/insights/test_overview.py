@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import random
 from functools import partial
 from typing import TYPE_CHECKING
 
+import pytest
+
 from musicsvc.clock import DAY
+from musicsvc.server.shapes import insights
 from musicsvc.store.insights import overview
 from musicsvc.store.insights.scopes import Scope
-from musicsvc.store.plays.periods import window
-from tests.support.listening_world import catalog
+from musicsvc.store.models import TrackArtist
+from musicsvc.store.plays.periods import DAYS as PERIODS
+from musicsvc.store.plays.periods import TIMEFRAMES, window
+from musicsvc.store.plays.rollups import monthly
+from tests.support.listening_world import Catalog, catalog
 
 if TYPE_CHECKING:
     from musicsvc.clock import MovableClock
@@ -42,3 +49,42 @@ def test_an_overview_is_named_after_its_artist_or_its_account(store: Store, cloc
     scopes = (Scope(), Scope(manager=made.manager.user_id), Scope(artist=made.artists[1]))
     names = [store.read(partial(overview.build, scope, days)).result().name for scope in scopes]
     assert names == [None, "manager0", "Artist 1"]
+
+
+@pytest.mark.parametrize("period", PERIODS)
+def test_an_overview_counts_a_play_once_however_many_artists_or_none_its_track_has(
+    store: Store, clock: MovableClock, period: str
+) -> None:
+    chance = random.Random(6)
+    now = clock.now()
+
+    def fill() -> tuple[Catalog, Catalog]:
+        one, other = catalog(now), catalog(now)
+        TrackArtist.delete().where(TrackArtist.track == one.tracks[0]).execute()  # a track of nobody
+        for each in (one, other):
+            each.past.by_artist[0] = each.tracks  # no artist's id: everything together
+            each.add_plays(
+                (chance.choice(each.tracks), now - min(int(chance.expovariate(1 / 70)), 780) * DAY, str(who % 40))
+                for who in range(500)
+            )
+            each.give([(track, now - DAY) for track in each.tracks[:2]], [(each.tracks[3], now)] * 3)
+        other.past.plays += one.past.plays
+        other.past.likes += one.past.likes
+        other.past.reposts += one.past.reposts
+        other.past.by_artist[0] = one.tracks + other.tracks
+        while monthly.roll_up(100):
+            pass
+        return one, other
+
+    one, other = store.write(fill).result()
+    for made, scope, tracks in (
+        (other, Scope(), None),
+        (one, Scope(manager=one.manager.user_id), one.tracks[1:]),
+        (one, Scope(artist=one.artists[0]), [one.tracks[1], one.tracks[3]]),
+    ):
+        if tracks is not None:
+            made.past.by_artist[0] = tracks
+        found = store.read(partial(overview.build, scope, window(period, now))).result()
+        assert insights.figures(found.figures) == made.past.figures("artist", 0, period, now)
+        timeframe = next(short for short, name in TIMEFRAMES.items() if name == period)
+        assert insights.chart(found.chart, timeframe) == made.past.chart("artist", 0, timeframe, now)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,16 @@ import orjson
 import pytest
 
 from musicsvc.clock import DAY
+from musicsvc.store.catalog import engagement_days, likes
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import catalog, readers
+from musicsvc.store.insights import engagement
 from musicsvc.store.models import Album, Artist, Track
 from musicsvc.store.plays import ingest, periods, verify
 from musicsvc.store.plays.rollups import listeners, monthly
 from musicsvc.store.plays.subjects import ALBUM, ARTIST
 from tests.conftest import NOW
+from tests.store.plays.test_ingest import account
 from tests.support import play_counts
 
 ROWS = [
@@ -48,6 +52,27 @@ def listen() -> None:
         for at, person in enumerate(people)
         for track in tracks[max(0, at - 1) : at + 1]
     )
+
+
+def like(store: Store) -> None:
+    """Give track n n likes, each on another day."""
+    tracks = store.read(lambda: [row.id for row in Track.select().order_by(Track.external_id)]).result()
+    for fan in range(len(tracks)):
+        actor = store.write(partial(account, reports_plays=False, email=f"fan{fan}@label.test")).result()
+        for number, track in enumerate(tracks, 1):
+            if fan < number:
+                store.write(partial(likes.add, likes.LIKE, track, now=NOW - fan * DAY, actor=actor)).result()
+
+
+def liked(store: Store) -> dict[str, int]:
+    """Return by name the likes of albums and artists."""
+
+    def read() -> dict[str, int]:
+        named: list[tuple[int, Any]] = [(ALBUM, row) for row in Album.select()] + [(ARTIST, r) for r in Artist.select()]
+        window = periods.window("7-days", NOW)
+        return {row.name: engagement.by_day(kind, [row.id], window).likes.total() for kind, row in named}
+
+    return store.read(read).result()
 
 
 def figures(store: Store) -> dict[str, list[tuple[int, int]]]:
@@ -127,6 +152,18 @@ def test_an_album_left_by_its_last_track_has_no_rows(store: Store, imported: Cal
     imported([ROWS[2] | {"album": "One", "artist": "Ann;Bea"}])
     assert figures(store)["Two"] == [(0, 0)] * 6
     assert figures(store)["One"][0] == (20, 3)
+
+
+@pytest.mark.parametrize("played", [True, False])
+def test_likes_follow_their_track(store: Store, imported: Callable[..., None], *, played: bool) -> None:
+    imported(ROWS)
+    like(store)
+    if played:
+        store.write(listen).result()
+    assert liked(store) == {"One": 3, "Two": 3, "Ann": 3, "Bea": 5}
+    imported([ROWS[1] | {"album": "Two", "artist": "Bea;Cleo"}])
+    assert liked(store) == {"One": 1, "Two": 5, "Ann": 1, "Bea": 5, "Cleo": 2}
+    assert store.read(engagement_days.wrong).result() == []
 
 
 def test_a_second_import_leaves_every_row_alone(store: Store, imported: Callable[..., None]) -> None:

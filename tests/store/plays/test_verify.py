@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 from musicsvc.clock import DAY
+from musicsvc.store.catalog import likes
 from musicsvc.store.engine.binding import current
+from musicsvc.store.engine.sql import fetch
 from musicsvc.store.engine.store import Store
-from musicsvc.store.models import Listener, Play, PlayBlock, PlayDay, PlayStretch, Track, TrackPlays
+from musicsvc.store.models import EngagementDay, Listener, Play, PlayBlock, PlayDay, PlayStretch, Track, TrackPlays
 from musicsvc.store.plays import ingest, retention, verify
 from musicsvc.store.plays.ingest import WITHOUT_ID, PlayRow, ReportedPlay
 from musicsvc.store.plays.periods import SLOT
@@ -47,6 +49,10 @@ def played(store: Store) -> Store:
         ingest.record(rows)
 
     store.write(world).result()
+    fan = store.write(partial(account, reports_plays=False, email="fan@label.test")).result()
+    for track, back in ((1, 3), (2, 3), (2, 30)):
+        kind = likes.LIKE if back == 3 else likes.REPOST
+        store.write(partial(likes.add, kind, track, now=NOW - back * DAY, actor=fan)).result()
     for count in (1500, 30):
         store.write(partial(some, count)).result()
         while store.write(lambda: monthly.roll_up(2)).result():
@@ -64,6 +70,11 @@ def test_rollups_of_many_batches_equal_a_recount(played: Store) -> None:
     assert played.read(lambda: PlayStretch.select().count()).result() > 0
 
 
+def engagement() -> set[tuple[int, ...]]:
+    """Return all rows of likes and reposts by day."""
+    return {tuple(row) for row in fetch("SELECT * FROM engagement_day")}
+
+
 DAMAGES: dict[str, Callable[[], Any]] = {
     "a day's plays": lambda: PlayDay.update(plays=PlayDay.plays + 1).where(PlayDay.kind == 2).execute(),
     "a day's listeners": lambda: PlayDay.update(listeners=listeners.pack([1, 2])).where(PlayDay.kind == 3).execute(),
@@ -75,13 +86,19 @@ DAMAGES: dict[str, Callable[[], Any]] = {
     "a total": lambda: TrackPlays.update(plays=7).where(TrackPlays.track == 1).execute(),
     "a total is gone": lambda: TrackPlays.delete().where(TrackPlays.track == 2).execute(),
     "a total too much": lambda: TrackPlays.create(track=9, plays=1),
-    "everything": lambda: [table.delete().execute() for table in (PlayDay, PlayBlock, PlayStretch, TrackPlays)],
+    "likes": lambda: EngagementDay.update(likes=EngagementDay.likes + 1).where(EngagementDay.kind == 2).execute(),
+    "reposts": lambda: EngagementDay.update(reposts=0).where(EngagementDay.kind == 3).execute(),
+    "a day's likes are gone": lambda: EngagementDay.delete().where(EngagementDay.subject == 2).execute(),
+    "likes too much": lambda: EngagementDay.create(kind=1, subject=3, day=TODAY, likes=2, reposts=0),
+    "everything": lambda: [
+        table.delete().execute() for table in (PlayDay, PlayBlock, PlayStretch, TrackPlays, EngagementDay)
+    ],
 }
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_wrong_row_is_named_and_repaired(played: Store, damage: str) -> None:
-    before = figures(played)
+    before, given = figures(played), played.read(engagement).result()
     played.write(DAMAGES[damage]).result()
     found = run(played, check=True)
     assert found.differing >= len(found.differences) > 0
@@ -90,6 +107,7 @@ def test_a_wrong_row_is_named_and_repaired(played: Store, damage: str) -> None:
     assert figures(played) == before
     totals = played.read(lambda: {row.track: row.plays for row in TrackPlays.select()}).result()
     assert totals == {track: before[1, track, 0, 1 << 40][0] for track in (1, 2, 3)}
+    assert played.read(engagement).result() == given
 
 
 def test_a_difference_has_the_stored_and_the_counted_numbers(played: Store) -> None:
@@ -104,6 +122,16 @@ def test_a_difference_has_the_stored_and_the_counted_numbers(played: Store) -> N
     was = played.write(damage).result()
     first = run(played, check=True).differences[0]
     assert first == verify.Difference("track 1, 2026-03-01", (1, 1), was)
+
+
+def test_wrong_likes_are_named_with_both_numbers(played: Store) -> None:
+    played.write(lambda: EngagementDay.update(reposts=7).where(EngagementDay.kind == 1).execute()).result()
+    found = run(played, check=True)
+    assert set(found.differences) == {
+        verify.Difference("track 1, 2026-02-26: likes and reposts", (1, 7), (1, 0)),
+        verify.Difference("track 2, 2026-01-30: likes and reposts", (0, 7), (0, 1)),
+        verify.Difference("track 2, 2026-02-26: likes and reposts", (1, 7), (1, 0)),
+    }
 
 
 def test_without_plays_there_is_nothing_to_count(store: Store) -> None:

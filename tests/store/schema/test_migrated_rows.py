@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from musicsvc.store import opening
+from musicsvc.store.catalog import engagement_days
 from musicsvc.store.engine.binding import current
 from musicsvc.store.schema import schema
 from tests.support import upgrades
@@ -25,6 +26,20 @@ INSERT INTO playlist (id, owner_id, name, collaborative, created_at) VALUES
 INSERT INTO playlist_invite (playlist_id, user_id, state, created_at, expires_at, answered_at) VALUES
     (1, 2, 'accepted', 8, 9, 8), (1, 3, 'pending', 8, 9, NULL), (1, 4, 'declined', 8, 9, 8),
     (2, 2, 'accepted', 8, 9, 8), (2, 3, 'pending', 8, 9, NULL), (2, 4, 'declined', 8, 9, 8)
+"""
+
+LIKES = """
+INSERT INTO account (id, email, email_key, display_name, created_at) VALUES
+    (1, 'ann@label.test', 'ann@label.test', 'Ann', 1), (2, 'ben@label.test', 'ben@label.test', 'Ben', 2);
+INSERT INTO artist (id, name, created_at) VALUES (1, 'Trio', 1), (2, 'Solo', 2);
+INSERT INTO album (id, name, created_at) VALUES (5, 'Suite', 3);
+INSERT INTO track (id, name, duration, album_id, currency, licensing_type, exclusive_status, fingerprint_status,
+    created_at) VALUES (7, 'Air', 1, 5, 'USD', 'both', 'sold', 'failed', 4),
+    (8, 'Gigue', 2, NULL, 'EUR', 'both', 'available', 'failed', 5);
+INSERT INTO track_artist (track_id, artist_id, position) VALUES (7, 1, 0), (7, 2, 1), (8, 2, 0);
+INSERT INTO track_like (track_id, user_id, created_at) VALUES
+    (7, 1, 86400000000), (7, 2, 86399999999), (8, 2, 172799999999);
+INSERT INTO track_repost (track_id, user_id, created_at) VALUES (7, 2, 86400000001), (8, 1, 864000000000)
 """
 
 
@@ -56,4 +71,30 @@ def test_collaborators_of_playlists_that_are_not_collaborative_do_not_return(old
             (2, 3, "pending"),
             (2, 4, "declined"),
         ]
+        assert store.read(schema.problems).result() == []
+
+
+def test_likes_and_reposts_given_before_are_counted_by_day(old: Old) -> None:
+    url = old("0010_table_versions", LIKES)
+    assert "0011_engagement_days" in schema.upgrade(url)
+
+    def days() -> list[tuple[int, ...]]:
+        query = "SELECT kind, subject, day, likes, reposts FROM engagement_day ORDER BY kind, subject, day"
+        return [tuple(row) for row in current().execute_sql(query).fetchall()]
+
+    with opening.connect(url) as store:
+        assert store.read(days).result() == [
+            (1, 7, 0, 1, 0),
+            (1, 7, 1, 1, 1),
+            (1, 8, 1, 1, 0),
+            (1, 8, 10, 0, 1),
+            (2, 5, 0, 1, 0),
+            (2, 5, 1, 1, 1),
+            (3, 1, 0, 1, 0),
+            (3, 1, 1, 1, 1),
+            (3, 2, 0, 1, 0),
+            (3, 2, 1, 2, 1),
+            (3, 2, 10, 0, 1),
+        ]
+        assert store.read(engagement_days.wrong).result() == []
         assert store.read(schema.problems).result() == []

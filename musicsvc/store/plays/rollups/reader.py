@@ -15,7 +15,7 @@ from musicsvc.store.engine import dialect, sql
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.plays import subjects
 from musicsvc.store.plays.rollups import listeners, monthly, weekly
-from musicsvc.store.plays.subjects import ALBUM, TRACK
+from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -46,6 +46,10 @@ ALL_TIME_PLAYS = {
     ALBUM: """
         SELECT t.album_id, sum(p.plays) FROM track t JOIN track_plays p ON p.track_id = t.id
         WHERE t.album_id {among} GROUP BY t.album_id
+    """,
+    ARTIST: """
+        SELECT l.artist_id, sum(p.plays) FROM track_artist l JOIN track_plays p ON p.track_id = l.track_id
+        WHERE l.artist_id {among} GROUP BY l.artist_id
     """,
 }
 LARGEST = 64 * 1024  # bytes; packed sets of a subject are united as soon as they exceed it
@@ -193,7 +197,7 @@ def days(kind: int, ids: Sequence[int], numbers: Sequence[int]) -> dict[int, Pla
 
 
 def all_time_plays(kind: int, ids: Collection[int]) -> dict[int, int]:
-    """Return all-time plays by id of the track or album (`kind`). Ids without plays are absent."""
+    """Return all-time plays by id of the track, album or artist (`kind`). Ids without plays are absent."""
     condition, value = dialect.in_list(ids)
     rows = fetch(ALL_TIME_PLAYS[kind].format(among=condition), value)
     return {subject: int(plays) for subject, plays in rows}

@@ -1,0 +1,89 @@
+"""Count the likes and reposts of tracks, albums and artists by day, so that figures need not read each of them.
+
+A like counts on the day on which it was given, for the track, its album and its artists, until it is withdrawn.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from musicsvc.clock import DAY
+from musicsvc.store.engine import dialect
+from musicsvc.store.engine.sql import fetch, run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+LOCK = 0x4C494B45  # "LIKE"
+# Kinds 1, 2 and 3 are tracks, albums and artists (store/plays/subjects.py), which all rollups have.
+SUBJECTS = """
+    SELECT 1 AS kind, id AS subject, id AS track_id FROM track
+    UNION ALL SELECT 2, album_id, id FROM track WHERE album_id IS NOT NULL
+    UNION ALL SELECT 3, artist_id, track_id FROM track_artist
+"""
+ADD = f"""
+    INSERT INTO engagement_day (kind, subject, day, likes, reposts)
+    SELECT kind, subject, CAST(? AS INTEGER), CAST(? AS BIGINT), CAST(? AS BIGINT)
+    FROM ({SUBJECTS}) AS s WHERE track_id = ? ORDER BY kind, subject
+    ON CONFLICT (kind, subject, day) DO UPDATE SET
+        likes = engagement_day.likes + excluded.likes, reposts = engagement_day.reposts + excluded.reposts
+"""  # noqa: S608 - a constant
+GIVEN = f"""
+    SELECT s.kind, s.subject, g.created_at / {DAY} AS day, {{likes}} AS likes, {{reposts}} AS reposts
+    FROM ({SUBJECTS}) AS s JOIN {{table}} g ON g.track_id = s.track_id {{those}}
+"""  # noqa: S608 - constants
+COUNTED = f"""
+    SELECT kind, subject, day, CAST(SUM(likes) AS BIGINT) AS likes, CAST(SUM(reposts) AS BIGINT) AS reposts
+    FROM (
+        {GIVEN.format(table="track_like", likes=1, reposts=0, those="{those}")}
+        UNION ALL {GIVEN.format(table="track_repost", likes=0, reposts=1, those="{those}")}
+    ) AS given GROUP BY kind, subject, day
+"""  # noqa: S608 - constants
+REBUILD = "INSERT INTO engagement_day (kind, subject, day, likes, reposts) " + COUNTED.format(
+    those="WHERE s.kind = ? AND s.subject = ?"
+)
+DELETE = "DELETE FROM engagement_day WHERE kind = ? AND subject = ?"
+WRONG = f"""
+    SELECT kind, subject, day, SUM(stored_likes), SUM(stored_reposts), SUM(likes), SUM(reposts) FROM (
+        SELECT kind, subject, day, likes AS stored_likes, reposts AS stored_reposts, 0 AS likes, 0 AS reposts
+        FROM engagement_day
+        UNION ALL SELECT kind, subject, day, 0, 0, likes, reposts FROM ({COUNTED.format(those="")}) AS counted
+    ) AS both_counts
+    GROUP BY kind, subject, day
+    HAVING SUM(stored_likes) <> SUM(likes) OR SUM(stored_reposts) <> SUM(reposts) ORDER BY kind, subject, day
+"""  # noqa: S608 - constants
+
+
+class WrongDay(NamedTuple):
+    """A day on which the stored likes or reposts of a track, album or artist are not those that were counted."""
+
+    kind: int
+    subject: int
+    day: int
+    stored: tuple[int, int]
+    counted: tuple[int, int]
+
+
+def lock(*, shared: bool = False) -> None:
+    """Lock the albums and artists of tracks against moves, until this transaction ends. Moves need it unshared."""
+    dialect.lock(LOCK, shared=shared)
+
+
+def add(track_id: int, given_at: int, *, likes: int = 0, reposts: int = 0) -> None:
+    """Add likes and reposts, or subtract negative ones, that were given to the track at a time (microseconds).
+
+    Call `lock(shared=True)` before.
+    """
+    run(ADD, given_at // DAY, likes, reposts, track_id)
+
+
+def rebuild(subjects: Iterable[tuple[int, int]]) -> None:
+    """Count the likes and reposts of these tracks, albums or artists (kind, id) again."""
+    for subject in sorted(subjects):
+        run(DELETE, *subject)
+        run(REBUILD, *subject, *subject)
+
+
+def wrong() -> list[WrongDay]:
+    """Return the days whose counts are wrong. Reads all likes and reposts."""
+    return [WrongDay(kind, subject, day, (a, b), (c, d)) for kind, subject, day, a, b, c, d in fetch(WRONG)]

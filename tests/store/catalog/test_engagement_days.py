@@ -1,0 +1,72 @@
+"""Likes and reposts by day equal those that stand, whoever gave them and withdrew them."""
+
+from __future__ import annotations
+
+import random
+from functools import partial
+
+from musicsvc.clock import DAY
+from musicsvc.store.catalog import engagement_days, likes
+from musicsvc.store.engine.sql import fetch
+from musicsvc.store.engine.store import Store
+from tests.conftest import NOW
+from tests.store.plays.test_ingest import account, world
+
+FANS = 5
+
+
+def stored() -> dict[tuple[int, int, int], tuple[int, int]]:
+    rows = fetch("SELECT kind, subject, day, likes, reposts FROM engagement_day")
+    return {(kind, subject, day): (given, reposted) for kind, subject, day, given, reposted in rows if given + reposted}
+
+
+def expected() -> dict[tuple[int, int, int], tuple[int, int]]:
+    """Count the likes and reposts that stand, one by one."""
+    counts: dict[tuple[int, int, int], list[int]] = {}
+    albums = dict(fetch("SELECT id, album_id FROM track"))
+    artists = fetch("SELECT track_id, artist_id FROM track_artist")
+    for place, table in enumerate(("track_like", "track_repost")):
+        for track, at in fetch(f"SELECT track_id, created_at FROM {table}"):
+            subjects = [(1, track), *((3, artist) for credited, artist in artists if credited == track)]
+            if albums[track] is not None:
+                subjects.append((2, albums[track]))
+            for subject in subjects:
+                counts.setdefault((*subject, at // DAY), [0, 0])[place] += 1
+    return {key: (given, reposted) for key, (given, reposted) in counts.items()}
+
+
+def test_every_day_has_the_likes_and_reposts_that_were_given_on_it_and_stand(store: Store) -> None:
+    chance = random.Random(4)
+    store.write(world).result()
+    fans = [
+        store.write(partial(account, reports_plays=False, email=f"fan{each}@label.test")).result()
+        for each in range(FANS)
+    ]
+
+    def react() -> None:
+        kind, track, fan = chance.choice((likes.LIKE, likes.REPOST)), chance.choice((1, 1, 2, 3)), chance.choice(fans)
+        at = NOW - chance.choice((0, 1, DAY, 40 * DAY)) - NOW % DAY
+        if chance.random() < 0.6:
+            likes.add(kind, track, now=at, actor=fan)
+        else:
+            likes.remove(kind, track, actor=fan)
+
+    for _ in range(80):
+        store.write(react).result()
+        assert store.read(lambda: (stored(), engagement_days.wrong())).result() == (
+            store.read(expected).result(),
+            [],
+        )
+    assert len(store.read(stored).result()) > 9
+
+
+def test_a_like_that_is_withdrawn_later_leaves_the_day_on_which_it_was_given(store: Store) -> None:
+    store.write(world).result()
+    fan = store.write(partial(account, reports_plays=False)).result()
+    store.write(partial(likes.add, likes.LIKE, 2, now=NOW, actor=fan)).result()
+    store.write(partial(likes.add, likes.LIKE, 2, now=NOW + DAY, actor=fan)).result()  # stands already
+    assert store.read(stored).result() == {
+        (kind, subject, NOW // DAY): (1, 0) for kind, subject in ((1, 2), (2, 1), (3, 1), (3, 2))
+    }
+    store.write(partial(likes.remove, likes.LIKE, 2, actor=fan)).result()
+    assert store.read(stored).result() == {}
