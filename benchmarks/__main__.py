@@ -9,6 +9,7 @@ they work, and measures nothing.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import re
 import shlex
 import subprocess
@@ -21,18 +22,27 @@ HERE = Path(__file__).parent
 
 
 class Benchmark(NamedTuple):
-    """A program of this folder, its options and those of a run over little data."""
+    """A program of this folder, its options and those of a run over little data, and a module that it needs."""
 
     name: str
     program: str
     options: str
     tiny: str
+    needs: str = ""
 
 
 BENCHMARKS = (
     Benchmark("reads", "reads.py", "", "--albums 240 --rounds 1 --requests 16 --only genres"),
     Benchmark("postgres", "reads.py", "--postgres --rounds 3 --only hot", ""),
     Benchmark("mixed", "mixed.py", "", "--albums 240 --rounds 1 --requests 100"),
+    Benchmark("writes", "writes.py", "--rounds 5", "--rounds 1 --requests 64 --only like"),
+    Benchmark(
+        "peers",
+        "compare_peers.py",
+        "",
+        "--albums 240 --rounds 1 --requests 16 --peer-requests 4",
+        needs="rest_framework",
+    ),
 )
 
 
@@ -55,6 +65,9 @@ def main() -> None:
             continue
         print(f"\n## {each.name}: python benchmarks/{each.program} {options}".rstrip(), flush=True)
         if given.list:
+            continue
+        if each.needs and importlib.util.find_spec(each.needs) is None:
+            print("skipped: its packages are not installed")
             continue
         began = time.perf_counter()
         if subprocess.run(command(each.program, options), check=False).returncode:  # noqa: S603 - ours

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import uvloop
-from load import cpu_seconds, raw, send
+from load import cpu_seconds, processes, raw, send
 from network_server import Server, percentile, running
 from reads import LIMITS, bare, limits
 
@@ -82,15 +82,6 @@ class Measured:
         late = " / ".join(f"{percentile(self.times, each) * 1000:.1f}" for each in (50, 99))
         cost = f"{statistics.median(self.costs):6.1f} µs ({min(self.costs):.0f} … {max(self.costs):.0f})"
         return f"{cost} {statistics.median(self.rates):7,.0f}/s p50 / p99 {late} ms"
-
-
-def processes(pid: int) -> list[int]:
-    """Return the ids of a process and of all its descendants (Linux)."""
-    files = Path(f"/proc/{pid}/task").glob("*/children")
-    return [
-        pid,
-        *(each for file in files for child in file.read_text("ascii").split() for each in processes(int(child))),
-    ]
 
 
 async def one_round(pid: int, port: int, requests: list[bytes], measured: Measured) -> None:
