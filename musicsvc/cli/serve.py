@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -65,7 +66,7 @@ def _serve(session: Session, options: dict[str, object]) -> None:
             session.echo(f"Created the database {created}")
         session.echo(f"musicsvc listens on {root}")
 
-    serving.serve(settings, session.clock, announce)
+    serving.serve(settings, session.clock, announce, partial(session.settings, options))
 
 
 def _create_database(settings: Settings) -> Path | None:

@@ -113,6 +113,12 @@ class App:
         for job in self._jobs:
             job.start()
 
+    async def drain(self) -> None:
+        """Close the listener, and wait until every connection has ended after its next response."""
+        if self._acceptor is not None and self._server is not None:
+            await self._acceptor.drain()
+            await self._server.drain()
+
     async def stop(self) -> None:
         """Close the listener, finish the requests in progress and stop the background jobs."""
         if self._acceptor is not None and self._server is not None:

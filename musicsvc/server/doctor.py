@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 SOON, URGENT = 14 * DAY, 3 * DAY
 HOUR = 3_600 * SECOND
-RENEW = "Renew it, and restart the server."
+RENEW = "Renew it, and send SIGHUP to the server."
 WIDEST = {4: 8, 6: 16}  # by IP version: the shortest prefix that can still be one organisation's network
 FEW_CONNECTIONS = 1_000
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import logging
 import os
 import signal
 import socket
@@ -14,25 +15,23 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from musicsvc.errors import Failure
-from musicsvc.server.app import App
-from musicsvc.server.jobs import backup_scheduler
 from musicsvc.server.logs import setup as log_setup
 from musicsvc.server.metrics import collectors
 from musicsvc.server.metrics.multiprocess import SharedMetrics
 from musicsvc.server.metrics.registry import Metrics
-from musicsvc.server.network import tls
 from musicsvc.server.process import malloc, open_files
-from musicsvc.server.process.signals import EarlySignal
+from musicsvc.server.process.signals import EarlySignal, Hangup
 from musicsvc.server.process.supervisor import Supervisor
+from musicsvc.server.reloading import RELOADED, ReloadableServer, Source
 from musicsvc.store import opening
 
 if TYPE_CHECKING:
-    import ssl
     from collections.abc import Callable, Coroutine
 
     from musicsvc.clock import Clock
     from musicsvc.config import Settings
 
+log = logging.getLogger("musicsvc")
 ECHO_SECONDS = 0.2
 EXIT_SECONDS = 0.3  # the longest time from the second signal until the process exits
 BACKLOG = 1024
@@ -41,36 +40,53 @@ SEND_BUFFER = 128 * 1024
 RECEIVE_BUFFER = 64 * 1024
 
 
-def serve(settings: Settings, clock: Clock, ready: Callable[[str], None]) -> None:
+def serve(
+    settings: Settings, clock: Clock, ready: Callable[[str], None], load: Callable[[], Settings] | None = None
+) -> None:
     """Serve requests until SIGTERM or SIGINT. `ready` is called with the root URL once the server listens.
 
-    Raises Failure if the address cannot be used, or if tokens would be sent over plain HTTP.
+    `load`: reads the settings again on SIGHUP; without it, SIGHUP ends the process. Raises Failure if the address
+    cannot be used, or if tokens would be sent over plain HTTP.
     """
     open_files.raise_limit()
     malloc.return_large_blocks()
-    context = tls.create_context(settings.server)
     _resolved(settings.server.host, settings.server.port)
-    tls.require_encryption(settings.server)
+    source = Source(settings, load or (lambda: settings))
     opening.connect(settings.store_url).close()
     listener = listen(settings.server.host, settings.server.port)
-    root = root_of(settings, listener, tls=context is not None)
     early = EarlySignal()
-    ready(root)
+    hangup = Hangup() if load is not None else None
+    ready(source.current.root(listener))
 
     def work(metrics: Metrics, parent_pipe: int | None = None) -> None:
-        with log_setup.started(settings.log, clock, threaded=True) as writer:
+        with log_setup.started(source.current.settings.log, clock, threaded=True) as writer:
             collectors.add_logs(metrics, writer)
-            end = early if parent_pipe is None else parent_pipe
-            _run(_work(settings, clock, root, listener, context, end, metrics))
+            server = ReloadableServer(source, clock, listener, metrics, writer, announce=parent_pipe is None)
+            _run(_work(server, early if parent_pipe is None else parent_pipe, hangup))
 
     if settings.server.workers == 1:
         work(Metrics())
         return
-    with log_setup.started(settings.log, clock, threaded=False):
-        _supervise(work, settings.server.workers, listener, early)
+    with log_setup.started(settings.log, clock, threaded=False) as writer:
+
+        def reload() -> bool:
+            reloaded = source.reload(announce=True)
+            if reloaded:
+                log_setup.change(writer, source.current.settings.log)
+                log.info(RELOADED)
+            return reloaded
+
+        _supervise(work, settings.server.workers, listener, early, hangup, reload)
 
 
-def _supervise(work: Callable[[Metrics, int], None], workers: int, listener: socket.socket, early: EarlySignal) -> None:
+def _supervise(
+    work: Callable[[Metrics, int], None],
+    workers: int,
+    listener: socket.socket,
+    early: EarlySignal,
+    hangup: Hangup | None,
+    reload: Callable[[], bool],
+) -> None:
     """Run `work(metrics, pipe)` in each worker process. `pipe` is a descriptor that closes when the parent exits."""
     with SharedMetrics.create(workers) as shared:
 
@@ -78,7 +94,7 @@ def _supervise(work: Callable[[Metrics, int], None], workers: int, listener: soc
             work(Metrics(shared and shared.join(worker)), parent_pipe)
 
         on_exit = shared.worker_exited if shared is not None else None
-        Supervisor(join, workers, listener, on_exit).run(early)
+        Supervisor(join, workers, listener, on_exit, reload).run(early, hangup)
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -113,35 +129,28 @@ def _resolved(host: str, port: int) -> tuple[int, int, int, Any]:
     return family, kind, protocol, address
 
 
-def root_of(settings: Settings, listener: socket.socket, *, tls: bool) -> str:
-    """Return the service's root URL: `server.public_url` or else the listening address, never the Host header."""
-    if settings.server.public_url is not None:
-        return settings.server.public_url
-    host = f"[{settings.server.host}]" if ":" in settings.server.host else settings.server.host
-    return f"{'https' if tls else 'http'}://{host}:{listener.getsockname()[1]}"
-
-
-async def _work(
-    settings: Settings,
-    clock: Clock,
-    root: str,
-    listener: socket.socket,
-    context: ssl.SSLContext | None,
-    end: EarlySignal | int,
-    metrics: Metrics,
-) -> None:
+async def _work(server: ReloadableServer, end: EarlySignal | int, hangup: Hangup | None) -> None:
     """Serve until a stop signal arrives. In a worker process, serve until the supervisor closes the pipe `end`."""
-    store = opening.connect(settings.store_url)
-    collectors.add_backups(metrics, settings, clock)
-    app = App(settings, store, clock, root, metrics)
-    if backups := backup_scheduler.build(settings, clock):
-        app.add_job(backups)
     stopped = _stop_event(end)
-    await app.start(listener, context)
-    malloc.freeze_startup_objects()
+    await server.start()
+    if hangup is not None:
+        _handle_hangup(hangup, server, stopped)
     await stopped.wait()
-    await app.stop()
-    store.close()
+    await server.stop()
+
+
+def _handle_hangup(hangup: Hangup, server: ReloadableServer, stopped: asyncio.Event) -> None:
+    """On SIGHUP, reload the settings, or stop if the terminal was closed."""
+
+    def hang_up() -> None:
+        if hangup.is_closed_terminal():
+            stopped.set()
+        else:
+            server.request_reload()
+
+    if hangup.enabled:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, hang_up)
+    hangup.accept()
 
 
 def _stop_event(end: EarlySignal | int) -> asyncio.Event:

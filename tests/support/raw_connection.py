@@ -6,7 +6,7 @@ import asyncio
 import re
 import socket
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from multidict import CIMultiDict
 
@@ -26,6 +26,16 @@ class Wire:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
         self._writer = writer
+
+    @property
+    def certificate(self) -> dict[str, Any]:
+        """The certificate of the server, over TLS."""
+        found: dict[str, Any] = self._writer.get_extra_info("peercert")
+        return found
+
+    async def encrypt(self, tls: ssl.SSLContext) -> None:
+        """Begin TLS on an open connection."""
+        await self._writer.start_tls(tls, server_hostname="127.0.0.1")
 
     async def send(self, raw: bytes) -> None:
         self._writer.write(raw)

@@ -12,7 +12,7 @@ from aiohttp.test_utils import BaseTestServer, TestClient
 from yarl import URL
 
 from musicsvc.config import Settings
-from musicsvc.server import serving
+from musicsvc.server import reloading, serving
 from musicsvc.server.app import App
 from musicsvc.server.network import tls
 from musicsvc.store.accounts import tokens, users
@@ -88,13 +88,14 @@ class ServiceServer(BaseTestServer):
 
     async def start_server(self, loop: asyncio.AbstractEventLoop | None = None, **_options: Any) -> None:
         self._loop = loop
-        context = tls.create_context(self._settings.server)
+        configuration = reloading.Configuration(self._settings, tls.create_context(self._settings.server))
         listener = serving.listen(self.host, 0)
         self.port = listener.getsockname()[1]
-        self._root = URL.build(scheme="http" if context is None else "https", host=self.host, port=self.port)
-        root = serving.root_of(self._settings, listener, tls=context is not None)
+        scheme = "http" if configuration.tls is None else "https"
+        self._root = URL.build(scheme=scheme, host=self.host, port=self.port)
+        root = configuration.root(listener)
         self.service = App(self._settings, self._store, self._clock, root)
-        await self.service.start(listener, context)
+        await self.service.start(listener, configuration.tls)
 
     async def _make_runner(self, **_options: Any) -> BaseRunner:
         raise NotImplementedError("the service accepts its connections itself")

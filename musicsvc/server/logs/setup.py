@@ -42,13 +42,34 @@ def started(settings: Log, clock: Clock, *, threaded: bool) -> Iterator[LogWrite
     with suppress(OSError):
         sys.stderr.flush()
     descriptor = sys.stderr.fileno()
-    text = settings.format == "text" or (settings.format == "auto" and os.isatty(descriptor))
-    writer = LogWriter(descriptor, Formatter(text=text), clock)
+    writer = LogWriter(descriptor, _formatter(descriptor, settings), clock)
     with ExitStack() as undo:
         sink = undo.enter_context(QueuedLogWriter(writer)) if threaded else writer
         undo.enter_context(_handling(Handler(sink, clock), settings))
         undo.enter_context(_exception_hooks())
         yield writer
+
+
+def change(writer: LogWriter, settings: Log) -> None:
+    """Log with other settings in the same `with` block."""
+    writer.formatter = _formatter(writer.descriptor, settings)
+    for logger, level in _levels(settings).items():
+        logger.setLevel(level)
+
+
+def _formatter(descriptor: int, settings: Log) -> Formatter:
+    return Formatter(text=settings.format == "text" or (settings.format == "auto" and os.isatty(descriptor)))
+
+
+def _levels(settings: Log) -> dict[logging.Logger, int]:
+    """Return the level of each logger that needs one. Records of libraries below WARNING are ignored."""
+    wanted = logging.getLevelNamesMapping()[settings.level.upper()]
+    return {
+        logging.getLogger(): max(wanted, logging.WARNING),
+        logging.getLogger("musicsvc"): wanted,
+        # The setting applies at any level.
+        logging.getLogger(REQUESTS): logging.INFO if settings.requests else logging.NOTSET,
+    }
 
 
 class Handler(logging.Handler):
@@ -106,12 +127,9 @@ def _exception(
 
 @contextmanager
 def _handling(handler: logging.Handler, settings: Log) -> Iterator[None]:
-    """Send log records to `handler` in the `with` block. Records of libraries below WARNING are ignored."""
-    wanted = logging.getLevelNamesMapping()[settings.level.upper()]
+    """Send log records to `handler` in the `with` block."""
     root = logging.getLogger()
-    levels = {root: max(wanted, logging.WARNING), logging.getLogger("musicsvc"): wanted}
-    if settings.requests:
-        levels[logging.getLogger(REQUESTS)] = logging.INFO  # the setting applies at any level
+    levels = _levels(settings)
     before = root.handlers[:], {logger: logger.level for logger in levels}
     root.handlers[:] = [handler]
     for logger, level in levels.items():

@@ -28,8 +28,8 @@ FLUSH_SECONDS = 2.0
 
 class LogWriter:
     def __init__(self, descriptor: int, formatter: Formatter, clock: Clock) -> None:
-        self._descriptor = descriptor
-        self._formatter = formatter
+        self.descriptor = descriptor
+        self.formatter = formatter
         self._clock = clock
         self._counting = threading.Lock()
         self._in_line = False
@@ -58,7 +58,7 @@ class LogWriter:
 
     def _line(self, message: EventDict) -> bytes:
         try:
-            return self._formatter.render(message)
+            return self.formatter.render(message)
         except Exception:  # noqa: BLE001 - str() of any value may fail
             self.drop(1)
             return b""
@@ -73,7 +73,7 @@ class LogWriter:
             "logger": "musicsvc",
             "lost": count,
         }
-        if not self._write_all(self._formatter.render(message)):
+        if not self._write_all(self.formatter.render(message)):
             with self._counting:
                 self._unreported += count
 
@@ -83,7 +83,7 @@ class LogWriter:
         try:
             while left:
                 try:
-                    left = left[os.write(self._descriptor, left) :]
+                    left = left[os.write(self.descriptor, left) :]
                     self._in_line = bool(left)
                 except BlockingIOError:
                     self._is_writable(None)
@@ -94,7 +94,7 @@ class LogWriter:
     def _is_writable(self, milliseconds: int | None) -> bool:
         """Wait up to `milliseconds`, or forever for None. Return whether a line can be written without blocking."""
         poll = select.poll()
-        poll.register(self._descriptor, select.POLLOUT)
+        poll.register(self.descriptor, select.POLLOUT)
         return bool(poll.poll(milliseconds))
 
 

@@ -64,8 +64,8 @@ class Metrics:
             registry=self._own,
         )
         self._by_request: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
-        self._gauges: list[tuple[Gauge, Callable[[], float]]] = []
-        self._counters: list[tuple[Counter, Callable[[], float]]] = []
+        self._gauges: dict[str, tuple[Gauge, Callable[[], float]]] = {}
+        self._counters: dict[str, tuple[Counter, Callable[[], float]]] = {}
         self._counted: dict[Counter, float] = {}
         self._refreshing = threading.Lock()
 
@@ -85,14 +85,26 @@ class Metrics:
             self._refusals.labels(call.refused_by).inc()
 
     def gauge(self, name: str, text: str, read: Callable[[], float]) -> None:
-        """Add a gauge, summed over all workers. `read` returns its value and must neither block nor raise."""
-        gauge = Gauge(name, text, multiprocess_mode="livesum", registry=self._own)
-        self._gauges.append((gauge, read))
+        """Add a gauge, summed over all workers. `read` returns its value and must neither block nor raise.
+
+        If the gauge exists, `read` replaces its function: a reload replaces the server that it describes.
+        """
+        known = self._gauges.get(name)
+        gauge = known[0] if known else Gauge(name, text, multiprocess_mode="livesum", registry=self._own)
+        self._gauges[name] = gauge, read
 
     def counter(self, name: str, text: str, read: Callable[[], float]) -> None:
-        """Add a counter, summed over all workers. `read` returns its total and must neither block nor raise."""
-        counter = Counter(name, text, registry=self._own)
-        self._counters.append((counter, read))
+        """Add a counter, summed over all workers. `read` returns its total and must neither block nor raise.
+
+        If the counter exists, it continues with what `read` counts, which replaces its function as with a gauge.
+        """
+        with self._refreshing:
+            known = self._counters.get(name)
+            counter = known[0] if known else Counter(name, text, registry=self._own)
+            if known:
+                self._count(*known)
+            self._counters[name] = counter, read
+            self._counted[counter] = 0.0
 
     def on_scrape(self, name: str, text: str, read: Callable[[], float | None]) -> None:
         """Add a gauge that all workers share. At each scrape, `read` returns its value, or None to leave it out."""
@@ -108,20 +120,24 @@ class Metrics:
 
     def _read(self) -> None:
         with self._refreshing:
-            for gauge, read in self._gauges:
+            for gauge, read in self._gauges.values():
                 gauge.set(read())
-            for counter, read in self._counters:
-                now = read()
-                counter.inc(max(now - self._counted.get(counter, 0.0), 0.0))
-                self._counted[counter] = now
+            for counter, read in self._counters.values():
+                self._count(counter, read)
+
+    def _count(self, counter: Counter, read: Callable[[], float]) -> None:
+        now = read()
+        counter.inc(max(now - self._counted[counter], 0.0))
+        self._counted[counter] = now
 
 
 class ScrapeCollector(Collector):
     def __init__(self) -> None:
-        self._metrics: list[tuple[str, str, Callable[[], float | None]]] = []
+        self._metrics: dict[str, tuple[str, Callable[[], float | None]]] = {}
 
     def add(self, name: str, text: str, read: Callable[[], float | None]) -> None:
-        self._metrics.append((name, text, read))
+        """Add a gauge. If it exists, `read` replaces its function."""
+        self._metrics[name] = text, read
 
     def collect(self) -> Iterable[Metric]:
         build = GaugeMetricFamily(
@@ -129,7 +145,7 @@ class ScrapeCollector(Collector):
         )
         build.add_metric((__version__, platform.python_version()), 1)
         yield build
-        for name, text, read in self._metrics:
+        for name, (text, read) in self._metrics.items():
             try:
                 value = read()
             except (OSError, Failure):

@@ -57,12 +57,14 @@ class Acceptor:
         self._retry = None
         self._loop.add_reader(self._listener, self._accept)
 
+    async def drain(self) -> None:
+        """Stop accepting connections, and wait for the TLS handshakes in progress."""
+        self._stop_accepting()
+        await asyncio.gather(*self._connecting, return_exceptions=True)
+
     async def close(self) -> None:
         """Stop accepting connections, and drop connections whose TLS handshake is in progress."""
-        if self._retry is not None:
-            self._retry.cancel()
-        self._loop.remove_reader(self._listener)
-        self._listener.close()
+        self._stop_accepting()
         connecting = dict(self._connecting)
         for task in connecting:
             task.cancel()
@@ -71,6 +73,14 @@ class Acceptor:
             self._drop(slot)
         while self._rejected:
             self._rejected.popleft().close()
+
+    def _stop_accepting(self) -> None:
+        if self._listener.fileno() < 0:
+            return  # it is closed
+        if self._retry is not None:
+            self._retry.cancel()
+        self._loop.remove_reader(self._listener)
+        self._listener.close()
 
     def _accept(self) -> None:
         for _ in range(BATCH):

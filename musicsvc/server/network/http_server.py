@@ -29,6 +29,7 @@ OPTIONS: dict[str, Any] = {
     "logger": logging.getLogger("musicsvc.wire"),
 }
 POLL_SECONDS = 0.02
+DRAIN_POLL_SECONDS = 0.1
 NO_REQUEST = ERROR._replace(version=HttpVersion11)  # aiohttp's own value would result in an HTTP/1.0 response
 
 
@@ -56,6 +57,13 @@ class HttpServer(Server):
         await self.shutdown(POLL_SECONDS)
         for connection in connections:
             connection.abort()
+
+    async def drain(self) -> None:
+        """Close each connection after its next response, or when it has been idle for too long, and wait for that."""
+        for connection in self._connections_open():
+            connection.finish_next()
+        while self._connections_open():  # noqa: ASYNC110 - aiohttp has no event for closed connections
+            await asyncio.sleep(DRAIN_POLL_SECONDS)
 
     def _finish_connections(self) -> list[bool]:
         """Ask every connection to finish. Return, for each connection, whether it is still busy."""

@@ -90,6 +90,10 @@ class HttpConnection(RequestHandler):
         if not self.in_flight:
             self.force_close()
 
+    def finish_next(self) -> None:
+        """Close the connection after its next response: a client that sends a request just now still gets one."""
+        self._final = True
+
     def abort(self) -> None:
         """Close the connection at once and discard unsent data, including data in the system's buffers."""
         if self._unclosed is not None:

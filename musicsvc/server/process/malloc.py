@@ -18,7 +18,8 @@ def return_large_blocks() -> None:
             ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, LARGE)
 
 
-def freeze_startup_objects() -> None:
-    """Exclude the objects created so far from garbage collection, because each collection delays requests."""
+def freeze_objects() -> None:
+    """Exclude the objects that exist from garbage collection, because each collection delays requests."""
+    gc.unfreeze()
     gc.collect()
     gc.freeze()

@@ -1,7 +1,8 @@
-"""Record stop signals that arrive before the event loop or the supervisor handles signals."""
+"""Signals of a server process: stop signals that arrive while it starts, and SIGHUP, which reloads the settings."""
 
 from __future__ import annotations
 
+import os
 import signal
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
 STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT}
+RELOAD = {signal.SIGHUP}
 
 
 class EarlySignal:
@@ -21,3 +23,32 @@ class EarlySignal:
 
     def _record(self, _number: int, _frame: FrameType | None) -> None:
         self.received = True
+
+
+class Hangup:
+    """SIGHUP: a request to reload the settings, unless it says that the terminal was closed.
+
+    The signal waits, in this process and its children, until `accept` is called.
+    """
+
+    def __init__(self) -> None:
+        self.enabled = signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN  # as under nohup
+        self._had_terminal = _has_terminal()
+        signal.pthread_sigmask(signal.SIG_BLOCK, RELOAD)
+
+    @staticmethod
+    def accept() -> None:
+        """Let the signal arrive, now that it is handled."""
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, RELOAD)
+
+    def is_closed_terminal(self) -> bool:
+        """Return whether the terminal in which this process was started has been closed."""
+        return self._had_terminal and not _has_terminal()
+
+
+def _has_terminal() -> bool:
+    try:
+        os.close(os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY))
+    except OSError:
+        return False
+    return True

@@ -8,17 +8,18 @@ import signal
 import sys
 import time
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from musicsvc.errors import Failure
-from musicsvc.server.process.signals import STOP_SIGNALS
+from musicsvc.server.process.signals import RELOAD, STOP_SIGNALS
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable
     from types import FrameType
 
-    from musicsvc.server.process.signals import EarlySignal
+    from musicsvc.server.process.signals import EarlySignal, Hangup
 
 log = logging.getLogger("musicsvc")
 QUICK_EXIT_SECONDS = 5.0
@@ -34,15 +35,18 @@ class Supervisor:
         workers: int,
         listener: socket.socket,
         on_exit: Callable[[int], None] | None = None,
+        reload: Callable[[], bool] | None = None,
     ) -> None:
         """`work`: called in each worker with the worker's number and a pipe; it must return when the pipe is closed.
 
         `on_exit`: called with the number of a worker that has exited. Its replacement gets the same number.
+        `reload`: called on SIGHUP. If it returns True, the workers get SIGHUP too.
         """
         self._work = work
         self._workers = workers
         self._listener = listener
         self._on_exit = on_exit
+        self._reload = reload
         # Nothing is written to the pipe. This process closes its end, or the system does if this process is killed.
         self._parent_pipe, self._parent_end = os.pipe()
         self._running: dict[int, tuple[int, float]] = {}
@@ -50,16 +54,20 @@ class Supervisor:
         self._killed = False
         self._backoff = 0.0
 
-    def run(self, early: EarlySignal | None = None) -> None:
+    def run(self, early: EarlySignal | None = None, hangup: Hangup | None = None) -> None:
         """Fork workers and replace any that exit. The first stop signal lets them finish, the second kills them."""
         for number in STOP_SIGNALS:
             signal.signal(number, self._stop)
+        if hangup is not None and hangup.enabled:
+            signal.signal(signal.SIGHUP, partial(self._hang_up, hangup))
         if early is not None and early.received:
             self._stop(signal.SIGTERM, None)
         for worker in range(self._workers):
             self._fork(worker)
         while self._running:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, RELOAD)  # only here, so that a reload interrupts nothing
             pid, status = os.wait()
+            signal.pthread_sigmask(signal.SIG_BLOCK, RELOAD)
             if pid not in self._running:
                 continue  # a child process from before the server started
             worker, started = self._running.pop(pid)
@@ -117,6 +125,15 @@ class Supervisor:
         self._stopping = True
         self._listener.close()
         os.close(self._parent_end)
+
+    def _hang_up(self, hangup: Hangup, number: int, frame: FrameType | None) -> None:
+        if hangup.is_closed_terminal():
+            if not self._stopping:
+                self._stop(number, frame)
+        elif not self._stopping and self._reload is not None and self._reload():
+            for pid in self._running:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGHUP)
 
 
 def _exit_reason(status: int) -> str:

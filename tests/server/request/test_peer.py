@@ -20,6 +20,7 @@ from musicsvc.server import serving
 from musicsvc.server.app import App
 from musicsvc.server.network import tls
 from musicsvc.server.peer import Peer, PeerResolver
+from musicsvc.server.reloading import Configuration
 from tests.support.malformed_requests import ALBUMS
 from tests.support.raw_connection import connected, request
 
@@ -218,10 +219,10 @@ def test_a_faulty_proxy_address_is_named(monkeypatch: pytest.MonkeyPatch, proxy:
 def test_absolute_urls_begin_where_the_server_listens_or_as_set() -> None:
     with serving.listen("127.0.0.1", 0) as listener:
         port = listener.getsockname()[1]
-        assert serving.root_of(Settings(), listener, tls=False) == f"http://127.0.0.1:{port}"
-        six = Settings(server=Server(host="::1"))
-        assert serving.root_of(six, listener, tls=True) == f"https://[::1]:{port}"
-        assert serving.root_of(Settings(server=HOSTED), listener, tls=False) == "https://music.example.test"
+        assert Configuration(Settings(), tls=None).root(listener) == f"http://127.0.0.1:{port}"
+        six = Configuration(Settings(server=Server(host="::1")), ssl.create_default_context())
+        assert six.root(listener) == f"https://[::1]:{port}"
+        assert Configuration(Settings(server=HOSTED), tls=None).root(listener) == "https://music.example.test"
 
 
 async def test_ipv6_on_this_machine_is_served(store: Store, clock: Clock) -> None:

@@ -1,0 +1,336 @@
+"""SIGHUP: a server takes new settings while it runs, and answers every request."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import pty
+import re
+import signal
+import ssl
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from musicsvc.store import opening
+from musicsvc.store.models.catalog import Artist
+from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON, SOUND
+from tests.support.program import is_running, until
+from tests.support.raw_connection import Wire, connected, request
+from tests.support.serving import person
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import trustme
+
+    from musicsvc.clock import MovableClock
+    from tests.server.conftest import Start
+    from tests.support.program import Program
+
+OLD, NEW = "70000/minute", "80000/minute"
+RELOADED = "reloaded the settings"
+WORKERS = pytest.mark.parametrize("workers", ["1", "2"])
+
+
+@pytest.fixture
+def token(store_url: str, clock: MovableClock) -> str:
+    """Return the token of ann@label.test, valid from now."""
+    clock.advance(time.time_ns() // 1000 - clock.now())
+    with opening.connect(store_url) as store:
+        return person(store, clock, "ann@label.test")[1]
+
+
+class SettingsFile:
+    """The settings file of the servers, with a rate limit that answers show."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.write(OLD)
+
+    def write(self, rate: str, more: str = "") -> None:
+        self.file.write_text(f'{more}\n[limits]\nlocal = true\ntoken = "{rate}"\n', "utf-8")
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> SettingsFile:
+    """Return the settings file of the servers, with the old limit."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    return SettingsFile(folder / "config.toml")
+
+
+def lines(program: Program) -> list[dict[str, str]]:
+    return [json.loads(line) for line in program.err.splitlines() if line.startswith("{")]
+
+
+def messages(program: Program) -> list[str]:
+    return [line["message"] for line in lines(program)]
+
+
+def reload(program: Program, expected: str = RELOADED) -> None:
+    """Send SIGHUP and wait for a new line in the log that contains `expected`."""
+    before = program.err.count(expected)
+    program.process.send_signal(signal.SIGHUP)
+    until(lambda: program.err.count(expected) > before)
+
+
+async def limit(wire: Wire, token: str) -> tuple[str, bool]:
+    """Send a request. Return its rate limit, and whether the server then closes the connection."""
+    await wire.send(request("GET", ALBUMS, f"Authorization: Bearer {token}"))
+    answer = await wire.answer()
+    assert answer.status == 200
+    return answer.headers["X-RateLimit-Limit"], answer.headers.get("Connection") == "close"
+
+
+async def limits_of_new_connections(program: Program, token: str, count: int = 10) -> set[str]:
+    found = set()
+    for _ in range(count):
+        async with connected(program.root) as wire:
+            found.add((await limit(wire, token))[0])
+    return found
+
+
+async def all_reloaded(program: Program, token: str) -> None:
+    """Wait until new connections find only the new settings, on every worker."""
+    while await limits_of_new_connections(program, token) != {"80000"}:
+        pass
+
+
+@WORKERS
+async def test_new_connections_get_the_new_settings_and_open_ones_finish_with_the_old(
+    start: Start, settings: SettingsFile, token: str, workers: str
+) -> None:
+    program = start("--workers", workers)
+    pid, root = program.process.pid, program.root
+    until(lambda: workers == "1" or len(program.workers) == 2)
+    upload = request("POST", ARTISTS, f"Authorization: Bearer {token}", JSON, f"Content-Length: {len(SOUND)}")
+    async with connected(root) as busy, connected(root) as idle, connected(root) as unused:
+        assert await limit(idle, token) == ("70000", False)
+        await busy.send(upload + SOUND[:3])
+        await asyncio.sleep(0.2)
+        settings.write(NEW)
+        reload(program)
+        await all_reloaded(program, token)
+        await busy.send(SOUND[3:])
+        answer = await busy.answer()
+        assert (answer.status, answer.headers["Connection"]) == (201, "close")
+        assert answer.headers["X-RateLimit-Limit"] == "70000"
+        assert await limit(idle, token) == ("70000", True)
+        assert await idle.rest() == b""
+        assert await limit(unused, token) == ("70000", True)
+    assert messages(program) == [RELOADED]
+    assert program.process.pid == pid
+    assert program.end(signal.SIGTERM) == 0
+
+
+@WORKERS
+async def test_invalid_settings_leave_the_old_ones_and_say_why_in_one_line(
+    start: Start, settings: SettingsFile, token: str, workers: str
+) -> None:
+    program = start("--workers", workers)
+    assert await limits_of_new_connections(program, token) == {"70000"}
+    settings.write("80000/fortnight")
+    reload(program, "not reloaded")
+    assert await limits_of_new_connections(program, token) == {"70000"}
+    (line,) = lines(program)
+    assert line["level"] == "error"
+    assert line["message"].startswith("the settings are not reloaded, the old ones apply: Setting limits.token (")
+    assert str(settings.file) in line["message"]
+    settings.write(NEW)
+    reload(program)
+    await all_reloaded(program, token)
+
+
+async def test_settings_that_need_a_restart_keep_their_value_and_the_rest_changes(
+    start: Start, settings: SettingsFile, token: str
+) -> None:
+    settings.write(OLD, '[server]\nhost = "127.0.0.1"')
+    program = start()
+    root = program.root
+    settings.write(NEW, '[server]\nhost = "::1"\nworkers = 3')
+    reload(program)
+    await all_reloaded(program, token)
+    warning = "a restart is needed to change server.host, server.workers; until then the old value applies"
+    assert messages(program) == [warning, RELOADED]
+    assert program.root == root
+
+
+async def test_a_database_that_is_another_is_not_opened(
+    start: Start, settings: SettingsFile, token: str, store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as without:
+        without.delenv("MUSICSVC_DATABASE_URL")
+        settings.write(OLD, f'database_url = "{store_url}"')
+        program = start()
+        assert await limits_of_new_connections(program, token) == {"70000"}
+    settings.write(NEW, f'database_url = "{store_url}.missing"')
+    reload(program)
+    await all_reloaded(program, token)
+    assert "database_url;" in messages(program)[0]
+
+
+@WORKERS
+@pytest.mark.usefixtures("settings")
+async def test_a_new_certificate_is_used(
+    start: Start, token: str, authority: trustme.CA, tmp_path: Path, workers: str
+) -> None:
+    certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    context = ssl.create_default_context()
+    authority.configure_trust(context)
+
+    def certify(name: str) -> None:
+        made = authority.issue_cert("127.0.0.1", common_name=name)
+        key.write_bytes(made.private_key_pem.bytes())
+        certificate.write_bytes(b"".join(each.bytes() for each in made.cert_chain_pems))
+
+    async def names() -> set[str]:
+        found = set()
+        for _ in range(10):
+            async with connected(program.root, context) as wire:
+                found.add(dict(part[0] for part in wire.certificate["subject"])["commonName"])
+                wire.reset()
+        return found
+
+    certify("first")
+    program = start("--workers", workers, "--tls-cert", str(certificate), "--tls-key", str(key))
+    assert await names() == {"first"}
+    async with connected(program.root, context) as wire, connected(program.root) as early:
+        assert await limit(wire, token) == ("70000", False)
+        certify("second")
+        reload(program)
+        while await names() != {"second"}:
+            pass
+        await early.encrypt(context)  # the old server waits for handshakes in progress
+        assert await limit(early, token) == ("70000", True)
+        assert await limit(wire, token) == ("70000", True)
+        assert await wire.rest() == b""
+    key.write_text("no key", "ascii")
+    reload(program, "are not a valid certificate and its key")
+    assert await names() == {"second"}
+
+
+async def hammer(root: str, token: str, ends: asyncio.Event, name: str) -> tuple[int, int]:
+    """Send reads and creations over connections that stay open. Return how many, and how many artists were created."""
+    sent = created = 0
+    while not ends.is_set():
+        async with connected(root) as wire:
+            closing = False
+            while not closing and not ends.is_set():
+                creates = sent % 5 == 0
+                body = json.dumps({"name": f"{name} {sent}"}).encode() if creates else b""
+                method, target = ("POST", ARTISTS) if creates else ("GET", ALBUMS)
+                await wire.send(request(method, target, f"Authorization: Bearer {token}", JSON, body=body))
+                answer = await wire.answer()
+                assert answer.status == (201 if creates else 200), answer
+                sent, created = sent + 1, created + creates
+                closing = answer.headers.get("Connection") == "close"
+    return sent, created
+
+
+async def reload_under_load(program: Program, settings: SettingsFile, token: str, reloads: int, store_url: str) -> int:
+    """Reload again and again beside 8 clients. Check that each request was answered. Return the number of requests."""
+    ends = asyncio.Event()
+    clients = [asyncio.create_task(hammer(program.root, token, ends, f"client {at}")) for at in range(8)]
+    for at in range(reloads):
+        await asyncio.sleep(0.3)
+        settings.write(f"{90000 + at}/minute")
+        await asyncio.to_thread(reload, program)
+    ends.set()
+    found = await asyncio.gather(*clients)
+    assert messages(program) == [RELOADED] * reloads
+    with opening.connect(store_url) as store:
+        count = store.read(lambda: Artist.select().count()).result()
+    assert count == sum(created for _, created in found)
+    return sum(sent for sent, _ in found)
+
+
+@WORKERS
+async def test_no_request_is_lost_under_load(
+    start: Start, settings: SettingsFile, token: str, store_url: str, workers: str
+) -> None:
+    program = start("--workers", workers)
+    assert await reload_under_load(program, settings, token, 4, store_url) > 8
+    assert program.end(signal.SIGTERM) == 0
+
+
+@pytest.mark.slow
+@WORKERS
+async def test_no_request_is_lost_in_a_hundred_reloads(
+    start: Start, settings: SettingsFile, token: str, store_url: str, workers: str
+) -> None:
+    program = start("--workers", workers)
+    assert await reload_under_load(program, settings, token, 100, store_url) > 2000
+    assert program.end(signal.SIGTERM) == 0
+
+
+async def test_the_log_and_the_metrics_go_on(start: Start, settings: SettingsFile, token: str) -> None:
+    program = start()
+
+    async def counts() -> dict[str, float]:
+        async with connected(program.root) as wire:
+            await wire.send(request("GET", "/metrics"))
+            text = (await wire.answer()).body.decode()
+        found = re.findall(r"^(musicsvc_(?:requests|store_commits)_total\S*) (\S+)$", text, re.MULTILINE)
+        return {name: float(value) for name, value in found}
+
+    assert await limits_of_new_connections(program, token) == {"70000"}
+    before = await counts()
+    albums = 'musicsvc_requests_total{method="GET",route="/api/v1/albums",status="200"}'
+    assert before[albums] == 10
+    settings.write(NEW, "[log]\nrequests = true")
+    reload(program)
+    assert await limits_of_new_connections(program, token) == {"80000"}
+    after = await counts()
+    assert after[albums] == 20
+    assert after["musicsvc_store_commits_total"] >= before["musicsvc_store_commits_total"]
+    until(lambda: len([line for line in lines(program) if line.get("route") == "/api/v1/albums"]) == 10)
+
+
+@WORKERS
+async def test_a_stop_does_not_wait_for_the_idle_clients_of_old_settings(
+    start: Start, settings: SettingsFile, token: str, workers: str
+) -> None:
+    program = start("--workers", workers)
+    async with connected(program.root) as wire:
+        assert await limit(wire, token) == ("70000", False)
+        settings.write(NEW)
+        reload(program)
+        await all_reloaded(program, token)
+        began = time.monotonic()
+        assert program.end(signal.SIGTERM) == 0
+        assert time.monotonic() - began < 5
+        assert await wire.rest() == b""
+
+
+def serve_in(preparation: str, terminal: int) -> subprocess.Popen[bytes]:
+    """Start a server that has the terminal as its own, after this statement of Python."""
+    code = f"import os, signal, sys; {preparation}; os.execv(sys.executable, ['python', *sys.argv[1:]])"
+    line = [sys.executable, "-c", code, "-m", "musicsvc", "serve", "--port", "0"]
+    return subprocess.Popen(line, stdin=terminal, stderr=subprocess.PIPE, start_new_session=True)
+
+
+@pytest.mark.usefixtures("settings")
+@pytest.mark.parametrize("ignored", [False, True])
+def test_closing_the_terminal_ends_the_server_but_not_under_nohup(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, store_url: str, *, ignored: bool
+) -> None:
+    monkeypatch.setenv("MUSICSVC_DATA_DIR", str(tmp_path / "folder"))
+    monkeypatch.setenv("MUSICSVC_DATABASE_URL", store_url)
+    ours, theirs = pty.openpty()
+    take = f"os.close(os.open({os.ttyname(theirs)!r}, os.O_RDWR))"  # the first one of a session becomes its terminal
+    with serve_in(f"{take}; signal.signal(1, {int(ignored)})", theirs) as process:
+        assert process.stderr is not None
+        next(line for line in process.stderr if b"listens on" in line)
+        time.sleep(0.5)
+        os.close(theirs)
+        os.close(ours)
+        if ignored:
+            time.sleep(1)
+            assert is_running(process.pid)
+            process.terminate()
+        assert process.wait(20) == 0
