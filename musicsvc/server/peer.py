@@ -34,6 +34,7 @@ class Peer:
     local: bool  # the client runs on this machine, and the settings allow it plain HTTP
     forwarded: bool  # the request has headers that proxies add
     hsts: bool  # the response has Strict-Transport-Security
+    judged: bool  # rate limits and abuse rules apply
 
 
 class PeerResolver:
@@ -41,6 +42,7 @@ class PeerResolver:
         self._trusted = [ipaddress.ip_network(name, strict=False) for name in settings.server.trusted_proxies]
         self._https = served_over_https(settings.server)
         self._local_http = settings.server.local_http or not settings.hosted
+        self._limits = settings.limits
         self._resolve_direct = lru_cache(CLIENTS)(partial(self._resolve, NO_HEADERS, forwarded=False))
 
     def resolve(self, remote: str, headers: CIMultiDictProxy[str], *, tls: bool) -> Peer:
@@ -58,7 +60,8 @@ class PeerResolver:
         says_https = _all_https(protocols or PROTO.findall(",".join(headers.getall("Forwarded", ()))))
         local = loopback and self._local_http and (not forwarded or says_https)
         address = self._client(peer, headers) if trusted else str(peer or remote)
-        return Peer(address, encrypted or local, local, forwarded, hsts=encrypted or self._https)
+        judged = self._limits.enabled and (self._limits.local or forwarded or not local)
+        return Peer(address, encrypted or local, local, forwarded, encrypted or self._https, judged)
 
     def _trusts(self, address: Address) -> bool:
         return any(address in network for network in self._trusted if network.version == address.version)

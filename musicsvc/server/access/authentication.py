@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from musicsvc.store.accounts.tokens import Identity
     from musicsvc.store.engine.store import Store
 
+CachedIdentity = tuple["Identity | None", "Stamp", frozenset[str]]  # with the tables that it was read from
+
 log = logging.getLogger("musicsvc")
 CACHE_SIZE = 10_000
 EXPIRY_HEADER = "Token-Expires-At"
@@ -46,10 +48,10 @@ class Authenticator:
     ) -> None:
         self._store = store
         self._freshness = freshness
-        self._limiter = limiter
+        self.limiter = limiter
         self._clock = clock
         self._contact = settings.access.contact_email
-        self._cache: OrderedDict[bytes, tuple[Identity | None, Stamp, frozenset[str]]] = OrderedDict()
+        self._cache: OrderedDict[bytes, CachedIdentity] = OrderedDict()
         self._latest = 0
         self._latest_loaded = False
         self._used: dict[int, int] = {}
@@ -71,10 +73,10 @@ class Authenticator:
         try:
             caller = await self._token_holder(route, header, call)
         except Unauthenticated:
-            await self._limiter.count_address(route, call)
+            await self.limiter.count(route, call)
             raise
         if caller is None:
-            await self._limiter.count_address(route, call)
+            await self.limiter.count(route, call)
             if route.access is Access.TOKEN:
                 raise Unauthenticated
             return None
@@ -83,16 +85,33 @@ class Authenticator:
             call.headers[EXPIRY_HEADER] = isoformat(caller.expires_at)
         call.token_holder = caller.api_access and not caller.suspended
         if route.access is Access.OPEN:
-            await self._limiter.count_token(route, call)
+            await self.limiter.count(route, call)
             return None
         self._require_access(caller)
-        await self._limiter.count_token(route, call)
+        await self.limiter.count(route, call)
         self._used[caller.token_id] = self._clock.now()
+        return caller
+
+    def known(self, header: str) -> Identity | None:
+        """Return the token holder if the token is cached and valid, and the response says nothing about it.
+
+        Otherwise return None; `authenticate` then decides. Does not count the request.
+        """
+        value = _token_of(header)
+        known = self._cached(tokens.digest(value))[1] if value is not None and self._latest_loaded else None
+        caller = known[0] if known is not None else None
+        if caller is None or caller.revoked or caller.suspended or not caller.api_access:
+            return None
+        now = self._clock.now()
+        self._latest = max(self._latest, now)
+        if caller.token_id in self._blocked or caller.expires_at - self._latest <= EXPIRY_NOTICE:
+            return None
+        self._used[caller.token_id] = now
         return caller
 
     async def uncount(self, call: Call) -> None:
         """Undo the counting of a request toward its rate limits, because the server had no capacity for it."""
-        await self._limiter.uncount(call)
+        await self.limiter.uncount(call)
 
     async def reauthenticate(self, caller: Identity, header: str) -> Identity:
         """Check the token and API access again once the body has arrived. Raises Unauthenticated or Forbidden."""
@@ -109,7 +128,7 @@ class Authenticator:
         if route.access is not Access.OPEN:
             return await self._valid_holder(header)
         # An open route needs no token; a valid token only determines which rate limit and which queue apply.
-        if route.heavy or self._limiter.applies_to(route, call):
+        if route.heavy or self.limiter.applies_to(route, call):
             with suppress(Failure):
                 return await self._valid_holder(header)
         return None
@@ -144,16 +163,13 @@ class Authenticator:
             raise Forbidden(f"The account has no API access.{hint}")
 
     async def _identify(self, header: str) -> Identity | None:
-        scheme, value = header[: len(SCHEME)], header[len(SCHEME) :]
-        if scheme.lower() != SCHEME or not tokens.plausible(value):
+        value = _token_of(header)
+        if value is None:
             return None
         digest = tokens.digest(value)
-        stamp = self._freshness.now()
-        if stamp is not None and (known := self._cache.get(digest)) is not None:
-            caller, read_at, tables = known
-            if self._freshness.holds(read_at, tables):
-                self._cache.move_to_end(digest)
-                return caller
+        stamp, known = self._cached(digest)
+        if known is not None:
+            return known[0]
         if not tokens.well_formed(value):
             return None
         caller, tables = await asyncio.wrap_future(self._store.read(lambda: recorded(lambda: tokens.identify(digest))))
@@ -162,6 +178,15 @@ class Authenticator:
             if len(self._cache) > CACHE_SIZE:
                 self._cache.popitem(last=False)
         return caller
+
+    def _cached(self, digest: bytes) -> tuple[Stamp | None, CachedIdentity | None]:
+        """Return the stamp of this turn, None if nothing may be cached, and the valid entry of the cache, if any."""
+        stamp = self._freshness.now()
+        entry = self._cache.get(digest) if stamp is not None else None
+        if entry is None or not self._freshness.holds(entry[1], entry[2]):
+            return stamp, None
+        self._cache.move_to_end(digest)
+        return stamp, entry
 
     async def write_last_used(self, *, last: bool = False) -> None:
         """Write to the database when each token was last used, at most once a minute per token unless `last` is set."""
@@ -173,3 +198,9 @@ class Authenticator:
             await asyncio.wrap_future(self._store.write_counters(lambda: tokens.touch(due)))
             self._written |= dict.fromkeys(due, now)
             self._used = {token: at for token, at in self._used.items() if due.get(token) != at}
+
+
+def _token_of(header: str) -> str | None:
+    """Return the token in an Authorization header, or None if there cannot be one."""
+    scheme, value = header[: len(SCHEME)], header[len(SCHEME) :]
+    return value if scheme.lower() == SCHEME and tokens.plausible(value) else None

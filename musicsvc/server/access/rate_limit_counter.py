@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 PATIENCE_SECONDS = 2.0
+RETRY_SECONDS = 0.005
 PURGE_SECONDS = 30.0
 WARNING_SECONDS = 300.0  # between two warnings; the shared counter may fail and recover repeatedly
 
@@ -30,12 +31,11 @@ class RateLimitCounter:
         """`url`: the database URL. The shared counter is opened at the first request."""
         self._clock = clock
         self._shared = shared.build(url, self._milliseconds)
-        self._batch = Batch(self._count_now)
+        self._batch = HitBatch(self._count_now, clock)
         self._memory = MemoryHitCounter(self._milliseconds)
         self._threads = ThreadPoolExecutor(self._shared.threads, "counting")
         self._opening: asyncio.Task[None] | None = None
         self._is_shared = False
-        self._waiting = 0
         self._warning = ThrottledWarning(WARNING_SECONDS, clock.monotonic)
         self._purged = float("-inf")
 
@@ -54,6 +54,13 @@ class RateLimitCounter:
                 self._fall_back("the shared counter did not respond in time")
         return self._memory.count(hits)
 
+    def count_at_once(self, requests: Sequence[Sequence[Hit]]) -> Sequence[list[Status]]:
+        """Count several requests without waiting. Return the statuses of each: empty lists if that is not possible."""
+        if self._is_shared and not self._batch.waiting:
+            with suppress(Unavailable):
+                return self._shared.count_now(requests)
+        return [[] for _ in requests]
+
     async def uncount(self, hits: Sequence[Hit]) -> None:
         """Undo `count` for a request that was allowed but could not be served."""
         if not self._is_shared:
@@ -64,16 +71,10 @@ class RateLimitCounter:
                 await self._run_in_thread(lambda: self._shared.uncount(hits))
 
     async def _count_shared(self, hits: Sequence[Hit]) -> list[Status]:
-        # While other requests wait, an immediate attempt would fail too, after blocking the event loop briefly.
-        if not self._waiting:
-            with suppress(Busy):
-                return await self._batch.count(hits)
-        self._waiting += 1
-        try:
-            async with asyncio.timeout(PATIENCE_SECONDS):
-                return await self._run_in_thread(lambda: self._shared.count(hits))
-        finally:
-            self._waiting -= 1
+        if self._shared.is_local:
+            return await self._batch.count(hits)
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            return await self._run_in_thread(lambda: self._shared.count(hits))
 
     def _count_now(self, requests: Sequence[Sequence[Hit]]) -> list[list[Status]]:
         if not self._is_shared:  # `maintain` has begun to reopen the counter since the first request of the batch
@@ -124,31 +125,51 @@ class RateLimitCounter:
         return int(self._clock.monotonic() * 1000)
 
 
-class Batch:
-    """Counts all requests of one turn of the event loop together, because one transaction takes as long as many."""
+class HitBatch:
+    """Counts all requests of one turn of the event loop together, because one transaction takes as long as many.
 
-    def __init__(self, count: Callable[[Sequence[Sequence[Hit]]], list[list[Status]]]) -> None:
+    While another process holds the lock, requests wait and are counted together later.
+    """
+
+    def __init__(self, count: Callable[[Sequence[Sequence[Hit]]], list[list[Status]]], clock: Clock) -> None:
         self._count = count
+        self._clock = clock
         self._requests: list[tuple[Sequence[Hit], asyncio.Future[list[Status]]]] = []
+        self._began = 0.0
+
+    @property
+    def waiting(self) -> int:
+        """The number of requests that are not counted yet."""
+        return len(self._requests)
 
     async def count(self, hits: Sequence[Hit]) -> list[Status]:
-        """Count a request at the end of this turn. Raises Unavailable, such as Busy, if that fails."""
+        """Count a request. Raises Unavailable if that fails, or Busy if the lock is not free in time."""
         loop = asyncio.get_running_loop()
         if not self._requests:
+            self._began = self._clock.monotonic()
             loop.call_soon(self._flush)
         future: asyncio.Future[list[Status]] = loop.create_future()
         self._requests.append((hits, future))
         return await future
 
     def _flush(self) -> None:
-        requests, self._requests = self._requests, []
         try:
-            statuses = self._count([hits for hits, _ in requests])
+            statuses = self._count([hits for hits, _ in self._requests])
+        except Busy as error:
+            if self._clock.monotonic() - self._began < PATIENCE_SECONDS:
+                asyncio.get_running_loop().call_later(RETRY_SECONDS, self._flush)
+            else:
+                self._fail(error)
         except Exception as error:  # noqa: BLE001 - each request gets it
-            for _, future in requests:
-                if not future.done():
-                    future.set_exception(error)
-            return
-        for (_, future), status in zip(requests, statuses, strict=True):
-            if not future.done():  # the client may have disconnected
-                future.set_result(status)
+            self._fail(error)
+        else:
+            requests, self._requests = self._requests, []
+            for (_, future), status in zip(requests, statuses, strict=True):
+                if not future.done():  # the client may have disconnected
+                    future.set_result(status)
+
+    def _fail(self, error: Exception) -> None:
+        requests, self._requests = self._requests, []
+        for _, future in requests:
+            if not future.done():
+                future.set_exception(error)

@@ -15,7 +15,7 @@ from musicsvc.store.rate_limits.window import SECOND, Hit, Limit
 from musicsvc.wording import quantity
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from musicsvc.config import Limits
     from musicsvc.server.access.rate_limit_counter import RateLimitCounter
@@ -50,38 +50,43 @@ class RateLimiter:
         """Return whether rate limits apply to the request. Pages, pictures and health checks are exempt."""
         return call.judged and route.family is not Family.PLAIN
 
-    async def count_address(self, route: Route, call: Call) -> None:
-        """Count a request without a valid token. Raises TooMany if the address exceeds a limit."""
+    async def count(self, route: Route, call: Call) -> None:
+        """Count a request of a token or, if it has no valid one, of an address. Raises TooMany beyond a limit."""
         if self.applies_to(route, call):
-            await self._count(
-                call, [Hit(self._address, client_network(call.address)), *self._endpoint_hits(route, call)]
-            )
+            hits = self._hits(route, call)
+            statuses = await self._counter.count(hits)
+            call.headers.update(headers(statuses))
+            if refused := [status for status in statuses if not status.allowed]:
+                longest = max(refused, key=lambda status: status.wait)
+                call.refused_by = longest.limit.name
+                raise TooMany(_message(longest), _seconds(longest))
+            call.counted = hits
 
-    async def count_token(self, route: Route, call: Call) -> None:
-        """Count a request with a valid token. Raises TooMany if a limit of the token or endpoint is exceeded."""
-        if self.applies_to(route, call):
-            await self._count(call, [Hit(self._token, str(call.token_id)), *self._endpoint_hits(route, call)])
+    def count_at_once(self, calls: Sequence[tuple[Route, Call]]) -> list[Mapping[str, str] | None]:
+        """Count several requests without waiting.
+
+        Return for each the response headers, or None if it was not counted, because a limit is exceeded or because
+        the counter is busy. Pass such a request to `count`.
+        """
+        limited = [at for at, (route, call) in enumerate(calls) if self.applies_to(route, call)]
+        found: list[Mapping[str, str] | None] = [{} for _ in calls]
+        counted = self._counter.count_at_once([self._hits(*calls[at]) for at in limited]) if limited else []
+        for at, statuses in zip(limited, counted, strict=True):
+            found[at] = headers(statuses) if statuses and all(status.allowed for status in statuses) else None
+        return found
 
     async def uncount(self, call: Call) -> None:
         if call.counted:
             await self._counter.uncount(call.counted)
 
-    def _endpoint_hits(self, route: Route, call: Call) -> list[Hit]:
+    def _hits(self, route: Route, call: Call) -> list[Hit]:
+        by_token = call.token_id is not None
+        hits = [Hit(self._token, str(call.token_id)) if by_token else Hit(self._address, client_network(call.address))]
         if route.limit is RateLimit.REGISTER:
-            return [Hit(self._endpoint_limits[route.limit], client_network(call.address))]
-        if route.limit is not None and call.token_id is not None:
-            return [Hit(self._endpoint_limits[route.limit], str(call.token_id))]
-        return []
-
-    async def _count(self, call: Call, hits: Sequence[Hit]) -> None:
-        statuses = await self._counter.count(hits)
-        call.headers.update(headers(statuses))
-        refused = [status for status in statuses if not status.allowed]
-        if refused:
-            longest = max(refused, key=lambda status: status.wait)
-            call.refused_by = longest.limit.name
-            raise TooMany(_message(longest), _seconds(longest))
-        call.counted = hits
+            hits.append(Hit(self._endpoint_limits[route.limit], client_network(call.address)))
+        elif route.limit is not None and by_token:
+            hits.append(Hit(self._endpoint_limits[route.limit], str(call.token_id)))
+        return hits
 
 
 def headers(statuses: Sequence[Status]) -> dict[str, str]:

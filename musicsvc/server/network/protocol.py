@@ -23,13 +23,12 @@ from musicsvc.server.network.timeouts import Deadline
 from musicsvc.server.peer import served_over_https
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from aiohttp.streams import StreamReader
     from aiohttp.web import BaseRequest, Server, StreamResponse
 
     from musicsvc.config import Server as ServerSettings
     from musicsvc.server.network.connection_limits import ConnectionSlots, Slot
+    from musicsvc.server.request.dispatch import Dispatcher
 
 log = logging.getLogger("musicsvc.wire")
 LINGERING_SECONDS = 2.0  # for a client to finish sending a refused request, and for the TLS closing handshake
@@ -44,7 +43,8 @@ class HttpConnection(RequestHandler):
 
     __slots__ = (
         *("_answered", "_deadline", "_final", "_framing", "_head_begun", "_head_size", "_idle_since", "_lost"),
-        *("_note_unreadable", "_payload", "_refused", "_settings", "_slot", "_slots", "_unclosed"),
+        *("_dispatcher", "_offered", "_payload", "_refused", "_settings", "_slot", "_slots"),
+        *("_unclosed", "origin"),
     )
 
     def __init__(
@@ -53,15 +53,16 @@ class HttpConnection(RequestHandler):
         slot: Slot,
         slots: ConnectionSlots,
         settings: ServerSettings,
-        note_unreadable: Callable[[str, str, int, int], None],
+        dispatcher: Dispatcher,
         **options: Any,
     ) -> None:
         super().__init__(server, **options)
         self._max_msg_queue_size, self._msg_queue_resume_size = QUEUE, QUEUE // 2
-        self._slot = slot
-        self._slots = slots
+        self._slot, self._slots = slot, slots
         self._settings = settings
-        self._note_unreadable = note_unreadable
+        self._dispatcher = dispatcher
+        self.origin = slot.address, False
+        self._offered = False  # the request in progress waits for `answer` or `decline`
         self._deadline = Deadline(self._loop, self._on_timeout)
         self._unclosed: asyncio.Transport | None = None  # aiohttp drops its reference on close, even with unsent data
         self._payload: StreamReader | None = None  # the body of the latest request
@@ -69,9 +70,7 @@ class HttpConnection(RequestHandler):
         self._idle_since = 0.0
         self._framing = Framing()
         self._head_size = 0  # bytes received of an incomplete head
-        self._head_begun = False
-        self._refused = False
-        self._answered = 0
+        self._answered, self._head_begun, self._refused = 0, False, False
         self._final = False  # the request in progress is the last one
 
     @property
@@ -106,6 +105,7 @@ class HttpConnection(RequestHandler):
         self._unclosed = cast("asyncio.Transport", transport)
         self._unclosed.set_write_buffer_limits(WRITE_BUFFER)
         if self.ssl_context is not None:
+            self.origin = self._slot.address, True
             self._unclosed.set_read_buffer_limits(READ_BUFFER)  # type: ignore[attr-defined]  # TLS transports have it
         self._wait_for_request(self._settings.head_timeout)
 
@@ -115,7 +115,11 @@ class HttpConnection(RequestHandler):
             return
         count = self._request_count
         in_head = self._payload is None or self._payload.is_eof()
-        super().data_received(data)
+        waiter, self._waiter = self._waiter, None  # so that aiohttp does not start on a request that is offered below
+        try:
+            super().data_received(data)
+        finally:
+            self._waiter = waiter
         if self._request_count > count:
             self._requests_received(self._head_size + len(data), self._request_count - count)
         elif in_head and data:
@@ -128,6 +132,41 @@ class HttpConnection(RequestHandler):
                     self._deadline.set(self._settings.head_timeout)
         elif self._payload is not None and self._framing.exceeds(self._payload, len(data)):
             self._refused = self._final = True
+        if self._messages and not (self._offered and len(self._messages) == 1):
+            self._offered = not self._offered and self._offer()
+            self._wake()
+
+    def _offer(self) -> bool:
+        """Offer the request that has arrived, if it has no body and is the only one. Return whether it is accepted."""
+        message, payload = self._messages[0]
+        alone = self.in_flight == 1 and self._waiter is not None and not (self._refused or self._final)
+        if not alone or payload is not EMPTY_PAYLOAD or isinstance(message, _ErrInfo):
+            return False
+        return self._dispatcher.immediate.offer(self, message)
+
+    @property
+    def offering(self) -> bool:
+        """Whether the request in progress was offered, and the connection still waits for its response."""
+        return self._offered and not self._final and self._unclosed is not None and not self._has_unsent(self._unclosed)
+
+    def answer(self, response: bytes) -> None:
+        assert self._parser is not None and self._unclosed is not None  # noqa: S101, PT018 - while it is open
+        self._offered = False
+        self._messages.popleft()
+        self._parser.message_consumed()
+        self._unclosed.write(response)
+        self._answer_sent()
+
+    def decline(self) -> None:
+        """Let aiohttp pass the offered request to the dispatcher, if the offer is still open."""
+        self._offered = False
+        if self._messages:
+            self._wake()
+
+    def _wake(self) -> None:
+        """Let aiohttp process the requests that have arrived, unless one is offered."""
+        if self._waiter is not None and not (self._waiter.done() or self._offered):
+            self._waiter.set_result(None)
 
     def pause_writing(self) -> None:
         """Give the client `write_timeout` seconds to read the data sent so far."""
@@ -143,8 +182,8 @@ class HttpConnection(RequestHandler):
         self._final = True
         if self._lost is not None:
             return False
-        in_progress = [self._current_request.content] if self._current_request is not None else []
-        payloads = [*in_progress, *(payload for _, payload in self._messages)]
+        current = [self._current_request.content] if self._current_request is not None else []
+        payloads = [*current, *(payload for _, payload in self._messages)]
         # asyncio cannot keep TLS half open.
         return self.ssl_context is None and self.in_flight > 0 and all(payload.is_eof() for payload in payloads)
 
@@ -174,16 +213,18 @@ class HttpConnection(RequestHandler):
                 await self._linger()
             return done
         finally:
-            self._answered += 1
-            if self._messages:
-                self._payload = self._messages[-1][1]
-            if not self.in_flight and self._unclosed is not None:
-                self._wait_for_request(self._settings.keepalive_timeout)
+            self._answer_sent()
+
+    def _answer_sent(self) -> None:
+        self._answered += 1
+        if self._messages:
+            self._payload = self._messages[-1][1]
+        if not self.in_flight and self._unclosed is not None:
+            self._wait_for_request(self._settings.keepalive_timeout)
 
     def _wait_for_request(self, seconds: float) -> None:
         """Give the client `seconds` to send the next request. The connection is idle until the request arrives."""
-        self._head_begun = False
-        self._head_size = 0
+        self._head_begun, self._head_size = False, 0
         self._idle_since = self._loop.time()
         self._slots.mark_idle(self._slot)
         self._deadline.set(seconds)
@@ -208,11 +249,10 @@ class HttpConnection(RequestHandler):
             self._deadline.clear()
         self._framing = Framing()
         self._head_size = 0
-        for at in range(len(self._messages) - count, len(self._messages)):
-            message, _ = self._messages[at]
-            if not isinstance(message, _ErrInfo) and (status := fault_of(message, size)):
+        for at, (message, _) in list(enumerate(self._messages))[-count:]:
+            if status := fault_of(message, size):
                 self._refuse(status, at)
-                return
+                break
 
     @staticmethod
     def _has_unsent(transport: asyncio.Transport) -> bool:
@@ -243,8 +283,7 @@ class HttpConnection(RequestHandler):
         self._request_count += 1
         self._slots.mark_busy(self._slot)
         self._deadline.clear()
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
+        self._wake()
 
     def handle_error(
         self,
@@ -258,8 +297,8 @@ class HttpConnection(RequestHandler):
             log.error("unhandled exception while handling a request", exc_info=exc)
         if request.writer.output_size > 0:
             raise ConnectionError("part of the response has already been sent")
-        body, headers = refusal(status, hsts=self.ssl_context is not None or served_over_https(self._settings))
-        self._note_unreadable(self._slot.address, headers["X-Request-Id"], status, len(body))
+        body, headers = refusal(status, hsts=self.origin[1] or served_over_https(self._settings))
+        self._dispatcher.note_unreadable(self._slot.address, headers["X-Request-Id"], status, len(body))
         response = Response(status=status, body=body, headers=headers)
         response.force_close()
         return response

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 from aiohttp import HttpVersion10, HttpVersion11, hdrs
+from aiohttp.web_protocol import _ErrInfo
 
 from musicsvc.server.peer import HSTS
 from musicsvc.server.responses.responses import SERVER, new_request_id
@@ -26,8 +27,10 @@ TEXTS = {
 BUSY = "Too many connections are open. Try again in a second."
 
 
-def fault_of(message: RawRequestMessage, size: int) -> int:
+def fault_of(message: RawRequestMessage | _ErrInfo, size: int) -> int:
     """Return 400 for an unsupported HTTP version, 431 for a head that is too large, else 0. `size`: bytes received."""
+    if isinstance(message, _ErrInfo):
+        return 0  # aiohttp has refused it
     if message.version not in VERSIONS:
         return 400
     if size <= MAX_HEAD:

@@ -19,13 +19,14 @@ from musicsvc.server.logs.failures import FailureLog, apology
 from musicsvc.server.peer import HSTS, PeerResolver, require_https
 from musicsvc.server.request import bodies
 from musicsvc.server.request.executors import Work
+from musicsvc.server.request.immediate import ImmediateAnswers
 from musicsvc.server.responses import errors
-from musicsvc.server.responses.answer_cache import AnswerCache, Slot
+from musicsvc.server.responses.answer_cache import AnswerCache, Slot, represent_json
 from musicsvc.server.responses.large import AnswerBuilder, LargeAnswerError, encoded, uncached
 from musicsvc.server.responses.memory_budget import AnswerMemory
-from musicsvc.server.responses.responses import Reply, build_response, is_safe_request_id
+from musicsvc.server.responses.responses import REQUEST_ID_HEADER, Reply, build_response, is_safe_request_id
 from musicsvc.server.routes.paths import INSIGHTS
-from musicsvc.server.routes.route import SAFE, Access, Route, Router
+from musicsvc.server.routes.route import SAFE, Route, Router
 from musicsvc.server.routes.table import ROUTES
 from musicsvc.server.schemas.reading import check_query
 from musicsvc.server.shapes.envelope import Download
@@ -76,10 +77,13 @@ class Dispatcher:
         self._random = random.Random()  # noqa: S311 - request ids are unique and no secrets; saves a system call
         self.answer_memory = AnswerMemory(settings.server.answer_memory)
         self.answer_cache = AnswerCache(settings.server.answer_cache, freshness)
+        self.immediate = ImmediateAnswers(
+            authenticator, authenticator.limiter, self.answer_cache, clock, self._request_id, self._notify
+        )
 
     async def __call__(self, request: BaseRequest) -> StreamResponse:
         """Return the response to the request, or an error response if the request fails."""
-        request_id = self._request_id(request.headers.get("X-Request-Id"))
+        request_id = self._request_id(request.headers.get(REQUEST_ID_HEADER))
         calls.request_id.set(request_id)
         call = Call(self._clock.now(), self._clock.monotonic(), request_id, request.method)
         response = None
@@ -137,8 +141,7 @@ class Dispatcher:
         call.address = peer.address
         if peer.hsts:
             call.headers |= HSTS
-        limits = self._settings.limits
-        call.judged = limits.enabled and (limits.local or peer.forwarded or not peer.local)
+        call.judged = peer.judged
         found = None
         try:
             found = self._router.match(request.method, path)
@@ -174,16 +177,21 @@ class Dispatcher:
     ) -> Reply:
         """Answer an accepted request from the cache or by its handler. `given`: see `_run`."""
         caller = given["caller"]
+        caching = route.caching(anonymous=caller is None) if request.method in SAFE else None
         call.reservation = self.answer_memory.reservation(call.address, call.token_id)
         slot = self.answer_cache.find(request.raw_path, route.audience(caller)) if route.cacheable else None
         if isinstance(slot, Representation):
             call.reservation.resize(len(slot.content))
-            return Reply(slot, 200, caching=_caching(request, route, caller))
+            self.immediate.learn(request, call, given["peer"])
+            return Reply(slot, 200, caching=caching)
         builder = AnswerBuilder(call.reservation, _size_name(route, request), writes=route.writes)
         result = await self._run(route, values, request, parsed, given | {"answer": builder}, call, slot)
         result = builder.finish(result, drawn=route.render is not None)
+        if route.constant:
+            result = represent_json(result)
+            self.immediate.learn(request, call, given["peer"], result)
         status = 200 if request.method == "HEAD" else route.status
-        return Reply(result if slot is None else slot.fill(result), status, caching=_caching(request, route, caller))
+        return Reply(result if slot is None else slot.fill(result), status, caching=caching)
 
     async def _run(
         self,
@@ -279,11 +287,3 @@ def _size_name(route: Route, request: BaseRequest) -> str:
     """Return the name of the page-size parameter: as in the query, else the endpoint's usual name."""
     names = ("perPage", "per_page")
     return next((name for name in names if name in request.query), getattr(route.query, "size_name", names[0]))
-
-
-def _caching(request: BaseRequest, route: Route, caller: Any) -> str | None:
-    """Return the Cache-Control header of a successful response, or None if the response must not be cached."""
-    if request.method not in SAFE:
-        return None
-    public = route.access is Access.OPEN or (route.access is Access.PUBLIC and caller is None)
-    return "public, no-cache" if public else "private, no-cache"

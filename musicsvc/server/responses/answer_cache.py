@@ -48,10 +48,15 @@ class Slot:
         """Cache the body of a response if it is short JSON. Return it, with its entity tag if it is cached."""
         if not isinstance(body, Encoded) or body.size > LARGE or self._tables is None:
             return body
-        content = b"".join(body.pieces)
-        answer = Representation(content, JSON_TYPE, tag_of([content]), compressible(len(content), JSON_TYPE))
+        answer = represent_json(body)
         self._cache.add(self._key, Entry(answer, self._stamp, self._tables))
         return answer
+
+
+def represent_json(body: Encoded) -> Representation:
+    """Return the body with its entity tag. It is compressed when the first client asks for it."""
+    content = b"".join(body.pieces)
+    return Representation(content, JSON_TYPE, tag_of([content]), compressible(len(content), JSON_TYPE))
 
 
 class AnswerCache:
@@ -69,17 +74,26 @@ class AnswerCache:
 
         `audience`: a value that is equal for callers who get equal responses.
         """
-        if not self._capacity or (stamp := self._freshness.now()) is None:
-            return None
+        answer = self.get(target, audience)
+        stamp = self._freshness.now() if self._capacity and answer is None else None
+        if stamp is None:
+            return answer
         key = target, audience
-        entry = self._entries.get(key)
-        if entry is not None and self._freshness.holds(entry.stamp, entry.tables):
-            self.hits += 1
-            self._entries.move_to_end(key)
-            return entry.answer
         self._drop(key)
         self.misses += 1
         return Slot(self, key, stamp)
+
+    def get(self, target: str, audience: Hashable = None) -> Representation | None:
+        """Return the response for this path and query, or None if the cache has none that is valid."""
+        if self._freshness.now() is None:
+            return None
+        key = target, audience
+        entry = self._entries.get(key)
+        if entry is None or not self._freshness.holds(entry.stamp, entry.tables):
+            return None
+        self.hits += 1
+        self._entries.move_to_end(key)
+        return entry.answer
 
     def add(self, key: Key, entry: Entry) -> None:
         self._drop(key)

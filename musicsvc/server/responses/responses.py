@@ -13,6 +13,7 @@ from aiohttp.web import Response
 from multidict import CIMultiDict
 
 from musicsvc.server.responses.large import LARGE, Encoded, encode
+from musicsvc.server.responses.negotiation import Negotiation
 from musicsvc.server.responses.streaming import PIECE, send_bytes, send_file
 from musicsvc.server.shapes.envelope import Download
 from musicsvc.server.shapes.representation import JSON_TYPE, Representation, compressible, pack, tag_of
@@ -20,12 +21,13 @@ from musicsvc.server.shapes.spooled import Spooled
 from musicsvc.store.accounts import tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from aiohttp.web import BaseRequest, StreamResponse
 
 
 SERVER = "musicsvc"
+REQUEST_ID_HEADER = "X-Request-Id"
 COMPRESSED_IN_THREAD = 64 * 1024  # bytes; compressing more would block the event loop too long
 VARY = "Authorization, Accept-Encoding"
 REQUEST_ID = re.compile(r"[A-Za-z0-9._~-]{1,128}")
@@ -44,7 +46,7 @@ class Reply:
 async def build_response(request: BaseRequest, reply: Reply, request_id: str) -> StreamResponse:
     """Return the response. A short response is not sent yet. A long one has already been sent, in pieces."""
     headers: CIMultiDict[str] = CIMultiDict(reply.headers)
-    headers.extend(((hdrs.SERVER, SERVER), ("X-Request-Id", request_id), ("X-Content-Type-Options", "nosniff")))
+    headers.extend(((hdrs.SERVER, SERVER), (REQUEST_ID_HEADER, request_id), ("X-Content-Type-Options", "nosniff")))
     caching, kept = reply.caching, None
     if isinstance(reply.result, Spooled):
         headers.update(reply.result.headers)
@@ -84,15 +86,15 @@ async def _cacheable(
     """Return a 200 with a strong ETag, or a 304 if the client already has this ETag (RFC 9110, section 13)."""
     size = sum(map(len, body))
     compressible_body = kept.compressible if kept is not None else compressible(size, headers[hdrs.CONTENT_TYPE])
-    compress = compressible_body and _accepts_gzip(request.headers.getall(hdrs.ACCEPT_ENCODING, ()))
-    tag = f'"{await _tag(body, size, kept)}{"-gzip" if compress else ""}"'
+    negotiation = Negotiation.of_headers(request.headers)
+    tag = negotiation.entity_tag(await _tag(body, size, kept), compressible=compressible_body)
     headers[hdrs.ETAG] = tag
     headers[hdrs.CACHE_CONTROL] = caching
     headers[hdrs.VARY] = VARY
-    if _matches(request.headers.getall(hdrs.IF_NONE_MATCH, ()), tag):
+    if negotiation.is_known(tag):
         del headers[hdrs.CONTENT_TYPE]
         return Response(status=304, headers=headers)
-    if compress:
+    if compressible_body and negotiation.gzip:
         headers[hdrs.CONTENT_ENCODING] = "gzip"
         body = await _packed(body, size, kept)
     return await _send(request, 200, body, headers)
@@ -117,26 +119,3 @@ async def _packed(body: list[bytes], size: int, kept: Representation | None) -> 
     if kept is not None:
         kept.packed = b"".join(packed)
     return packed
-
-
-def _matches(given: Sequence[str], tag: str) -> bool:
-    """Return whether `given`, the values of If-None-Match, contain `*` or the tag, with or without `W/`."""
-    parts = {part.strip().removeprefix("W/") for line in given for part in line.split(",")}
-    return tag in parts or "*" in parts
-
-
-def _accepts_gzip(given: Sequence[str]) -> bool:
-    """Return whether `given`, the values of Accept-Encoding, allow gzip by name or by `*`."""
-    weights: dict[str, float] = {}
-    for part in ",".join(given).lower().split(","):
-        coding, _, parameter = part.partition(";")
-        weights[coding.strip()] = _weight(parameter)
-    return weights.get("gzip", weights.get("*", 0.0)) > 0
-
-
-def _weight(parameter: str) -> float:
-    name, _, value = parameter.partition("=")
-    try:
-        return float(value) if name.strip() == "q" else 1.0
-    except ValueError:
-        return 0.0

@@ -124,6 +124,11 @@ class Route:
             return None
         return caller.user_id if self.access is Access.TOKEN else True
 
+    def caching(self, *, anonymous: bool) -> str:
+        """Return the Cache-Control header of a successful response, by whether the caller has no token."""
+        public = self.access is Access.OPEN or (self.access is Access.PUBLIC and anonymous)
+        return "public, no-cache" if public else "private, no-cache"
+
     @property
     def parameters(self) -> list[str]:
         return [part[1:-1] for part in self.path.split("/") if part.startswith("{")]

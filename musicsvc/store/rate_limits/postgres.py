@@ -43,6 +43,7 @@ class PostgresHitCounter(HitCounter):
     """Counts requests in a shared PostgreSQL table. Each thread that uses the counter has its own connection."""
 
     threads = 2
+    is_local = False
 
     def __init__(self, url: str, clock: Callable[[], int | None] = lambda: None) -> None:
         """`clock` returns the time in milliseconds, or None to use PostgreSQL's clock."""

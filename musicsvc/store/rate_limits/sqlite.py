@@ -163,6 +163,7 @@ class MachineHitCounter:
     """Counts the requests to all processes of a machine, over a connection for the event loop and one for a thread."""
 
     threads = 1
+    is_local = True
 
     def __init__(self, path: Path, clock: Callable[[], int]) -> None:
         self._path = path

@@ -128,6 +128,7 @@ class SharedHitCounter(Protocol):
     """
 
     threads: int
+    is_local: bool  # counting takes microseconds, so `count_now` can be used
 
     def open(self) -> None:
         """Open the counter, or reopen it after a fault."""

@@ -1,0 +1,215 @@
+"""Repeated reads are answered from memory, exactly as the dispatcher answers them."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from musicsvc.config import Limits, Settings
+from musicsvc.server.request import immediate
+from musicsvc.server.routes.paths import INSIGHTS
+from musicsvc.store.accounts import tokens
+from musicsvc.store.activity import calls
+from musicsvc.store.activity import log as activity_log
+from musicsvc.store.models import Token
+from tests.support.prometheus import scraped, total
+from tests.support.raw_connection import Wire, connected, request
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from musicsvc.clock import MovableClock
+    from musicsvc.store.activity.calls import Entry
+    from musicsvc.store.engine.store import Store
+    from tests.support.serving import Answer, Client, StartServer
+
+pytestmark = pytest.mark.only_on("sqlite")
+ANSWERED = "musicsvc_immediate_answers_total"
+TARGET = "/api/v1/genres"
+
+
+def asking(client: Client, *headers: str, target: str = TARGET, method: str = "GET") -> bytes:
+    return request(method, target, f"Authorization: Bearer {client.token}", *headers)
+
+
+async def warm(wire: Wire, raw: bytes) -> Answer:
+    """Send a request until its answer is kept and its head is known. Return the last answer."""
+    for _ in range(3):
+        await wire.send(raw)
+        answer = await wire.answer()
+    return answer
+
+
+async def immediate_answers(client: Client) -> float:
+    return total(await scraped(client), ANSWERED)
+
+
+@pytest.fixture
+def client(anonymous: Client, world: dict[str, str]) -> Client:
+    """Return a client with the token of an account, and a catalog."""
+    return anonymous.holding(world["demo"])
+
+
+@pytest.fixture
+async def wire(client: Client) -> AsyncIterator[Wire]:
+    async with connected(client.root) as opened:
+        yield opened
+
+
+def same(one: Answer, other: Answer) -> bool:
+    """Return whether two answers are equal, in the order of their headers too, but for what each request changes."""
+    changing = {"Date", "X-Request-Id"}
+    heads = [[(k, v) for k, v in answer.headers.items() if k not in changing] for answer in (one, other)]
+    assert heads[0] == heads[1]
+    return one.status == other.status and one.body == other.body
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [(), ("Accept-Encoding: gzip",), ("If-None-Match: *",), ("Accept-Encoding: gzip;q=0, *",), ("X-Request-Id: a.b",)],
+)
+@pytest.mark.parametrize("target", [TARGET, "/api/v1/albums?perPage=3", "/healthz", f"{INSIGHTS}/export/formats"])
+async def test_an_immediate_answer_equals_that_of_the_dispatcher(
+    client: Client, wire: Wire, headers: tuple[str, ...], target: str
+) -> None:
+    raw = asking(client, *headers, target=target)
+    await wire.send(raw)
+    first = await wire.answer()
+    second = await warm(wire, raw)
+    assert await immediate_answers(client) > 0
+    assert first.status in {200, 304}
+    assert same(first, second)
+
+
+async def test_each_answer_has_its_own_request_id_or_that_of_the_client(client: Client, wire: Wire) -> None:
+    await warm(wire, asking(client))
+    before = await immediate_answers(client)
+    await wire.send(asking(client))
+    own = (await wire.answer()).headers["X-Request-Id"]
+    await wire.send(asking(client, "X-Request-Id: mine-7"))
+    assert (await wire.answer()).headers["X-Request-Id"] == "mine-7" != own
+    assert await immediate_answers(client) == before + 2
+
+
+async def test_pipelined_requests_are_answered_in_order(client: Client, wire: Wire) -> None:
+    one, other = asking(client), asking(client, target="/api/v1/albums?perPage=2")
+    bodies = [(await warm(wire, raw)).body for raw in (one, other)]
+    assert bodies[0] != bodies[1]
+    await wire.send(one + other + one)
+    assert [(await wire.answer()).body for _ in range(3)] == [bodies[0], bodies[1], bodies[0]]
+    await wire.send(other + one[:20])
+    assert (await wire.answer()).body == bodies[1]
+    await wire.send(one[20:])
+    assert (await wire.answer()).body == bodies[0]
+
+
+async def test_heads_that_ask_for_something_else_are_not_answered_from_memory(client: Client, wire: Wire) -> None:
+    body = (await warm(wire, asking(client))).body
+    before = await immediate_answers(client)
+    await wire.send(asking(client, method="HEAD"))
+    assert (await wire.answer(head=True)).body == b""
+    await wire.send(asking(client, method="DELETE"))
+    assert (await wire.answer()).status == 405
+    await wire.send(asking(client).replace(b"Bearer msvc_", b"Bearer msvc-"))
+    assert (await wire.answer()).status == 401
+    await wire.send(asking(client, "Connection: close"))
+    assert (await wire.answer()).body == body
+    assert await wire.rest() == b""
+    async with connected(client.root) as old:
+        await old.send(asking(client, "Connection: keep-alive").replace(b"HTTP/1.1", b"HTTP/1.0"))
+        assert (await old.answer()).headers["Connection"] == "keep-alive"
+    assert await immediate_answers(client) == before
+
+
+async def test_a_revoked_token_is_refused_at_once(
+    client: Client, wire: Wire, store: Store, clock: MovableClock
+) -> None:
+    await warm(wire, asking(client))
+    digest = tokens.digest(str(client.token))
+    store.write(lambda: Token.update(revoked_at=clock.now()).where(Token.digest == digest).execute()).result()
+    await wire.send(asking(client))
+    assert (await wire.answer()).status == 401
+
+
+async def test_a_limit_holds_to_the_letter(start_server: StartServer, world: dict[str, str]) -> None:
+    limits = Limits(local=True, token="7/minute")
+    client = (await start_server(Settings(limits=limits))).holding(world["demo"])
+    async with connected(client.root) as wire, connected(client.root) as other:
+        found = []
+        for number in range(9):
+            on = (wire, other)[number % 2]
+            await on.send(asking(client))
+            answer = await on.answer()
+            found.append((answer.status, answer.headers["X-RateLimit-Remaining"]))
+    assert found == [*((200, str(left)) for left in range(6, -1, -1)), (429, "0"), (429, "0")]
+
+
+async def test_each_is_logged_and_counted(client: Client, wire: Wire, store: Store) -> None:
+    await warm(wire, asking(client, "X-Request-Id: logged"))
+    figures = await scraped(client)
+    assert total(figures, ANSWERED) == 1
+    assert total(figures, "musicsvc_requests_total", route=TARGET, status="200") == 3
+    entries = await logged(store, 3)
+    assert len({(entry.route, entry.status, entry.size, entry.account_id, entry.token_id) for entry in entries}) == 1
+    assert {entry.request_id for entry in entries} == {"logged"}
+
+
+async def logged(store: Store, count: int) -> list[Entry]:
+    """Wait until this number of reads is in the activity log, and return them."""
+    with activity_log.build(store.url) as log:
+        while not log.open_existing():  # noqa: ASYNC110 - another thread creates the file
+            await asyncio.sleep(0.05)
+        found: list[Entry] = []
+        async with asyncio.timeout(5):
+            while len(found) < count:
+                await asyncio.sleep(0.05)
+                found = [entry for entry in calls.replay(log) if entry.route == TARGET]
+    return found
+
+
+async def test_a_client_that_leaves_or_stops_sending_disturbs_nobody(client: Client, wire: Wire) -> None:
+    raw = asking(client)
+    body = (await warm(wire, raw)).body
+    async with connected(client.root) as leaving:
+        await leaving.send(raw)
+        leaving.reset()
+    async with connected(client.root) as ending:
+        await ending.send(raw)
+        ending.end()
+        assert (await ending.answer()).body == body
+        assert await ending.rest() == b""
+    await wire.send(raw)
+    assert (await wire.answer()).body == body
+
+
+async def test_a_fault_while_answering_is_left_to_the_dispatcher(
+    client: Client, wire: Wire, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    body = (await warm(wire, asking(client))).body
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("a fault")
+
+    monkeypatch.setattr(immediate, "serialize", fail)
+    await wire.send(asking(client))
+    assert (await wire.answer()).body == body
+    assert "unhandled exception while answering requests from memory" in caplog.text
+    monkeypatch.undo()
+    await wire.send(asking(client))
+    assert (await wire.answer()).body == body
+
+
+async def test_few_heads_are_kept_and_no_long_ones(client: Client, wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(immediate, "MEANINGS", 2)
+    heads = [asking(client, f"X-Number: {number}") for number in range(3)]
+    for raw in heads:
+        await warm(wire, raw)
+    before = await immediate_answers(client)
+    for raw in reversed(heads):  # the last two are known, and the first is then learned in place of another
+        await wire.send(raw)
+        await wire.answer()
+    assert await immediate_answers(client) == before + 2
+    await warm(wire, asking(client, f"X-Long: {'x' * immediate.LONGEST_HEAD}"))
+    assert await immediate_answers(client) == before + 2
