@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import socket
+import struct
 from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -13,6 +14,8 @@ from musicsvc.networks import client_network
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+LINGER_ZERO = struct.pack("ii", 1, 0)  # the value of SO_LINGER that discards unsent data
 
 
 @dataclass(slots=True, eq=False)
@@ -33,6 +36,11 @@ class Slot:
     address: str
     client: ClientConnections
     released: bool = False  # whether the connection has ended
+
+    def discard_unsent(self) -> None:
+        """Let the system discard unsent data when the connection is closed."""
+        with suppress(OSError):
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, LINGER_ZERO)
 
 
 class ConnectionSlots:

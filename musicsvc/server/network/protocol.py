@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import socket
-import struct
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
@@ -34,7 +32,6 @@ log = logging.getLogger("musicsvc.wire")
 LINGERING_SECONDS = 2.0  # for a client to finish sending a refused request, and for the TLS closing handshake
 WRITE_BUFFER = 64 * 1024
 READ_BUFFER = 64 * 1024
-LINGER_ZERO = struct.pack("ii", 1, 0)  # the value of SO_LINGER that discards unsent data
 QUEUE = 4  # pipelined requests that may wait; a single packet can contain more
 
 
@@ -96,8 +93,7 @@ class HttpConnection(RequestHandler):
     def abort(self) -> None:
         """Close the connection at once and discard unsent data, including data in the system's buffers."""
         if self._unclosed is not None:
-            with suppress(OSError):
-                self._slot.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, LINGER_ZERO)
+            self._slot.discard_unsent()
             self._unclosed.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
