@@ -87,12 +87,8 @@ class App:
         self._acceptor: Acceptor | None = None
         collectors.add_connections(self._metrics, lambda: self._server, lambda: self._acceptor)
         collectors.add_store(self._metrics, store)
-        memory, cache, immediate = (
-            self._dispatcher.answer_memory,
-            self._dispatcher.answer_cache,
-            self._dispatcher.immediate,
-        )
-        collectors.add_answers(self._metrics, memory, cache, immediate)
+        dispatcher = self._dispatcher
+        collectors.add_answers(self._metrics, dispatcher.answer_memory, dispatcher.answer_cache, dispatcher.immediate)
         collectors.add_activity(self._metrics, self._activity_writer, self._abuse_monitor)
 
     def _sources(self, root: str) -> dict[str, Any]:
