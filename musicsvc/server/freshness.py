@@ -16,7 +16,7 @@ import asyncio
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Hashable, Iterable, Mapping
 
     from musicsvc.store.engine.store import Store
 
@@ -43,8 +43,8 @@ class Freshness:
         self._is_read = False
         self._stamp: Stamp | None = None
         self._number = 0
-        self._changes: int | None = None
-        self._versions: Mapping[str, int] = {}
+        self._changes: Hashable | None = None
+        self._versions: Mapping[str, Hashable] = {}
         self._changed: dict[str, int] = {}  # for each table, the number of the change that was its last
 
     def now(self) -> Stamp | None:

@@ -32,6 +32,6 @@ def open_unchecked(url: str) -> Store:
         return SqliteStore(url)
     if url.startswith(("postgresql://", "postgres://")):
         with extras.required("postgres"):
-            from musicsvc.store.engine.postgres import PostgresStore  # noqa: PLC0415 - the same
+            from musicsvc.store.engine.postgres.store import PostgresStore  # noqa: PLC0415 - the same
         return PostgresStore(url)
     raise Failure("The database address must start with sqlite:/// or postgresql:// (setting database_url).")

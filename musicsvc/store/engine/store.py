@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from musicsvc.errors import Unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Hashable, Mapping
     from concurrent.futures import Future, ThreadPoolExecutor
     from typing import Self
 
@@ -61,11 +61,14 @@ class Store(ABC):
         return ""
 
     @abstractmethod
-    def changes(self) -> int | None:
-        """Return a number that changes with every commit of any process, or None if the database has no such number."""
+    def changes(self) -> Hashable | None:
+        """Return a value that differs after every commit of any process, or None while it is unknown. Never blocks.
 
-    def table_versions(self) -> Mapping[str, int]:
-        """Return a number for each table, which each commit that changes the table changes but those of counters."""
+        On PostgreSQL, commits of other machines, of counters and of other programs show within a second.
+        """
+
+    def table_versions(self) -> Mapping[str, Hashable]:
+        """Return a value for each table, which each commit that changes the table changes but those of counters."""
         return {}
 
     def in_place(self) -> bool:

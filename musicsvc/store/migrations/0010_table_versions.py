@@ -8,3 +8,9 @@ def up(migrator, db):
         db.execute_sql(
             "CREATE TABLE table_version (name TEXT PRIMARY KEY, number INTEGER NOT NULL) WITHOUT ROWID, STRICT"
         )
+        return
+    # Writers at the same time have different slots, so that they need not wait for each other.
+    db.execute_sql(
+        "CREATE TABLE table_version (slot INTEGER NOT NULL, name TEXT NOT NULL, number BIGINT NOT NULL,"
+        " PRIMARY KEY (slot, name)) WITH (fillfactor = 50)"
+    )

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from musicsvc.errors import Unavailable
-from musicsvc.store.engine.postgres import ERRORS, PostgresDatabase
+from musicsvc.store.engine.postgres.database import ERRORS, PostgresDatabase
 from musicsvc.store.rate_limits.window import SECOND, UPSERT, Busy, Count, Hit, HitCounter, Status, advance
 
 if TYPE_CHECKING:

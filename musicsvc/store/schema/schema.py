@@ -132,7 +132,7 @@ def _migrating_sqlite(path: Path) -> Iterator[Database]:
 @contextmanager
 def _migrating_postgres(url: str) -> Iterator[Database]:
     with extras.required("postgres"):
-        from musicsvc.store.engine import postgres  # noqa: PLC0415 - the same
+        from musicsvc.store.engine.postgres import database as postgres  # noqa: PLC0415 - the same
 
     database = postgres.PostgresDatabase(url)
     try:

@@ -5,29 +5,30 @@ from __future__ import annotations
 import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import nullcontext, suppress
+from contextlib import suppress
+from random import Random
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
-import peewee
 import psycopg
-from psycopg import conninfo
 from psycopg import errors as pg
 
-from musicsvc.errors import Failure, Unavailable
+from musicsvc.errors import Unavailable
 from musicsvc.store.engine.binding import bind, perform
+from musicsvc.store.engine.postgres.changes import ChangeWatch, default_folder, mark, marks_file
+from musicsvc.store.engine.postgres.database import ERRORS, PostgresDatabase, driver_error, reason, translate
 from musicsvc.store.engine.store import Store, Workload, enqueue, queued
+from musicsvc.store.engine.tables import noting
 from musicsvc.store.engine.url import describe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection, Hashable, Mapping
+    from pathlib import Path
 
 T = TypeVar("T")
 READERS = 4
 WRITERS = 4
 ATTEMPTS = 4
 PAUSE_SECONDS = 0.01
-SESSION_OPTIONS = "-c lock_timeout=5000 -c idle_in_transaction_session_timeout=60000 -c timezone=UTC"
-ERRORS = (peewee.PeeweeException, psycopg.Error)  # Peewee does not wrap all errors of the driver
 RETRYABLE = (
     pg.SerializationFailure,
     pg.DeadlockDetected,
@@ -37,45 +38,27 @@ RETRYABLE = (
 )
 READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"
-
-
-class PostgresDatabase(peewee.PostgresqlDatabase):
-    """Peewee's PostgreSQL database on psycopg 3, with one connection per thread."""
-
-    def __init__(self, url: str) -> None:
-        """Set the connection options. Options in the URL take precedence. Raises Failure if the URL is malformed."""
-        url = url.replace("postgres://", "postgresql://", 1)
-        try:
-            given = conninfo.conninfo_to_dict(url)
-        except psycopg.ProgrammingError:
-            raise Failure("The database address cannot be read (setting database_url).") from None
-        options = f"{SESSION_OPTIONS} {given.get('options', '')}"
-        super().__init__(url, prefer_psycopg3=True, options=options, connect_timeout=given.get("connect_timeout", 5))
-        # Peewee opens connections one at a time. Threads must not queue for a server that does not answer.
-        self._lock = nullcontext()
-        self._connections: list[psycopg.Connection[object]] = []
-        self._connections_lock = threading.Lock()
-
-    def _connect(self) -> psycopg.Connection[object]:
-        connection: psycopg.Connection[object] = super()._connect()  # type: ignore[misc]  # missing in the stubs
-        with self._connections_lock:
-            self._connections = [other for other in self._connections if not other.closed] + [connection]
-        return connection
-
-    def close_all(self) -> None:
-        """Close the connections of all threads. No thread may be using its connection."""
-        with self._connections_lock:
-            while self._connections:
-                self._connections.pop().close()
+# Concurrent transactions advance different rows, so that they need not wait for each other.
+ADVANCE = """
+    INSERT INTO table_version (slot, name, number) SELECT mod(pg_backend_pid(), 16), unnest(%s::text[]), 1
+    ON CONFLICT (slot, name) DO UPDATE SET number = table_version.number + 1
+"""
 
 
 class PostgresStore(Store):
-    def __init__(self, url: str) -> None:
-        """Create reader and writer threads, which connect on first use. Raises Failure if the URL is malformed."""
+    def __init__(self, url: str, folder: Path | None = None) -> None:
+        """Create reader and writer threads, which connect on first use. Raises Failure if the URL is malformed.
+
+        `folder`: where the processes of this machine tell each other of their commits; tests have several machines.
+        """
         self.url = url
         self.workload = Workload()
         self._workload_lock = threading.Lock()
         self._database = PostgresDatabase(url)
+        self._folder = folder or default_folder()
+        self._watch = ChangeWatch(self._database, self._folder)
+        self._random = Random()  # noqa: S311 - numbers of changes, no secrets
+        self._marks_file: Path | None = None
         self._readers = ThreadPoolExecutor(READERS, "store-read", initializer=bind, initargs=(self._database,))
         self._writers = ThreadPoolExecutor(WRITERS, "store-write", initializer=bind, initargs=(self._database,))
 
@@ -86,12 +69,20 @@ class PostgresStore(Store):
         """Call `unit` in a transaction on one of several writer threads. `unit` must lock the rows that it changes."""
         return enqueue(self._writers, self._run, unit, WRITE)
 
-    def _run(self, unit: Callable[[], T], begin: str) -> T:
-        """Run the statement `begin`, call `unit`, and commit. Conflicts and faults before COMMIT cause a retry."""
+    def write_counters(self, unit: Callable[[], T]) -> Future[T]:
+        return enqueue(self._writers, self._run, unit, WRITE, False)  # noqa: FBT003 - passed on by position
+
+    def _run(self, unit: Callable[[], T], begin: str, versions: bool = True) -> T:  # noqa: FBT001, FBT002 - as above
+        """Run the statement `begin`, call `unit`, and commit. Conflicts and faults before COMMIT cause a retry.
+
+        `versions`: whether to advance the versions of the tables that it changes.
+        """
         for attempt in range(1, ATTEMPTS + 1):
             self._connect()
             try:
-                result = self._attempt(unit, begin)
+                with noting() as statements:
+                    result = self._attempt(unit, begin)
+                changed = self._advance(statements) if versions and begin == WRITE else ()
             except ERRORS as error:
                 self._reset(renew=isinstance(driver_error(error), pg.ReadOnlySqlTransaction))
                 if attempt == ATTEMPTS or not _is_retryable(error, begin):
@@ -106,6 +97,8 @@ class PostgresStore(Store):
                 if begin == WRITE:
                     with self._workload_lock:
                         self.workload.add(1, time.monotonic() - began)
+                    if changed and self._marks_file is not None:
+                        mark(self._marks_file, changed, self._random.getrandbits(64))
                 return result
         raise AssertionError  # pragma: no cover - the last attempt returns or raises
 
@@ -113,7 +106,7 @@ class PostgresStore(Store):
         try:
             self._database.connect(reuse_if_open=True)
         except ERRORS as error:
-            raise Unavailable(here=f"{describe(self.url)} does not accept connections: {_reason(error)}.") from error
+            raise Unavailable(here=f"{describe(self.url)} does not accept connections: {reason(error)}.") from error
 
     def _attempt(self, unit: Callable[[], T], begin: str) -> T:
         self._database.execute_sql(begin)
@@ -122,6 +115,17 @@ class PostgresStore(Store):
             # COMMIT would roll back silently.
             raise RuntimeError("a statement of this unit of work failed outside a savepoint, so it cannot be committed")
         return result
+
+    def _advance(self, statements: set[str]) -> Collection[str]:
+        """Advance the versions of the tables that these statements change. Return the names of the tables."""
+        tables = self._database.tables
+        changed = sorted(frozenset[str]().union(*map(tables.changed, statements)))
+        if not changed or not tables.versioned:
+            return ()
+        self._database.execute_sql(ADVANCE, (changed,))
+        if self._marks_file is None:
+            self._marks_file = marks_file(self._folder, self._database.connection())
+        return changed
 
     def _commit(self) -> None:
         try:
@@ -140,39 +144,20 @@ class PostgresStore(Store):
         with suppress(*ERRORS):
             self._database.close()
 
-    def changes(self) -> None:
-        """Return None: PostgreSQL has no counter of commits that is cheap to read."""
+    def changes(self) -> Hashable | None:
+        return self._watch.changes()
+
+    def table_versions(self) -> Mapping[str, Hashable]:
+        return self._watch.table_versions()
 
     def waiting(self) -> tuple[int, int]:
         return queued(self._readers), queued(self._writers)
 
     def close(self) -> None:
+        self._watch.close()
         self._readers.shutdown(wait=True)
         self._writers.shutdown(wait=True)
         self._database.close_all()
-
-
-def driver_error(error: BaseException) -> psycopg.Error | None:
-    """Return `error` if it is a psycopg error, or the psycopg error that Peewee wrapped in it, else None."""
-    if isinstance(error, psycopg.Error):
-        return error
-    inner = getattr(error, "orig", None)
-    return inner if isinstance(inner, psycopg.Error) else None
-
-
-def translate(error: BaseException) -> BaseException:
-    """Return Unavailable for a server fault, Peewee's IntegrityError for a violated constraint, else `error` itself."""
-    inner = driver_error(error)
-    if isinstance(inner, (psycopg.OperationalError, psycopg.InterfaceError, pg.ReadOnlySqlTransaction)):
-        return Unavailable(here=f"The database is busy or cannot be used: {_reason(inner)}.")
-    if isinstance(error, psycopg.IntegrityError):
-        return peewee.IntegrityError(error, str(error))
-    return error
-
-
-def _reason(error: BaseException) -> str:
-    """Return the error message in one line, without PostgreSQL's DETAIL section."""
-    return " ".join(str(error).partition("DETAIL:")[0].split()).rstrip(".")
 
 
 def _is_retryable(error: Exception, begin: str) -> bool:

@@ -1,0 +1,196 @@
+"""Sees the commits of all nodes to a PostgreSQL database: those of this machine at once, all others within a second.
+
+Each writing transaction advances the numbers of its tables in `table_version`. A thread reads them four times a second.
+Beside it, the processes of one machine share a file of 8-byte words, one for each table and one in front for all. After
+COMMIT, and before anybody learns of it, a writer replaces the words of its tables by a random number that no reader has
+seen. Readers map the file into memory, so they see this without asking anybody. If a writer is killed in between, its
+commit was not acknowledged, and the thread sees it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+import tempfile
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+from zlib import crc32
+
+from musicsvc.store.engine.postgres.database import ERRORS
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Mapping
+
+    from musicsvc.store.engine.postgres.database import PostgresDatabase
+
+MEMORY = Path("/dev/shm")  # noqa: S108 - files there never wait for a disk
+WORD = 8
+SIZE = 512 * WORD
+POLL_SECONDS = 0.25
+MAX_AGE = 0.9  # seconds after which what the thread has read is not trusted
+IDENTITY = """
+    SELECT system_identifier, (SELECT oid FROM pg_database WHERE datname = current_database()) FROM pg_control_system()
+"""
+# The snapshot changes with each transaction that writes anything, counters and other programs' writes included.
+NUMBERS = """
+    SELECT '', pg_current_snapshot()::text
+    UNION ALL SELECT name, sum(number)::text FROM table_version GROUP BY name
+"""
+
+
+def default_folder() -> Path:
+    """Return the folder of this machine for the files."""
+    return MEMORY if MEMORY.is_dir() else Path(tempfile.gettempdir())
+
+
+def marks_file(folder: Path, connection: Any) -> Path:
+    """Return the path of this user's file for the database. It exists while a server of this machine reads it."""
+    ((cluster, database),) = connection.execute(IDENTITY)
+    return folder / f"musicsvc-changes-{os.geteuid()}-{cluster}-{database}"
+
+
+def mark(file: Path, tables: Iterable[str], number: int) -> None:
+    """Put a random number into the words of these tables, and then into the first word, if anybody reads the file."""
+    try:
+        descriptor = os.open(file, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return
+    try:
+        for position in (*map(_position, tables), 0):
+            os.pwrite(descriptor, number.to_bytes(WORD), position)
+    finally:
+        os.close(descriptor)
+
+
+def _position(table: str) -> int:
+    """Return where the word of a table is. Tables that share one by chance only outdate each other."""
+    return WORD * (1 + crc32(table.encode()) % (SIZE // WORD - 1))
+
+
+class Marks:
+    """The mapped file. Its last reader removes it."""
+
+    def __init__(self, path: Path) -> None:
+        """Create or open the file. Raises OSError, also if it belongs to somebody else."""
+        self._path = path
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_SH)
+            if os.fstat(self._descriptor).st_uid != os.geteuid():
+                raise PermissionError(f"{path} belongs to another user")
+            os.posix_fallocate(self._descriptor, 0, SIZE)
+            self.words = mmap.mmap(self._descriptor, SIZE, access=mmap.ACCESS_READ)
+        except OSError:
+            os.close(self._descriptor)
+            raise
+
+    def in_place(self) -> bool:
+        """Return False if the file was removed or replaced, so that writers no longer find it."""
+        try:
+            return os.path.samestat(self._path.stat(), os.fstat(self._descriptor))
+        except OSError:
+            return False
+
+    def close(self) -> None:
+        """Close the file. Remove it if no other process reads it."""
+        with suppress(OSError):
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if self.in_place():
+                self._path.unlink()
+        os.close(self._descriptor)
+
+
+class Seen(NamedTuple):
+    """What the thread has read, and when it began. `opened`: with another connection or file, all may have changed."""
+
+    began: float
+    number: int  # grows with each difference
+    opened: int
+    versions: Mapping[str, str]
+    tables: frozenset[str]
+    marks: Marks
+
+
+class ChangeWatch:
+    """Reads the changes for caches. Its thread starts when they are first asked for."""
+
+    def __init__(self, database: PostgresDatabase, folder: Path) -> None:
+        self._database = database
+        self._folder = folder
+        self._thread = threading.Thread(target=self._run, name="store-watch", daemon=True)
+        self._lock = threading.Lock()
+        self._closing = threading.Event()
+        self._seen: Seen | None = None
+        self._marks: Marks | None = None
+        self._opened = 0
+
+    def changes(self) -> Hashable | None:
+        """Return a value that differs after each commit, or None if the database was not read within a second."""
+        seen = self._seen
+        if seen is None or time.monotonic() - seen.began > MAX_AGE:
+            self._start()
+            return None
+        return seen.number, seen.marks.words[:WORD]
+
+    def table_versions(self) -> Mapping[str, Hashable]:
+        """Return a value for each table that differs after each commit that changed the table."""
+        seen = self._seen
+        if seen is None:
+            return {}
+        words = seen.marks.words[:]
+        places = ((table, _position(table)) for table in seen.tables)
+        return {table: (seen.opened, seen.versions.get(table), words[place : place + WORD]) for table, place in places}
+
+    def close(self) -> None:
+        with self._lock:
+            self._closing.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def _start(self) -> None:
+        with self._lock:
+            if self._thread.ident is None and not self._closing.is_set():
+                self._thread.start()
+
+    def _run(self) -> None:
+        while True:
+            try:
+                self._read()
+            except (*ERRORS, OSError):
+                self._close_connection()
+            if self._closing.wait(POLL_SECONDS):
+                break
+        self._close_connection()
+        if self._marks is not None:
+            self._marks.close()
+
+    def _read(self) -> None:
+        if self._database.connect(reuse_if_open=True):
+            self._opened += 1
+        connection: Any = self._database.connection()
+        if self._marks is None or not self._marks.in_place():
+            self._marks = self._reopened(marks_file(self._folder, connection))
+            self._opened += 1
+        began = time.monotonic()
+        versions = {str(name): str(number) for name, number in connection.execute(NUMBERS)}
+        seen, number = self._seen, 0
+        if seen is not None:
+            number = seen.number + ((seen.opened, seen.versions) != (self._opened, versions))
+        self._seen = Seen(began, number, self._opened, versions, self._database.tables.names, self._marks)
+
+    def _reopened(self, file: Path) -> Marks:
+        """Open the file again until it is in place: the last reader of the one before may just be removing it."""
+        if self._marks is not None:
+            self._marks.close()
+            self._marks = None
+        while not (marks := Marks(file)).in_place():
+            marks.close()
+        return marks
+
+    def _close_connection(self) -> None:
+        with suppress(*ERRORS):
+            self._database.close()

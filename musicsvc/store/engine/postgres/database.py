@@ -1,0 +1,103 @@
+"""The Peewee database class for PostgreSQL on psycopg 3, and the errors of both."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import nullcontext
+from typing import Any
+
+import peewee
+import psycopg
+from psycopg import conninfo
+from psycopg import errors as pg
+
+from musicsvc.errors import Failure, Unavailable
+from musicsvc.store.engine.tables import Noting, Tables, note
+
+SESSION_OPTIONS = "-c lock_timeout=5000 -c idle_in_transaction_session_timeout=60000 -c timezone=UTC"
+ERRORS = (peewee.PeeweeException, psycopg.Error)  # Peewee does not wrap all errors of the driver
+# Each table, with a table whose deletes change it.
+TABLES = """
+    SELECT t.relname, parent.relname
+    FROM pg_class t
+    LEFT JOIN pg_constraint c ON c.conrelid = t.oid AND c.contype = 'f' AND c.confdeltype IN ('c', 'n', 'd')
+    LEFT JOIN pg_class parent ON parent.oid = c.confrelid
+    WHERE t.relkind IN ('r', 'p', 'v', 'm') AND pg_table_is_visible(t.oid)
+        AND t.relnamespace NOT IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace)
+"""
+
+
+class NotingCursor(Noting, psycopg.Cursor[Any]):  # type: ignore[misc]  # Noting takes any arguments
+    """A cursor that notes its statements."""
+
+    def copy(self, statement: Any, *arguments: Any, **options: Any) -> Any:
+        note(statement)
+        return super().copy(statement, *arguments, **options)
+
+
+class NotingServerCursor(Noting, psycopg.ServerCursor[Any]):  # type: ignore[misc]  # the same
+    """A cursor on the server that notes its statements."""
+
+
+class PostgresDatabase(peewee.PostgresqlDatabase):
+    """Peewee's PostgreSQL database on psycopg 3, with one connection per thread."""
+
+    def __init__(self, url: str) -> None:
+        """Set the connection options. Options in the URL take precedence. Raises Failure if the URL is malformed."""
+        url = url.replace("postgres://", "postgresql://", 1)
+        try:
+            given = conninfo.conninfo_to_dict(url)
+        except psycopg.ProgrammingError:
+            raise Failure("The database address cannot be read (setting database_url).") from None
+        options = f"{SESSION_OPTIONS} {given.get('options', '')}"
+        super().__init__(url, prefer_psycopg3=True, options=options, connect_timeout=given.get("connect_timeout", 5))
+        # Peewee opens connections one at a time. Threads must not queue for a server that does not answer.
+        self._lock = nullcontext()
+        self._connections: list[psycopg.Connection[object]] = []
+        self._connections_lock = threading.Lock()
+        self._tables: Tables | None = None
+
+    @property
+    def tables(self) -> Tables:
+        """The tables of the database. They are read again until there is a table of versions."""
+        if self._tables is None or not self._tables.versioned:
+            connection: Any = self.connection()
+            self._tables = Tables(connection.execute(TABLES))
+        return self._tables
+
+    def _connect(self) -> psycopg.Connection[object]:
+        connection: psycopg.Connection[object] = super()._connect()  # type: ignore[misc]  # missing in the stubs
+        connection.cursor_factory = NotingCursor
+        connection.server_cursor_factory = NotingServerCursor
+        with self._connections_lock:
+            self._connections = [other for other in self._connections if not other.closed] + [connection]
+        return connection
+
+    def close_all(self) -> None:
+        """Close the connections of all threads. No thread may be using its connection."""
+        with self._connections_lock:
+            while self._connections:
+                self._connections.pop().close()
+
+
+def driver_error(error: BaseException) -> psycopg.Error | None:
+    """Return `error` if it is a psycopg error, or the psycopg error that Peewee wrapped in it, else None."""
+    if isinstance(error, psycopg.Error):
+        return error
+    inner = getattr(error, "orig", None)
+    return inner if isinstance(inner, psycopg.Error) else None
+
+
+def translate(error: BaseException) -> BaseException:
+    """Return Unavailable for a server fault, Peewee's IntegrityError for a violated constraint, else `error` itself."""
+    inner = driver_error(error)
+    if isinstance(inner, (psycopg.OperationalError, psycopg.InterfaceError, pg.ReadOnlySqlTransaction)):
+        return Unavailable(here=f"The database is busy or cannot be used: {reason(inner)}.")
+    if isinstance(error, psycopg.IntegrityError):
+        return peewee.IntegrityError(error, str(error))
+    return error
+
+
+def reason(error: BaseException) -> str:
+    """Return the error message in one line, without PostgreSQL's DETAIL section."""
+    return " ".join(str(error).partition("DETAIL:")[0].split()).rstrip(".")
