@@ -18,6 +18,7 @@ app = group(
     "Upgrade, check, back up and restore the database.",
     "db upgrade",
     "db backup /srv/backups/",
+    "db recount",
     "db restore /srv/backups/musicsvc.db --yes",
 )
 
@@ -40,7 +41,7 @@ def upgrade(
 
 @app.command()
 def check(context: typer.Context, json: AsJson = False) -> None:
-    """Check integrity and schema of the database; exit 1 where a problem is found."""
+    """Check integrity, schema and counts of the database; exit 1 where a problem is found."""
     session = Session.from_context(context)
     settings = session.settings()
     try:
@@ -59,6 +60,16 @@ def check(context: typer.Context, json: AsJson = False) -> None:
     )
     if problems:
         raise typer.Exit(1)
+
+
+@app.command()
+def recount(context: typer.Context) -> None:
+    """Count the rows of all long lists again, where `db check` reports wrong counts."""
+    from musicsvc.store.engine import list_blocks
+
+    session = Session.from_context(context)
+    session.write(list_blocks.rebuild)
+    session.echo("Counted all long lists.")
 
 
 def _problems(settings: "Settings") -> list[str]:

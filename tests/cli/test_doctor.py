@@ -85,7 +85,18 @@ def test_an_installation_without_faults_has_no_problems_also_while_a_server_runs
         code, found = doctor()
     assert (code, levels(found, but={"disk", "descriptors"})) == (0, {"ok"})
     assert list(found) == [
-        *("clock", "SQLite", "pragmas", "integrity", "schema", "activity log", "permissions", "disk", "ballast"),
+        *(
+            "clock",
+            "SQLite",
+            "pragmas",
+            "integrity",
+            "schema",
+            "counts",
+            "activity log",
+            "permissions",
+            "disk",
+            "ballast",
+        ),
         *("backups", "leftovers", "TLS", "settings", "descriptors"),
     ]
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.only_on("sqlite")
 LEFT_OUT = re.compile(r"\b(?:activity|table_version)")  # another file, and what no answer shows
+COUNTS = {"list_block"}  # changed by triggers; its readers read the table too whose rows it counts
 CHANGES = {"SQLITE_INSERT", "SQLITE_UPDATE", "SQLITE_DELETE"}
 
 
@@ -75,4 +76,4 @@ def reported(shared: Shared, text: str, known: Tables) -> tuple[set[str], set[st
     connection.close()
     read = {str(action.table_name) for action in actions if action.action_name == "SQLITE_READ"}
     changed = {str(action.table_name) for action in actions if action.action_name in CHANGES}
-    return read & known.names, changed & known.names
+    return read & known.names, (changed & known.names) - COUNTS

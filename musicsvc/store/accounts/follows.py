@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from musicsvc.errors import Invalid
 from musicsvc.store.accounts.user_summary import COLUMNS, UserSummary
+from musicsvc.store.engine import list_blocks
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, paginate
 from musicsvc.store.models import Follow, User
 
@@ -26,12 +27,12 @@ def unfollow(user_id: int, *, actor: Identity) -> None:
 
 def followed_by(user_id: int, page: Page) -> Listing[UserSummary]:
     """Return the accounts that this account follows, most recently followed first."""
-    return paginate(_followed, page, UserSummary, user_id)
+    return paginate(_followed, page, UserSummary, user_id, counted=list_blocks.FOLLOWED)
 
 
 def followers_of(user_id: int, page: Page) -> Listing[UserSummary]:
     """Return the accounts that follow this account, most recent follower first."""
-    return paginate(_followers, page, UserSummary, user_id)
+    return paginate(_followers, page, UserSummary, user_id, counted=list_blocks.FOLLOWERS)
 
 
 def _followed(user_id: int) -> ListQuery:

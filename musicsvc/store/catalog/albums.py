@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from peewee import SQL, fn
-
 from musicsvc.errors import Forbidden, NotFound
 from musicsvc.store.catalog import artists, sizes, tags, tracks
+from musicsvc.store.engine import list_blocks
 from musicsvc.store.engine.compiled import compiled
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, columns, paginate
 from musicsvc.store.models import Album, AlbumArtist, AlbumTag, Artist, Genre, Tag, Track, TrackGenre, TrackTag
@@ -59,7 +58,7 @@ def _by_id(album_id: int) -> Any:
 
 def list_all(page: Page) -> Listing[AlbumRow]:
     """Return all albums, newest first."""
-    return paginate(_all, page, AlbumRow)
+    return paginate(_all, page, AlbumRow, counted=list_blocks.ALBUMS)
 
 
 def _all() -> ListQuery:
@@ -68,14 +67,13 @@ def _all() -> ListQuery:
 
 def list_by_artist(artist_id: int, page: Page) -> Listing[AlbumRow]:
     """Return the artist's albums, newest release first. Albums without a release date come last."""
-    return paginate(_by_artist, page, AlbumRow, artist_id)
+    return paginate(_by_artist, page, AlbumRow, artist_id, counted=list_blocks.ARTIST_ALBUMS)
 
 
 def _by_artist(artist_id: int) -> ListQuery:
     keys = Album.select(Album.id).join(AlbumArtist).where(AlbumArtist.artist == artist_id)
     order = (Album.release_date.desc(nulls="LAST"), Album.id.desc())
-    total = AlbumArtist.select(fn.COUNT(SQL("*"))).where(AlbumArtist.artist == artist_id)
-    return ListQuery(keys, Album.select(*COLUMNS), order, total)
+    return ListQuery(keys, Album.select(*COLUMNS), order)
 
 
 def with_contents(rows: Sequence[AlbumRow]) -> Sequence[AlbumRow]:

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any
 from peewee import fn
 
 from musicsvc.errors import NotFound
+from musicsvc.store.engine import list_blocks
 from musicsvc.store.engine.compiled import compiled
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, columns, paginate
-from musicsvc.store.models import AlbumArtist, Artist, Track, TrackArtist
+from musicsvc.store.models import AlbumArtist, Artist, ListBlock, Track, TrackArtist
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from musicsvc.store.accounts.tokens import Identity
+    from musicsvc.store.engine.list_blocks import LongList
     from musicsvc.store.models import User
 
 
@@ -37,7 +39,13 @@ COLUMNS = columns(ArtistRow, Artist)
 def _counts() -> tuple[Any, Any]:
     albums = AlbumArtist.select(fn.COUNT(AlbumArtist.album)).where(AlbumArtist.artist == Artist.id)
     tracks = TrackArtist.select(fn.COUNT(TrackArtist.track)).where(TrackArtist.artist == Artist.id)
-    return albums, tracks
+    return _count(list_blocks.ARTIST_ALBUMS, albums), _count(list_blocks.ARTIST_TRACKS, tracks)
+
+
+def _count(counted: LongList, rows: Any) -> Any:
+    """Return the number of an artist's rows: the sum over the blocks of their list if it is long, else of `rows`."""
+    blocks = ListBlock.select(fn.SUM(ListBlock.size).cast("bigint"))
+    return fn.COALESCE(blocks.where(ListBlock.list == counted.number, ListBlock.owner == Artist.id), rows)
 
 
 def get(artist_id: int) -> ArtistRow:
@@ -53,7 +61,7 @@ def _by_id(artist_id: int) -> Any:
 
 def list_all(page: Page) -> Listing[ArtistRow]:
     """Return all artists, newest first."""
-    return paginate(_all, page, ArtistRow)
+    return paginate(_all, page, ArtistRow, counted=list_blocks.ARTISTS)
 
 
 def _all() -> ListQuery:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from peewee import fn
 
 from musicsvc.errors import Forbidden, Invalid, NotFound
+from musicsvc.store.engine import list_blocks
 from musicsvc.store.engine.dialect import lock_rows
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, columns, paginate
 from musicsvc.store.engine.sql import run
@@ -46,7 +47,7 @@ COLUMNS = columns(CommentRow, Comment, user_id=User.id, display_name=User.displa
 
 def list_by_track(track_id: int, page: Page) -> Listing[CommentRow]:
     """Return the track's comments, ordered by position, then time. Each comment is followed by its replies."""
-    return paginate(_by_track, page, CommentRow, track_id)
+    return paginate(_by_track, page, CommentRow, track_id, counted=list_blocks.COMMENTS)
 
 
 def _by_track(track_id: int) -> ListQuery:

@@ -6,7 +6,8 @@ import unicodedata
 from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.errors import Invalid
-from musicsvc.store.engine.dialect import batches, by_code_point
+from musicsvc.store.engine import list_blocks
+from musicsvc.store.engine.dialect import batches
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, paginate
 from musicsvc.store.models import Genre
 
@@ -65,9 +66,9 @@ def find(slugs: Sequence[str]) -> dict[str, int]:
 
 
 def list_all(page: Page) -> Listing[GenreRow]:
-    return paginate(_all, page, GenreRow)
+    return paginate(_all, page, GenreRow, counted=list_blocks.GENRES)
 
 
 def _all() -> ListQuery:
     rows = Genre.select(Genre.id, Genre.name, Genre.display_name)
-    return ListQuery(Genre.select(Genre.id), rows, [by_code_point(Genre.name), Genre.id])
+    return ListQuery(Genre.select(Genre.id), rows, [Genre.name, Genre.id])

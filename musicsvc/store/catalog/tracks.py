@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from peewee import JOIN, SQL, fn
+from peewee import JOIN, fn
 
 from musicsvc.errors import Forbidden, NotFound
 from musicsvc.store.catalog import artists, genres, sizes, tags
-from musicsvc.store.engine import dialect
+from musicsvc.store.engine import dialect, list_blocks
 from musicsvc.store.engine.compiled import compiled
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, columns, paginate
 from musicsvc.store.engine.sql import fetch
@@ -98,15 +98,14 @@ def _by_ids(ids: Collection[int]) -> Any:
 
 def list_by_artist(artist_id: int, page: Page) -> Listing[TrackRow]:
     """Return the artist's tracks, most played first."""
-    return paginate(_by_artist, page, TrackRow, artist_id)
+    return paginate(_by_artist, page, TrackRow, artist_id, counted=list_blocks.ARTIST_TRACKS)
 
 
 def _by_artist(artist_id: int) -> ListQuery:
     keys = Track.select(Track.id).join(TrackArtist, on=(TrackArtist.track == Track.id))
     keys = keys.join_from(Track, TrackPlays, JOIN.LEFT_OUTER, on=(TrackPlays.track == Track.id))
     order = (fn.COALESCE(TrackPlays.plays, 0).desc(), Track.id.desc())
-    total = TrackArtist.select(fn.COUNT(SQL("*"))).where(TrackArtist.artist == artist_id)
-    return ListQuery(keys.where(TrackArtist.artist == artist_id), select(), order, total)
+    return ListQuery(keys.where(TrackArtist.artist == artist_id), select(), order)
 
 
 def load_by_album(album_ids: Collection[int]) -> dict[int, list[TrackRow]]:

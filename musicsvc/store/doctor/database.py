@@ -11,6 +11,7 @@ from musicsvc.errors import Failure
 from musicsvc.store import models
 from musicsvc.store.accounts import email_addresses
 from musicsvc.store.doctor.finding import failed, ok, problem, warning
+from musicsvc.store.engine import list_blocks
 from musicsvc.store.engine.binding import current
 from musicsvc.store.engine.url import path_of
 from musicsvc.store.opening import open_unchecked
@@ -54,6 +55,11 @@ def _check_open(store: Store, now: int) -> Iterator[Finding]:
         yield problem("schema", _listed(differences), "Restore a backup, or correct the schema.")
     else:
         yield ok("schema", "The schema is up to date.")
+        counts = store.read(list_blocks.differences).result()
+        if counts:
+            yield problem("counts", _listed(counts), "Run: musicsvc db recount")
+        else:
+            yield ok("counts", "The counts of all long lists are right.")
         for pair in store.read(email_addresses.shared_mailboxes).result():
             yield warning("accounts", pair.finding, pair.hint)
     last = store.read(newest_row).result()

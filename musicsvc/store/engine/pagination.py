@@ -6,14 +6,17 @@ from dataclasses import MISSING, dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-from peewee import SQL, fn
+from peewee import SQL, Ordering, fn
 
 from musicsvc.store.engine.compiled import compiled
+from musicsvc.store.engine.list_blocks import LONGEST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from peewee import Model
+
+    from musicsvc.store.engine.list_blocks import LongList
 
 Row = TypeVar("Row")
 
@@ -49,15 +52,11 @@ class Listing(Generic[Row]):
 
 
 class ListQuery(NamedTuple):
-    """The queries of a list: `keys` selects the id of every row, `rows` the columns; `order` sorts both.
-
-    `total` counts the rows of the list if that is faster than counting `keys`.
-    """
+    """The queries of a list: `keys` selects the id of every row, `rows` the columns; `order` sorts both."""
 
     keys: Any
     rows: Any
     order: Sequence[Any]
-    total: Any = None
 
 
 def columns(row: type[Any], table: type[Model], **expressions: Any) -> tuple[Any, ...]:
@@ -66,21 +65,50 @@ def columns(row: type[Any], table: type[Model], **expressions: Any) -> tuple[Any
     return tuple(expressions[name] if name in expressions else getattr(table, name) for name in names)
 
 
-def paginate(build: Callable[..., ListQuery], page: Page, make: Callable[..., Row], *arguments: object) -> Listing[Row]:
+def paginate(
+    build: Callable[..., ListQuery],
+    page: Page,
+    make: Callable[..., Row],
+    *arguments: object,
+    counted: LongList | None = None,
+) -> Listing[Row]:
     """Return one page of a list. `make` builds a row of its columns. `build` is called with `arguments`.
 
-    The queries are compiled (see `compiled`), so `build` gets placeholders and must be a function of a module.
+    The queries are compiled (see `compiled`), so `build` gets placeholders and must be a function of a module. The rows
+    are counted in blocks of the list `counted`, whose owner is the argument, or by `build`.
     """
-    ((total,),) = _total(*arguments, build=build)
-    # Rows before the page: only ids are read.
-    ids = [key for (key,) in _ids(page.size, page.offset, *arguments, build=build)] if page.offset < total else []
+    owner = arguments[0] if arguments else 0
+    total = counted.total(owner) if counted else _total(*arguments, build=build)[0][0]
+    size = min(page.size, total - page.offset)
+    ids = _read(build, arguments, page.offset, size, total, counted) if size > 0 else []
     return Listing(ids, total, page, lambda some: [make(*row) for row in _rows(some, *arguments, build=build)])
+
+
+def _read(
+    build: Callable[..., ListQuery],
+    arguments: tuple[object, ...],
+    before: int,
+    size: int,
+    total: int,
+    counted: LongList | None,
+) -> list[int]:
+    """Return the ids of a page. The `before` rows before it are skipped from the nearer end, or within a block."""
+    after = total - before - size
+    if counted and counted.descending is not None and min(before, after) > LONGEST:
+        smaller = after if counted.descending else before
+        block = counted.locate(arguments[0] if arguments else 0, smaller)
+        if block is not None:
+            span = size, smaller - block.before, block.first_key, block.first_id
+            found = _ids_from_block(*span, *arguments, build=build)
+            return [key for (key,) in (reversed(found) if counted.descending else found)]
+    if after < before:
+        return [key for (key,) in reversed(_ids_from_end(size, after, *arguments, build=build))]
+    return [key for (key,) in _ids(size, before, *arguments, build=build)]
 
 
 @compiled
 def _total(*arguments: object, build: Callable[..., ListQuery]) -> Any:
-    query = build(*arguments)
-    return query.keys.select(fn.COUNT(SQL("*"))) if query.total is None else query.total
+    return build(*arguments).keys.select(fn.COUNT(SQL("*")))
 
 
 @compiled
@@ -90,7 +118,34 @@ def _ids(limit: int, offset: int, *arguments: object, build: Callable[..., ListQ
 
 
 @compiled
+def _ids_from_end(limit: int, offset: int, *arguments: object, build: Callable[..., ListQuery]) -> Any:
+    query = build(*arguments)
+    return query.keys.order_by(*map(_opposite, query.order)).limit(limit).offset(offset)
+
+
+@compiled
+def _ids_from_block(
+    limit: int, offset: int, first_key: int, first_id: int, *arguments: object, build: Callable[..., ListQuery]
+) -> Any:
+    """Return the query for the ids of rows in ascending order, from the row with this sort key on."""
+    query = build(*arguments)
+    key, *rest = columns = [each.node if isinstance(each, Ordering) else each for each in query.order]
+    keys = query.keys.where(key >= first_key)
+    if rest:
+        keys = keys.where((key > first_key) | (rest[0] >= first_id))
+    return keys.order_by(*columns).limit(limit).offset(offset)
+
+
+@compiled
 def _rows(ids: Collection[int], *arguments: object, build: Callable[..., ListQuery]) -> Any:
     query = build(*arguments)
     (key,) = query.keys.selected_columns
     return query.rows.where(key.in_(ids)).order_by(*query.order)
+
+
+def _opposite(term: Any) -> Any:
+    """Return a term of ORDER BY for the opposite order."""
+    if not isinstance(term, Ordering):
+        return term.desc()
+    nulls = {"FIRST": "LAST", "LAST": "FIRST"}.get(term.nulls or "")
+    return Ordering(term.node, "ASC" if term.direction == "DESC" else "DESC", nulls=nulls)

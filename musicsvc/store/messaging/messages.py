@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from peewee import SQL, fn
+from peewee import fn
 
 from musicsvc.errors import NotFound
 from musicsvc.store.accounts.user_summary import COLUMNS as USER
 from musicsvc.store.accounts.user_summary import UserSummary
+from musicsvc.store.engine import list_blocks
 from musicsvc.store.engine.compiled import compiled
 from musicsvc.store.engine.dialect import lock_rows
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, paginate
@@ -65,7 +66,7 @@ def _by_id(conversation_id: int, user_id: int) -> Any:
 
 def list_own(page: Page, *, actor: Identity) -> Listing[ConversationRow]:
     """Return the actor's conversations, most recently active first."""
-    found = paginate(_of_participant, page, ConversationRow, actor.user_id)
+    found = paginate(_of_participant, page, ConversationRow, actor.user_id, counted=list_blocks.CONVERSATIONS)
     _with_contents(found.rows)
     return found
 
@@ -74,8 +75,7 @@ def _of_participant(user_id: int) -> ListQuery:
     mine = (Participant.conversation == Conversation.id) & (Participant.user == user_id)
     keys = Conversation.select(Conversation.id).join(Participant, on=mine)
     rows = Conversation.select(Conversation.id, Conversation.created_at)
-    total = Participant.select(fn.COUNT(SQL("*"))).where(Participant.user == user_id)
-    return ListQuery(keys, rows, (Conversation.last_at.desc(), Conversation.id.desc()), total)
+    return ListQuery(keys, rows, (Conversation.last_at.desc(), Conversation.id.desc()))
 
 
 def create(user_ids: Iterable[int], *, now: int, actor: Identity) -> ConversationRow:
@@ -98,7 +98,7 @@ def send(conversation_id: int, text: str, *, now: int, actor: Identity) -> Messa
 
 def list_messages(conversation_id: int, page: Page) -> Listing[MessageRow]:
     """Return the messages of a conversation, newest first."""
-    return paginate(_of_conversation, page, _message, conversation_id)
+    return paginate(_of_conversation, page, _message, conversation_id, counted=list_blocks.MESSAGES)
 
 
 def _of_conversation(conversation_id: int) -> ListQuery:

@@ -154,3 +154,17 @@ class Comment(Table):
 Comment.add_index(
     Comment.index(Comment.track, Comment.position, Comment.place, name="comment_root", where=Comment.parent.is_null())
 )
+
+
+class ListBlock(Table):
+    """The number of rows in a part of a long list, kept by triggers (`store/engine/list_blocks.py`)."""
+
+    list = IntegerField()
+    owner = BigIntegerField()  # the id of the row whose list it is, or 0
+    first_key = BigIntegerField()  # with `first_id`: the sort key of the first row
+    first_id = BigIntegerField()
+    slot = IntegerField()  # of concurrent transactions on PostgreSQL; the sum over all slots counts
+    size = BigIntegerField()
+
+    class Meta:
+        primary_key = CompositeKey("list", "owner", "first_key", "first_id", "slot")

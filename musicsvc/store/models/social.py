@@ -68,7 +68,7 @@ class Playlist(Table):
     created_at = BigIntegerField()
 
     class Meta:
-        indexes = ((("owner", "name"), False), (("external_id", "owner"), True))
+        indexes = ((("owner", "name"), False), (("external_id", "owner"), True), (("owner", "id"), False))
 
 
 class PlaylistTrack(Table):
@@ -103,10 +103,13 @@ class Collection(Table):
     """An account's private, named list of tracks."""
 
     id = BigAutoField()
-    user = link(User)
+    user = link(User, index=False)
     name = TextField()
     description = TextField(null=True)
     created_at = BigIntegerField()
+
+    class Meta:
+        indexes = ((("user", "id"), False),)
 
 
 class CollectionTrack(Table):

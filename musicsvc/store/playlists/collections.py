@@ -10,6 +10,7 @@ from peewee import fn
 from musicsvc.errors import NotFound
 from musicsvc.store.accounts.user_summary import COLUMNS as USER
 from musicsvc.store.accounts.user_summary import UserSummary
+from musicsvc.store.engine import list_blocks
 from musicsvc.store.engine.compiled import compiled
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, paginate
 from musicsvc.store.models import Collection, CollectionTrack, User
@@ -55,7 +56,7 @@ def _by_id(collection_id: int, user_id: int) -> Any:
 
 def list_own(page: Page, *, actor: Identity) -> Listing[CollectionRow]:
     """Return the actor's collections, newest first."""
-    found = paginate(_own, page, _row, actor.user_id)
+    found = paginate(_own, page, _row, actor.user_id, counted=list_blocks.COLLECTIONS)
     counts = dict(_tracks_counts(found.ids))
     for row in found.rows:
         row.tracks_count = counts.get(row.id, 0)

@@ -10,7 +10,7 @@ from peewee import fn
 from musicsvc.errors import Forbidden, NotFound
 from musicsvc.store.catalog import tracks
 from musicsvc.store.catalog.tracks import TrackRow
-from musicsvc.store.engine import bulk
+from musicsvc.store.engine import bulk, list_blocks
 from musicsvc.store.engine.compiled import compiled
 from musicsvc.store.engine.dialect import is_sqlite, lock_rows
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, columns, paginate
@@ -121,14 +121,27 @@ def _accepted(user_id: int) -> Any:
 
 def list_editable(page: Page, *, actor: Identity) -> Listing[PlaylistRow]:
     """Return the playlists that the actor owns or may edit as a collaborator, newest first."""
-    return paginate(_editable, page, PlaylistRow, actor.user_id)
+    if _any_shared(actor.user_id):
+        return paginate(_editable, page, PlaylistRow, actor.user_id)
+    return paginate(_owned, page, PlaylistRow, actor.user_id, counted=list_blocks.PLAYLISTS)
+
+
+@compiled
+def _any_shared(user_id: int) -> Any:
+    return _shared(user_id).limit(1)
+
+
+def _shared(user_id: int) -> Any:
+    return Playlist.select(Playlist.id).join(PlaylistInvite).where(Playlist.collaborative, _accepted(user_id))
+
+
+def _owned(user_id: int) -> ListQuery:
+    return ListQuery(Playlist.select(Playlist.id).where(Playlist.owner == user_id), _select(), [Playlist.id.desc()])
 
 
 def _editable(user_id: int) -> ListQuery:
     # A union, because for an OR of the two conditions PostgreSQL reads the whole table.
-    own = Playlist.select(Playlist.id).where(Playlist.owner == user_id)
-    shared = Playlist.select(Playlist.id).join(PlaylistInvite).where(Playlist.collaborative, _accepted(user_id))
-    keys = Playlist.select(Playlist.id).where(Playlist.id.in_(own | shared))
+    keys = Playlist.select(Playlist.id).where(Playlist.id.in_(_owned(user_id).keys | _shared(user_id)))
     return ListQuery(keys, _select(), [Playlist.id.desc()])
 
 
@@ -173,7 +186,7 @@ def delete(playlist_id: int) -> None:
 
 def list_tracks(playlist_id: int, page: Page) -> Listing[TrackRow]:
     """Return the tracks of the playlist in order. A track that was added twice is listed twice."""
-    return paginate(_inside, page, TrackRow, playlist_id)
+    return paginate(_inside, page, TrackRow, playlist_id, counted=list_blocks.PLAYLIST_TRACKS)
 
 
 def _inside(playlist_id: int) -> ListQuery:

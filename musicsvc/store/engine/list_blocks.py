@@ -1,0 +1,127 @@
+"""Totals and deep pages of long lists, from counts of their blocks.
+
+A list of more than 4,096 rows is divided into blocks of 2,048 to 4,096 rows, in ascending order of its sort key.
+Triggers in the database (migration 0012) keep the number of rows in each block, so whoever writes, the counts are exact
+in the same transaction. Shorter lists have no blocks and are counted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from musicsvc.store.engine.dialect import is_sqlite
+from musicsvc.store.engine.sql import fetch, run
+
+LONGEST = 4096  # rows of a list without blocks, and of a block
+TOTAL = """
+    SELECT coalesce(
+        (SELECT CAST(sum(size) AS bigint) FROM list_block WHERE list = {list.number} AND owner = ?),
+        (SELECT count(*) FROM {list.table} WHERE {list.owner} = ?)
+    )
+"""
+BLOCKS = """
+    SELECT first_key, first_id, CAST(sum(size) AS bigint) FROM list_block WHERE list = ? AND owner = ?
+    GROUP BY first_key, first_id ORDER BY first_key, first_id
+"""
+BEGIN = """
+    INSERT INTO list_block (list, owner, first_key, first_id, slot, size)
+    SELECT {list.number}, {list.owner}, 0, 0, 0, count(*) FROM {list.table} GROUP BY 2 HAVING count(*) > {longest}
+"""
+DIVIDE = "SELECT list_{list.number}_divide(owner) FROM list_block WHERE list = ?"
+DIFFERENCES = """
+    SELECT owner, first_key, first_id, size, found FROM (
+        SELECT owner, first_key, first_id, size,
+            (SELECT count(*) FROM {list.table} WHERE {list.owner} = block.owner
+            AND ({list.keys}) >= (first_key, first_id) AND ({list.keys}) < (next_key, next_id)) AS found
+        FROM (
+            SELECT owner, first_key, first_id, CAST(sum(size) AS bigint) AS size,
+                lead(first_key, 1, 9223372036854775807) OVER {order} AS next_key,
+                lead(first_id, 1, 0) OVER {order} AS next_id
+            FROM list_block WHERE list = {list.number} GROUP BY owner, first_key, first_id
+        ) AS block
+    ) AS compared
+    WHERE size <> found ORDER BY owner, first_key, first_id
+"""
+ORDER = "(PARTITION BY owner ORDER BY first_key, first_id)"
+
+
+class Block(NamedTuple):
+    """The sort key of a block's first row, and the number of rows in the blocks before."""
+
+    first_key: int
+    first_id: int
+    before: int
+
+
+@dataclass(frozen=True, slots=True)
+class LongList:
+    """A list of each owner, such as the comments of each track. `owner` is the owner's column, or 0 for all rows.
+
+    `keys` are the columns that sort the blocks, the second of which may be 0. `descending`: whether pages show the
+    opposite order; None if they show another one.
+    """
+
+    number: int
+    name: str
+    table: str
+    owner: str = "0"
+    keys: str = "id, 0"
+    descending: bool | None = True
+
+    def total(self, owner: object = 0) -> int:
+        """Return the number of rows."""
+        ((total,),) = fetch(TOTAL.format(list=self), owner, owner)
+        return int(total)
+
+    def locate(self, owner: object, row: int) -> Block | None:
+        """Return the block that contains the row at this position in ascending order, or None without blocks."""
+        before = 0
+        for first_key, first_id, size in fetch(BLOCKS, self.number, owner):
+            if row < before + size:
+                return Block(first_key, first_id, before)
+            before += size
+        return None
+
+
+ALBUMS = LongList(1, "albums", "album")
+ARTISTS = LongList(2, "artists", "artist")
+GENRES = LongList(3, "genres", "genre", descending=None)
+PLAYLISTS = LongList(4, "playlists of account {}", "playlist", "owner_id")
+COMMENTS = LongList(5, "comments of track {}", "comment", "track_id", "place, id", descending=False)
+ARTIST_ALBUMS = LongList(6, "albums of artist {}", "album_artist", "artist_id", "album_id, 0", descending=None)
+ARTIST_TRACKS = LongList(7, "tracks of artist {}", "track_artist", "artist_id", "track_id, 0", descending=None)
+PLAYLIST_TRACKS = LongList(8, "tracks of playlist {}", "playlist_track", "playlist_id", descending=False)
+FOLLOWERS = LongList(9, "followers of account {}", "follow", "followed_id")
+FOLLOWED = LongList(10, "accounts that account {} follows", "follow", "follower_id")
+MESSAGES = LongList(11, "messages of conversation {}", "message", "conversation_id")
+CONVERSATIONS = LongList(12, "conversations of {}", "participant", "user_id", "conversation_id, 0", descending=None)
+COLLECTIONS = LongList(13, "collections of account {}", "collection", "user_id")
+LISTS = (
+    ALBUMS, ARTISTS, GENRES, PLAYLISTS, COMMENTS, ARTIST_ALBUMS, ARTIST_TRACKS, PLAYLIST_TRACKS, FOLLOWERS, FOLLOWED,
+    MESSAGES, CONVERSATIONS, COLLECTIONS,
+)  # fmt: skip
+
+
+def differences() -> list[str]:
+    """Return one line for each list whose blocks do not add up to its rows."""
+    found: dict[str, str] = {}
+    for each in LISTS:
+        for owner, _, _, size, actual in fetch(DIFFERENCES.format(list=each, order=ORDER)):
+            name = each.name.format(owner)
+            found.setdefault(name, f"counts: a block of the {name} has {actual} rows, not {size}")
+    return list(found.values())
+
+
+def rebuild() -> None:
+    """Count all long lists again, in a write transaction."""
+    if not is_sqlite():
+        run(f"LOCK TABLE {', '.join(sorted({each.table for each in LISTS}))} IN SHARE MODE")
+    run("DELETE FROM list_block")
+    for each in LISTS:
+        run(BEGIN.format(list=each, longest=LONGEST))
+        # A trigger or a function divides the block.
+        if is_sqlite():
+            run("UPDATE list_block SET size = size WHERE list = ?", each.number)
+        else:
+            run(DIVIDE.format(list=each), each.number)

@@ -1,0 +1,192 @@
+"""Totals and pages of lists that are long enough to be counted in blocks, whatever is written in between."""
+
+from __future__ import annotations
+
+import random
+from concurrent.futures import wait
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from musicsvc.errors import Failure
+from musicsvc.store import opening
+from musicsvc.store.catalog import albums, artists, comments
+from musicsvc.store.engine import bulk, list_blocks
+from musicsvc.store.engine.binding import savepoint
+from musicsvc.store.engine.list_blocks import LISTS, LONGEST
+from musicsvc.store.engine.pagination import Page
+from musicsvc.store.engine.sql import fetch, run
+from musicsvc.store.models import Album, AlbumArtist, Artist, Comment, Playlist, Track, TrackArtist
+from musicsvc.store.playlists import playlists
+from musicsvc.store.schema import schema
+from tests.paging import world as worlds
+from tests.support import upgrades
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from musicsvc.store.accounts.tokens import Identity
+    from musicsvc.store.engine.pagination import Listing
+    from musicsvc.store.engine.store import Store
+
+MANY = 9_001
+SIZES = (1, 7, 20, 100)
+
+
+class UndoError(Failure):
+    """Rolls a unit of work back."""
+
+
+@pytest.fixture
+def owner(store: Store) -> Identity:
+    """An account, which has an artist with a few albums, and two tracks."""
+
+    def add() -> Identity:
+        _, actor = worlds.add_account(worlds.World("", 1), "ann")
+        artists.create("Ann", None, None, now=1, actor=actor)
+        for each in range(2):
+            Track.create(name=f"Track {each}", duration=1, created_at=1)
+        return actor
+
+    return store.write(add).result()
+
+
+def add_comments(owner: Identity, track: int, places: Sequence[int]) -> None:
+    names = ("track", "user", "content", "position", "depth", "place", "created_at")
+    bulk.insert(Comment, names, [(track, owner.user_id, "hm", 0, 0, place, 1) for place in places])
+
+
+def add_playlists(owner: Identity, count: int) -> None:
+    bulk.insert(Playlist, ("owner", "name", "created_at"), [(owner.user_id, "mix", 1)] * count)
+
+
+def blocks(owner: int, number: int) -> list[int]:
+    """The sizes of a list's blocks."""
+    select = "SELECT sum(size) FROM list_block WHERE list = ? AND owner = ? GROUP BY first_key, first_id"
+    return [int(size) for (size,) in fetch(select, number, owner)]
+
+
+def check_pages(ids: Sequence[int], pages: Callable[[Page], Listing[Any]], chance: random.Random) -> None:
+    """Compare pages of all sizes with the ids of the whole list."""
+    for size in SIZES:
+        last = -(-len(ids) // size)
+        for number in {1, 2, 1 + last // 3, 1 + last // 2, last, last + 1, chance.randrange(1, last + 1)}:
+            found = pages(Page(number, size))
+            assert [row.id for row in found.rows] == list(ids[(number - 1) * size : number * size]), (size, number)
+            assert found.total == len(ids)
+
+
+def test_pages_equal_the_whole_list_while_rows_come_and_go(store: Store, owner: Identity, seed: int) -> None:
+    chance = random.Random(seed)
+
+    def change() -> None:
+        first = sorted(chance.sample(range(1, 10**9), MANY))
+        add_comments(owner, 1, first[::2])
+        add_comments(owner, 1, first[1::2])
+        add_comments(owner, 2, range(1, 40))
+        add_playlists(owner, LONGEST + 100)
+        for _ in range(5):
+            for each in chance.sample(range(1, 10**9), 100):
+                add_comments(owner, 1, [each])
+            some = chance.sample([row[0] for row in fetch("SELECT id FROM comment")], 600)
+            Comment.delete().where(Comment.id.in_(some)).execute()
+            Playlist.delete().where(Playlist.id.between(*sorted(chance.sample(range(1, LONGEST), 2)))).execute()
+            add_playlists(owner, 1_111)
+            check()
+        comments._renumber(1, None, 0)
+        check()
+
+    def check() -> None:
+        assert list_blocks.differences() == []
+        for track in (1, 2):
+            rows = fetch("SELECT id FROM comment WHERE track_id = ? ORDER BY place, id", track)
+            check_pages([row[0] for row in rows], partial(comments.list_by_track, track), chance)
+        rows = fetch("SELECT id FROM playlist WHERE owner_id = ? ORDER BY id DESC", owner.user_id)
+        check_pages([row[0] for row in rows], partial(playlists.list_editable, actor=owner), chance)
+
+    store.write(change).result()
+    sizes = store.read(partial(blocks, owner.user_id, list_blocks.PLAYLISTS.number)).result()
+    assert len(sizes) > 1
+    assert 0 < max(sizes) <= LONGEST
+    store.write(list_blocks.rebuild).result()
+    store.read(check).result()
+    assert store.read(partial(blocks, 1, list_blocks.COMMENTS.number)).result() != []
+
+
+def test_units_that_write_at_the_same_time_are_counted_exactly(store: Store, owner: Identity, seed: int) -> None:
+    chance = random.Random(seed)
+
+    def change(own: random.Random) -> None:
+        add_playlists(owner, own.randrange(1, 90))
+        with suppress(UndoError), savepoint():
+            add_playlists(owner, own.randrange(1, 90))
+            if own.random() < 0.5:
+                raise UndoError("no")
+        if own.random() < 0.5:
+            (last,) = fetch("SELECT max(id) FROM playlist")[0]
+            Playlist.delete().where(Playlist.id == own.randrange(1, last + 1)).execute()
+        if own.random() < 0.2:
+            raise UndoError("no")
+
+    changes = [store.write(partial(change, random.Random(chance.random()))) for _ in range(300)]
+    wait(changes)
+    assert {type(each.exception()) for each in changes} == {type(None), UndoError}
+    # Units that were alone have divided the list meanwhile, or this one does.
+    store.write(partial(add_playlists, owner, 2_000)).result()
+    sizes = store.read(partial(blocks, owner.user_id, list_blocks.PLAYLISTS.number)).result()
+    ((total,),) = store.read(partial(fetch, "SELECT count(*) FROM playlist")).result()
+    assert len(sizes) > 1
+    assert sum(sizes) == total == store.read(partial(list_blocks.PLAYLISTS.total, owner.user_id)).result()
+    assert store.read(list_blocks.differences).result() == []
+
+
+def test_an_artist_with_many_albums_and_tracks_shows_their_numbers(store: Store, owner: Identity) -> None:
+    def add() -> None:
+        other = artists.create("Other", None, None, now=1, actor=owner).id
+        ids = bulk.ids(Album, MANY)
+        bulk.insert(Album, ("id", "name", "created_at"), [(each, "Album", 1) for each in ids])
+        bulk.insert(AlbumArtist, ("album", "artist", "position"), [(each, 1, 0) for each in ids])
+        bulk.insert(AlbumArtist, ("album", "artist", "position"), [(each, other, 1) for each in ids[:3]])
+        tracks = bulk.ids(Track, MANY - 9)
+        bulk.insert(Track, ("id", "name", "duration", "created_at"), [(each, "Track", 1, 1) for each in tracks])
+        bulk.insert(TrackArtist, ("track", "artist", "position"), [(each, 1, 0) for each in tracks])
+        bulk.insert(TrackArtist, ("track", "artist", "position"), [(each, other, 1) for each in tracks[:5]])
+
+    store.write(add).result()
+    rows = store.read(lambda: artists.list_all(Page()).rows).result()
+    assert [(row.albums_count, row.tracks_count) for row in rows] == [(3, 5), (MANY, MANY - 9)]
+    assert store.read(partial(artists.get, 1)).result() == rows[1]
+    assert store.read(partial(albums.list_all, Page(451, 20))).result().total == MANY
+
+
+def test_an_upgrade_counts_the_lists_of_an_old_database(new_database: Callable[..., str]) -> None:
+    url = new_database(migrated=False)
+    numbers = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {}) SELECT"
+    upgrades.migrate_to(
+        url,
+        "0009_email_keys",
+        f"INSERT INTO artist (name, verified, created_at) {numbers.format(MANY)} i, '0', 1 FROM n",
+        f"INSERT INTO genre (name, display_name) {numbers.format(LONGEST)} i, i FROM n",
+    )
+    schema.upgrade(url)
+    with opening.connect(url) as store:
+        assert store.read(schema.problems).result() == []
+        found = [store.read(partial(blocks, 0, each.number)).result() for each in LISTS]
+        assert found == [[], [2048, 2048, 2048, 2048, MANY - 8192], *[[]] * 11]
+        assert store.read(lambda: artists.list_all(Page(250, 20)).ids[0]).result() == MANY - 249 * 20
+
+
+def test_wrong_counts_are_reported_and_corrected(store: Store, owner: Identity) -> None:
+    def spoil() -> None:
+        bulk.insert(Artist, ("name", "created_at"), [("Artist", 1)] * (MANY - 1))
+        add_playlists(owner, MANY)
+        run("UPDATE list_block SET size = size + 1 WHERE list = 4 AND first_key = 0")
+
+    store.write(spoil).result()
+    found = store.read(schema.problems).result()
+    assert found == [f"counts: a block of the playlists of account {owner.user_id} has 2048 rows, not 2049"]
+    store.write(list_blocks.rebuild).result()
+    assert store.read(schema.problems).result() == []
+    assert sum(store.read(partial(blocks, 0, list_blocks.ARTISTS.number)).result()) == MANY
