@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.store.insights import engagement
 from musicsvc.store.plays.rollups import reader
-from musicsvc.store.plays.rollups.reader import NO_PLAYS, Reader
+from musicsvc.store.plays.rollups.reader import Reader
 
 if TYPE_CHECKING:
     from musicsvc.store.plays.periods import Window
@@ -33,11 +33,8 @@ class Chart(NamedTuple):
 def build(subject: Subject, window: Window) -> Chart:
     """Return the chart of a track, album or artist over a range of days, including days without plays."""
     given = engagement.by_day(subject.kind, [subject.id], window)
-    days = reader.days(subject.kind, [subject.id], window.numbers)
-    points = []
-    for day in window.numbers:
-        stats = days.get(day, NO_PLAYS)
-        points.append(Point(stats.plays, len(stats.listeners), given.likes[day], given.reposts[day]))
+    days = reader.counts_by_day(*subject, window.numbers)
+    points = [Point(*days.get(day, (0, 0)), given.likes[day], given.reposts[day]) for day in window.numbers]
     ((whole,),) = Reader(window, all_time=False).read(subject.kind, [subject.id]).values()
     totals = Point(whole.plays, len(whole.listeners), given.likes.total(), given.reposts.total())
     return Chart(window, points, totals)

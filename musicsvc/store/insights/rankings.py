@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 TOP = 10
 SUBJECTS_PER_BATCH = 2000
-FIRST_READ = 16  # subjects; each further read takes as many as all before
+FIRST_READ = 16  # subjects
 TRACKS_OF_ALBUM = "SELECT id, name FROM track WHERE album_id = ?"
 TRACKS_OF_ARTIST = "SELECT t.id, t.name FROM track_artist l JOIN track t ON t.id = l.track_id WHERE l.artist_id = ?"
 ALBUMS_OF_ARTIST = "SELECT t.id, t.name FROM album_artist l JOIN album t ON t.id = l.album_id WHERE l.artist_id = ?"
@@ -83,12 +83,12 @@ def _plays(kind: int, ever: Mapping[int, int], reader: Reader, count: int, least
     """
     order = sorted(ever, key=ever.__getitem__, reverse=True)
     found: dict[int, int] = {}
-    start, end = 0, max(count, FIRST_READ)
-    while start < len(order) and ever[order[start]] >= least:
-        some = sorted(order[start:end])
-        plays = reader.plays(kind, some)
-        found |= {each: plays.get(each, 0) for each in some}
+    first = max(count, FIRST_READ)
+    for some in (order[:first], order[first:]):
+        enough = [each for each in some if ever[each] >= least]
+        if enough:
+            plays = reader.plays(kind, enough)
+            found |= {each: plays.get(each, 0) for each in enough}
         if len(found) >= count:
             least = max(least, heapq.nlargest(count, found.values())[-1])
-        start, end = end, 2 * end
     return found

@@ -185,7 +185,12 @@ def test_old_weekly_rollups_are_deleted(store: Store, made: Catalog) -> None:
     [(set(), []), ({*range(8)}, [0]), ({*range(1, 16)}, [1]), ({*range(24)} - {9}, [0, 2]), ({*range(7)}, [])],
 )
 def test_weeks_are_found_whose_days_are_all_given(days: set[int], whole: list[int]) -> None:
-    assert weekly.within(days) == whole
+    assert weekly.within(days, watermark=9) == whole
+
+
+def test_weeks_that_have_no_counts_any_more_or_not_yet_are_not_found() -> None:
+    days = {*range(40 * weekly.DAYS)}
+    assert weekly.within(days, watermark=30) == [*range(30 - weekly.KEPT, 30)]
 
 
 def test_nothing_is_rolled_up_without_plays(store: Store) -> None:

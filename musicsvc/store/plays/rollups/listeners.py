@@ -55,23 +55,39 @@ def merge(sets: Iterable[bytes]) -> bytes:
 
 def count(packed: bytes) -> int:
     """Return the number of distinct listener ids in a packed set."""
-    return len(union([packed]))
+    bitmap, integers = _split(packed)
+    if bitmap is None:
+        return len(set(_read(integers)))
+    if integers:
+        bitmap.update(_read(integers))
+    return len(bitmap)
 
 
 def union(many: Iterable[bytes]) -> BitMap:
     integers = bytearray()
     bitmaps: list[BitMap] = []
     for packed in many:
-        end = 0
-        if len(packed) & 1:
-            length = int.from_bytes(packed[:WIDTH], "little")
-            end = WIDTH + length + (1 - length) % WIDTH
-            bitmaps.append(BitMap.deserialize(packed[WIDTH : WIDTH + length]))
-        integers += packed[end:]
+        bitmap, others = _split(packed)
+        if bitmap is not None:
+            bitmaps.append(bitmap)
+        integers += others
+    return BitMap.union(BitMap(_read(integers)), *bitmaps)
+
+
+def _split(packed: bytes) -> tuple[BitMap | None, bytes]:
+    """Return the bitmap at the beginning of a packed set, if there is one, and the integers that follow."""
+    if not len(packed) & 1:
+        return None, packed
+    length = int.from_bytes(packed[:WIDTH], "little")
+    end = WIDTH + length + (1 - length) % WIDTH
+    return BitMap.deserialize(packed[WIDTH : WIDTH + length]), packed[end:]
+
+
+def _read(integers: bytes | bytearray) -> array[int]:
     read = array(INTEGERS, bytes(integers))
     if sys.byteorder == "big":
         read.byteswap()
-    return BitMap.union(BitMap(read), *bitmaps)
+    return read
 
 
 def ensure(keys: Iterable[str]) -> dict[str, int]:

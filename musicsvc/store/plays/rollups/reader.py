@@ -6,7 +6,7 @@ daily rollups.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyroaring import BitMap
@@ -23,24 +23,26 @@ if TYPE_CHECKING:
     from musicsvc.store.plays.periods import Window
 
 WATERMARK = f"""
-    SELECT block, (SELECT min(day) FROM play_day WHERE day >= block * {monthly.DAYS}), (SELECT max(day) FROM play_day)
+    SELECT block, stretch, (SELECT min(day) FROM play_day WHERE day >= block * {monthly.DAYS}),
+        (SELECT max(day) FROM play_day)
     FROM play_mark
 """  # noqa: S608 - a constant
 # Day numbers are literals: everybody who reads a window on the same day uses the same statement.
 MONTHS = f"""
-    SELECT subject, block * {monthly.DAYS}, {monthly.DAYS}, plays, listeners FROM play_block
+    SELECT subject, block * {monthly.DAYS}, {monthly.DAYS}, plays{{sets}} FROM play_block
     WHERE kind = ? AND subject {{subjects}} AND block {{numbers}}
-"""  # noqa: S608 - a constant
+"""  # noqa: S608 - constants
 WEEKS = f"""
-    SELECT subject, stretch * {weekly.DAYS}, {weekly.DAYS}, plays, listeners FROM play_stretch
+    SELECT subject, stretch * {weekly.DAYS}, {weekly.DAYS}, plays{{sets}} FROM play_stretch
     WHERE kind = ? AND subject {{subjects}} AND stretch {{numbers}}
-"""  # noqa: S608 - a constant
-DAYS = "SELECT subject, day, 1, plays, listeners FROM play_day WHERE kind = ? AND subject {subjects} AND day {numbers}"
+"""  # noqa: S608 - constants
+DAYS = "SELECT subject, day, 1, plays{sets} FROM play_day WHERE kind = ? AND subject {subjects} AND day {numbers}"
 NOT_IN_WEEKS = f"""
     AND (subject, day / {weekly.DAYS}) NOT IN (
         SELECT subject, stretch FROM play_stretch WHERE kind = ? AND subject {{subjects}} AND stretch {{numbers}}
     )
 """  # noqa: S608 - a constant
+SETS = ", listeners"
 ALL_TIME_PLAYS = {
     TRACK: "SELECT track_id, plays FROM track_plays WHERE track_id {among}",
     ALBUM: """
@@ -98,7 +100,7 @@ class Reader:
     """Reads plays and listeners in ranges of days (`windows`) that do not overlap. Use it within one transaction."""
 
     def __init__(self, *windows: Window, all_time: bool = True) -> None:
-        ((watermark, oldest, newest),) = fetch(WATERMARK)
+        ((watermark, open_week, oldest, newest),) = fetch(WATERMARK)
         self._windows = windows
         self._all_time = all_time
         self._open_day = watermark * monthly.DAYS
@@ -112,40 +114,53 @@ class Reader:
             else:
                 days.update(range(window.first, window.end))
         cuts = {bound for window in windows for bound in (window.first, window.end)}
-        weeks = [week for week in weekly.within(days) if not cuts.intersection(weekly.days_of(week)[1:])]
+        weeks = [week for week in weekly.within(days, open_week) if not cuts.intersection(weekly.days_of(week)[1:])]
+        in_weeks = {day for week in weeks for day in weekly.days_of(week)}
         self._months = f"< {watermark}" if all_time else _numbers(months)
-        self._weeks = _numbers(weeks)
-        self._days = _numbers(sorted(days))
+        self._weeks, self._in_weeks = weeks, _numbers(sorted(in_weeks))
+        self._others, self._days = _numbers(sorted(days - in_weeks)), _numbers(sorted(days))
 
     def read(self, kind: int, ids: Collection[int]) -> dict[int, list[PlayStats]]:
         """Return a list of stats by id: one for each window, then one of all time if the Reader has `all_time`."""
-        statement, values = self._statement(kind, *_among(ids))
-        return self._add_up(ids, fetch(statement, *values))
+        return self._add_up(ids, self._rows(kind, ids, SETS))
 
     def stream(self, kind: int, ids: Sequence[int]) -> dict[int, list[PlayStats]]:
         """Return the result of `read` without holding all rows in memory. Pass some hundreds of ascending `ids`."""
         # Looking for weekly counts would cost more than it saves, as most tracks have none.
-        statement, values = self._statement(kind, *dialect.in_range_or_list(ids), weekly=False)
-        return self._add_up(ids, sql.stream_rows(statement, *values))
+        condition, some = dialect.in_range_or_list(ids)
+        parts, values = [], []
+        for query, numbers in ((MONTHS, self._months), (DAYS, self._days)):
+            if numbers:
+                parts.append(query.format(sets=SETS, subjects=condition, numbers=numbers))
+                values += [kind, *some]
+        return self._add_up(ids, sql.stream_rows(" UNION ALL ".join(parts), *values))
 
     def plays(self, kind: int, ids: Collection[int]) -> dict[int, int]:
         """Return the sum of plays in all windows by track, album or artist id. Ids without plays are absent."""
-        statement, values = self._statement(kind, *_among(ids))
-        total = statement.replace(", plays, listeners FROM", ", plays FROM")
-        query = f"SELECT subject, sum(plays) FROM ({total}) AS rollups GROUP BY subject"  # noqa: S608 - our own statement
-        return {subject: int(plays) for subject, plays in fetch(query, *values)}
+        found: dict[int, int] = defaultdict(int)
+        for subject, _, _, plays in self._rows(kind, ids, ""):
+            found[subject] += plays
+        return found
 
-    def _statement(self, kind: int, among: str, ids: Sequence[Any], *, weekly: bool = True) -> tuple[str, list[Any]]:
-        parts, values = [], []
-        weeks = self._weeks if weekly else ""
-        for query, numbers in ((MONTHS, self._months), (WEEKS, weeks), (DAYS, self._days)):
-            if numbers:
-                parts.append(query.format(subjects=among, numbers=numbers))
-                values += [kind, *ids]
-        if self._days and weeks:
-            parts[-1] += NOT_IN_WEEKS.format(subjects=among, numbers=weeks)
-            values += [kind, *ids]
-        return " UNION ALL ".join(parts), values
+    def _rows(self, kind: int, ids: Collection[int], sets: str) -> list[Any]:
+        """Return the fewest rows that have the plays of `ids`, on request with sets of listeners.
+
+        Days of a week are read only for those that do not have the week.
+        """
+        months = _fetch(MONTHS, sets, kind, ids, self._months)
+        days = _fetch(DAYS, sets, kind, ids, self._others)
+        if not self._weeks:
+            return months + days
+        numbers = _numbers(self._weeks)
+        weeks = _fetch(WEEKS, sets, kind, ids, numbers)
+        counts = Counter(row[0] for row in weeks)
+        lacking = [each for each in ids if counts[each] < len(self._weeks)]
+        if lacking:
+            condition, value = subjects.among(lacking)
+            query = DAYS.format(sets=sets, subjects=condition, numbers=self._in_weeks)
+            others = NOT_IN_WEEKS.format(subjects=condition, numbers=numbers)
+            days += fetch(query + others, kind, value, kind, value)
+        return months + weeks + days
 
     def _add_up(self, ids: Collection[int], rows: Iterable[Any]) -> dict[int, list[PlayStats]]:
         sums: dict[int, list[_Sum]] = defaultdict(lambda: [_Sum() for _ in (*self._windows, None)])
@@ -177,15 +192,23 @@ def _numbers(numbers: Sequence[int]) -> str:
     return f"IN ({', '.join(map(str, numbers))})" if numbers else ""
 
 
-def _among(ids: Collection[int]) -> tuple[str, list[Any]]:
+def _fetch(query: str, sets: str, kind: int, ids: Collection[int], numbers: str) -> list[Any]:
+    if not numbers:
+        return []
     condition, value = subjects.among(ids)
-    return condition, [value]
+    return fetch(query.format(sets=sets, subjects=condition, numbers=numbers), kind, value)
+
+
+def counts_by_day(kind: int, subject: int, numbers: Sequence[int]) -> dict[int, tuple[int, int]]:
+    """Return the numbers of plays and listeners of a track, album or artist by day, for the days with plays."""
+    rows = _fetch(DAYS, SETS, kind, [subject], _numbers(numbers))
+    return {day: (plays, listeners.count(packed)) for _, day, _, plays, packed in rows}
 
 
 def days(kind: int, ids: Sequence[int], numbers: Sequence[int]) -> dict[int, PlayStats]:
     """Return plays and listeners of all `ids` together by day, for the days `numbers` with plays. `ids` ascend."""
     condition, values = dialect.in_range_or_list(ids)
-    statement = DAYS.format(subjects=condition, numbers=_numbers(numbers))
+    statement = DAYS.format(sets=SETS, subjects=condition, numbers=_numbers(numbers))
     wanted = set(ids)
     plays: dict[int, int] = defaultdict(int)
     sets: dict[int, list[bytes]] = defaultdict(list)

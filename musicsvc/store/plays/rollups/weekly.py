@@ -34,12 +34,15 @@ ADD = """
 """
 
 
-def within(days: Collection[int]) -> list[int]:
-    """Return the numbers of the eight-day weeks whose days are all in `days` (days since 1970-01-01)."""
+def within(days: Collection[int], watermark: int) -> list[int]:
+    """Return the eight-day weeks that may have counts and whose days are all in `days` (days since 1970-01-01).
+
+    `watermark` is the number of the next week to be counted.
+    """
     if not days:
         return []
-    candidates = range(-(-min(days) // DAYS), (max(days) + 1) // DAYS)
-    return [week for week in candidates if all(day in days for day in days_of(week))]
+    first, end = max(-(-min(days) // DAYS), watermark - KEPT), min((max(days) + 1) // DAYS, watermark)
+    return [week for week in range(first, end) if all(day in days for day in days_of(week))]
 
 
 def days_of(week: int) -> range:
