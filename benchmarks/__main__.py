@@ -36,6 +36,7 @@ BENCHMARKS = (
     Benchmark("postgres", "reads.py", "--postgres --rounds 3 --only hot", ""),
     Benchmark("mixed", "mixed.py", "", "--albums 240 --rounds 1 --requests 100"),
     Benchmark("writes", "writes.py", "--rounds 5", "--rounds 1 --requests 64 --only like"),
+    Benchmark("beside", "hot_beside_work.py", "", "--albums 240 --rounds 1 --seconds 0.2 --only writes"),
     Benchmark(
         "peers",
         "compare_peers.py",

@@ -53,7 +53,7 @@ def cases(albums: int, requests: int) -> list[Case]:
     pages = [f"{api}/albums?page={chance.randint(1, albums // 20)}" for _ in range(requests)]
     single = [f"{api}/tracks/{chance.randint(1, albums * 5)}?" for _ in range(requests)]
     artists = [f"{api}/artists?page={chance.randint(1, albums // 80)}" for _ in range(requests)]
-    hot = ("/healthz", "users/me", "genres", "artists", "tracks/1", "albums/1", "albums")
+    hot = ("/healthz", "users/me", "genres", "artists", "tracks/1", "albums/1", "albums", "albums?perPage=50")
     return [
         *(Case(f"hot {path}", [path if path.startswith("/") else f"{api}/{path}"]) for path in hot),
         Case("cold tracks/{id}", single),
