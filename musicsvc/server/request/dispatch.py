@@ -225,8 +225,9 @@ class Dispatcher:
         if route.no_store:
             # The handler may read files, which would block the event loop.
             return await asyncio.to_thread(unit)
-        write = self._store.write_counters if route.counters_only else self._store.write
-        run = write if route.writes else self._store.read
+        if route.writes and not route.heavy:
+            return await self._store.write_on_loop(unit, counters_only=route.counters_only)
+        run = self._store.write if route.writes else self._store.read
         if route.slow:
             kind = Work.EXPORTING
         elif route.render is not None and not call.token_holder:

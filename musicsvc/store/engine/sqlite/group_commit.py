@@ -7,18 +7,19 @@ import threading
 import time
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import apsw
 
 from musicsvc.errors import Unavailable
 from musicsvc.store.engine.binding import bind, perform
 from musicsvc.store.engine.sqlite.files import ERRORS, DiskFault, driver_error, translate
-from musicsvc.store.engine.store import Workload
+from musicsvc.store.engine.sqlite.jobs import Job, Turns, settle
+from musicsvc.store.engine.store import CLOSING, Workload
 from musicsvc.store.engine.tables import noting
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable
 
     from musicsvc.store.engine.sqlite.database import SqliteDatabase
@@ -28,31 +29,6 @@ T = TypeVar("T")
 GROUP = 128
 POLL_MILLISECONDS = 50
 ADVANCE = "INSERT INTO table_version VALUES (?, 1) ON CONFLICT (name) DO UPDATE SET number = number + 1"
-
-
-@dataclass(slots=True)
-class Job:
-    """A queued function `unit` with its future. An `urgent` one may use reserved disk space if the disk is full.
-
-    `counters_only`: it changes nothing but counters and times of use, so the versions of tables stay as they are.
-    """
-
-    unit: Callable[[], Any]
-    deadline: float  # end of waiting for locks of other processes, in seconds of time.monotonic
-    urgent: bool = False
-    counters_only: bool = False
-    future: Future[Any] = field(default_factory=Future)
-    result: Any = None
-    error: BaseException | None = None
-
-    def settle(self) -> None:
-        """Complete the future with the result or the error, unless the future is already done."""
-        if self.future.done():
-            return
-        if self.error is not None:
-            self.future.set_exception(self.error)
-        else:
-            self.future.set_result(self.result)
 
 
 class GroupWriter:
@@ -65,6 +41,7 @@ class GroupWriter:
         self._database = database
         self._timeout = timeout
         self._queue: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._turns = Turns(self._enqueue)
         self._closing_lock = threading.Lock()
         self._closing = False
         self._thread = threading.Thread(target=self._run, name="store-write", daemon=True)
@@ -72,12 +49,30 @@ class GroupWriter:
 
     def submit(self, unit: Callable[[], T], *, urgent: bool = False, counters_only: bool = False) -> Future[T]:
         """Queue `unit`; return its future. For the options see Job. Raises Unavailable if the writer is closing."""
-        job = Job(unit, time.monotonic() + self._timeout, urgent, counters_only)
+        future: Future[T] = Future()
+        job = Job(unit, time.monotonic() + self._timeout, future, urgent=urgent, counters_only=counters_only)
         with self._closing_lock:
             if self._closing:
-                raise Unavailable("The service is shutting down.")
+                raise Unavailable(CLOSING)
             self._queue.put(job)
-        return job.future
+        return future
+
+    def submit_on_loop(self, unit: Callable[[], T], *, counters_only: bool = False) -> asyncio.Future[T]:
+        """Do the same on a running event loop, together with the other units of its turn, at a lower cost."""
+        return self._turns.add(unit, counters_only=counters_only)
+
+    def _enqueue(self, jobs: list[Job]) -> None:
+        """Queue the jobs of one turn of an event loop. Call this on the loop."""
+        deadline = time.monotonic() + self._timeout
+        with self._closing_lock:
+            for job in jobs:
+                job.deadline = deadline
+                if not self._closing:
+                    self._queue.put(job)
+        if self._closing:
+            for job in jobs:
+                job.error = Unavailable(CLOSING)
+                job.complete()
 
     def waiting(self) -> int:
         return self._queue.qsize()
@@ -93,7 +88,7 @@ class GroupWriter:
     def _run(self) -> None:
         bind(self._database)
         while (first := self._queue.get()) is not None:
-            jobs = [job for job in self._drain(first) if job.future.set_running_or_notify_cancel()]
+            jobs = [job for job in self._drain(first) if job.start()]
             try:
                 self._commit(jobs)
             except BaseException as error:  # noqa: BLE001 - if this thread ended, nothing would be written again
@@ -119,8 +114,7 @@ class GroupWriter:
             # The whole group was rolled back. Each unit is retried alone, so that only the faulty one fails.
             for job in begun:
                 self._commit_alone(job)
-        for job in begun:
-            job.settle()
+        settle(begun)
 
     def _commit_alone(self, job: Job) -> None:
         for begun in self._begin([job]):
@@ -128,7 +122,7 @@ class GroupWriter:
             if self._release_space([begun], begun.error):
                 self._commit_alone(begun)
                 self._reserved.refill()
-            begun.settle()
+            settle([begun])
 
     def _release_space(self, jobs: list[Job], error: BaseException | None) -> bool:
         """Free reserved disk space if an urgent job failed on a full disk. Return True if space was freed."""
@@ -159,8 +153,8 @@ class GroupWriter:
         for job in jobs:
             if not locked or job.deadline <= now:
                 job.error = self._translated(error)
-                job.settle()
-        return [job for job in jobs if not job.future.done()]
+                settle([job])
+        return [job for job in jobs if not job.settled]
 
     @property
     def _connection(self) -> apsw.Connection:
@@ -170,8 +164,9 @@ class GroupWriter:
     def _attempt(self, jobs: list[Job]) -> BaseException | None:
         """Run the jobs and commit the transaction. Return the error if the transaction was rolled back, else None."""
         changed: set[str] = set()
+        savepoints = apsw.Cursor(self._connection)
         for job in jobs:
-            changed |= self._run_unit(job)
+            changed |= self._run_unit(job, savepoints)
             if not self._connection.in_transaction:
                 # SQLITE_FULL, IOERR, NOMEM and INTERRUPT roll back the transaction; later savepoints would autocommit.
                 return job.error if isinstance(job.error, Unavailable) else Unavailable()
@@ -186,20 +181,20 @@ class GroupWriter:
         self.workload.add(len(jobs), time.monotonic() - began)
         return None
 
-    def _run_unit(self, job: Job) -> frozenset[str]:
+    def _run_unit(self, job: Job, savepoints: apsw.Cursor) -> frozenset[str]:
         """Run the job in a savepoint. Return the tables that it changes, but for counters."""
         job.result = job.error = None
         before = self._connection.total_changes()
         try:
-            self._database.execute_sql("SAVEPOINT unit")
+            savepoints.execute("SAVEPOINT unit")
             with noting() as statements:
                 job.result = perform(self._database, job.unit)
-            self._database.execute_sql("RELEASE unit")
+            savepoints.execute("RELEASE unit")
         except BaseException as error:  # noqa: BLE001 - any exception belongs to the unit's caller
             job.error = self._translated(error)
             if self._connection.in_transaction:
-                self._database.execute_sql("ROLLBACK TO unit")
-                self._database.execute_sql("RELEASE unit")
+                savepoints.execute("ROLLBACK TO unit")
+                savepoints.execute("RELEASE unit")
             return frozenset()
         if job.counters_only or self._connection.total_changes() == before:
             return frozenset()
@@ -224,4 +219,4 @@ class GroupWriter:
         self._disconnect()
         for job in jobs:
             job.error = self._translated(error)
-            job.settle()
+        settle(jobs)

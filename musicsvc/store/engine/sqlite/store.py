@@ -15,10 +15,11 @@ from musicsvc.store.engine.sqlite import file_locks, files
 from musicsvc.store.engine.sqlite.database import BUSY_SECONDS, SqliteDatabase, close
 from musicsvc.store.engine.sqlite.group_commit import GroupWriter
 from musicsvc.store.engine.sqlite.reserved_space import ReservedSpace
-from musicsvc.store.engine.store import Store, enqueue, queued
+from musicsvc.store.engine.store import CLOSING, Store, enqueue, queued
 from musicsvc.store.engine.url import SQLITE
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable
 
 T = TypeVar("T")
@@ -109,6 +110,9 @@ class SqliteStore(Store):
     def write_counters(self, unit: Callable[[], T]) -> Future[T]:
         return self._writer.submit(unit, counters_only=True)
 
+    def write_on_loop(self, unit: Callable[[], T], *, counters_only: bool = False) -> asyncio.Future[T]:
+        return self._writer.submit_on_loop(unit, counters_only=counters_only)
+
     def write_urgently(self, unit: Callable[[], T]) -> Future[T]:
         return self._writer.submit(unit, urgent=True)
 
@@ -125,7 +129,7 @@ class SqliteStore(Store):
     def _watched(self, read: Callable[[apsw.Connection], T]) -> T:
         with self._watch_lock:
             if self._watch is None:
-                raise Unavailable("The service is shutting down.")
+                raise Unavailable(CLOSING)
             try:
                 return read(self._watch)
             except apsw.Error as error:
