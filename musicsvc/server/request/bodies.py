@@ -57,10 +57,13 @@ class Bodies:
             raise TooLarge("The body is larger than 1 MiB.")
         received = bytearray()
         try:
-            await self._read(request, received)
-            parse = partial(parse_body, schema, received, context)
+            if _has_arrived(request):
+                received += request.content.read_nowait()
+            else:
+                await self._read(request, received)
             if len(received) <= SMALL:
-                return parse()
+                return parse_body(schema, received, context)
+            parse = partial(parse_body, schema, received, context)
             parsed: ParsedBody = await self._executors.run(Work.PARSING, parse, token_holder=token_holder)
             return parsed
         finally:
@@ -108,6 +111,12 @@ def _require_json(request: BaseRequest) -> None:
         raise UnsupportedMedia("Send JSON, with Content-Type: application/json.")
     if request.charset is not None and request.charset.lower() not in CHARSETS:
         raise Malformed("Send JSON in UTF-8.")
+
+
+def _has_arrived(request: BaseRequest) -> bool:
+    """Return whether the whole body is there already, and is small and not sent in chunks."""
+    stream, length = request.content, request.content_length
+    return length is not None and length <= SMALL and stream.is_eof() and stream.exception() is None
 
 
 async def _pause_reading(request: BaseRequest) -> None:

@@ -16,7 +16,7 @@ CLOSING = {"[": "]", "{": "}"}
 
 def has_too_many_values(raw: bytes | bytearray) -> bool:
     """Return whether the JSON text has more than MAX_VALUES values: objects, arrays, and items and members of these."""
-    if _separators(raw) <= MAX_VALUES:
+    if len(raw) <= MAX_VALUES or _separators(raw) <= MAX_VALUES:
         return False
     # Some separators may be inside strings, so count only those outside.
     unescaped = raw.replace(b"\\\\", b"").replace(b'\\"', b"")

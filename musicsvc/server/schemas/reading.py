@@ -56,7 +56,7 @@ def decode(raw: bytes | bytearray) -> str:
 def parse_json(text: str) -> Any:
     """Parse a JSON text. Raises Malformed if it is invalid or an object repeats a key."""
     try:
-        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse, parse_int=_integer)
+        value = DECODER.decode(text)
         if SURROGATE.search(json.dumps(value, ensure_ascii=False) if "\\u" in text else ""):
             raise Malformed("The body contains half of a surrogate pair.")
     except RecursionError:
@@ -80,6 +80,9 @@ def _refuse(constant: str) -> Any:
 def _integer(digits: str) -> int:
     """Parse only the first DIGITS_KEPT digits of an integer, because longer integers exceed every limit anyway."""
     return int(digits[:DIGITS_KEPT])
+
+
+DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse, parse_int=_integer)
 
 
 def check(schema: type[M], value: Any, context: Any = None) -> tuple[M | None, Errors]:
