@@ -67,7 +67,7 @@ class Freshness:
         if self._stamp is None or self._stamp.at - at >= COUNTERS_SECONDS:
             return False
         changed = self._changed
-        return all(changed[table] <= number for table in tables if table in changed)
+        return all(changed.get(table, 0) <= number for table in tables)
 
     def _read(self, at: float) -> Stamp | None:
         changes = self._store.changes()
@@ -76,9 +76,8 @@ class Freshness:
         if changes != self._changes:
             versions = self._store.table_versions()
             number = self._number + 1
-            self._changed |= {
-                table: number for table, version in versions.items() if version != self._versions.get(table)
-            }
+            different = versions.items() - self._versions.items()
+            self._changed |= {table: number for table, _ in different}
             self._changes, self._versions, self._number = changes, versions, number
         return Stamp(self._number, at)
 

@@ -10,7 +10,7 @@ from musicsvc.errors import MethodNotAllowed, NotFound
 from musicsvc.server.routes.binding import Subject, bind, parameters
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 
     from pydantic import BaseModel
 
@@ -116,13 +116,13 @@ class Route:
         object.__setattr__(self, "cacheable", reads and CACHEABLE.issuperset(names))
         object.__setattr__(self, "_depends_on_caller", "caller" in names)
 
-    def audience(self, caller: Identity | None) -> int | bool | None:
+    def audience(self, caller: Identity | None) -> Hashable:
         """Return a value that is equal for callers who get equal responses; on public endpoints, all token holders."""
         if self.subject is not None and self.subject.depends_on_caller:
-            return caller and caller.user_id
+            return caller and caller.account
         if not self._depends_on_caller or caller is None:
             return None
-        return caller.user_id if self.access is Access.TOKEN else True
+        return caller.account if self.access is Access.TOKEN else True
 
     def caching(self, *, anonymous: bool) -> str:
         """Return the Cache-Control header of a successful response, by whether the caller has no token."""

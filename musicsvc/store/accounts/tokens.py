@@ -53,6 +53,11 @@ class Identity(NamedTuple):
     expires_at: int
     revoked: bool = False
 
+    @property
+    def account(self) -> tuple[object, ...]:
+        """All that is known of the account: a response to it is the same as long as this is."""
+        return self[:7]
+
 
 def generate() -> str:
     """Return a new token value: a prefix, 40 random base62 characters, and the CRC-32 of both in 6 characters."""
