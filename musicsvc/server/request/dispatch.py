@@ -20,6 +20,7 @@ from musicsvc.server.peer import HSTS, PeerResolver, require_https
 from musicsvc.server.request import bodies
 from musicsvc.server.request.executors import Work
 from musicsvc.server.request.immediate import ImmediateAnswers
+from musicsvc.server.request.reads import Reads
 from musicsvc.server.responses import errors
 from musicsvc.server.responses.answer_cache import AnswerCache, Slot, represent_json
 from musicsvc.server.responses.large import AnswerBuilder, LargeAnswerError, encoded, uncached
@@ -65,6 +66,7 @@ class Dispatcher:
         """`sources`: objects by parameter name. A handler with a parameter of that name gets the object."""
         self._settings = settings
         self._store = store
+        self._reads = Reads(store)
         self._clock = clock
         self._authenticator = authenticator
         self._executors = executors
@@ -235,7 +237,7 @@ class Dispatcher:
         else:
             if not builder.large:
                 with suppress(LargeAnswerError):
-                    return await asyncio.wrap_future(run(unit))
+                    return await (self._reads.run(unit) if route.cacheable else asyncio.wrap_future(run(unit)))
             kind, unit = Work.BUILDING, uncached(unit)
         return await self._executors.run(kind, lambda: run(unit).result(), token_holder=call.token_holder)
 

@@ -38,6 +38,7 @@ class Store(ABC):
 
     url: str
     workload: Workload
+    parallel_reads: int = 1  # small reads that run best at the same time
 
     @abstractmethod
     def read(self, unit: Callable[[], T]) -> Future[T]:

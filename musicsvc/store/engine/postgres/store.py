@@ -46,6 +46,8 @@ ADVANCE = """
 
 
 class PostgresStore(Store):
+    parallel_reads = READERS  # each waits for the server
+
     def __init__(self, url: str, folder: Path | None = None) -> None:
         """Create reader and writer threads, which connect on first use. Raises Failure if the URL is malformed.
 

@@ -1,0 +1,108 @@
+"""Runs small reading units of work in groups, each on one thread and in one transaction.
+
+While a group runs, the reads that arrive wait for the next one. So they share the costs of a transaction and of waking
+up a thread and the event loop, and threads seldom compete with each other for Python's global lock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from musicsvc.errors import Failure
+from musicsvc.server.responses.large import LargeAnswerError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from musicsvc.store.engine.store import Store
+
+T = TypeVar("T")
+SLICE_SECONDS = 0.002  # reads of a group that have not begun by then go back to the queue
+PATIENCE_SECONDS = 0.005  # reads that have waited so long do not wait for the running groups any more
+
+
+class Read(NamedTuple):
+    unit: Callable[[], Any]
+    result: asyncio.Future[Any]
+
+
+class Reads:
+    """The queue of small reads. Use it on the event loop only."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._waiting: list[Read] = []
+        self._running = 0  # groups
+
+    async def run(self, unit: Callable[[], T]) -> T:
+        """Call `unit` in a transaction that begins after this call. Return the result."""
+        loop = asyncio.get_running_loop()
+        if not self._waiting:
+            free = self._running < self._store.parallel_reads
+            loop.call_later(0 if free else PATIENCE_SECONDS, self._begin)
+        read = Read(unit, loop.create_future())
+        self._waiting.append(read)
+        result: T = await read.result
+        return result
+
+    def _begin(self) -> None:
+        """Run all reads that wait."""
+        waiting, self._waiting = self._waiting, []
+        groups = min(len(waiting), self._store.parallel_reads)
+        for each in range(groups):
+            self._submit(waiting[each::groups])
+
+    def _submit(self, reads: Sequence[Read]) -> None:
+        try:
+            running = asyncio.wrap_future(self._store.read(partial(_run_all, [read.unit for read in reads])))
+        except Failure as failure:
+            for read in reads:
+                _set(read, failure)
+        else:
+            self._running += 1
+            running.add_done_callback(partial(self._finish, reads))
+
+    def _finish(self, reads: Sequence[Read], done: asyncio.Future[list[Any]]) -> None:
+        self._running -= 1
+        error = done.exception()
+        if error is None:
+            outcomes = done.result()
+            for read, outcome in zip(reads, outcomes, strict=False):
+                _set(read, outcome)
+            self._waiting[:0] = reads[len(outcomes) :]
+        elif len(reads) == 1:
+            _set(reads[0], error)
+        else:  # the transaction failed; which of the reads caused that shows when each runs alone
+            for read in reads:
+                self._submit([read])
+        if self._running < self._store.parallel_reads:
+            self._begin()
+        elif self._waiting:
+            asyncio.get_running_loop().call_later(PATIENCE_SECONDS, self._begin)
+
+
+def _run_all(units: Sequence[Callable[[], Any]]) -> list[Any]:
+    """Call the units, at least one and then until SLICE_SECONDS have passed. Return their results or failures."""
+    end = time.monotonic() + SLICE_SECONDS
+    outcomes: list[Any] = []
+    for unit in units:
+        try:
+            outcomes.append(unit())
+        except (Failure, LargeAnswerError) as failure:
+            outcomes.append(failure)
+        if time.monotonic() > end:
+            break
+    return outcomes
+
+
+def _set(read: Read, outcome: object) -> None:
+    """Set the result of a read. If its client has disconnected, nobody waits for it."""
+    if read.result.done():
+        return
+    if isinstance(outcome, BaseException):
+        read.result.set_exception(outcome)
+    else:
+        read.result.set_result(outcome)
