@@ -11,7 +11,6 @@ from musicsvc.clock import isoformat
 from musicsvc.server import freshness as freshness_module
 from musicsvc.server.freshness import Freshness, Stamp
 from musicsvc.store import opening
-from musicsvc.store.catalog import tracks
 from musicsvc.store.models import Genre, Tag, Track
 from tests.conftest import NOW
 from tests.support.prometheus import scraped, total
@@ -125,19 +124,27 @@ async def test_a_group_with_one_other_unit_outdates_the_tables_of_that_unit(stor
     assert await current(freshness, first, TAGS)
 
 
-async def test_reported_plays_show_in_seconds_and_keep_other_answers_cached(client: Client, store: Store) -> None:
+@pytest.mark.parametrize("counter", ["plays", "likes_count"])
+async def test_counters_show_in_seconds_and_keep_other_answers_cached(
+    client: Client, store: Store, counter: str
+) -> None:
     track = store.write(lambda: Track.create(name="Rag", duration=1, created_at=1).id).result()
 
-    async def plays() -> int:
-        return int((await client.get(f"tracks/{track}")).json["track"]["plays"])
+    async def counted() -> int:
+        return int((await client.get(f"tracks/{track}")).json["track"][counter])
 
-    assert await plays() == 0
+    assert await counted() == 0
     before = total(await scraped(client), HITS)
-    report = {"plays": [{"track_id": track, "played_at": isoformat(NOW)}]}
-    assert (await client.post("plays", report)).status == 201
-    assert await plays() == 0
+    if counter == "plays":
+        report = {"plays": [{"track_id": track, "played_at": isoformat(NOW)}]}
+        assert (await client.post("plays", report)).status == 201
+    else:
+        versions = store.table_versions()
+        assert (await client.post(f"tracks/{track}/like")).status == 200
+        assert "track_like" in {table for table, _ in store.table_versions().items() - versions.items()}
+    assert await counted() == 0
     assert total(await scraped(client), HITS) == before + 1
     async with asyncio.timeout(10):
-        while await plays() == 0:  # noqa: ASYNC110 - as asked
+        while await counted() == 0:  # noqa: ASYNC110 - as asked
             await asyncio.sleep(0.02)
-    assert store.read(lambda: tracks.get(track).plays).result() == 1
+    assert await counted() == 1

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from musicsvc.store.catalog import engagement_days
 from musicsvc.store.engine.compiled import compiled
+from musicsvc.store.engine.tables import counting
 from musicsvc.store.models import Track, TrackLike, TrackRepost
 
 if TYPE_CHECKING:
@@ -34,7 +35,8 @@ def remove(kind: Kind, track_id: int, *, actor: Identity) -> None:
 
 
 def _add(kind: Kind, track_id: int, given_at: int, change: int) -> None:
-    _count(track_id, change, kind=kind)
+    with counting():
+        _count(track_id, change, kind=kind)
     engagement_days.add(track_id, given_at, **{NAMES[kind]: change})
 
 

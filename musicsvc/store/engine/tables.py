@@ -89,6 +89,16 @@ def noting() -> Iterator[set[str]]:
             outer |= noted
 
 
+@contextmanager
+def counting() -> Iterator[None]:
+    """Note no statements in the `with` block, which changes only counters that answers may show 5 seconds later."""
+    token = _noted.set(None)
+    try:
+        yield
+    finally:
+        _noted.reset(token)
+
+
 def note(statement: str) -> None:
     if (noted := _noted.get()) is not None:
         noted.add(statement)
