@@ -38,6 +38,7 @@ BENCHMARKS = (
     Benchmark("mixed", "mixed.py", "", "--albums 240 --rounds 1 --requests 100"),
     Benchmark("writes", "writes.py", "--rounds 5", "--rounds 1 --requests 64 --only like"),
     Benchmark("beside", "hot_beside_work.py", "", "--albums 240 --rounds 1 --seconds 0.2 --only writes"),
+    Benchmark("startup", "startup.py", "", "--gigabytes 0.01 --rounds 1"),
     Benchmark(
         "peers",
         "compare_peers.py",

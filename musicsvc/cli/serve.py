@@ -48,9 +48,10 @@ def serve(  # noqa: PLR0917 - typer calls it by name
 
 
 def _import_server() -> None:
-    """Import the server without garbage collection: this creates many objects and no garbage."""
+    """Import the server without garbage collection: this creates many objects, which stay."""
     gc.disable()
     import_module("musicsvc.server.serving")
+    gc.freeze()
     gc.enable()
 
 

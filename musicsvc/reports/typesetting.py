@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import orjson
-import typst
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    import typst
 
 FOLDER = Path(__file__).parent / "fonts"
 TEMPLATES = Path(__file__).parent / "templates"
@@ -29,6 +30,8 @@ POINTS_PER_INCH = 72
 @functools.cache
 def fonts() -> typst.Fonts:
     """Return the packaged fonts. System fonts are excluded, so that every machine draws the same pictures."""
+    import typst  # noqa: PLC0415 - loaded when the first picture is drawn
+
     return typst.Fonts(include_system_fonts=False, include_embedded_fonts=False, font_paths=[FOLDER])
 
 
@@ -38,6 +41,8 @@ def _source(name: str) -> bytes:
 
 
 def _compiler(template: str, data: Mapping[str, object]) -> typst.Compiler:
+    import typst  # noqa: PLC0415 - the same
+
     return typst.Compiler(
         _source(template),
         root=TEMPLATES,

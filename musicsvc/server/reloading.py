@@ -131,7 +131,7 @@ class ReloadableServer:
 
     async def start(self) -> None:
         self._running = await self._start()
-        malloc.freeze_objects()
+        malloc.freeze_objects(collect=False)
         self._reloads = asyncio.create_task(self._reload_on_request())
 
     def request_reload(self) -> None:
@@ -200,4 +200,4 @@ class ReloadableServer:
             task.cancel()
         await old.stop()
         if not self._stopping.is_set():
-            malloc.freeze_objects()
+            malloc.freeze_objects(collect=True)

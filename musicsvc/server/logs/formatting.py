@@ -8,14 +8,12 @@ import re
 from traceback import TracebackException
 from typing import TYPE_CHECKING, Any
 
-from structlog.dev import ConsoleRenderer, plain_traceback
-from structlog.processors import JSONRenderer
-
 from musicsvc.clock import isoformat
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from structlog.dev import ConsoleRenderer
     from structlog.typing import EventDict
 
 LONGEST = 4096  # bytes that a write to a pipe never splits (PIPE_BUF)
@@ -61,12 +59,14 @@ class Formatter:
         return self._escape(_without_secrets(text if len(text) <= longest else f"{text[:longest]}{CUT}"))
 
 
-def _json() -> JSONRenderer:
+def _json() -> Callable[[Any, str, EventDict], str]:
     encode = json.JSONEncoder(separators=(",", ":")).encode
-    return JSONRenderer(serializer=lambda event, **_: encode(event))
+    return lambda _logger, _level, event: encode(event)
 
 
 def _text() -> ConsoleRenderer:
+    from structlog.dev import ConsoleRenderer, plain_traceback  # noqa: PLC0415 - its import takes 60 ms
+
     return ConsoleRenderer(
         colors=False,
         pad_event_to=0,

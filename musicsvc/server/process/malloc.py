@@ -23,8 +23,12 @@ def return_large_blocks() -> None:
             library.mallopt(M_TRIM_THRESHOLD, KEPT)
 
 
-def freeze_objects() -> None:
-    """Exclude the objects that exist from garbage collection, because each collection delays requests."""
-    gc.unfreeze()
-    gc.collect()
+def freeze_objects(*, collect: bool) -> None:
+    """Exclude the objects that exist from garbage collection, because each collection delays requests.
+
+    `collect`: first free the garbage among all objects, excluded ones too. This takes 100 ms.
+    """
+    if collect:
+        gc.unfreeze()
+        gc.collect()
     gc.freeze()

@@ -24,7 +24,7 @@ LOG_ID = 0x4D53564C  # "MSVL", an activity log
 HEADER = b"SQLite format 3\x00"
 HEADER_BYTES = 100
 ERRORS = (peewee.PeeweeException, apsw.Error)  # Peewee does not wrap all errors of the driver
-QUICK_CHECK_BYTES = 128 * 1024 * 1024
+QUICK_CHECK_BYTES = 8 * 1024 * 1024  # checked in 20 ms, whenever a process opens the file
 DAMAGED = "Restore a backup (musicsvc db restore FILE), or move the file away and run: musicsvc init"
 # On a full disk, SQLite may also report a file that cannot be opened or written.
 DISK_FAULTS = (apsw.FullError, apsw.IOError, apsw.CantOpenError)
