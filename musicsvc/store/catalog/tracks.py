@@ -13,7 +13,7 @@ from musicsvc.store.engine import dialect, list_blocks
 from musicsvc.store.engine.compiled import compiled
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, columns, paginate
 from musicsvc.store.engine.sql import fetch
-from musicsvc.store.models import Album, Genre, Tag, Track, TrackArtist, TrackGenre, TrackPlays, TrackTag
+from musicsvc.store.models import Album, Genre, Tag, Track, TrackArtist, TrackGenre, TrackPlays, TrackRank, TrackTag
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -98,6 +98,8 @@ def _by_ids(ids: Collection[int]) -> Any:
 
 def list_by_artist(artist_id: int, page: Page) -> Listing[TrackRow]:
     """Return the artist's tracks, most played first."""
+    if _any_rank(artist_id):
+        return paginate(_ranked, page, TrackRow, artist_id, counted=list_blocks.TRACK_RANKS)
     return paginate(_by_artist, page, TrackRow, artist_id, counted=list_blocks.ARTIST_TRACKS)
 
 
@@ -106,6 +108,19 @@ def _by_artist(artist_id: int) -> ListQuery:
     keys = keys.join_from(Track, TrackPlays, JOIN.LEFT_OUTER, on=(TrackPlays.track == Track.id))
     order = (fn.COALESCE(TrackPlays.plays, 0).desc(), Track.id.desc())
     return ListQuery(keys.where(TrackArtist.artist == artist_id), select(), order)
+
+
+@compiled
+def _any_rank(artist_id: int) -> Any:
+    return TrackRank.select(TrackRank.track).where(TrackRank.artist == artist_id).limit(1)
+
+
+def _ranked(artist_id: int) -> ListQuery:
+    own = TrackRank.artist == artist_id
+    rows = select().join_from(Track, TrackRank, on=(TrackRank.track == Track.id)).where(own)
+    return ListQuery(
+        TrackRank.select(TrackRank.track).where(own), rows, (TrackRank.plays.desc(), TrackRank.track.desc())
+    )
 
 
 def load_by_album(album_ids: Collection[int]) -> dict[int, list[TrackRow]]:

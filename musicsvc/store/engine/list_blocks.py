@@ -43,6 +43,23 @@ DIFFERENCES = """
     ) AS compared
     WHERE size <> found ORDER BY owner, first_key, first_id
 """
+WRONG_RANK = "counts: the tracks of artist {} are ranked by wrong plays"
+WRONG_RANKS = """
+    SELECT l.artist_id FROM track_artist l LEFT JOIN track_plays p ON p.track_id = l.track_id
+    WHERE l.artist_id IN (SELECT artist_id FROM track_rank) AND NOT EXISTS (
+        SELECT 1 FROM track_rank r
+        WHERE r.artist_id = l.artist_id AND r.plays = coalesce(p.plays, 0) AND r.track_id = l.track_id
+    )
+    UNION
+    SELECT r.artist_id FROM track_rank r LEFT JOIN track_plays p ON p.track_id = r.track_id
+    WHERE r.plays <> coalesce(p.plays, 0)
+    OR NOT EXISTS (SELECT 1 FROM track_artist l WHERE l.artist_id = r.artist_id AND l.track_id = r.track_id)
+"""
+RANK = """
+    INSERT INTO track_rank (artist_id, plays, track_id) SELECT l.artist_id, coalesce(p.plays, 0), l.track_id
+    FROM track_artist l LEFT JOIN track_plays p ON p.track_id = l.track_id
+    WHERE l.artist_id IN (SELECT owner FROM list_block WHERE list = 7) ON CONFLICT DO NOTHING
+"""
 ORDER = "(PARTITION BY owner ORDER BY first_key, first_id)"
 
 
@@ -97,9 +114,10 @@ FOLLOWED = LongList(10, "accounts that account {} follows", "follow", "follower_
 MESSAGES = LongList(11, "messages of conversation {}", "message", "conversation_id")
 CONVERSATIONS = LongList(12, "conversations of {}", "participant", "user_id", "conversation_id, 0", descending=None)
 COLLECTIONS = LongList(13, "collections of account {}", "collection", "user_id")
+TRACK_RANKS = LongList(14, "ranked tracks of artist {}", "track_rank", "artist_id", "plays, track_id")
 LISTS = (
     ALBUMS, ARTISTS, GENRES, PLAYLISTS, COMMENTS, ARTIST_ALBUMS, ARTIST_TRACKS, PLAYLIST_TRACKS, FOLLOWERS, FOLLOWED,
-    MESSAGES, CONVERSATIONS, COLLECTIONS,
+    MESSAGES, CONVERSATIONS, COLLECTIONS, TRACK_RANKS,
 )  # fmt: skip
 
 
@@ -110,18 +128,22 @@ def differences() -> list[str]:
         for owner, _, _, size, actual in fetch(DIFFERENCES.format(list=each, order=ORDER)):
             name = each.name.format(owner)
             found.setdefault(name, f"counts: a block of the {name} has {actual} rows, not {size}")
+    found |= {f"ranks {artist}": WRONG_RANK.format(artist) for (artist,) in fetch(WRONG_RANKS)}
     return list(found.values())
 
 
 def rebuild() -> None:
-    """Count all long lists again, in a write transaction."""
+    """Count all long lists again, and rank the tracks of artists with many, in a write transaction."""
     if not is_sqlite():
-        run(f"LOCK TABLE {', '.join(sorted({each.table for each in LISTS}))} IN SHARE MODE")
-    run("DELETE FROM list_block")
+        run(f"LOCK TABLE {', '.join(sorted({each.table for each in LISTS}))}, track_plays IN SHARE MODE")
+    run("DELETE FROM track_rank")
     for each in LISTS:
+        run("DELETE FROM list_block WHERE list = ?", each.number)
         run(BEGIN.format(list=each, longest=LONGEST))
         # A trigger or a function divides the block.
         if is_sqlite():
             run("UPDATE list_block SET size = size WHERE list = ?", each.number)
         else:
             run(DIVIDE.format(list=each), each.number)
+        if each is ARTIST_TRACKS:
+            run(RANK)

@@ -79,7 +79,9 @@ SQLITE = [
         f"""
         CREATE TRIGGER list_<list>_divide AFTER UPDATE OF size ON list_block
         WHEN NEW.list = <list> AND NEW.size > 4096 BEGIN
-            INSERT OR REPLACE {DIVIDE};
+            DELETE FROM list_block WHERE list = NEW.list AND owner = NEW.owner
+                AND first_key = NEW.first_key AND first_id = NEW.first_id;
+            INSERT {DIVIDE};
         END
         """,
         {"block": "NEW"},
@@ -219,10 +221,10 @@ def up(migrator, db):
         db.execute_sql('ALTER TABLE genre ALTER COLUMN name TYPE text COLLATE "C"')  # the list's order
     for number, columns in LISTS.items():
         for statement, names in SQLITE if sqlite else POSTGRES:
-            db.execute_sql(_filled_in(statement, names, number, *columns))
+            db.execute_sql(filled_in(statement, names, number, *columns))
 
 
-def _filled_in(statement, names, number, table, owner, key, row_id, sample):
+def filled_in(statement, names, number, table, owner, key, row_id, sample):
     columns = {"owner": owner, "key": key, "id": row_id}
     row = names.get("row", "")
     values = {f"row.{name}": column if column == "0" else f"{row}.{column}" for name, column in columns.items()}

@@ -14,6 +14,7 @@ from musicsvc.store.models.catalog import (
     Track,
     TrackArtist,
     TrackGenre,
+    TrackRank,
     TrackTag,
 )
 from musicsvc.store.models.installation import Secret
@@ -70,6 +71,7 @@ __all__ = [
     "TrackGenre",
     "TrackLike",
     "TrackPlays",
+    "TrackRank",
     "TrackRepost",
     "TrackTag",
     "User",

@@ -168,3 +168,14 @@ class ListBlock(Table):
 
     class Meta:
         primary_key = CompositeKey("list", "owner", "first_key", "first_id", "slot")
+
+
+class TrackRank(Table):
+    """A track of an artist who has thousands, in order of plays (`store/plays/ranks.py`)."""
+
+    artist = BigIntegerField(column_name="artist_id")
+    plays = BigIntegerField()
+    track = BigIntegerField(column_name="track_id")
+
+    class Meta:
+        primary_key = CompositeKey("artist", "plays", "track")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from musicsvc.store.catalog import engagement_days
 from musicsvc.store.engine.sql import fetch, run_many
-from musicsvc.store.plays import subjects
+from musicsvc.store.plays import ranks, subjects
 from musicsvc.store.plays.periods import SLOTS_PER_DAY, to_date
 from musicsvc.store.plays.rollups import listeners, monthly, tables, weekly
 from musicsvc.store.plays.subjects import KINDS, TRACK, Subject
@@ -82,9 +82,10 @@ class Comparison:
         wrong = [key for key in keys if key in self.stored]
         right = [(*key, *self.expected[key]) for key in keys if key in self.expected]
         if self.table is TOTALS:
-            run_many("DELETE FROM track_plays WHERE track_id = ?", [(track,) for track, _, _ in wrong])
             rows = [(track, plays) for track, _, _, plays, _ in right]
-            run_many("INSERT INTO track_plays (track_id, plays) VALUES (?, ?)", rows)
+            with ranks.moving([key[0] for key in keys]):
+                run_many("DELETE FROM track_plays WHERE track_id = ?", [(track,) for track, _, _ in wrong])
+                run_many("INSERT INTO track_plays (track_id, plays) VALUES (?, ?)", rows)
             return
         tables.delete(self.table, wrong)
         tables.replace(self.table, right)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from musicsvc.clock import DAY, MINUTE
 from musicsvc.store.catalog import tracks
 from musicsvc.store.engine import dialect
-from musicsvc.store.plays import subjects
+from musicsvc.store.plays import ranks, subjects
 from musicsvc.store.plays.periods import SLOT, SLOTS_PER_DAY
 from musicsvc.store.plays.rollups import listeners, monthly, tables, weekly
 
@@ -154,4 +154,5 @@ def _add_to_rollups(plays: Iterable[tuple[int, ...]]) -> None:
     tables.add(tables.DAILY, days)
     monthly.add(days)
     weekly.add(days)
-    dialect.insert_many(ADD_TOTALS, ("bigint", "bigint"), sorted(totals.items()))
+    with ranks.moving(totals):
+        dialect.insert_many(ADD_TOTALS, ("bigint", "bigint"), sorted(totals.items()))

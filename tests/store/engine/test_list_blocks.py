@@ -12,14 +12,15 @@ import pytest
 
 from musicsvc.errors import Failure
 from musicsvc.store import opening
-from musicsvc.store.catalog import albums, artists, comments
+from musicsvc.store.catalog import albums, artists, comments, genres, tracks
 from musicsvc.store.engine import bulk, list_blocks
 from musicsvc.store.engine.binding import savepoint
 from musicsvc.store.engine.list_blocks import LISTS, LONGEST
 from musicsvc.store.engine.pagination import Page
 from musicsvc.store.engine.sql import fetch, run
-from musicsvc.store.models import Album, AlbumArtist, Artist, Comment, Playlist, Track, TrackArtist
+from musicsvc.store.models import Album, AlbumArtist, Artist, Comment, Genre, Playlist, Track, TrackArtist
 from musicsvc.store.playlists import playlists
+from musicsvc.store.plays import ingest, verify
 from musicsvc.store.schema import schema
 from tests.paging import world as worlds
 from tests.support import upgrades
@@ -32,6 +33,10 @@ if TYPE_CHECKING:
     from musicsvc.store.engine.store import Store
 
 MANY = 9_001
+PLAYED = """
+    SELECT l.track_id FROM track_artist l LEFT JOIN track_plays p ON p.track_id = l.track_id WHERE l.artist_id = ?
+    ORDER BY coalesce(p.plays, 0) DESC, l.track_id DESC
+"""
 SIZES = (1, 7, 20, 100)
 
 
@@ -149,16 +154,75 @@ def test_an_artist_with_many_albums_and_tracks_shows_their_numbers(store: Store,
         bulk.insert(Album, ("id", "name", "created_at"), [(each, "Album", 1) for each in ids])
         bulk.insert(AlbumArtist, ("album", "artist", "position"), [(each, 1, 0) for each in ids])
         bulk.insert(AlbumArtist, ("album", "artist", "position"), [(each, other, 1) for each in ids[:3]])
-        tracks = bulk.ids(Track, MANY - 9)
-        bulk.insert(Track, ("id", "name", "duration", "created_at"), [(each, "Track", 1, 1) for each in tracks])
-        bulk.insert(TrackArtist, ("track", "artist", "position"), [(each, 1, 0) for each in tracks])
-        bulk.insert(TrackArtist, ("track", "artist", "position"), [(each, other, 1) for each in tracks[:5]])
+        made = bulk.ids(Track, MANY - 9)
+        bulk.insert(Track, ("id", "name", "duration", "created_at"), [(each, "Track", 1, 1) for each in made])
+        bulk.insert(TrackArtist, ("track", "artist", "position"), [(each, 1, 0) for each in made])
+        bulk.insert(TrackArtist, ("track", "artist", "position"), [(each, other, 1) for each in made[:5]])
 
     store.write(add).result()
     rows = store.read(lambda: artists.list_all(Page()).rows).result()
     assert [(row.albums_count, row.tracks_count) for row in rows] == [(3, 5), (MANY, MANY - 9)]
     assert store.read(partial(artists.get, 1)).result() == rows[1]
     assert store.read(partial(albums.list_all, Page(451, 20))).result().total == MANY
+
+
+def test_the_tracks_of_an_artist_with_thousands_stay_in_order_of_plays(
+    store: Store, owner: Identity, seed: int
+) -> None:
+    chance = random.Random(seed)
+
+    def credit(tracks: Sequence[int], artist: int) -> None:
+        bulk.insert(TrackArtist, ("track", "artist", "position"), [(each, artist, artist) for each in tracks])
+
+    def play(tracks: Sequence[int]) -> None:
+        ingest.report(
+            [ingest.ReportedPlay(track, chance.randrange(1, 10**12)) for track in tracks], now=10**12, actor=owner
+        )
+
+    def change() -> list[int]:
+        other = artists.create("Other", None, None, now=1, actor=owner).id
+        ids = bulk.ids(Track, LONGEST + 700)
+        bulk.insert(Track, ("id", "name", "duration", "created_at"), [(each, "Track", 1, 1) for each in ids])
+        play(chance.choices(ids, k=900))
+        for start in range(0, len(ids), 100):
+            credit(ids[start : start + 100], 1)
+        credit(ids[::9], other)
+        assert fetch("SELECT DISTINCT artist_id FROM track_rank") == [(1,)]
+        for _ in range(4):
+            play([*chance.choices(ids, k=400), *ids[:3] * 5])
+            gone = chance.sample(ids, 20)
+            TrackArtist.delete().where(TrackArtist.artist == 1, TrackArtist.track.in_(gone)).execute()
+            credit(gone[::2], 1)
+            ids = [each for each in ids if each not in gone[1::2]]
+            check()
+        return ids
+
+    def check() -> None:
+        assert list_blocks.differences() == []
+        for artist in (1, 2):
+            rows = fetch(PLAYED, artist)
+            check_pages([row[0] for row in rows], partial(tracks.list_by_artist, artist), chance)
+
+    ids = store.write(change).result()
+    assert len(store.read(lambda: fetch("SELECT DISTINCT plays FROM track_rank")).result()) > 5
+    store.write(lambda: run("DELETE FROM track_plays WHERE track_id < 30")).result()
+    assert store.read(schema.problems).result() == ["counts: the tracks of artist 1 are ranked by wrong plays"]
+    store.write(list_blocks.rebuild).result()
+    verify.run(store, check=False, on_progress=lambda _done, _total: None)
+    store.read(check).result()
+    store.write(lambda: run("DELETE FROM track_rank WHERE track_id = ?", ids[-1])).result()
+    assert store.read(schema.problems).result() == ["counts: the tracks of artist 1 are ranked by wrong plays"]
+    store.write(list_blocks.rebuild).result()
+    store.read(check).result()
+
+
+def test_rows_that_may_be_there_already_are_counted_too(store: Store) -> None:
+    names = [f"genre {number}" for number in range(MANY)]
+    store.write(partial(genres.ensure, names)).result()
+    store.write(lambda: Genre.insert_many([{"name": "genre-1", "display_name": "1"}]).on_conflict_ignore().execute())
+    store.write(partial(genres.ensure, [*names[:9], "another", "one"])).result()
+    assert store.read(list_blocks.differences).result() == []
+    assert sum(store.read(partial(blocks, 0, list_blocks.GENRES.number)).result()) == MANY + 2
 
 
 def test_an_upgrade_counts_the_lists_of_an_old_database(new_database: Callable[..., str]) -> None:
@@ -174,7 +238,7 @@ def test_an_upgrade_counts_the_lists_of_an_old_database(new_database: Callable[.
     with opening.connect(url) as store:
         assert store.read(schema.problems).result() == []
         found = [store.read(partial(blocks, 0, each.number)).result() for each in LISTS]
-        assert found == [[], [2048, 2048, 2048, 2048, MANY - 8192], *[[]] * 11]
+        assert found == [[], [2048, 2048, 2048, 2048, MANY - 8192], *[[]] * 12]
         assert store.read(lambda: artists.list_all(Page(250, 20)).ids[0]).result() == MANY - 249 * 20
 
 
