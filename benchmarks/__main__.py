@@ -35,7 +35,7 @@ BENCHMARKS = (
     Benchmark("reads", "reads.py", "", "--albums 240 --rounds 1 --requests 16 --only genres"),
     Benchmark("postgres", "reads.py", "--postgres --rounds 3 --only hot", ""),
     Benchmark("beside-writes", "reads_beside_writes.py", "", "--albums 240 --rounds 1 --requests 16"),
-    Benchmark("mixed", "mixed.py", "", "--albums 240 --rounds 1 --requests 100"),
+    Benchmark("mixed", "mixed.py", "", "--albums 240 --rounds 1 --requests 100 --warm-up 100"),
     Benchmark("writes", "writes.py", "--rounds 5", "--rounds 1 --requests 64 --only like"),
     Benchmark("beside", "hot_beside_work.py", "", "--albums 240 --rounds 1 --seconds 0.2 --only writes"),
     Benchmark("startup", "startup.py", "", "--gigabytes 0.01 --rounds 1"),

@@ -1,11 +1,10 @@
-"""Latency of hot reads beside other work, and their cost beside the writes of another process.
+"""Latency of hot reads beside other work.
 
     python benchmarks/hot_beside_work.py [--albums 4000] [--rounds 3] [--seconds 3] [--only KIND]
 
 A hot read is the same `GET /albums` again and again, 200 times a second; its time counts from when it is due. Meanwhile
 another process writes to the database 200 times a second, reads cold pages, or asks for exports, PDF documents or
-covers, each as fast as the server answers. For the writes, the CPU time of the server for a hot read at full speed is
-compared with that of an idle database. The p99 means something only on a machine without other work.
+covers, each as fast as the server answers. The p99 means something only on a machine without other work.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ import uvloop
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import mixed_world
-from load import LENGTH, cpu_seconds, raw, send
+from load import LENGTH, raw
 from network_server import percentile, running
 from reads import LIMITS, limits
 
@@ -47,7 +46,6 @@ if TYPE_CHECKING:
 
 HOT = "/api/v1/albums"
 PER_SECOND, CONNECTIONS = 200, 8
-FULL_SPEED = 1500  # requests
 EXPORT = f"{mixed_world.INSIGHTS}/export"
 EXPECTED = {200, 201, 503}  # 503: too much of this work is in progress
 CLIENTS = {"nothing": 0, "writes": 0, "cold reads": 4, "exports": 2, "PDF": 2, "covers": 4}  # by kind of work
@@ -149,35 +147,19 @@ async def hot_reads(server: Server, seconds: float) -> list[float]:
     return times
 
 
-async def full_speed(server: Server) -> float:
-    """Send hot reads at full speed. Return the CPU time of the server for each, in µs."""
-    before = cpu_seconds(server.process.pid)
-    await send(server.port, [raw(HOT, server.port, token=server.filled.accounts[1].token)] * FULL_SPEED)
-    return (cpu_seconds(server.process.pid) - before) / FULL_SPEED * 1e6
-
-
 def measure(kinds: list[str], url: str, server: Server, given: argparse.Namespace) -> None:
     """Measure beside each kind of work in turn, and print the table."""
     times: dict[str, list[list[float]]] = {kind: [] for kind in kinds}
-    costs: dict[str, list[float]] = {"nothing": [], "writes": []}
-    uvloop.run(full_speed(server))
     for _ in range(given.rounds):
         for kind in kinds:
             with beside(kind, url, server):
                 times[kind].append(uvloop.run(hot_reads(server, given.seconds)))
-                if kind in costs:
-                    costs[kind].append(uvloop.run(full_speed(server)))
     print("| beside | p50, ms | p99, ms | longest, ms |\n|---|---|---|---|")
     for kind, rounds in times.items():
         every = [each for some in rounds for each in some]
         late = [percentile(some, 99) * 1000 for some in rounds]
         spread = f"{statistics.median(late):.1f} ({min(late):.1f} … {max(late):.1f})"
         print(f"| {kind} | {percentile(every, 50) * 1000:.1f} | {spread} | {max(every) * 1000:.1f} |")
-    if costs["writes"]:
-        rates = [idle / written for idle, written in zip(costs["nothing"], costs["writes"], strict=True)]
-        idle, written = (statistics.median(costs[kind]) for kind in ("nothing", "writes"))
-        print(f"CPU per hot read: {idle:.0f} µs, beside {PER_SECOND} writes/s {written:.0f} µs", end=", ")
-        print(f"so {statistics.median(rates):.2f} of the idle rate (goal 0.9)")
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
 """CPU time of the server per request of a mixed load, beside bare aiohttp that answers with the same sizes.
 
-    python benchmarks/mixed.py [--albums 4000] [--rounds 5] [--requests 4000]
+    python benchmarks/mixed.py [--albums 4000] [--rounds 5] [--requests 4000] [--warm-up 20000]
 
 Fifty callers, each with a token and a connection, ask for albums, tracks, artists, playlists, comments and insights
 with a Zipf distribution, and write with 2 % of their requests (mixed_world.py). Four of five behave like a browser:
@@ -106,8 +106,9 @@ def anonymous_memory(pid: int) -> int:
 
 
 async def measure(load: Load, server: Server, given: argparse.Namespace) -> float:
-    """Run the rounds. Return the share of reads that the cache of answers had."""
-    await load.round(0, given.requests)
+    """Warm up and run the rounds. Return the share of reads that the cache of answers had."""
+    for number in range(-given.warm_up // given.requests + 1, 1):
+        await load.round(number, given.requests)
     load.forget()
     before = read_metrics(server.port)
     for number in range(1, given.rounds + 1):
@@ -141,6 +142,7 @@ def main() -> None:
     parser.add_argument("--albums", type=int, default=4000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--requests", type=int, default=4000, help="in a round")
+    parser.add_argument("--warm-up", type=int, default=20_000, help="requests before the first round")
     given = parser.parse_args()
     with ExitStack() as open_, tempfile.TemporaryDirectory() as name:
         folder = Path(name)
