@@ -23,7 +23,7 @@ def index(query: Pages, caller: Identity | None, answer: AnswerBuilder) -> JSON:
     found = albums.list_all(query.to_page())
     if caller is None:
         return ok(albums=paginator(found, [shapes.album_public(row) for row in found.rows]))
-    return ok(albums=paginator(found, answer.page(found.rows, albums.measure, _full)))
+    return ok(albums=paginator(found, answer.page(found, albums.measure, _full)))
 
 
 def show(subject: AlbumRow, query: AlbumParts, caller: Identity | None, answer: AnswerBuilder) -> JSON:

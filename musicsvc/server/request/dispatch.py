@@ -23,6 +23,7 @@ from musicsvc.server.request.immediate import ImmediateAnswers
 from musicsvc.server.request.reads import Reads
 from musicsvc.server.responses import errors
 from musicsvc.server.responses.answer_cache import AnswerCache, Slot, represent_json
+from musicsvc.server.responses.fragments import Fragments
 from musicsvc.server.responses.large import AnswerBuilder, LargeAnswerError, encoded, uncached
 from musicsvc.server.responses.memory_budget import AnswerMemory
 from musicsvc.server.responses.responses import REQUEST_ID_HEADER, Reply, build_response, is_safe_request_id
@@ -79,6 +80,7 @@ class Dispatcher:
         self._random = random.Random()  # noqa: S311 - request ids are unique and no secrets; saves a system call
         self.answer_memory = AnswerMemory(settings.server.answer_memory)
         self.answer_cache = AnswerCache(settings.server.answer_cache, freshness)
+        self.fragments = Fragments(settings.server.answer_cache // 2, freshness)
         self.immediate = ImmediateAnswers(
             authenticator, authenticator.limiter, self.answer_cache, clock, self._request_id, self._notify
         )
@@ -186,14 +188,18 @@ class Dispatcher:
             call.reservation.resize(len(slot.content))
             self.immediate.learn(request, call, given["peer"])
             return Reply(slot, 200, caching=caching)
-        builder = AnswerBuilder(call.reservation, _size_name(route, request), writes=route.writes)
+        fragments = None if slot is None else self.fragments.at(slot.stamp)
+        name = _size_name(route, request)
+        builder = AnswerBuilder(call.reservation, name, writes=route.writes, fragments=fragments)
         result = await self._run(route, values, request, parsed, given | {"answer": builder}, call, slot)
         result = builder.finish(result, drawn=route.render is not None)
         if route.constant:
             result = represent_json(result)
             self.immediate.learn(request, call, given["peer"], result)
         status = 200 if request.method == "HEAD" else route.status
-        return Reply(result if slot is None else slot.fill(result), status, caching=caching)
+        if slot is not None and fragments is not None:
+            result = slot.fill(result, fragments.sources)
+        return Reply(result, status, caching=caching)
 
     async def _run(
         self,

@@ -10,9 +10,10 @@ from musicsvc.server.shapes.representation import JSON_TYPE, Representation, com
 from musicsvc.store.engine.tables import recorded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable, Hashable, Iterable
 
     from musicsvc.server.freshness import Freshness, Stamp
+    from musicsvc.server.responses.fragments import Source
 
 T = TypeVar("T")
 Key = tuple[str, "Hashable"]  # the path and query of a request, and its audience
@@ -32,7 +33,7 @@ class Slot:
         """`stamp`: a moment before the response is read from the database."""
         self._cache = cache
         self._key = key
-        self._stamp = stamp
+        self.stamp = stamp
         self._tables: frozenset[str] | None = None
 
     def recording(self, unit: Callable[[], T]) -> Callable[[], T]:
@@ -44,12 +45,16 @@ class Slot:
 
         return read
 
-    def fill(self, body: object) -> object:
-        """Cache the body of a response if it is short JSON. Return it, with its entity tag if it is cached."""
+    def fill(self, body: object, parts: Iterable[Source] = ()) -> object:
+        """Cache the body of a response if it is short JSON. Return it, with its entity tag if it is cached.
+
+        `parts`: the sources of the parts of the body that were read earlier.
+        """
         if not isinstance(body, Encoded) or body.size > LARGE or self._tables is None:
             return body
         answer = represent_json(body)
-        self._cache.add(self._key, Entry(answer, self._stamp, self._tables))
+        stamp = min([self.stamp, *(part.stamp for part in parts)])
+        self._cache.add(self._key, Entry(answer, stamp, self._tables.union(*(part.tables for part in parts))))
         return answer
 
 

@@ -13,7 +13,9 @@ from musicsvc.server.shapes.envelope import JSON, Download, Members
 from musicsvc.store.engine import sql
 
 if TYPE_CHECKING:
+    from musicsvc.server.responses.fragments import FragmentReader
     from musicsvc.server.responses.memory_budget import Reservation
+    from musicsvc.store.engine.pagination import Listing
 
 MAX_PAGE = 16 * 1024 * 1024  # bytes
 LARGE = 1024 * 1024  # bytes; larger responses are built in pieces, on an executor with few threads
@@ -42,12 +44,16 @@ class AnswerBuilder:
     """Builds the response to one request within the memory that the client may use.
 
     `size_name`: name of the page-size parameter, for errors. `large`: runs on the executor for large responses.
+    `fragments`: the JSON of rows that is ready, or None if it may not be used.
     """
 
-    def __init__(self, reservation: Reservation, size_name: str, *, writes: bool) -> None:
+    def __init__(
+        self, reservation: Reservation, size_name: str, *, writes: bool, fragments: FragmentReader | None = None
+    ) -> None:
         self._reservation = reservation
         self._size_name = size_name
         self._writes = writes
+        self._fragments = fragments
         self.large = False
 
     def expect_large(self) -> None:
@@ -55,12 +61,29 @@ class AnswerBuilder:
         self._reservation.resize(UNMEASURED)
         self.large = True
 
-    def page(self, rows: Sequence[Any], measure: Measure, shape: Shape) -> list[JSON] | Members:
+    def page(self, listing: Listing[Any], measure: Measure, shape: Shape) -> list[JSON] | Members:
         """Return the rows of a page as JSON. Raises Invalid if a page of several rows is larger than MAX_PAGE bytes."""
-        sizes = measure(rows)
-        if len(rows) > 1 and sum(sizes) > MAX_PAGE:
+        if self._fragments is not None and not self.large:
+            return self._join(self._fragments, listing, measure, shape)
+        sizes = measure(listing.rows)
+        if len(sizes) > 1 and sum(sizes) > MAX_PAGE:
             raise Invalid({self._size_name: TOO_LARGE})
-        return self._array(rows, sizes, shape)
+        return self._array(listing.rows, sizes, shape)
+
+    def _join(self, fragments: FragmentReader, listing: Listing[Any], measure: Measure, shape: Shape) -> Members:
+        """Join the JSON of the rows that is ready with that of the other rows."""
+
+        def make(ids: Sequence[int], ready: int) -> dict[int, bytes]:
+            rows = listing.load(ids)
+            size = ready + sum(measure(rows))
+            if len(listing.ids) > 1 and size > MAX_PAGE:
+                raise Invalid({self._size_name: TOO_LARGE})
+            self.hold(size)
+            return dict(zip(ids, map(orjson.dumps, shape(rows)), strict=True))
+
+        pieces = fragments.read(shape, listing.ids, make)
+        self.hold(sum(map(len, pieces)))
+        return Members([b",".join(pieces)] if pieces else [], len(pieces))
 
     def array(self, rows: Sequence[Any], measure: Measure, shape: Shape) -> list[JSON] | Members:
         return self._array(rows, measure(rows), shape)

@@ -1,0 +1,109 @@
+"""The JSON of single rows, such as albums, kept ready for the pages that contain them.
+
+A page whose rows are all ready needs nothing but the ids of its rows from the database. Each fragment is valid until
+one of the tables that it was read from changes, like a cached answer; a page notes the sources of its fragments, so
+that the cached answer is valid no longer than they are.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING, NamedTuple
+
+from musicsvc.store.engine.tables import recorded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+
+    from musicsvc.server.freshness import Freshness, Stamp
+
+Key = tuple["Hashable", int]  # the function that makes the JSON of rows of this kind, and the id of the row
+OVERHEAD = 256  # bytes of an entry beside its JSON, about
+
+
+class Source(NamedTuple):
+    """When and from which tables some fragments were read together."""
+
+    stamp: Stamp
+    tables: frozenset[str]
+
+
+class Fragment(NamedTuple):
+    content: bytes
+    source: Source
+
+
+class Fragments:
+    """The most recently used fragments of a process. Safe to use from any thread."""
+
+    def __init__(self, capacity: int, freshness: Freshness) -> None:
+        """`capacity`: in bytes."""
+        self._capacity = capacity
+        self._freshness = freshness
+        self._fragments: OrderedDict[Key, Fragment] = OrderedDict()
+        self._lock = threading.Lock()
+        self.size = 0
+
+    def at(self, stamp: Stamp) -> FragmentReader:
+        """Return a reader for a request. `stamp`: a moment before the request reads from the database."""
+        return FragmentReader(self, stamp)
+
+    def find(self, kind: Hashable, ids: Iterable[int]) -> dict[int, Fragment]:
+        """Return id → fragment for the rows whose fragments are ready and valid."""
+        found: dict[int, Fragment] = {}
+        valid: dict[int, bool] = {}  # by the identity of the source, which many fragments share
+        with self._lock:
+            for row_id in ids:
+                key = kind, row_id
+                fragment = self._fragments.get(key)
+                if fragment is None:
+                    continue
+                source = fragment.source
+                if id(source) not in valid:
+                    valid[id(source)] = self._freshness.holds(source.stamp, source.tables)
+                if valid[id(source)]:
+                    self._fragments.move_to_end(key)
+                    found[row_id] = fragment
+        return found
+
+    def add(self, kind: Hashable, fragments: Mapping[int, Fragment]) -> None:
+        with self._lock:
+            for row_id, fragment in fragments.items():
+                self._drop((kind, row_id))
+                self._fragments[kind, row_id] = fragment
+                self.size += OVERHEAD + len(fragment.content)
+            while self.size > self._capacity:
+                self._drop(next(iter(self._fragments)))
+
+    def _drop(self, key: Key) -> None:
+        if (fragment := self._fragments.pop(key, None)) is not None:
+            self.size -= OVERHEAD + len(fragment.content)
+
+
+class FragmentReader:
+    """Finds and makes the fragments of one request. `sources`: those of all fragments that it returned."""
+
+    def __init__(self, fragments: Fragments, stamp: Stamp) -> None:
+        self._fragments = fragments
+        self._stamp = stamp
+        self.sources: set[Source] = set()
+
+    def read(
+        self, kind: Hashable, ids: Sequence[int], make: Callable[[Sequence[int], int], Mapping[int, bytes]]
+    ) -> list[bytes]:
+        """Return the JSON of the rows with these ids. `make` returns that of missing rows.
+
+        `make` gets the ids of the missing rows, in order, and the number of bytes of the others.
+        """
+        found = self._fragments.find(kind, ids)
+        missing = [row_id for row_id in ids if row_id not in found]
+        if missing:
+            ready = sum(len(fragment.content) for fragment in found.values())
+            made, tables = recorded(lambda: make(missing, ready))
+            source = Source(self._stamp, tables)
+            new = {row_id: Fragment(content, source) for row_id, content in made.items()}
+            self._fragments.add(kind, new)
+            found |= new
+        self.sources.update(fragment.source for fragment in found.values())
+        return [found[row_id].content for row_id in ids]
