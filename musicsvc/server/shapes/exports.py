@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from musicsvc.server.shapes.envelope import JSON
-    from musicsvc.store.insights.export_rows import ExportRow
-    from musicsvc.store.insights.overview import Overview
+    from musicsvc.store.insights.overview import Overview, TopRow
     from musicsvc.store.plays.periods import Window
 
 
@@ -73,6 +72,6 @@ def printed(found: Overview, now: int) -> Report:
     )
 
 
-def _printed(rows: Sequence[ExportRow]) -> list[ReportRow]:
-    some = ((row.name, row.artists, row.figures) for row in rows)
-    return [ReportRow(name, by, of.plays, of.plays_total, of.listeners, of.plays_change) for name, by, of in some]
+def _printed(rows: Sequence[TopRow]) -> list[ReportRow]:
+    some = ((row.ranked, row.artists, row.plays_change) for row in rows)
+    return [ReportRow(of.name, by, of.plays, of.plays_total, of.listeners, change) for of, by, change in some]

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from musicsvc.store.engine import dialect, sql
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.insights import figures, scopes
-from musicsvc.store.insights.rankings import Ranked
 from musicsvc.store.plays.periods import to_date
 from musicsvc.store.plays.rollups.listeners import count
 from musicsvc.store.plays.rollups.reader import Reader
@@ -68,11 +67,6 @@ class ExportRow:
     artists: tuple[str, ...]
     figures: Figures
 
-    @property
-    def ranked(self) -> Ranked:
-        of = self.figures
-        return Ranked(self.id, self.name, of.plays_total, of.plays, of.listeners)
-
 
 @contextmanager
 def cells(type_: str, scope: Scope, window: Window) -> Iterator[Iterator[tuple[Any, ...]]]:
@@ -100,14 +94,19 @@ def rows(kind: int, scope: Scope, window: Window) -> Iterator[ExportRow]:
 
 def read_batch(kind: int, ids: Sequence[int], window: Window, reader: Reader) -> Iterator[ExportRow]:
     """Yield the rows of some hundreds of tracks, albums or artists. `ids` must ascend."""
-    condition, value = dialect.in_list(ids)
-    names = dict(fetch(NAMES[kind].format(among=condition), value))
-    authors = _authors(kind, ids)
+    named, credited = names(kind, ids), authors(kind, ids)
     for each, found in figures.stream(kind, ids, window, reader).items():
-        yield ExportRow(each, names[each], tuple(authors.get(each, ())), found)
+        yield ExportRow(each, named[each], tuple(credited.get(each, ())), found)
 
 
-def _authors(kind: int, ids: Sequence[int]) -> dict[int, list[str]]:
+def names(kind: int, ids: Sequence[int]) -> dict[int, str]:
+    """Return the names of tracks, albums or artists by id."""
+    condition, value = dialect.in_list(ids)
+    return dict(fetch(NAMES[kind].format(among=condition), value))
+
+
+def authors(kind: int, ids: Sequence[int]) -> dict[int, list[str]]:
+    """Return the names of the artists of tracks or albums by id, in their order. Artists have none."""
     found: dict[int, list[str]] = defaultdict(list)
     if kind in CREDITS:
         condition, value = dialect.in_list(ids)

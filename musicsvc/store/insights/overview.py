@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pyroaring import BitMap, BitMap64
 
 from musicsvc.store.engine import sql
-from musicsvc.store.insights import charts, engagement, figures, rankings, scopes
+from musicsvc.store.insights import charts, engagement, export_rows, figures, rankings, scopes
 from musicsvc.store.insights.charts import Chart, Point
 from musicsvc.store.insights.engagement import Engagement
-from musicsvc.store.insights.export_rows import SUBJECTS_PER_BATCH, ExportRow, read_batch
+from musicsvc.store.insights.rankings import Ranked
 from musicsvc.store.plays.rollups import reader
-from musicsvc.store.plays.rollups.reader import PlayStats, Reader
+from musicsvc.store.plays.rollups.reader import PlayStats, Reader, all_time_plays
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
 
 if TYPE_CHECKING:
@@ -27,6 +27,14 @@ if TYPE_CHECKING:
 TOP = {TRACK: 10, ALBUM: 5, ARTIST: 5}
 
 
+class TopRow(NamedTuple):
+    """One of the most played tracks, albums or artists, with the names of its artists."""
+
+    ranked: Ranked
+    artists: tuple[str, ...]
+    plays_change: float | None
+
+
 @dataclass(frozen=True, slots=True)
 class Overview:
     """The data of a report on an account, an artist or (without `name`) the whole catalog. `top` has the top tracks."""
@@ -37,9 +45,9 @@ class Overview:
     tracks: int
     albums: int
     artists: int
-    top: list[ExportRow]
-    top_albums: list[ExportRow] = field(default_factory=list)
-    top_artists: list[ExportRow] = field(default_factory=list)
+    top: list[TopRow]
+    top_albums: list[TopRow] = field(default_factory=list)
+    top_artists: list[TopRow] = field(default_factory=list)
 
 
 def build(scope: Scope, window: Window, *, albums_and_artists: bool = False) -> Overview:
@@ -85,13 +93,23 @@ def _statistics(scope: Scope, artists: BitMap64, window: Window) -> tuple[Figure
     return whole.figures(), whole.chart()
 
 
-def _top(kind: int, ids: Iterable[int], window: Window, count: int) -> list[ExportRow]:
+def _top(kind: int, ids: Iterable[int], window: Window, count: int) -> list[TopRow]:
     """Return the most played tracks, albums or artists of the window, most played first."""
     order = rankings.most_played(kind, ids, window, count)
     if not order:
         return []
-    found = {row.id: row for row in read_batch(kind, sorted(order), window, Reader(window, window.before))}
-    return [found[each] for each in order]
+    within = Reader(window, all_time=False).read(kind, order)
+    before = Reader(window.before, all_time=False).plays(kind, order)
+    ever = all_time_plays(kind, order)
+    names, authors = export_rows.names(kind, order), export_rows.authors(kind, order)
+    return [
+        TopRow(
+            Ranked(each, names[each], ever[each], stats.plays, len(stats.listeners)),
+            tuple(authors.get(each, ())),
+            figures.change(stats.plays, before.get(each, 0)),
+        )
+        for each, (stats,) in within.items()
+    ]
 
 
 @dataclass(slots=True)
@@ -118,7 +136,7 @@ class _Whole:
 
     def add(self, kind: int, ids: Iterable[int], times: int = 1) -> None:
         """Add plays, likes and reposts `times` times (negative: subtract), and listeners once. `ids` must ascend."""
-        for batch in scopes.batches(ids, SUBJECTS_PER_BATCH):
+        for batch in scopes.batches(ids, export_rows.SUBJECTS_PER_BATCH):
             for stats in self._reader.stream(kind, batch).values():
                 for total, some in zip(self._totals, stats, strict=True):
                     total.add(some, times)

@@ -243,6 +243,23 @@ def test_a_signal_is_heeded_from_the_line_on_that_says_where_it_listens(number: 
     assert (process.returncode, "Traceback" in rest) == (0, False), rest
 
 
+TURN = """
+import sys
+from musicsvc import config
+from musicsvc.clock import Clock
+from musicsvc.server import serving
+def ready(root):
+    sys.exit(f"{sys.getswitchinterval():.6f}")
+serving.serve(config.load(), Clock(), ready)
+"""
+
+
+@pytest.mark.usefixtures("migrated")
+def test_no_other_thread_keeps_the_event_loop_waiting_for_milliseconds() -> None:
+    started = subprocess.run([sys.executable, "-c", TURN], capture_output=True, encoding="utf-8", check=False)
+    assert float(started.stderr) < 0.001
+
+
 async def test_workers_are_replaced_and_end_together(serve: Callable[..., Program]) -> None:
     program = serve("--workers", "2")
     root = program.root

@@ -37,9 +37,11 @@ def test_the_ten_tracks_and_the_five_albums_and_artists_that_were_played_most(
     tracks = store.write(fill).result()
     days = window("7-days", now)
     found = store.read(lambda: overview.build(Scope(), days, albums_and_artists=True)).result()
-    assert [(row.id, row.figures.plays) for row in found.top] == [(tracks[each], each + 1) for each in range(14, 4, -1)]
+    assert [(row.ranked.id, row.ranked.plays) for row in found.top] == [
+        (tracks[each], each + 1) for each in range(14, 4, -1)
+    ]
     for rows in (found.top_albums, found.top_artists):
-        plays = [row.figures.plays for row in rows]
+        plays = [row.ranked.plays for row in rows]
         assert (len(plays), plays) == (5, sorted(plays, reverse=True))
 
 
