@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from math import inf
 from typing import TYPE_CHECKING, TypeVar
 
 from musicsvc.errors import Unavailable
+from musicsvc.server.access.hits_ahead import KEPT_SECONDS, SETTLED_SECONDS, HitsAhead
 from musicsvc.server.logs.throttled_warning import ThrottledWarning
 from musicsvc.store.rate_limits import shared
 from musicsvc.store.rate_limits.memory import MemoryHitCounter
 from musicsvc.store.rate_limits.window import Busy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from musicsvc.clock import Clock
     from musicsvc.store.rate_limits.window import Hit, Status
@@ -32,22 +35,36 @@ class RateLimitCounter:
         self._clock = clock
         self._shared = shared.build(url, self._milliseconds)
         self._batch = HitBatch(self._count_now, clock)
+        self._ahead = HitsAhead(clock.monotonic)
+        self._giving_back: asyncio.Task[None] | None = None
+        self._refused: dict[str, float] = {}  # when each exceeded limit was found to be so after a pause
         self._memory = MemoryHitCounter(self._milliseconds)
         self._threads = ThreadPoolExecutor(self._shared.threads, "counting")
         self._opening: asyncio.Task[None] | None = None
         self._is_shared = False
+        self._ahead = HitsAhead(self._clock.monotonic)
         self._warning = ThrottledWarning(WARNING_SECONDS, clock.monotonic)
         self._purged = float("-inf")
 
     async def count(self, hits: Sequence[Hit]) -> list[Status]:
         """Count a request toward all its rate limits, or toward none if one is exceeded. Return the status of each."""
+        statuses = await self._count_once(hits)
+        exceeded = [hit.key for hit, status in zip(hits, statuses, strict=True) if not status.allowed]
+        now = self._clock.monotonic()
+        if self._is_shared and any(now - self._refused.get(key, -inf) > SETTLED_SECONDS for key in exceeded):
+            await asyncio.sleep(SETTLED_SECONDS)  # other processes give back what they counted in advance
+            statuses = await self._count_once(hits)
+            self._refused |= dict.fromkeys(exceeded, self._clock.monotonic())
+        return statuses
+
+    async def _count_once(self, hits: Sequence[Hit]) -> list[Status]:
         if self._opening is None:
             self._opening = asyncio.create_task(self._open())
         if not self._opening.done():
             await asyncio.wait([self._opening], timeout=PATIENCE_SECONDS)
         if self._is_shared:
             try:
-                return await self._count_shared(hits)
+                return self._ahead.use(hits) or await self._count_shared(self._ahead.ask(hits))
             except Unavailable as reason:
                 self._fall_back(reason.message)
             except TimeoutError:
@@ -56,10 +73,52 @@ class RateLimitCounter:
 
     def count_at_once(self, requests: Sequence[Sequence[Hit]]) -> Sequence[list[Status]]:
         """Count several requests without waiting. Return the statuses of each: empty lists if that is not possible."""
-        if self._is_shared and not self._batch.waiting:
-            with suppress(Unavailable):
-                return self._shared.count_now(requests)
-        return [[] for _ in requests]
+        if not self._is_shared:
+            return [[] for _ in requests]
+        found = [self._ahead.use(hits) or [] for hits in requests]
+        # What is counted in advance with the first request of a client serves its other requests of this turn.
+        same = Counter(requests[at][0].key for at, statuses in enumerate(found) if not statuses)
+        first = {requests[at][0].key: at for at in range(len(found) - 1, -1, -1) if not found[at]}
+        self._count_into(found, {at: self._ahead.ask(requests[at], same[key] - 1) for key, at in first.items()})
+        others = {at: hits for at, hits in enumerate(requests) if not found[at] and at not in first.values()}
+        for at in list(others):
+            if statuses := self._ahead.use(requests[at]):
+                found[at] = statuses
+                del others[at]
+        self._count_into(found, others)
+        return found
+
+    def _count_into(self, found: list[list[Status]], requests: Mapping[int, Sequence[Hit]]) -> None:
+        """Count the requests now, if that is possible, and set their statuses in `found`, by their positions there."""
+        if not requests or not self._shared.is_local or self._batch.waiting:
+            return
+        with suppress(Unavailable):
+            counted = self._shared.count_now(list(requests.values()))
+            for (at, hits), statuses in zip(requests.items(), counted, strict=True):
+                found[at] = self._keep(hits, statuses)
+
+    def _keep(self, hits: Sequence[Hit], statuses: Sequence[Status]) -> list[Status]:
+        """Keep what was counted in advance, and give it back later. Return the statuses with what this process has."""
+        shown = self._ahead.add(hits, statuses)
+        if self._ahead and self._giving_back is None:
+            self._giving_back = asyncio.create_task(self._give_back())
+        return shown
+
+    async def _give_back(self) -> None:
+        """Give back what was counted in advance and not used, until there is nothing left."""
+        while self._ahead:
+            await asyncio.sleep(KEPT_SECONDS / 2)
+            await self._give_back_now(self._ahead.end())
+        self._giving_back = None
+
+    async def _give_back_now(self, unused: Sequence[tuple[Hit, int, int]]) -> None:
+        if not unused or not self._is_shared:
+            return
+        with suppress(Unavailable):  # the requests are then missing until the window ends
+            if self._shared.is_local:
+                self._shared.give_back(unused)
+            else:
+                await self._run_in_thread(lambda: self._shared.give_back(unused))
 
     async def uncount(self, hits: Sequence[Hit]) -> None:
         """Undo `count` for a request that was allowed but could not be served."""
@@ -72,9 +131,11 @@ class RateLimitCounter:
 
     async def _count_shared(self, hits: Sequence[Hit]) -> list[Status]:
         if self._shared.is_local:
-            return await self._batch.count(hits)
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            return await self._run_in_thread(lambda: self._shared.count(hits))
+            statuses = await self._batch.count(hits)
+        else:
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                statuses = await self._run_in_thread(lambda: self._shared.count(hits))
+        return self._keep(hits, statuses)
 
     def _count_now(self, requests: Sequence[Sequence[Hit]]) -> list[list[Status]]:
         if not self._is_shared:  # `maintain` has begun to reopen the counter since the first request of the batch
@@ -95,6 +156,7 @@ class RateLimitCounter:
     def _fall_back(self, reason: str) -> None:
         """Switch to counting in memory, and log the reason."""
         self._is_shared = False
+        self._ahead = HitsAhead(self._clock.monotonic)
         self._warning.warn("rate limits are counted separately in each process for now: %s.", reason)
 
     async def maintain(self) -> None:
@@ -102,6 +164,7 @@ class RateLimitCounter:
         if self._opening is None or not self._opening.done():
             return
         self._memory.purge()
+        self._refused = {key: at for key, at in self._refused.items() if self._clock.monotonic() - at < SETTLED_SECONDS}
         try:
             if self._is_shared and not await self._run_in_thread(self._shared.in_place):
                 self._is_shared = False
@@ -114,6 +177,9 @@ class RateLimitCounter:
             await self._open()
 
     async def close(self) -> None:
+        if self._giving_back is not None:
+            self._giving_back.cancel()
+        await self._give_back_now(self._ahead.end(everything=True))
         self._is_shared = False
         if self._opening is not None:
             await asyncio.wait([self._opening])

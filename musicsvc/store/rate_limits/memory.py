@@ -42,6 +42,11 @@ class MemoryHitCounter(HitCounter):
             count, ends = self._counts[hit.key]
             self._counts[hit.key] = count._replace(current=max(0, count.current - 1)), ends
 
+    def _add(self, hit: Hit, number: int, began: int) -> None:
+        count, ends = self._counts.get(hit.key, (Count(0, 0, 0), 0))
+        if count.began == began and hit.key in self._counts:
+            self._counts[hit.key] = count._replace(current=max(0, count.current + number)), ends
+
     def purge(self) -> None:
         now = self._clock()
         self._counts = OrderedDict((key, stored) for key, stored in self._counts.items() if stored[1] > now)

@@ -25,6 +25,7 @@ COUNT = f"""
 """  # noqa: S608 - composed of constants
 SELECT = "SELECT began, taken, earlier FROM quota WHERE key = %(key)s"
 UNCOUNT = "UPDATE quota SET taken = taken - 1 WHERE key = %(key)s AND taken > 0"
+ADD = "UPDATE quota SET taken = greatest(0, taken + %(number)s) WHERE key = %(key)s AND began = %(began)s"
 # Rows that a request is updating are skipped until the next purge.
 DELETE_OVER = f"""
     DELETE FROM quota WHERE key IN (
@@ -66,8 +67,11 @@ class PostgresHitCounter(HitCounter):
     def uncount(self, hits: Sequence[Hit]) -> None:
         self._attempt(lambda: super(PostgresHitCounter, self).uncount(hits))
 
+    def give_back(self, unused: Sequence[tuple[Hit, int, int]]) -> None:
+        self._attempt(lambda: super(PostgresHitCounter, self).give_back(unused))
+
     def _count_all(self, hits: Sequence[Hit]) -> list[Status]:
-        if len(hits) == 1:
+        if len(hits) == 1 and not hits[0].ahead:
             return super().count(hits)
         self._database.execute_sql("BEGIN")
         statuses = super().count(hits)
@@ -85,6 +89,9 @@ class PostgresHitCounter(HitCounter):
 
     def _uncount(self, hit: Hit) -> None:
         self._database.execute_sql(UNCOUNT, {"key": hit.key})
+
+    def _add(self, hit: Hit, number: int, began: int) -> None:
+        self._database.execute_sql(ADD, {"key": hit.key, "number": number, "began": began})
 
     def purge(self) -> None:
         self._attempt(lambda: self._database.execute_sql(DELETE_OVER, {"now": self._clock()}))

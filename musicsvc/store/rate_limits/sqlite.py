@@ -36,6 +36,7 @@ COUNT = f"""
 """  # noqa: S608 - composed of constants
 SELECT = "SELECT began, taken, earlier FROM quota WHERE key = ?"
 UNCOUNT = "UPDATE quota SET taken = taken - 1 WHERE key = ? AND taken > 0"
+ADD = "UPDATE quota SET taken = max(0, taken + ?2) WHERE key = ?1 AND began = ?3"
 # Keys are read without a lock and deleted in small batches, so counting never waits long.
 SELECT_OVER = "SELECT key FROM quota WHERE ends <= ?1 OR began > ?2"
 SELECT_OLDEST = "SELECT key FROM quota ORDER BY ends LIMIT max(0, (SELECT count(*) FROM quota) - ?)"
@@ -81,7 +82,7 @@ class SqliteHitCounter(HitCounter):
 
     def count(self, hits: Sequence[Hit]) -> list[Status]:
         try:
-            if len(hits) == 1:
+            if len(hits) == 1 and not hits[0].ahead:
                 return super().count(hits)
             with self._transaction():
                 return super().count(hits)
@@ -104,6 +105,13 @@ class SqliteHitCounter(HitCounter):
         except apsw.Error as error:
             raise self._failure(error) from error
 
+    def give_back(self, unused: Sequence[tuple[Hit, int, int]]) -> None:
+        try:
+            with self._transaction():
+                super().give_back(unused)
+        except apsw.Error as error:
+            raise self._failure(error) from error
+
     def _count(self, hit: Hit) -> tuple[Count, int, bool]:
         now, limit, key = self._clock(), hit.limit, hit.key
         # SQLite commits the statement when its last row is fetched.
@@ -115,6 +123,9 @@ class SqliteHitCounter(HitCounter):
 
     def _uncount(self, hit: Hit) -> None:
         self._connection.execute(UNCOUNT, (hit.key,))
+
+    def _add(self, hit: Hit, number: int, began: int) -> None:
+        self._connection.execute(ADD, (hit.key, number, began))
 
     def purge(self) -> None:
         now = self._clock()
@@ -184,6 +195,10 @@ class MachineHitCounter:
 
     def uncount(self, hits: Sequence[Hit]) -> None:
         self._connections[1].uncount(hits)
+
+    def give_back(self, unused: Sequence[tuple[Hit, int, int]]) -> None:
+        """Undo counting in advance, on the event loop. Raises Busy as `count_now`."""
+        self._connections[0].give_back(unused)
 
     def purge(self) -> None:
         self._connections[1].purge()

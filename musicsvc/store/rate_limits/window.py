@@ -8,7 +8,7 @@ current window. Rejected requests are not counted.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from musicsvc.errors import Unavailable
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 SECOND = 1000
+SHARE_AHEAD = 5  # one process counts at most this part of the remaining requests in advance
+LAST_AHEAD = SECOND  # before the end of a window, no requests are counted in advance
 AHEAD = 5 * SECOND  # a window that begins further in the future was stored before the clock was reset
 # Added to the elapsed time: the first request of a window expires when the next window begins, although times are
 # rounded. A client that keeps exactly to the rate is never rejected.
@@ -56,10 +58,14 @@ class Limit:
 
 
 class Hit(NamedTuple):
-    """A request to count against one limit. `subject` identifies the token or the network address that sent it."""
+    """A request to count against one limit. `subject` identifies the token or the network address that sent it.
+
+    If the request is allowed, up to `ahead` further ones are counted in advance, see `Status`.
+    """
 
     limit: Limit
     subject: str
+    ahead: int = 0
 
     @property
     def key(self) -> str:
@@ -79,12 +85,15 @@ class Status:
     """The status of a rate limit after a request. `remaining` more requests are allowed at this moment.
 
     `wait` is the time in milliseconds until the window ends or, if `remaining` is 0, until another request is allowed.
+    Of the remaining requests, `ahead` have been counted in advance, in the window that began at `began`.
     """
 
     limit: Limit
     allowed: bool
     remaining: int
     wait: int
+    began: int = 0
+    ahead: int = 0
 
 
 class HitCounter(ABC):
@@ -97,11 +106,25 @@ class HitCounter(ABC):
             for hit, (_, _, allowed) in zip(hits, counted, strict=True):
                 if allowed:
                     self._uncount(hit)
-            counted = [(count._replace(current=count.current - ok), now, ok) for count, now, ok in counted]
-        return [
-            status(hit.limit, count, now, allowed=allowed)
-            for hit, (count, now, allowed) in zip(hits, counted, strict=True)
-        ]
+            refused = [(count._replace(current=count.current - ok), now, ok) for count, now, ok in counted]
+            return [
+                status(hit.limit, count, now, allowed=ok) for hit, (count, now, ok) in zip(hits, refused, strict=True)
+            ]
+        return [self._count_ahead(hit, count, now) for hit, (count, now, _) in zip(hits, counted, strict=True)]
+
+    def _count_ahead(self, hit: Hit, count: Count, now: int) -> Status:
+        """Count further requests in advance, unless few remain or the window ends soon. Return the status."""
+        found = status(hit.limit, count, now, allowed=True)
+        ahead = min(hit.ahead, found.remaining // SHARE_AHEAD) if found.wait > LAST_AHEAD else 0
+        if not ahead:
+            return found
+        self._add(hit, ahead, count.began)
+        return replace(found, ahead=ahead)
+
+    def give_back(self, unused: Sequence[tuple[Hit, int, int]]) -> None:
+        """Undo counting in advance: for each hit, the start of the window and the number of unused requests."""
+        for hit, began, number in unused:
+            self._add(hit, -number, began)
 
     def uncount(self, hits: Sequence[Hit]) -> None:
         """Undo the counting of a request that was allowed but could not be served."""
@@ -117,6 +140,10 @@ class HitCounter(ABC):
         """Subtract 1 from the number of requests in the current window, unless it is 0."""
 
     @abstractmethod
+    def _add(self, hit: Hit, number: int, began: int) -> None:
+        """Add to the number of requests in the window that began then, if it is still the current one."""
+
+    @abstractmethod
     def purge(self) -> None:
         """Delete expired counts, and the oldest counts if too many are stored."""
 
@@ -124,11 +151,11 @@ class HitCounter(ABC):
 class SharedHitCounter(Protocol):
     """Counts the requests to several processes. Every method raises Unavailable if counting is impossible.
 
-    All methods except `count_now` may block, so they run in a thread.
+    All methods except `count_now` may block, so they run in a thread; so does `give_back` unless `is_local` is set.
     """
 
     threads: int
-    is_local: bool  # counting takes microseconds, so `count_now` can be used
+    is_local: bool  # counting takes microseconds, so `count_now` and `give_back` are called on the event loop
 
     def open(self) -> None:
         """Open the counter, or reopen it after a fault."""
@@ -141,6 +168,9 @@ class SharedHitCounter(Protocol):
 
     def uncount(self, hits: Sequence[Hit]) -> None:
         """Undo the counting of a request that was allowed but could not be served."""
+
+    def give_back(self, unused: Sequence[tuple[Hit, int, int]]) -> None:
+        """Undo counting in advance: for each hit, the start of the window and the number of unused requests."""
 
     def purge(self) -> None:
         """Delete expired counts, and the oldest counts if too many are stored."""
@@ -170,7 +200,7 @@ def status(limit: Limit, count: Count, now: int, *, allowed: bool) -> Status:
     """Return the status after an allowed or rejected request. `count` must be the result of `advance` for `now`."""
     remaining = max(0, limit.amount - _unexpired(limit, count, now) - count.current) if allowed else 0
     wait = _until_allowed(limit, count, now) if remaining == 0 else count.began + limit.window - now
-    return Status(limit, allowed, remaining, wait)
+    return Status(limit, allowed, remaining, wait, count.began)
 
 
 def _unexpired(limit: Limit, count: Count, now: int) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import aiohttp
@@ -42,9 +43,7 @@ async def test_parallel_requests_are_limited_exactly(
             anonymous = Client(session, program.root)
             for client in (anonymous, anonymous.holding(token)):
                 answers = await asyncio.gather(*(client.get("albums") for _ in range(3 * AMOUNT)))
-                left = [answer.headers["X-RateLimit-Remaining"] for answer in answers if answer.status == 200]
-                assert sorted(map(int, left)) == list(range(AMOUNT))
-                assert {answer.status for answer in answers} == {200, 429}
+                assert Counter(answer.status for answer in answers) == {200: AMOUNT, 429: 2 * AMOUNT}
             # A worker that takes the place of a dead one knows what was spent.
             old = program.workers
             for worker in old:

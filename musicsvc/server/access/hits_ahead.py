@@ -1,0 +1,98 @@
+"""Requests that were counted in advance, so that most requests of a busy client need no transaction of their own.
+
+A process counts at most a fifth of the remaining requests of a limit in advance, for a tenth of a second, and then
+gives back what it has not used. A request is refused only after all processes have given back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from musicsvc.store.rate_limits.window import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from musicsvc.store.rate_limits.window import Hit
+
+KEPT_SECONDS = 0.1
+SETTLED_SECONDS = 1.5 * KEPT_SECONDS  # after this time, all processes have given back what they had at its beginning
+FEWEST, MOST = 4, 64
+
+
+@dataclass(slots=True)
+class Advance:
+    """The requests counted in advance for one limit of one client."""
+
+    hit: Hit
+    status: Status
+    until: float
+    used: int = 0
+
+
+class HitsAhead:
+    """The requests counted in advance by this process. Use it on the event loop only."""
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._advances: dict[str, Advance] = {}
+        self._used: dict[str, int] = {}  # by the advances that ended last
+        self._surplus: list[tuple[Hit, int, int]] = []  # unused when the next advance for the same limit began
+
+    def __bool__(self) -> bool:
+        return bool(self._advances or self._used or self._surplus)
+
+    def use(self, hits: Sequence[Hit]) -> list[Status] | None:
+        """Return the statuses of a request that was counted in advance for all its limits, or None."""
+        now = self._monotonic()
+        found = [self._advances.get(hit.key) for hit in hits]
+        usable = [each for each in found if each is not None and each.used < each.status.ahead and now < each.until]
+        return [_use(each, now) for each in usable] if len(usable) == len(hits) else None
+
+    def ask(self, hits: Sequence[Hit], at_least: int = 0) -> list[Hit]:
+        """Return the hits with the numbers of requests to count in advance: `at_least`, or as many as were used."""
+        return [hit._replace(ahead=max(at_least, self._number(hit.key))) for hit in hits]
+
+    def _number(self, key: str) -> int:
+        known = self._advances.get(key)
+        used = self._used.get(key) if known is None else known.used
+        return 0 if used is None or _unused(known) else min(MOST, max(FEWEST, 2 * used))
+
+    def add(self, hits: Sequence[Hit], statuses: Sequence[Status]) -> list[Status]:
+        """Keep what was counted in advance together with a request. Return the statuses, with what was kept before."""
+        now = self._monotonic()
+        return [self._add(hit, status, now) for hit, status in zip(hits, statuses, strict=True)]
+
+    def _add(self, hit: Hit, status: Status, now: float) -> Status:
+        known = self._advances.get(hit.key)
+        left = 0 if known is None else known.status.ahead - known.used
+        shown = replace(status, remaining=status.remaining + left) if left else status
+        if known is not None and left and not status.ahead:
+            known.status = replace(known.status, remaining=shown.remaining + known.used)
+        elif status.allowed:
+            self._surplus += _unused(known)
+            self._advances[hit.key] = Advance(hit, shown, now + KEPT_SECONDS)
+        return shown
+
+    def end(self, *, everything: bool = False) -> list[tuple[Hit, int, int]]:
+        """Remove what was kept long enough, or everything. Return the unused: hit, start of its window, number."""
+        now = self._monotonic()
+        ended = [each for each in self._advances.values() if everything or each.until <= now]
+        self._used = {each.hit.key: each.used for each in ended}
+        for each in ended:
+            del self._advances[each.hit.key]
+        surplus, self._surplus = self._surplus, []
+        return surplus + [unused for each in ended for unused in _unused(each)]
+
+
+def _use(advance: Advance, now: float) -> Status:
+    advance.used += 1
+    status = advance.status
+    elapsed = int((now - advance.until + KEPT_SECONDS) * 1000)
+    return Status(status.limit, True, status.remaining - advance.used, max(0, status.wait - elapsed))  # noqa: FBT003
+
+
+def _unused(advance: Advance | None) -> list[tuple[Hit, int, int]]:
+    left = 0 if advance is None else advance.status.ahead - advance.used
+    return [] if advance is None or left == 0 else [(advance.hit, advance.status.began, left)]

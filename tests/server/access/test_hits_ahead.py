@@ -1,0 +1,119 @@
+"""Requests counted in advance: limits stay exact over processes, nothing counted in advance is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from musicsvc.clock import Clock
+from musicsvc.server.access.hits_ahead import FEWEST, KEPT_SECONDS, MOST, SETTLED_SECONDS, HitsAhead
+from musicsvc.server.access.rate_limit_counter import RateLimitCounter
+from musicsvc.store.rate_limits.window import SHARE_AHEAD, Hit, Limit, Status
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from musicsvc.store.engine.store import Store
+
+LIMIT = Limit("token", 60, 60_000)
+WIDE = Limit("exports", 1_000, 60_000)
+HITS = [Hit(LIMIT, "7")]
+
+
+@asynccontextmanager
+async def processes(store: Store, count: int) -> AsyncIterator[list[RateLimitCounter]]:
+    """Yield counters as several processes have them."""
+    counters = [RateLimitCounter(store.url, Clock()) for _ in range(count)]
+    try:
+        yield counters
+    finally:
+        for counter in counters:
+            await counter.close()
+
+
+async def remaining(counter: RateLimitCounter) -> int:
+    (status,) = await counter.count(HITS)
+    assert status.allowed
+    return status.remaining
+
+
+@pytest.mark.parametrize("number", range(3))
+async def test_processes_together_allow_exactly_the_limit(store: Store, number: int) -> None:
+    chance = random.Random(number)
+    async with processes(store, 3) as counters:
+
+        async def client(counter: RateLimitCounter) -> int:
+            allowed = 0
+            for _ in range(chance.randint(5, 9)):
+                requests = [HITS] * chance.randint(1, 4)
+                at_once = [bool(statuses) and statuses[0].allowed for statuses in counter.count_at_once(requests)]
+                allowed += sum(at_once)
+                if not all(at_once):
+                    allowed += (await counter.count(HITS))[0].allowed
+                await asyncio.sleep(chance.random() * KEPT_SECONDS)
+            return allowed
+
+        found = await asyncio.gather(*(client(counter) for counter in counters for _ in range(4)))
+        assert sum(found) == LIMIT.amount
+
+
+async def test_nobody_is_refused_while_another_process_has_requests_in_advance(store: Store) -> None:
+    async with processes(store, 2) as (one, other):
+        assert [await remaining(one) for _ in range(2)] == [59, 58]
+        allowed = 0
+        while (await other.count(HITS))[0].allowed:
+            allowed += 1
+        assert allowed == 58
+
+
+async def test_what_is_not_used_is_given_back(store: Store) -> None:
+    async with processes(store, 2) as (one, other):
+        assert [await remaining(one) for _ in range(3)] == [59, 58, 57]
+        assert await remaining(other) < 56  # the first process has some in advance
+        await asyncio.sleep(2 * SETTLED_SECONDS)
+        assert await remaining(other) == 55
+        assert await remaining(one) == 54
+
+
+async def test_a_process_that_ends_gives_back(store: Store) -> None:
+    async with processes(store, 1) as (one,):
+        assert [await remaining(one) for _ in range(2)] == [59, 58]
+    async with processes(store, 1) as (other,):
+        assert await remaining(other) == 57
+
+
+async def test_the_headers_of_one_process_count_down_by_one(store: Store) -> None:
+    async with processes(store, 1) as (one,):
+        for left in range(59, -1, -1):
+            if left % 7 == 0:
+                await asyncio.sleep(KEPT_SECONDS / 3)
+            if left % 5 == 0:
+                first, second = await one.count([*HITS, Hit(WIDE, "7")])
+                assert (first.remaining, second.limit) == (left, WIDE)
+            else:
+                assert await remaining(one) == left
+        (status,) = await one.count(HITS)
+        assert not status.allowed
+
+
+def test_the_number_follows_the_use_and_is_at_most_a_fifth_of_what_remains() -> None:
+    now = 0.0
+    ahead = HitsAhead(lambda: now)
+    hits = [Hit(WIDE, "1")]
+    assert ahead.ask(hits)[0].ahead == 0
+    ahead.add(hits, [Status(WIDE, allowed=True, remaining=999, wait=60_000)])
+    assert ahead.ask(hits)[0].ahead == FEWEST
+    ahead.add(hits, [Status(WIDE, allowed=True, remaining=998, wait=60_000, ahead=40)])
+    assert [ahead.use(hits)[0].remaining for _ in range(3)] == [997, 996, 995]  # type: ignore[index]  # not None
+    now += KEPT_SECONDS
+    assert ahead.use(hits) is None
+    assert ahead.end() == [(hits[0], 0, 37)]
+    assert ahead.ask(hits)[0].ahead == 6
+    assert ahead.end() == []
+    assert ahead.ask(hits)[0].ahead == 0
+    assert not ahead
+    assert LIMIT.amount < MOST * SHARE_AHEAD
