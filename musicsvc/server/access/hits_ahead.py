@@ -90,7 +90,9 @@ def _use(advance: Advance, now: float) -> Status:
     advance.used += 1
     status = advance.status
     elapsed = int((now - advance.until + KEPT_SECONDS) * 1000)
-    return Status(status.limit, True, status.remaining - advance.used, max(0, status.wait - elapsed))  # noqa: FBT003
+    return Status(
+        status.limit, allowed=True, remaining=status.remaining - advance.used, wait=max(0, status.wait - elapsed)
+    )
 
 
 def _unused(advance: Advance | None) -> list[tuple[Hit, int, int]]:

@@ -89,6 +89,6 @@ def _plays(kind: int, ever: Mapping[int, int], reader: Reader, count: int, least
         if enough:
             plays = reader.plays(kind, enough)
             found |= {each: plays.get(each, 0) for each in enough}
-        if len(found) >= count:
+        if 0 < count <= len(found):
             least = max(least, heapq.nlargest(count, found.values())[-1])
     return found

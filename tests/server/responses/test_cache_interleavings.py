@@ -38,7 +38,7 @@ NAMES = st.sampled_from(["Dawn", "Noon", "Dusk"])
 
 
 class State(NamedTuple):
-    """What answers show after a write: playlists by id, and the caller's name. `at`: when it was acknowledged."""
+    """The content of answers after a write: playlists by id, and the caller's name. `at`: when it was acknowledged."""
 
     playlists: dict[int, str]
     caller: str
