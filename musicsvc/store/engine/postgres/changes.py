@@ -105,7 +105,7 @@ class Marks:
 
 
 class Seen(NamedTuple):
-    """The latest reading of the thread, and when it began. `opened`: with another connection or file, all may have changed."""
+    """The last reading of the thread, and when it began. `opened`: by another connection, all may have changed."""
 
     began: float
     number: int  # grows with each difference
