@@ -30,7 +30,10 @@ class Source(NamedTuple):
 
 
 class Fragment(NamedTuple):
+    """The JSON of a row. `measured`: the upper bound for its size by which pages are judged as too large."""
+
     content: bytes
+    measured: int
     source: Source
 
 
@@ -90,20 +93,20 @@ class FragmentReader:
         self.sources: set[Source] = set()
 
     def read(
-        self, kind: Hashable, ids: Sequence[int], make: Callable[[Sequence[int], int], Mapping[int, bytes]]
-    ) -> list[bytes]:
-        """Return the JSON of the rows with these ids. `make` returns that of missing rows.
+        self, kind: Hashable, ids: Sequence[int], make: Callable[[Sequence[int], int], Iterable[tuple[bytes, int]]]
+    ) -> list[Fragment]:
+        """Return the fragments of the rows with these ids. `make` returns the JSON and the measure of missing rows.
 
-        `make` gets the ids of the missing rows, in order, and the number of bytes of the others.
+        `make` gets the ids of the missing rows, in order, and the sum of the measures of the others.
         """
         found = self._fragments.find(kind, ids)
         missing = [row_id for row_id in ids if row_id not in found]
         if missing:
-            ready = sum(len(fragment.content) for fragment in found.values())
+            ready = sum(fragment.measured for fragment in found.values())
             made, tables = recorded(lambda: make(missing, ready))
             source = Source(self._stamp, tables)
-            new = {row_id: Fragment(content, source) for row_id, content in made.items()}
+            new = {row_id: Fragment(*each, source) for row_id, each in zip(missing, made, strict=True)}
             self._fragments.add(kind, new)
             found |= new
         self.sources.update(fragment.source for fragment in found.values())
-        return [found[row_id].content for row_id in ids]
+        return [found[row_id] for row_id in ids]

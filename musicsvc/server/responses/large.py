@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -66,24 +66,28 @@ class AnswerBuilder:
         if self._fragments is not None and not self.large:
             return self._join(self._fragments, listing, measure, shape)
         sizes = measure(listing.rows)
-        if len(sizes) > 1 and sum(sizes) > MAX_PAGE:
-            raise Invalid({self._size_name: TOO_LARGE})
+        self._require_sendable(sum(sizes), len(sizes))
         return self._array(listing.rows, sizes, shape)
+
+    def _require_sendable(self, size: int, rows: int) -> None:
+        if rows > 1 and size > MAX_PAGE:
+            raise Invalid({self._size_name: TOO_LARGE})
 
     def _join(self, fragments: FragmentReader, listing: Listing[Any], measure: Measure, shape: Shape) -> Members:
         """Join the JSON of the rows that is ready with that of the other rows."""
 
-        def make(ids: Sequence[int], ready: int) -> dict[int, bytes]:
+        def make(ids: Sequence[int], ready: int) -> Iterable[tuple[bytes, int]]:
             rows = listing.load(ids)
-            size = ready + sum(measure(rows))
-            if len(listing.ids) > 1 and size > MAX_PAGE:
-                raise Invalid({self._size_name: TOO_LARGE})
-            self.hold(size)
-            return dict(zip(ids, map(orjson.dumps, shape(rows)), strict=True))
+            sizes = measure(rows)
+            self._require_sendable(ready + sum(sizes), len(listing.ids))
+            self.hold(ready + sum(sizes))
+            return list(zip(map(orjson.dumps, shape(rows)), sizes, strict=True))
 
-        pieces = fragments.read(shape, listing.ids, make)
-        self.hold(sum(map(len, pieces)))
-        return Members([b",".join(pieces)] if pieces else [], len(pieces))
+        found = fragments.read(shape, listing.ids, make)
+        size = sum(fragment.measured for fragment in found)
+        self._require_sendable(size, len(found))
+        self.hold(size)
+        return Members([b",".join([fragment.content for fragment in found])] if found else [], len(found))
 
     def array(self, rows: Sequence[Any], measure: Measure, shape: Shape) -> list[JSON] | Members:
         return self._array(rows, measure(rows), shape)

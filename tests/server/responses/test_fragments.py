@@ -109,7 +109,7 @@ async def test_no_rows_are_kept_without_a_cache(start_server: StartServer, store
 
 def fragment(stamp: Stamp | None, table: str, size: int = 10) -> Fragment:
     assert stamp is not None
-    return Fragment(b"1" * size, Source(stamp, frozenset([table])))
+    return Fragment(b"1" * size, size, Source(stamp, frozenset([table])))
 
 
 def found(fragments: Fragments, ids: Sequence[int]) -> list[int]:
