@@ -23,7 +23,15 @@ from tests.support.serving import Client, ServiceServer, StartServer, connector,
 NOW = parse("2026-03-01T12:00:00Z")
 SERVER = pytest.StashKey[postgres.Server]()
 ADDRESS = pytest.StashKey[str]()
-CLI = Path(__file__).parent / "cli"
+TESTS = Path(__file__).parent
+CLI = TESTS / "cli"
+# No database takes part in what these test, so they run on SQLite only.
+WITHOUT_DATABASE = [
+    *(TESTS / "cli" / f"test_{name}.py" for name in ("help", "extras")),
+    *(TESTS / "server" / name for name in ("logs", "openapi/test_document.py")),
+    *((TESTS / "server" / "network").glob("test_[!f]*.py")),  # all but the fuzzing
+    TESTS / "reports" / "test_covers.py",
+]
 
 # The same examples in every run. Shrinking a failing example can take minutes, so only `--slow` does it.
 QUICK = [phase for phase in hypothesis.Phase if phase is not hypothesis.Phase.shrink]
@@ -95,6 +103,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     def belongs(item: pytest.Item) -> bool:
         if item.get_closest_marker("slow") is not None and not slow:
+            return False
+        if store != "sqlite" and any(item.path.is_relative_to(path) for path in WITHOUT_DATABASE):
             return False
         only = item.get_closest_marker("only_on")
         if only is not None:
