@@ -33,10 +33,11 @@ class Benchmark(NamedTuple):
 
 BENCHMARKS = (
     Benchmark("reads", "reads.py", "", "--albums 240 --rounds 1 --requests 16 --only genres"),
+    Benchmark("cold", "reads.py", "--albums 100000 --only cold --requests 2000", ""),
     Benchmark("postgres", "reads.py", "--postgres --rounds 3 --only hot", ""),
     Benchmark("beside-writes", "reads_beside_writes.py", "", "--albums 240 --rounds 1 --requests 16"),
     Benchmark("mixed", "mixed.py", "", "--albums 240 --rounds 1 --requests 100 --warm-up 100"),
-    Benchmark("writes", "writes.py", "--rounds 5", "--rounds 1 --requests 64 --only like"),
+    Benchmark("writes", "writes.py", "--rounds 5 --workers 1 2", "--rounds 1 --requests 64 --only like"),
     Benchmark("beside", "hot_beside_work.py", "", "--albums 240 --rounds 1 --seconds 0.2 --only writes"),
     Benchmark("startup", "startup.py", "", "--gigabytes 0.01 --rounds 1"),
     Benchmark(
@@ -46,6 +47,11 @@ BENCHMARKS = (
         "--albums 240 --rounds 1 --requests 16 --peer-requests 4",
         needs="rest_framework",
     ),
+    Benchmark("deep-pages", "deep_pages.py", "", ""),
+    Benchmark("insights", "insights.py", "", ""),
+    Benchmark("plays", "plays.py", "", ""),
+    Benchmark("post-plays", "post_plays.py", "", ""),
+    Benchmark("startup", "startup.py", "", ""),
 )
 
 

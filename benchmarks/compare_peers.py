@@ -1,7 +1,7 @@
 """CPU time per request beside the same data in FastAPI with SQLAlchemy, and in Django REST framework.
 
     pip install -e '.[peers]'
-    python benchmarks/compare_peers.py [--albums 4000] [--rounds 5] [--requests 1000] [--peer-requests 40]
+    python benchmarks/compare_peers.py [--albums 4000] [--rounds 4] [--requests 1000] [--peer-requests 24]
 
 The peers (`benchmarks/peers/`) are written as their tutorials do, with eager loading; they read the same database file,
 check the token in its table, and return the same JSON, which is compared first. Each runs in one process. They have no
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 FOLDER = Path(__file__).with_name("peers")
-CONNECTIONS = 4
+CONNECTIONS = 16, 4  # to musicsvc as in reads.py; to a peer, so that its threads do not wait for each other
 OK = 200
 DJANGO = {"DJANGO_SETTINGS_MODULE": "django_peer.settings"}
 PATIENCE = 60  # seconds for a server to start
@@ -106,11 +106,11 @@ def check_same(servers: dict[str, Running], paths: list[str], token: str) -> Non
             assert other == first, (name, path, str(other)[:400], str(first)[:400])
 
 
-async def cost(server: Running, paths: list[str], token: str) -> float:
+async def cost(server: Running, paths: list[str], token: str, connections: int) -> float:
     """Send the requests. Return the CPU time of the server and its workers for each, in µs."""
     pids = processes(server.pid)
     before = sum(map(cpu_seconds, pids))
-    await send(server.port, [raw(path, server.port, token=token) for path in paths], CONNECTIONS)
+    await send(server.port, [raw(path, server.port, token=token) for path in paths], connections)
     return (sum(map(cpu_seconds, pids)) - before) / len(paths) * 1e6
 
 
@@ -118,16 +118,17 @@ async def measure(case: Case, servers: dict[str, Running], token: str, given: ar
     """Measure one list in rounds, and print a line for hot and one for cold requests."""
     chance = random.Random(1)  # noqa: S311 - a load, no secret
     ours, *peers = servers
+    load = list(zip((given.requests, given.peer_requests), CONNECTIONS, strict=True))
     costs: dict[str, list[dict[str, float]]] = {"hot": [], "cold": []}
     for turn in range(given.rounds + 1):
         for kind, rounds in costs.items():
             measured = {}
             for name, server in servers.items():
-                count = given.requests if name == ours else given.peer_requests
+                count, connections = load[name != ours]
                 pages = [1 if kind == "hot" else chance.randint(1, case.pages) for _ in range(count)]
                 more = "" if kind == "hot" else f"&uncached={turn}."  # spellings that no cache has
                 paths = [f"{case.path}page={page}{more and more + str(at)}" for at, page in enumerate(pages)]
-                measured[name] = await cost(server, paths, token)
+                measured[name] = await cost(server, paths, token, connections)
             if turn:  # the first round warms up
                 rounds.append(measured)
     for kind, rounds in costs.items():
@@ -143,9 +144,9 @@ def main() -> None:
     """Run the servers, compare their answers, measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--albums", type=int, default=4000)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--requests", type=int, default=1000, help="of musicsvc in a round")
-    parser.add_argument("--peer-requests", type=int, default=40, help="of each peer in a round")
+    parser.add_argument("--peer-requests", type=int, default=24, help="of each peer in a round")
     given = parser.parse_args()
     with ExitStack() as opened, tempfile.TemporaryDirectory() as name:
         folder = Path(name)
