@@ -3,9 +3,9 @@
     python benchmarks/reads.py [--albums 4000] [--rounds 5] [--requests 1000] [--only NAME] [--postgres] [--folder DIR]
 
 Servers run at once over a synthetic catalog and get the same requests in turn: with rate limits, activity log and
-metrics; without limits; with `--postgres` another one with everything over a PostgreSQL started for this; bare aiohttp
-on uvloop. A ratio compares the CPU times of one round. *hot*: the same request again and again; *cold*: random pages or
-rows, each at most a few times. A database of a million albums takes minutes to create: `--folder` keeps it.
+metrics; without limits; with `--postgres` the same two over a PostgreSQL started for this; bare aiohttp on uvloop. A
+ratio compares the CPU times of one round. *hot*: the same request again and again; *cold*: random pages or rows, each
+at most a few times. A database of a million albums takes minutes to create: `--folder` keeps it.
 """
 
 from __future__ import annotations
@@ -142,8 +142,9 @@ def main() -> None:
         if given.postgres:
             url = open_.enter_context(synthetic_catalog.own_postgres())
             token = synthetic_catalog.fill(url, given.albums)
-            full = running(folder / "postgres", {}, tls=False, url=url, token=token, more=limits(LIMITS))
-            servers["postgres"] = open_.enter_context(full)
+            for variant, more in variants.items():
+                own = running(folder / f"postgres-{variant}", {}, tls=False, url=url, token=token, more=more)
+                servers[f"postgres, {variant}"] = open_.enter_context(own)
         bodies = [body_of(servers["full"], case.paths[0]) for case in chosen]
         yardstick = open_.enter_context(bare(bodies, folder))
         print("| request | " + " | ".join(f"{name}, µs" for name in (*servers, "bare")) + " | of bare: ", end="")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tests.support.serving import Client
 
 pytestmark = pytest.mark.only_on("sqlite")
-SECONDS = 0.3
+SECONDS = 1.0
 HITS = "musicsvc_answer_cache_hits_total"
 GENRES, TAGS = frozenset({"genre", "track"}), frozenset({"tag"})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -141,6 +142,14 @@ def test_the_last_reader_removes_the_file_and_writers_make_none(machines: Callab
     second.close()
     writer.write(tag("a")).result()
     assert files(tmp_path, "a") == []
+
+
+def test_readers_that_close_at_once_leave_no_file(machines: Callable[..., Any], tmp_path: Path) -> None:
+    for _ in range(5):
+        readers = [watching(machines("a")) for _ in range(4)]
+        with ThreadPoolExecutor() as threads:
+            list(threads.map(PostgresStore.close, readers))
+        assert files(tmp_path, "a") == []
 
 
 def test_a_link_that_somebody_put_in_place_of_the_file_is_not_followed(

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
-from musicsvc.store.engine.tables import Tables
+from musicsvc.store import models
+from musicsvc.store.engine.tables import Tables, current_tables
+
+if TYPE_CHECKING:
+    from musicsvc.store.engine.store import Store
 
 TABLES = Tables([
     ("account", None), ("album", None), ("artist", "account"), ("track", "album"), ("play", None), ("seen", None),
@@ -58,3 +64,12 @@ def test_the_tables_that_a_statement_mentions_are_those_it_may_read() -> None:
     )
     assert TABLES.mentioned(statement) == {"track", "album", "track_like", "play"}
     assert "table_version" not in TABLES.names
+
+
+def test_both_databases_tell_their_tables_and_foreign_keys(store: Store) -> None:
+    tables = store.read(current_tables).result()
+    assert {table._meta.table_name for table in models.tables()} <= tables.names
+    assert tables.versioned
+    assert tables.changed('DELETE FROM "playlist" WHERE id = 1') == {"playlist", "playlist_track", "playlist_invite"}
+    assert tables.changed("DELETE FROM album_artist") == {"album_artist"}
+    assert tables.changed("DELETE FROM album") >= {"album", "album_artist", "track", "track_like", "playlist_track"}
