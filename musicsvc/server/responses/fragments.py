@@ -55,17 +55,17 @@ class Fragments:
     def find(self, kind: Hashable, ids: Iterable[int]) -> dict[int, Fragment]:
         """Return id → fragment for the rows whose fragments are ready and valid."""
         found: dict[int, Fragment] = {}
-        valid: dict[int, bool] = {}  # by the identity of the source, which many fragments share
+        source, valid = None, False
         with self._lock:
             for row_id in ids:
                 key = kind, row_id
                 fragment = self._fragments.get(key)
                 if fragment is None:
                     continue
-                source = fragment.source
-                if id(source) not in valid:
-                    valid[id(source)] = self._freshness.holds(source.stamp, source.tables)
-                if valid[id(source)]:
+                if fragment.source is not source:  # neighbours often have the same
+                    source = fragment.source
+                    valid = self._freshness.holds(source.stamp, source.tables)
+                if valid:
                     self._fragments.move_to_end(key)
                     found[row_id] = fragment
         return found

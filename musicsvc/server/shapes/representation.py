@@ -41,10 +41,10 @@ def compressible(size: int, content_type: str) -> bool:
 
 def tag_of(pieces: Iterable[bytes]) -> str:
     """Return the entity tag of a body that is given in pieces. The tag has no quotes."""
-    digest = hashlib.blake2b(digest_size=16)
+    digest = hashlib.sha256()
     for piece in pieces:
         digest.update(piece)
-    return digest.hexdigest()
+    return digest.hexdigest()[:32]
 
 
 def pack(pieces: list[bytes]) -> list[bytes]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import cache
 from operator import add, sub
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -117,7 +118,16 @@ def require_within_limits(album_id: int, field: str) -> None:
 
 def measure_albums(album_ids: Collection[int]) -> dict[int, AlbumSize]:
     among, values = dialect.in_list(album_ids)
-    statement = ALBUM_SIZES.format(
+    found: dict[int, AlbumSize] = defaultdict(lambda: EMPTY)
+    for album_id, *more in fetch(_album_sizes(among), *[values] * 4):
+        found[album_id] = found[album_id].plus(AlbumSize(*map(int, more)))
+    return found
+
+
+@cache
+def _album_sizes(among: str) -> str:
+    """Return the statement for the sizes of albums. `among`: the condition on their ids, another for each database."""
+    return ALBUM_SIZES.format(
         among=among,
         album=ALBUM,
         a_fields=_fields("a.name", "a.release_date", "a.description"),
@@ -127,10 +137,6 @@ def measure_albums(album_ids: Collection[int]) -> dict[int, AlbumSize]:
         t_image=_text("t.image"),
         artist=_artist(),
     )
-    found: dict[int, AlbumSize] = defaultdict(lambda: EMPTY)
-    for album_id, *more in fetch(statement, *[values] * 4):
-        found[album_id] = found[album_id].plus(AlbumSize(*map(int, more)))
-    return found
 
 
 def measure_artists(artist_ids: Collection[int]) -> dict[int, int]:
@@ -142,7 +148,16 @@ def measure_artists(artist_ids: Collection[int]) -> dict[int, int]:
 def measure_tracks(track_ids: Collection[int], *, full: bool = False) -> dict[int, int]:
     """Return track id → JSON size in bytes: with all fields if `full`, else with those nested in another resource."""
     among, values = dialect.in_list(track_ids)
-    statement = (TRACK_SIZES + LABEL_SIZES * full).format(
+    found: dict[int, int] = defaultdict(int)
+    for track_id, size in fetch(_track_sizes(among, full=full), *[values] * (4 if full else 2)):
+        found[track_id] += int(size)
+    return found
+
+
+@cache
+def _track_sizes(among: str, *, full: bool) -> str:
+    """Return the statement for the sizes of tracks. `among`: the condition on their ids, another for each database."""
+    return (TRACK_SIZES + LABEL_SIZES * full).format(
         among=among,
         track=TRACK + FULL_TRACK * full,
         t_fields=_fields("t.name", "t.release_date", "t.description"),
@@ -151,10 +166,6 @@ def measure_tracks(track_ids: Collection[int], *, full: bool = False) -> dict[in
         genre=f"{GENRE} + {_fields('g.name', 'g.display_name')}",
         tag=f"{TAG} + {_fields('g.name')}",
     )
-    found: dict[int, int] = defaultdict(int)
-    for track_id, size in fetch(statement, *[values] * (4 if full else 2)):
-        found[track_id] += int(size)
-    return found
 
 
 def _artist() -> str:
