@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from musicsvc.store.engine.store import Store
     from tests.support.serving import Answer, Client, StartServer
 
-pytestmark = pytest.mark.only_on("sqlite")
 ANSWERED = "musicsvc_immediate_answers_total"
 TARGET = "/api/v1/genres"
 
@@ -34,12 +33,14 @@ def asking(client: Client, *headers: str, target: str = TARGET, method: str = "G
     return request(method, target, f"Authorization: Bearer {client.token}", *headers)
 
 
-async def warm(wire: Wire, raw: bytes) -> Answer:
-    """Send a request until its answer is kept and its head is known. Return the last answer."""
-    for _ in range(3):
-        await wire.send(raw)
-        answer = await wire.answer()
-    return answer
+async def warm(client: Client, wire: Wire, raw: bytes) -> list[Answer]:
+    """Send a request until its answer comes from memory. Return all answers."""
+    before, answers = await immediate_answers(client), []
+    async with asyncio.timeout(10):
+        while await immediate_answers(client) == before:
+            await wire.send(raw)
+            answers.append(await wire.answer())
+    return answers
 
 
 async def immediate_answers(client: Client) -> float:
@@ -77,14 +78,13 @@ async def test_an_immediate_answer_equals_that_of_the_dispatcher(
     raw = asking(client, *headers, target=target)
     await wire.send(raw)
     first = await wire.answer()
-    second = await warm(wire, raw)
-    assert await immediate_answers(client) > 0
+    second = (await warm(client, wire, raw))[-1]
     assert first.status in {200, 304}
     assert same(first, second)
 
 
 async def test_each_answer_has_its_own_request_id_or_that_of_the_client(client: Client, wire: Wire) -> None:
-    await warm(wire, asking(client))
+    await warm(client, wire, asking(client))
     before = await immediate_answers(client)
     await wire.send(asking(client))
     own = (await wire.answer()).headers["X-Request-Id"]
@@ -95,7 +95,7 @@ async def test_each_answer_has_its_own_request_id_or_that_of_the_client(client: 
 
 async def test_pipelined_requests_are_answered_in_order(client: Client, wire: Wire) -> None:
     one, other = asking(client), asking(client, target="/api/v1/albums?perPage=2")
-    bodies = [(await warm(wire, raw)).body for raw in (one, other)]
+    bodies = [(await warm(client, wire, raw))[-1].body for raw in (one, other)]
     assert bodies[0] != bodies[1]
     await wire.send(one + other + one)
     assert [(await wire.answer()).body for _ in range(3)] == [bodies[0], bodies[1], bodies[0]]
@@ -106,7 +106,7 @@ async def test_pipelined_requests_are_answered_in_order(client: Client, wire: Wi
 
 
 async def test_heads_that_ask_for_something_else_are_not_answered_from_memory(client: Client, wire: Wire) -> None:
-    body = (await warm(wire, asking(client))).body
+    body = (await warm(client, wire, asking(client)))[-1].body
     before = await immediate_answers(client)
     await wire.send(asking(client, method="HEAD"))
     assert (await wire.answer(head=True)).body == b""
@@ -126,13 +126,14 @@ async def test_heads_that_ask_for_something_else_are_not_answered_from_memory(cl
 async def test_a_revoked_token_is_refused_at_once(
     client: Client, wire: Wire, store: Store, clock: MovableClock
 ) -> None:
-    await warm(wire, asking(client))
+    await warm(client, wire, asking(client))
     digest = tokens.digest(str(client.token))
     store.write(lambda: Token.update(revoked_at=clock.now()).where(Token.digest == digest).execute()).result()
     await wire.send(asking(client))
     assert (await wire.answer()).status == 401
 
 
+@pytest.mark.only_on("sqlite")  # on PostgreSQL, threads count
 async def test_a_limit_holds_to_the_letter(start_server: StartServer, world: dict[str, str]) -> None:
     limits = Limits(local=True, token="7/minute")
     client = (await start_server(Settings(limits=limits))).holding(world["demo"])
@@ -147,11 +148,9 @@ async def test_a_limit_holds_to_the_letter(start_server: StartServer, world: dic
 
 
 async def test_each_is_logged_and_counted(client: Client, wire: Wire, store: Store) -> None:
-    await warm(wire, asking(client, "X-Request-Id: logged"))
-    figures = await scraped(client)
-    assert total(figures, ANSWERED) == 1
-    assert total(figures, "musicsvc_requests_total", route=TARGET, status="200") == 3
-    entries = await logged(store, 3)
+    sent = len(await warm(client, wire, asking(client, "X-Request-Id: logged")))
+    assert total(await scraped(client), "musicsvc_requests_total", route=TARGET, status="200") == sent
+    entries = await logged(store, sent)
     assert len({(entry.route, entry.status, entry.size, entry.account_id, entry.token_id) for entry in entries}) == 1
     assert {entry.request_id for entry in entries} == {"logged"}
 
@@ -171,7 +170,7 @@ async def logged(store: Store, count: int) -> list[Entry]:
 
 async def test_a_client_that_leaves_or_stops_sending_disturbs_nobody(client: Client, wire: Wire) -> None:
     raw = asking(client)
-    body = (await warm(wire, raw)).body
+    body = (await warm(client, wire, raw))[-1].body
     async with connected(client.root) as leaving:
         await leaving.send(raw)
         leaving.reset()
@@ -187,7 +186,7 @@ async def test_a_client_that_leaves_or_stops_sending_disturbs_nobody(client: Cli
 async def test_a_fault_while_answering_is_left_to_the_dispatcher(
     client: Client, wire: Wire, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    body = (await warm(wire, asking(client))).body
+    body = (await warm(client, wire, asking(client)))[-1].body
 
     def fail(*_: object) -> None:
         raise RuntimeError("a fault")
@@ -205,11 +204,13 @@ async def test_few_heads_are_kept_and_no_long_ones(client: Client, wire: Wire, m
     monkeypatch.setattr(immediate, "MEANINGS", 2)
     heads = [asking(client, f"X-Number: {number}") for number in range(3)]
     for raw in heads:
-        await warm(wire, raw)
+        await warm(client, wire, raw)
     before = await immediate_answers(client)
     for raw in reversed(heads):  # the last two are known, and the first is then learned in place of another
         await wire.send(raw)
         await wire.answer()
     assert await immediate_answers(client) == before + 2
-    await warm(wire, asking(client, f"X-Long: {'x' * immediate.LONGEST_HEAD}"))
+    for _ in range(3):
+        await wire.send(asking(client, f"X-Long: {'x' * immediate.LONGEST_HEAD}"))
+        await wire.answer()
     assert await immediate_answers(client) == before + 2
