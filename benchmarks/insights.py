@@ -5,8 +5,9 @@
 Creates a database for each number of plays (plays_world.py; ten million take some minutes and 2 GB) and measures them
 in turn, so that other work on the machine affects all alike. With `--folder` the databases are kept and used again.
 Times are CPU time of a store thread: *figures* are the four blocks with the window before; *answer* is the whole
-endpoint without HTTP: rights, figures, rankings, JSON. *Raw* counts the same plays and listeners of both windows in the
-table of plays, with a covering index that the program itself does not have.
+endpoint without HTTP: rights, figures, rankings, JSON; *report*, *pdf* and *csv* are the report of the artist as JSON,
+the content of the PDF file before it is drawn, and the export of the artist's tracks. *Raw* counts the same plays and
+listeners of both windows in the table of plays, with a covering index that the program itself does not have.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import argparse
 import statistics
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -23,19 +25,20 @@ from typing import TYPE_CHECKING, NamedTuple
 import orjson
 import plays_world
 
+from musicsvc.reports import pdf, tables
 from musicsvc.server.handlers import insights as handlers
 from musicsvc.server.schemas.insights import PeriodQuery, TimeframeQuery
+from musicsvc.server.shapes import exports as shapes
 from musicsvc.store import opening
 from musicsvc.store.accounts import tokens, users
 from musicsvc.store.engine.sql import fetch
-from musicsvc.store.insights import charts
+from musicsvc.store.insights import charts, export_rows, overview
 from musicsvc.store.insights import figures as insight_figures
+from musicsvc.store.insights.scopes import Scope
 from musicsvc.store.plays.periods import SLOTS_PER_DAY, TIMEFRAMES, window
 from musicsvc.store.plays.subjects import ARTIST, TRACK, Subject
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from musicsvc.store.accounts.tokens import Identity
     from musicsvc.store.engine.store import Store
     from musicsvc.store.plays.periods import Window
@@ -51,6 +54,7 @@ RAW = f"""
     AND slot < ? * {SLOTS_PER_DAY}
 """  # noqa: S608 - constants
 THOSE = {TRACK: "track_id = ?", ARTIST: "artist_id = ?"}
+ARTIST_ALONE = Scope(artist=1)
 Case = tuple[str, str, str]
 
 
@@ -59,6 +63,9 @@ class World(NamedTuple):
 
     store: Store
     manager: Identity
+
+
+Measured = Callable[[World, Subject, str], object]
 
 
 def main() -> None:
@@ -94,7 +101,7 @@ def _measure(worlds: dict[int, World]) -> dict[Case, dict[int, list[float]]]:
     for _ in range(ROUNDS):
         for noun, subject in SUBJECTS.items():
             for period in PERIODS:
-                for what, ask in (("figures", _figures), ("answer", _answer), ("chart", _chart)):
+                for what, ask in (ANSWERS | REPORTS if noun == "artist" else ANSWERS).items():
                     for plays, world in worlds.items():
                         unit = partial(ask, world, subject, period)
                         times = found.setdefault((noun, period, what), {}).setdefault(plays, [])
@@ -130,6 +137,25 @@ def _chart(world: World, subject: Subject, period: str) -> object:
     query = TimeframeQuery.model_validate({"timeframe": timeframe})
     find = insight_figures.track_of if subject.kind == TRACK else insight_figures.artist_of
     return orjson.dumps(handlers.chart_track(find(subject.id, actor=world.manager), query, plays_world.NOW))
+
+
+def _report(_world: World, _subject: Subject, period: str) -> object:
+    found = overview.build(ARTIST_ALONE, window(period, plays_world.NOW))
+    return orjson.dumps(shapes.report(found, plays_world.NOW, charts=None))
+
+
+def _pdf(_world: World, _subject: Subject, period: str) -> object:
+    found = overview.build(ARTIST_ALONE, window(period, plays_world.NOW), albums_and_artists=True)
+    return pdf.page_data(shapes.printed(found, plays_world.NOW))
+
+
+def _csv(_world: World, _subject: Subject, period: str) -> object:
+    with export_rows.cells("tracks", ARTIST_ALONE, window(period, plays_world.NOW)) as rows:
+        return b"".join(tables.csv(tables.Table(export_rows.COLUMNS["tracks"], rows, {})))
+
+
+ANSWERS: dict[str, Measured] = {"figures": _figures, "answer": _answer, "chart": _chart}
+REPORTS: dict[str, Measured] = {"report": _report, "pdf": _pdf, "csv": _csv}  # of artists only
 
 
 def _tell(worlds: dict[int, World], found: dict[Case, dict[int, list[float]]]) -> None:

@@ -171,12 +171,12 @@ class Reader:
         numbers = _numbers(self._weeks)
         weeks = _fetch(WEEKS, sets, kind, ids, numbers)
         counts = Counter(row[0] for row in weeks)
-        lacking = [each for each in ids if counts[each] < len(self._weeks)]
-        if lacking:
-            condition, value = subjects.among(lacking)
+        if without := [each for each in ids if not counts[each]]:
+            days += _fetch(DAYS, sets, kind, without, self._in_weeks)
+        if partly := [each for each in ids if 0 < counts[each] < len(self._weeks)]:
+            condition, value = subjects.among(partly)
             query = DAYS.format(sets=sets, subjects=condition, numbers=self._in_weeks)
-            others = NOT_IN_WEEKS.format(subjects=condition, numbers=numbers)
-            days += fetch(query + others, kind, value, kind, value)
+            days += fetch(query + NOT_IN_WEEKS.format(subjects=condition, numbers=numbers), kind, value, kind, value)
         return months + weeks + days
 
     def _add_up(self, ids: Collection[int], rows: Iterable[Any], largest: int = LARGEST) -> dict[int, list[PlayStats]]:
