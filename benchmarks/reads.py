@@ -52,11 +52,15 @@ def cases(albums: int, requests: int) -> list[Case]:
     api = "/api/v1"
     pages = [f"{api}/albums?page={chance.randint(1, albums // 20)}" for _ in range(requests)]
     single = [f"{api}/tracks/{chance.randint(1, albums * 5)}?" for _ in range(requests)]
+    some_albums = [f"{api}/albums/{chance.randint(1, albums)}?" for _ in range(requests)]
     artists = [f"{api}/artists?page={chance.randint(1, albums // 80)}" for _ in range(requests)]
+    genres = [f"{api}/genres?page={number % 2 + 1}" for number in range(requests)]
     hot = ("/healthz", "users/me", "genres", "artists", "tracks/1", "albums/1", "albums", "albums?perPage=50")
     return [
         *(Case(f"hot {path}", [path if path.startswith("/") else f"{api}/{path}"]) for path in hot),
+        Case("cold genres?page=", genres),
         Case("cold tracks/{id}", single),
+        Case("cold albums/{id}", some_albums),
         Case("cold artists?page=", artists),
         Case("cold albums?page=", pages),
     ]

@@ -80,7 +80,7 @@ class Dispatcher:
         self._random = random.Random()  # noqa: S311 - request ids are unique and no secrets; saves a system call
         self.answer_memory = AnswerMemory(settings.server.answer_memory)
         self.answer_cache = AnswerCache(settings.server.answer_cache, freshness)
-        self.fragments = Fragments(settings.server.answer_cache // 2, freshness)
+        self.fragments = Fragments(settings.server.answer_cache, freshness)
         self.immediate = ImmediateAnswers(
             authenticator, authenticator.limiter, self.answer_cache, clock, self._request_id, self._notify
         )

@@ -41,8 +41,10 @@ class Reads:
         """Call `unit` in a transaction that begins after this call. Return the result."""
         loop = asyncio.get_running_loop()
         if not self._waiting:
-            free = self._running < self._store.parallel_reads
-            loop.call_later(0 if free else PATIENCE_SECONDS, self._begin)
+            if self._running < self._store.parallel_reads:
+                loop.call_soon(self._begin)
+            else:
+                loop.call_later(PATIENCE_SECONDS, self._begin)
         read = Read(unit, loop.create_future())
         self._waiting.append(read)
         result: T = await read.result
