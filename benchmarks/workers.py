@@ -1,11 +1,12 @@
 """CPU time per request of a server with two workers, beside one with one worker over the same database.
 
-    python benchmarks/workers.py [--albums 4000] [--rounds 7] [--requests 2000] [--workers 2] [--connections 64]
+    python benchmarks/workers.py [--albums 4000] [--rounds 7] [--requests 2000] [--workers 2] [--connections 16]
 
-Both servers have rate limits, activity log and metrics, and get the same requests at the same time over the same number
-of connections each, so that other work on the machine disturbs both alike. CPU time is that of all processes of a
-server; the ratio compares the CPU times of one round. *hot*: the same request again and again; *cold*: random pages or
-rows that no cache has; *write*: a like of a random track.
+Both servers have rate limits, activity log and metrics, and get requests at the same time, so that other work on the
+machine disturbs both alike: each worker the same number, over the same number of connections, because the requests of
+one turn of the event loop share costs. CPU time is that of all processes of a server; the ratio compares the CPU times
+of one round. *hot*: the same request again and again; *cold*: random pages or rows that no cache has; *write*: a like
+of a random track.
 """
 
 from __future__ import annotations
@@ -71,8 +72,10 @@ async def measure(
     """Measure one load in rounds and print a line."""
     costs: tuple[list[float], list[float]] = ([], [])
     for turn in range(given.rounds + 1):
-        wanted = [make(server, turn) for server in servers]
-        both = (cost(server, some, given.connections) for server, some in zip(servers, wanted, strict=True))
+        both = (
+            cost(server, make(server, turn) * workers, given.connections * workers)
+            for server, workers in zip(servers, (1, given.workers), strict=True)
+        )
         for values, found in zip(costs, await asyncio.gather(*both), strict=True):
             values.append(found)
     for values in costs:
@@ -91,9 +94,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--albums", type=int, default=4000)
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--requests", type=int, default=2000, help="in a round")
+    parser.add_argument("--requests", type=int, default=2000, help="of each worker in a round")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--connections", type=int, default=64)
+    parser.add_argument("--connections", type=int, default=16, help="of each worker")
     parser.add_argument("--only", default="", help="loads whose name matches this pattern")
     given = parser.parse_args()
     with ExitStack() as open_, tempfile.TemporaryDirectory() as name:
