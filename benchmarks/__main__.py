@@ -50,6 +50,7 @@ BENCHMARKS = (
         needs="rest_framework",
     ),
     Benchmark("deep-pages", "deep_pages.py", "", ""),
+    Benchmark("long-lists", "long_lists.py", "", ""),
     Benchmark("insights", "insights.py", "", ""),
     Benchmark("plays", "plays.py", "", ""),
     Benchmark("post-plays", "post_plays.py", "", ""),

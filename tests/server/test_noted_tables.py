@@ -11,6 +11,7 @@ import pytest
 
 from musicsvc.server.routes.table import ROUTES
 from musicsvc.store.engine import tables
+from musicsvc.store.engine.sqlite import database
 from musicsvc.store.engine.tables import current_tables
 from tests.rights.table import BODIES, RIGHTS, endpoint, key
 from tests.rights.world import OWNER
@@ -35,7 +36,8 @@ def texts(monkeypatch: pytest.MonkeyPatch) -> set[str]:
         found.add(statement)
         note(statement)
 
-    monkeypatch.setattr(tables, "note", collect)
+    for module in (tables, database):
+        monkeypatch.setattr(module, "note", collect)
     return found
 
 

@@ -52,6 +52,7 @@ class TrackRow:
 
 
 COLUMNS = columns(TrackRow, Track, image=fn.COALESCE(Track.image, Album.image), plays=fn.COALESCE(TrackPlays.plays, 0))
+MOST_PLAYED = (fn.COALESCE(TrackPlays.plays, 0).desc(), Track.id.desc())
 
 
 def select() -> Any:
@@ -99,15 +100,15 @@ def _by_ids(ids: Collection[int]) -> Any:
 def list_by_artist(artist_id: int, page: Page) -> Listing[TrackRow]:
     """Return the artist's tracks, most played first."""
     if _any_rank(artist_id):
-        return paginate(_ranked, page, TrackRow, artist_id, counted=list_blocks.TRACK_RANKS)
+        found = paginate(_ranked, page, TrackRow, artist_id, counted=list_blocks.TRACK_RANKS)
+        return Listing(found.ids, found.total, page, lambda ids: [TrackRow(*row) for row in _by_plays(ids)])
     return paginate(_by_artist, page, TrackRow, artist_id, counted=list_blocks.ARTIST_TRACKS)
 
 
 def _by_artist(artist_id: int) -> ListQuery:
     keys = Track.select(Track.id).join(TrackArtist, on=(TrackArtist.track == Track.id))
     keys = keys.join_from(Track, TrackPlays, JOIN.LEFT_OUTER, on=(TrackPlays.track == Track.id))
-    order = (fn.COALESCE(TrackPlays.plays, 0).desc(), Track.id.desc())
-    return ListQuery(keys.where(TrackArtist.artist == artist_id), select(), order)
+    return ListQuery(keys.where(TrackArtist.artist == artist_id), select(), MOST_PLAYED)
 
 
 @compiled
@@ -116,11 +117,13 @@ def _any_rank(artist_id: int) -> Any:
 
 
 def _ranked(artist_id: int) -> ListQuery:
-    own = TrackRank.artist == artist_id
-    rows = select().join_from(Track, TrackRank, on=(TrackRank.track == Track.id)).where(own)
-    return ListQuery(
-        TrackRank.select(TrackRank.track).where(own), rows, (TrackRank.plays.desc(), TrackRank.track.desc())
-    )
+    keys = TrackRank.select(TrackRank.track).where(TrackRank.artist == artist_id)
+    return ListQuery(keys, select(), (TrackRank.plays.desc(), TrackRank.track.desc()))
+
+
+@compiled
+def _by_plays(ids: Collection[int]) -> Any:
+    return select().where(Track.id.in_(ids)).order_by(*MOST_PLAYED)
 
 
 def load_by_album(album_ids: Collection[int]) -> dict[int, list[TrackRow]]:

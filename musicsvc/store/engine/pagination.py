@@ -6,7 +6,7 @@ from dataclasses import MISSING, dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-from peewee import SQL, Ordering, fn
+from peewee import Ordering, Tuple
 
 from musicsvc.store.engine.compiled import compiled
 from musicsvc.store.engine.list_blocks import LONGEST
@@ -70,17 +70,25 @@ def paginate(
     page: Page,
     make: Callable[..., Row],
     *arguments: object,
-    counted: LongList | None = None,
+    counted: LongList,
+    more: Sequence[int] = (),
 ) -> Listing[Row]:
     """Return one page of a list. `make` builds a row of its columns. `build` is called with `arguments`.
 
-    The queries are compiled (see `compiled`), so `build` gets placeholders and must be a function of a module. The rows
-    are counted in blocks of the list `counted`, whose owner is the argument, or by `build`.
+    The queries are compiled (see `compiled`), so `build` gets placeholders and must be a function of a module. The
+    owner of the list `counted` is the first of `arguments`. `more` are ids of a few rows of other owners that are shown
+    among those of a list in descending order of id.
     """
-    owner = arguments[0] if arguments else 0
-    total = counted.total(owner) if counted else _total(*arguments, build=build)[0][0]
-    size = min(page.size, total - page.offset)
-    ids = _read(build, arguments, page.offset, size, total, counted) if size > 0 else []
+    own = counted.total(arguments[0] if arguments else 0)
+    total, before = own + len(more), page.offset
+    size = min(page.size, total - before)
+    # Of the rows before the page, at most as many belong to others as there are.
+    start = max(0, before - len(more))
+    ids = _read(build, arguments, start, min(before + size, own) - start, own, counted) if size > 0 else []
+    if more and size > 0:
+        among = [each for each in more if not start or each < ids[0]]
+        skipped = before - start - (len(more) - len(among))
+        ids = sorted([*ids, *among], reverse=True)[skipped : skipped + size]
     return Listing(ids, total, page, lambda some: [make(*row) for row in _rows(some, *arguments, build=build)])
 
 
@@ -90,11 +98,11 @@ def _read(
     before: int,
     size: int,
     total: int,
-    counted: LongList | None,
+    counted: LongList,
 ) -> list[int]:
     """Return the ids of a page. The `before` rows before it are skipped from the nearer end, or within a block."""
     after = total - before - size
-    if counted and counted.descending is not None and min(before, after) > LONGEST:
+    if counted.descending is not None and min(before, after) > LONGEST:
         smaller = after if counted.descending else before
         block = counted.locate(arguments[0] if arguments else 0, smaller)
         if block is not None:
@@ -104,11 +112,6 @@ def _read(
     if after < before:
         return [key for (key,) in reversed(_ids_from_end(size, after, *arguments, build=build))]
     return [key for (key,) in _ids(size, before, *arguments, build=build)]
-
-
-@compiled
-def _total(*arguments: object, build: Callable[..., ListQuery]) -> Any:
-    return build(*arguments).keys.select(fn.COUNT(SQL("*")))
 
 
 @compiled
@@ -130,10 +133,8 @@ def _ids_from_block(
     """Return the query for the ids of rows in ascending order, from the row with this sort key on."""
     query = build(*arguments)
     key, *rest = columns = [each.node if isinstance(each, Ordering) else each for each in query.order]
-    keys = query.keys.where(key >= first_key)
-    if rest:
-        keys = keys.where((key > first_key) | (rest[0] >= first_id))
-    return keys.order_by(*columns).limit(limit).offset(offset)
+    begin = Tuple(key, *rest) >= Tuple(first_key, first_id) if rest else key >= first_key
+    return query.keys.where(begin).order_by(*columns).limit(limit).offset(offset)
 
 
 @compiled

@@ -121,28 +121,18 @@ def _accepted(user_id: int) -> Any:
 
 def list_editable(page: Page, *, actor: Identity) -> Listing[PlaylistRow]:
     """Return the playlists that the actor owns or may edit as a collaborator, newest first."""
-    if _any_shared(actor.user_id):
-        return paginate(_editable, page, PlaylistRow, actor.user_id)
-    return paginate(_owned, page, PlaylistRow, actor.user_id, counted=list_blocks.PLAYLISTS)
+    shared = [key for (key,) in _shared(actor.user_id)]
+    return paginate(_owned, page, PlaylistRow, actor.user_id, counted=list_blocks.PLAYLISTS, more=shared)
 
 
 @compiled
-def _any_shared(user_id: int) -> Any:
-    return _shared(user_id).limit(1)
-
-
 def _shared(user_id: int) -> Any:
-    return Playlist.select(Playlist.id).join(PlaylistInvite).where(Playlist.collaborative, _accepted(user_id))
+    shared = Playlist.select(Playlist.id).join(PlaylistInvite).where(Playlist.collaborative, _accepted(user_id))
+    return shared.where(Playlist.owner != user_id)
 
 
 def _owned(user_id: int) -> ListQuery:
     return ListQuery(Playlist.select(Playlist.id).where(Playlist.owner == user_id), _select(), [Playlist.id.desc()])
-
-
-def _editable(user_id: int) -> ListQuery:
-    # A union, because for an OR of the two conditions PostgreSQL reads the whole table.
-    keys = Playlist.select(Playlist.id).where(Playlist.id.in_(_owned(user_id).keys | _shared(user_id)))
-    return ListQuery(keys, _select(), [Playlist.id.desc()])
 
 
 def find_by_name(name: str, *, actor: Identity) -> PlaylistRow | None:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tests.support.serving import Client, StartServer
 
 MANY = 20  # rows; the insights list ten tracks and albums of an artist
-MOST = 8  # queries of a page
+MOST = 9  # queries of a page
 EXPORT = f"{INSIGHTS}/export"
 PAGED = [route for route in ROUTES if route.query is not None and issubclass(route.query, Pages)]
 # Every other read whose answer has rows, requested by an owner of one row and by an owner of many.

@@ -18,7 +18,17 @@ from musicsvc.store.engine.binding import savepoint
 from musicsvc.store.engine.list_blocks import LISTS, LONGEST
 from musicsvc.store.engine.pagination import Page
 from musicsvc.store.engine.sql import fetch, run
-from musicsvc.store.models import Album, AlbumArtist, Artist, Comment, Genre, Playlist, Track, TrackArtist
+from musicsvc.store.models import (
+    Album,
+    AlbumArtist,
+    Artist,
+    Comment,
+    Genre,
+    Playlist,
+    PlaylistInvite,
+    Track,
+    TrackArtist,
+)
 from musicsvc.store.playlists import playlists
 from musicsvc.store.plays import ingest, verify
 from musicsvc.store.schema import schema
@@ -118,6 +128,38 @@ def test_pages_equal_the_whole_list_while_rows_come_and_go(store: Store, owner: 
     store.write(list_blocks.rebuild).result()
     store.read(check).result()
     assert store.read(partial(blocks, 1, list_blocks.COMMENTS.number)).result() != []
+
+
+def test_shared_playlists_are_shown_among_thousands_of_own_ones(store: Store, owner: Identity, seed: int) -> None:
+    chance = random.Random(seed)
+
+    def add() -> list[int]:
+        _, ben = worlds.add_account(worlds.World("", 9), "ben")
+        shared = []
+        for _ in range(7):
+            add_playlists(owner, chance.choice((0, 1, 2_700)))
+            row = {"name": "Ours", "collaborative": True, "owner": ben.user_id, "created_at": 1}
+            shared += [Playlist.create(**row).id for _ in range(chance.randrange(1, 4))]
+        for each in shared:
+            dates = {"created_at": 1, "expires_at": 2}
+            PlaylistInvite.create(playlist=each, user=owner.user_id, state="accepted", **dates)
+        return shared
+
+    def check() -> None:
+        rows = fetch("SELECT id FROM playlist ORDER BY id DESC")
+        ids = [row[0] for row in rows]
+        check_pages(ids, partial(playlists.list_editable, actor=owner), chance)
+        for each in shared:
+            number = ids.index(each)
+            for size in SIZES:
+                found = playlists.list_editable(Page(number // size + 1, size), actor=owner)
+                assert each in [row.id for row in found.rows]
+                assert found.ids == ids[number // size * size :][:size]
+
+    shared = store.write(add).result()
+    store.read(check).result()
+    store.write(lambda: Playlist.delete().where(Playlist.owner == owner.user_id).execute()).result()
+    store.read(check).result()
 
 
 def test_units_that_write_at_the_same_time_are_counted_exactly(store: Store, owner: Identity, seed: int) -> None:
