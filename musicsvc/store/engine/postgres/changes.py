@@ -97,7 +97,6 @@ class Marks:
 
     def close(self) -> None:
         """Close the file. Remove it if no other process reads it."""
-        fcntl.flock(self._descriptor, fcntl.LOCK_UN)  # two that close at once would wait for each other's lock
         with suppress(OSError):
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if self.in_place():
