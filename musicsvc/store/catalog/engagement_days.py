@@ -44,7 +44,9 @@ REBUILD = "INSERT INTO engagement_day (kind, subject, day, likes, reposts) " + C
 )
 DELETE = "DELETE FROM engagement_day WHERE kind = ? AND subject = ?"
 WRONG = f"""
-    SELECT kind, subject, day, SUM(stored_likes), SUM(stored_reposts), SUM(likes), SUM(reposts) FROM (
+    SELECT kind, subject, day, CAST(SUM(stored_likes) AS BIGINT), CAST(SUM(stored_reposts) AS BIGINT),
+        CAST(SUM(likes) AS BIGINT), CAST(SUM(reposts) AS BIGINT)
+    FROM (
         SELECT kind, subject, day, likes AS stored_likes, reposts AS stored_reposts, 0 AS likes, 0 AS reposts
         FROM engagement_day
         UNION ALL SELECT kind, subject, day, 0, 0, likes, reposts FROM ({COUNTED.format(those="")}) AS counted

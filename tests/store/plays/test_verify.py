@@ -127,6 +127,7 @@ def test_a_difference_has_the_stored_and_the_counted_numbers(played: Store) -> N
 def test_wrong_likes_are_named_with_both_numbers(played: Store) -> None:
     played.write(lambda: EngagementDay.update(reposts=7).where(EngagementDay.kind == 1).execute()).result()
     found = run(played, check=True)
+    assert {type(number) for each in found.differences for number in (*each.stored, *each.counted)} == {int}
     assert set(found.differences) == {
         verify.Difference("track 1, 2026-02-26: likes and reposts", (1, 7), (1, 0)),
         verify.Difference("track 2, 2026-01-30: likes and reposts", (0, 7), (0, 1)),
