@@ -40,6 +40,8 @@ BENCHMARKS = (
     Benchmark("writes", "writes.py", "--rounds 5 --workers 1 2", "--rounds 1 --requests 64 --only like"),
     Benchmark("beside", "hot_beside_work.py", "", "--albums 240 --rounds 1 --seconds 0.2 --only writes"),
     Benchmark("startup", "startup.py", "", "--gigabytes 0.01 --rounds 1"),
+    Benchmark("workers", "workers.py", "", "--albums 240 --rounds 1 --requests 64 --only healthz"),
+    Benchmark("memory", "memory.py", "", ""),
     Benchmark(
         "peers",
         "compare_peers.py",
@@ -52,7 +54,6 @@ BENCHMARKS = (
     Benchmark("insights", "insights.py", "", ""),
     Benchmark("plays", "plays.py", "", ""),
     Benchmark("post-plays", "post_plays.py", "", ""),
-    Benchmark("startup", "startup.py", "", ""),
 )
 
 

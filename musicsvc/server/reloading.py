@@ -187,7 +187,7 @@ class ReloadableServer:
         if old is not None:
             task = asyncio.create_task(self._retire(old))
             self._retiring.add(task)
-            task.add_done_callback(self._retiring.discard)
+            task.add_done_callback(self._retired)
         if self._announce:
             log.info(RELOADED)
 
@@ -199,5 +199,10 @@ class ReloadableServer:
         for task in (drained, stopping):
             task.cancel()
         await old.stop()
+
+    def _retired(self, task: asyncio.Task[None]) -> None:
+        """Free the memory of the old server, now that nothing refers to it."""
+        self._retiring.discard(task)
         if not self._stopping.is_set():
             malloc.freeze_objects(collect=True)
+            asyncio.get_running_loop().run_in_executor(None, malloc.return_freed_memory)

@@ -12,15 +12,21 @@ import ssl
 import subprocess
 import sys
 import time
+import weakref
 from typing import TYPE_CHECKING
 
 import pytest
 
+from musicsvc.config import Settings
+from musicsvc.server import serving
+from musicsvc.server.logs import setup as log_setup
+from musicsvc.server.metrics.registry import Metrics
+from musicsvc.server.reloading import ReloadableServer, Source
 from musicsvc.store import opening
 from musicsvc.store.models.catalog import Artist
 from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON, SOUND
 from tests.support.program import is_running, until
-from tests.support.raw_connection import Wire, connected, request
+from tests.support.raw_connection import Wire, connected, request, settled
 from tests.support.serving import person
 
 if TYPE_CHECKING:
@@ -305,6 +311,19 @@ async def test_a_stop_does_not_wait_for_the_idle_clients_of_old_settings(
         assert program.end(signal.SIGTERM) == 0
         assert time.monotonic() - began < 5
         assert await wire.rest() == b""
+
+
+async def test_the_memory_of_the_old_server_is_freed(store_url: str, clock: MovableClock) -> None:
+    settings = Settings(database_url=store_url)
+    source, listener = Source(settings, lambda: settings), serving.listen("127.0.0.1", 0)
+    with log_setup.started(settings.log, clock, threaded=False) as writer:
+        server = ReloadableServer(source, clock, listener, Metrics(), writer, announce=False)
+        await server.start()
+        assert server._running is not None
+        old = weakref.ref(server._running.app)
+        server.request_reload()
+        await settled(lambda: old() is None)
+        await server.stop()
 
 
 def serve_in(preparation: str, terminal: int) -> subprocess.Popen[bytes]:
