@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from peewee import JOIN, fn
+from peewee import JOIN, SQL, fn
 
 from musicsvc.errors import Forbidden, NotFound
 from musicsvc.store.catalog import artists, genres, sizes, tags
@@ -153,10 +153,11 @@ def with_labels(rows: Sequence[TrackRow]) -> Sequence[TrackRow]:
         return rows
     ids = [row.id for row in rows]
     by_id = {row.id: row for row in rows}
-    for track_id, *genre in _genres(ids):
-        by_id[track_id].genres.append(tuple(genre))
-    for track_id, *tag in _tags(ids):
-        by_id[track_id].tags.append(tuple(tag))
+    for track_id, label_id, name, display_name in _labels(ids):
+        if display_name is None:
+            by_id[track_id].tags.append((label_id, name))
+        else:
+            by_id[track_id].genres.append((label_id, name, display_name))
     return rows
 
 
@@ -180,15 +181,13 @@ def measure_nested(ids: Sequence[int]) -> list[int]:
 
 
 @compiled
-def _genres(track_ids: Collection[int]) -> Any:
-    selected = (TrackGenre.track, Genre.id, Genre.name, Genre.display_name)
-    return TrackGenre.select(*selected).join(Genre).where(TrackGenre.track.in_(track_ids)).order_by(Genre.id)
-
-
-@compiled
-def _tags(track_ids: Collection[int]) -> Any:
-    selected = (TrackTag.track, Tag.id, Tag.name)
-    return TrackTag.select(*selected).join(Tag).where(TrackTag.track.in_(track_ids)).order_by(Tag.id)
+def _labels(track_ids: Collection[int]) -> Any:
+    """Build the query of genres and tags by id. Tags have no display name."""
+    genre = (TrackGenre.track, Genre.id, Genre.name, Genre.display_name)
+    genres = TrackGenre.select(*genre).join(Genre).where(TrackGenre.track.in_(track_ids))
+    tag = (TrackTag.track, Tag.id, Tag.name, SQL("NULL"))
+    tags = TrackTag.select(*tag).join(Tag).where(TrackTag.track.in_(track_ids))
+    return genres.union_all(tags).order_by(SQL("2"))
 
 
 def create(
