@@ -67,12 +67,11 @@ class GroupWriter:
         with self._closing_lock:
             for job in jobs:
                 job.deadline = deadline
-                if not self._closing:
+                if self._closing:
+                    job.error = Unavailable(CLOSING)
+                    job.complete()
+                else:
                     self._queue.put(job)
-        if self._closing:
-            for job in jobs:
-                job.error = Unavailable(CLOSING)
-                job.complete()
 
     def waiting(self) -> int:
         return self._queue.qsize()
