@@ -42,6 +42,7 @@ INSERT INTO track
     SELECT 900000 + i, 900000 + i, 'Track ' || i, 1000, 'USD', 'both', 'available', 'completed', 1 FROM {all};
 INSERT INTO track_plays (track_id, plays) SELECT 900000 + i, 1 + 1000000 / i FROM {all} WHERE i < 50000;
 INSERT INTO track_artist (track_id, artist_id, position) SELECT 900000 + i, 900001, 0 FROM {all};
+INSERT INTO track_artist (track_id, artist_id, position) SELECT 900000 + i, 900000 + i, 1 FROM {quarter} WHERE i > 1;
 INSERT INTO playlist (owner_id, name, public, collaborative, created_at)
     SELECT (SELECT user_id FROM token ORDER BY id LIMIT 1), 'Playlist ' || i, FALSE, FALSE, 1 FROM {all};
 INSERT INTO comment (track_id, user_id, content, position, depth, deleted, place, created_at)
