@@ -83,6 +83,9 @@ class Source:
         except Failure as failure:
             log.error("%s: %s", REFUSED, failure.message)  # noqa: TRY400 - a line, no trace
             return False
+        except Exception:  # it would end the supervisor
+            log.exception(REFUSED)
+            return False
         return True
 
 

@@ -313,6 +313,17 @@ async def test_a_stop_does_not_wait_for_the_idle_clients_of_old_settings(
         assert await wire.rest() == b""
 
 
+def test_an_unexpected_error_leaves_the_old_settings() -> None:
+    settings = Settings()
+
+    def load() -> Settings:
+        raise OSError("the disk failed")
+
+    source = Source(settings, load)
+    assert not source.reload(announce=True)
+    assert source.current.settings is settings
+
+
 async def test_the_memory_of_the_old_server_is_freed(store_url: str, clock: MovableClock) -> None:
     settings = Settings(database_url=store_url)
     source, listener = Source(settings, lambda: settings), serving.listen("127.0.0.1", 0)
