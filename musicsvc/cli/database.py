@@ -18,7 +18,6 @@ app = group(
     "Upgrade, check, back up and restore the database.",
     "db upgrade",
     "db backup /srv/backups/",
-    "db recount",
     "db restore /srv/backups/musicsvc.db --yes",
 )
 

@@ -10,17 +10,20 @@ from musicsvc.store.schema import schema
 
 UPGRADE = """
 import os, signal, sys, peewee
+from musicsvc.store.engine.sqlite.database import SqliteDatabase
 from musicsvc.store.schema import schema
 url, statements = sys.argv[1], int(sys.argv[2])
-execute = peewee.Database.execute_sql
-def counting(database, sql, params=None):
-    global statements
-    cursor = execute(database, sql, params)
-    statements -= 1
-    if statements == 0:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return cursor
-peewee.Database.execute_sql = counting
+def counting(execute):
+    def count(database, sql, params=None):
+        global statements
+        cursor = execute(database, sql, params)
+        statements -= 1
+        if statements == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return cursor
+    return count
+for kind in (SqliteDatabase, peewee.Database):
+    kind.execute_sql = counting(kind.execute_sql)
 sys.stdin.readline()
 print(*schema.upgrade(url), flush=True)
 """
