@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from musicsvc.server.network.http_server import HttpServer
     from musicsvc.server.request.immediate import ImmediateAnswers
     from musicsvc.server.responses.answer_cache import AnswerCache
-    from musicsvc.server.responses.fragments import Fragments
     from musicsvc.server.responses.memory_budget import AnswerMemory
     from musicsvc.store.backups.folder import BackupFile
     from musicsvc.store.engine.store import Store
@@ -61,14 +60,12 @@ def add_activity(metrics: Metrics, activity: ActivityWriter, monitor: AbuseMonit
     metrics.counter("musicsvc_tokens_revoked", "Tokens revoked for abuse.", lambda: monitor.revoked)
 
 
-def add_answers(
-    metrics: Metrics, memory: AnswerMemory, cache: AnswerCache, fragments: Fragments, immediate: ImmediateAnswers
-) -> None:
+def add_answers(metrics: Metrics, memory: AnswerMemory, cache: AnswerCache, immediate: ImmediateAnswers) -> None:
     """Add metrics of the memory that large unsent responses take, and of the caches of responses and of their rows."""
     text = "Memory of answers of 64 KiB and more that are not sent yet."
     metrics.gauge("musicsvc_answer_memory_bytes", text, lambda: memory.total)
     text = "Memory of cached answers and rows."
-    metrics.gauge("musicsvc_answer_cache_bytes", text, lambda: cache.size + fragments.size)
+    metrics.gauge("musicsvc_answer_cache_bytes", text, lambda: cache.size + cache.fragments.size)
     metrics.counter("musicsvc_answer_cache_hits", "Reads answered from the cache.", lambda: cache.hits)
     metrics.counter("musicsvc_answer_cache_misses", "Reads that the cache did not have.", lambda: cache.misses)
     text = "Requests answered from memory without a task of their own."

@@ -23,7 +23,6 @@ from musicsvc.server.request.immediate import ImmediateAnswers
 from musicsvc.server.request.reads import Reads
 from musicsvc.server.responses import errors
 from musicsvc.server.responses.answer_cache import AnswerCache, Slot, represent_json
-from musicsvc.server.responses.fragments import Fragments
 from musicsvc.server.responses.large import AnswerBuilder, LargeAnswerError, encoded, uncached
 from musicsvc.server.responses.memory_budget import AnswerMemory
 from musicsvc.server.responses.responses import REQUEST_ID_HEADER, Reply, build_response, is_safe_request_id
@@ -80,7 +79,6 @@ class Dispatcher:
         self._random = random.Random()  # noqa: S311 - request ids are unique and no secrets; saves a system call
         self.answer_memory = AnswerMemory(settings.server.answer_memory)
         self.answer_cache = AnswerCache(settings.server.answer_cache, freshness)
-        self.fragments = Fragments(settings.server.answer_cache, freshness)
         self.immediate = ImmediateAnswers(
             authenticator, authenticator.limiter, self.answer_cache, clock, self._request_id, self._notify
         )
@@ -188,7 +186,7 @@ class Dispatcher:
             call.reservation.resize(len(slot.content))
             self.immediate.learn(request, call, given["peer"])
             return Reply(slot, 200, caching=caching)
-        fragments = None if slot is None else self.fragments.at(slot.stamp)
+        fragments = None if slot is None else self.answer_cache.fragments.at(slot.stamp)
         name = _size_name(route, request)
         builder = AnswerBuilder(call.reservation, name, writes=route.writes, fragments=fragments)
         result = await self._run(route, values, request, parsed, given | {"answer": builder}, call, slot)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from musicsvc.server.responses.large import LARGE, Encoded
+from musicsvc.server.responses.fragments import Fragments
+from musicsvc.server.responses.large import LARGE, Encoded, compact
 from musicsvc.server.shapes.representation import JSON_TYPE, Representation, compressible, tag_of
 from musicsvc.store.engine.tables import recorded
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Key = tuple[str, "Hashable"]  # the path and query of a request, and its audience
-OVERHEAD = 1024  # bytes of an entry beside its bodies, about
+OVERHEAD = 1280  # bytes of an entry beside its bodies, about
 
 
 class Entry(NamedTuple):
@@ -60,7 +61,7 @@ class Slot:
 
 def represent_json(body: Encoded) -> Representation:
     """Return the body with its entity tag. It is compressed when the first client asks for it."""
-    content = b"".join(body.pieces)
+    content = compact(body.pieces)
     return Representation(content, JSON_TYPE, tag_of([content]), compressible(len(content), JSON_TYPE))
 
 
@@ -68,9 +69,10 @@ class AnswerCache:
     """The most recently used responses of a process. Use it on the event loop only."""
 
     def __init__(self, capacity: int, freshness: Freshness) -> None:
-        """`capacity`: in bytes."""
+        """`capacity`: in bytes, of responses and fragments together; the fragments may take half."""
         self._capacity = capacity
         self._freshness = freshness
+        self.fragments = Fragments(capacity // 2, freshness)
         self._entries: OrderedDict[Key, Entry] = OrderedDict()
         self.size = self.hits = self.misses = 0
 
@@ -104,7 +106,7 @@ class AnswerCache:
         self._drop(key)
         self._entries[key] = entry
         self.size += _size(key, entry.answer)
-        while self.size > self._capacity:
+        while self._entries and self.size + self.fragments.size > self._capacity:
             self._drop(next(iter(self._entries)))
 
     def _drop(self, key: Key) -> None:

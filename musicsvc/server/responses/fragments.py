@@ -11,6 +11,7 @@ import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING, NamedTuple
 
+from musicsvc.server.responses.large import compact
 from musicsvc.store.engine.tables import recorded
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from musicsvc.server.freshness import Freshness, Stamp
 
 Key = tuple["Hashable", int]  # the function that makes the JSON of rows of this kind, and the id of the row
-OVERHEAD = 256  # bytes of an entry beside its JSON, about
+OVERHEAD = 448  # bytes of an entry beside its JSON, about
 
 
 class Source(NamedTuple):
@@ -105,7 +106,10 @@ class FragmentReader:
             ready = sum(fragment.measured for fragment in found.values())
             made, tables = recorded(lambda: make(missing, ready))
             source = Source(self._stamp, tables)
-            new = {row_id: Fragment(*each, source) for row_id, each in zip(missing, made, strict=True)}
+            new = {
+                row_id: Fragment(compact([content]), measured, source)
+                for row_id, (content, measured) in zip(missing, made, strict=True)
+            }
             self._fragments.add(kind, new)
             found |= new
         self.sources.update(fragment.source for fragment in found.values())

@@ -12,7 +12,8 @@ import pytest
 from musicsvc.config import Settings
 from musicsvc.server.freshness import Freshness, Stamp
 from musicsvc.server.responses.answer_cache import AnswerCache, Slot
-from musicsvc.server.responses.large import LARGE, Encoded
+from musicsvc.server.responses.fragments import Fragment, Source
+from musicsvc.server.responses.large import LARGE, Encoded, encode
 from musicsvc.server.routes.paths import V1
 from musicsvc.server.routes.route import Family, Route, Router
 from musicsvc.server.routes.table import ROUTES
@@ -20,6 +21,7 @@ from musicsvc.store import opening
 from musicsvc.store.playlists import playlists
 from tests.paging import world as worlds
 from tests.paging.lists import LISTS
+from tests.support.memory import traced
 from tests.support.prometheus import scraped, total
 
 if TYPE_CHECKING:
@@ -178,11 +180,34 @@ def test_memory_is_bounded_and_the_answer_unused_for_longest_goes_first() -> Non
     cache = AnswerCache(10_000, Moments())
     for target in "abcd":
         fill(cache, target, encoded(1000))  # too short to compress: 1000 bytes and the overhead
-    assert cache.size == 4 * 2025
+    assert cache.size == 4 * 2281
     assert cache.find("a")
     fill(cache, "e", encoded(1000))
     assert cache.size <= 10_000
     assert cached(cache, *"abcde") == [True, False, True, True, True]
+
+
+def test_counted_memory_covers_what_answers_take() -> None:
+    cache = AnswerCache(10_000_000, Moments())
+    with traced() as taken:
+        for number in range(1000):
+            fill(cache, f"/albums/{number}", encode({"name": "n" * number}), "album", "artist", "track", "image", "tag")
+        assert 0.7 * cache.size < taken() <= cache.size
+
+
+def test_answers_leave_the_room_that_the_rows_of_pages_take() -> None:
+    cache = AnswerCache(100_000, Moments())
+    for number in range(40):
+        fill(cache, f"{number}", encoded(1300))
+    full = cache.size
+    source = Source(Stamp(1, 0.0), frozenset())
+    for number in range(40):
+        cache.fragments.add("kind", {number: Fragment(b"1" * 1500, 1500, source)})
+    assert 40_000 < cache.fragments.size <= 50_000
+    fill(cache, "40", encoded(1300))
+    assert cache.size < full
+    assert 90_000 < cache.size + cache.fragments.size <= 100_000
+    assert cached(cache, "0", "39", "40") == [False, True, True]
 
 
 def test_the_memory_of_long_targets_counts() -> None:

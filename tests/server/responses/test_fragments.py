@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING
 
+import orjson
 import pytest
 
 from musicsvc.config import Settings
+from musicsvc.server.freshness import Stamp
 from musicsvc.server.responses.fragments import Fragment, Fragments, Source
 from musicsvc.store.models import Album, Artist
 from tests.paging import world as worlds
 from tests.server.responses.test_answer_cache import Moments, ready
+from tests.support.memory import traced
 from tests.support.query_count import count_reads, queries
 from tests.support.serving import person
 
@@ -21,7 +25,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from musicsvc.clock import MovableClock
-    from musicsvc.server.freshness import Stamp
     from musicsvc.store.engine.store import Store
     from tests.support.serving import Client, StartServer
 
@@ -128,14 +131,31 @@ def test_a_fragment_goes_with_a_change_of_its_tables_and_no_other() -> None:
     assert found(fragments, [1, 2]) == [1, 2]
 
 
+def test_counted_memory_covers_what_fragments_take(store: Store) -> None:
+    fragments = Fragments(10_000_000, Moments())
+
+    def make(ids: Sequence[int], _: int) -> list[tuple[bytes, int]]:
+        return [(orjson.dumps("n" * row_id), 1000 + row_id) for row_id in ids]
+
+    def read(page: int) -> None:
+        ids = range(page, page + 10)
+        made = fragments.at(Stamp(page, 0.0)).read("kind", ids, make)
+        assert [json.loads(each.content) for each in made] == ["n" * row_id for row_id in ids]
+
+    with traced() as taken:
+        for page in range(300, 1300, 10):
+            store.read(partial(read, page)).result()
+        assert 0.7 * fragments.size < taken() <= fragments.size
+
+
 def test_the_fragment_unused_for_longest_goes_first() -> None:
     moments = Moments()
-    fragments = Fragments(4 * 1256, moments)
+    fragments = Fragments(4 * 1448, moments)
     for number in range(4):
         fragments.add("kind", {number: fragment(moments.now(), "album", 1000)})
-    assert fragments.size == 4 * 1256
+    assert fragments.size == 4 * 1448
     fragments.add("kind", {0: fragment(moments.now(), "album", 900)})
     assert found(fragments, [1]) == [1]
     fragments.add("kind", {4: fragment(moments.now(), "album", 1000)})
-    assert fragments.size == 3 * 1256 + 1156
+    assert fragments.size == 3 * 1448 + 1348
     assert found(fragments, range(5)) == [0, 1, 3, 4]

@@ -1,0 +1,27 @@
+"""Measures the memory that Python objects take."""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+@contextmanager
+def traced() -> Iterator[Callable[[], int]]:
+    """Yield a function that returns the bytes allocated since, by all threads, and still in use."""
+
+    def taken() -> int:
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0]
+
+    gc.collect()
+    tracemalloc.start()
+    try:
+        yield taken
+    finally:
+        tracemalloc.stop()
