@@ -60,8 +60,7 @@ class App:
         self._executors = Executors()
         counter = RateLimitCounter(store.url, clock)
         freshness = Freshness(store)
-        limiter = RateLimiter(settings.limits, counter)
-        self._authenticator = Authenticator(store, clock, settings, limiter, freshness)
+        self._authenticator = Authenticator(store, clock, settings, RateLimiter(settings.limits, counter), freshness)
         self._metrics = metrics or Metrics()
         log = activity_log.build(store.url, settings.activity.file)
         self._activity_writer = ActivityWriter(log, store, clock, settings.activity.keep_days, settings.server.workers)
@@ -78,6 +77,7 @@ class App:
             Periodic("writing last uses of tokens", last_used, every=JOB_SECONDS, finish=partial(last_used, last=True)),
             Periodic("maintaining the rate limit counts", counter.maintain, every=JOB_SECONDS, finish=counter.close),
             Periodic("checking the place of the database", freshness.check, every=JOB_SECONDS),
+            Periodic("looking for changes by other programs", freshness.check_others, every=JOB_SECONDS),
             Periodic("reserving disk space for revocations", self._reserve_space, every=JOB_SECONDS),
             Periodic("reading metrics from the database", refresh, every=JOB_SECONDS, finish=refresh),
             self._abuse_monitor,

@@ -15,6 +15,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, NamedTuple
 
+from musicsvc.errors import Unavailable
+from musicsvc.store.engine.tables import counters
+
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping
 
@@ -33,8 +36,11 @@ class Stamp(NamedTuple):
 class Freshness:
     """Sees the changes of all processes, at most once per turn of the event loop.
 
-    All requests of a turn arrived before it began, so each sees every commit acknowledged before it was sent. Changes
-    that name no table, which are those of counters and of other programs, end what is older than a few seconds.
+    All requests of a turn arrived before it began, so each sees every commit acknowledged before it was sent.
+
+    - A change of a table ends at once what was read from it.
+    - A change of its counters ends that once it is a few seconds old.
+    - A change that may name no table, such as those of other programs, ends everything once it is a few seconds old.
     """
 
     def __init__(self, store: Store) -> None:
@@ -46,6 +52,9 @@ class Freshness:
         self._changes: Hashable | None = None
         self._versions: Mapping[str, Hashable] = {}
         self._changed: dict[str, int] = {}  # for each table, the number of the change that was its last
+        self._checked: Hashable | None = None
+        self._others: Hashable | None = None
+        self._changed_by_others = 0  # the number of the last change that may name no table
 
     def now(self) -> Stamp | None:
         """Return the stamp of this turn of the event loop, or None if nothing may be cached.
@@ -59,15 +68,22 @@ class Freshness:
             loop.call_soon(self._forget)
         return self._stamp
 
-    def holds(self, stamp: Stamp, tables: Iterable[str]) -> bool:
-        """Return whether these tables have not changed since `stamp`, as of the last `now`, which was not None."""
+    def holds(self, stamp: Stamp, tables: Iterable[str], *, counted: bool = True) -> bool:
+        """Return whether these tables have not changed since `stamp`, as of the last `now`, which was not None.
+
+        `counted`: whether their counters matter too.
+        """
         number, at = stamp
         if number == self._number:
             return True
-        if self._stamp is None or self._stamp.at - at >= COUNTERS_SECONDS:
-            return False
         changed = self._changed
-        return all(changed.get(table, 0) <= number for table in tables)
+        if self._stamp is None or any(changed.get(table, 0) > number for table in tables):
+            return False
+        if self._stamp.at - at < COUNTERS_SECONDS:
+            return True
+        if self._changed_by_others > number:
+            return False
+        return not counted or all(changed.get(counters(table), 0) <= number for table in tables)
 
     def _read(self, at: float) -> Stamp | None:
         changes = self._store.changes()
@@ -84,6 +100,23 @@ class Freshness:
     async def check(self) -> None:
         """Return None as the stamp while the database file is moved or replaced, so that nothing is cached."""
         self._in_place = await asyncio.to_thread(self._store.in_place)
+
+    async def check_others(self) -> None:
+        """Look for changes by other programs. `now` cannot tell them from a change at the same time that names tables.
+
+        Call this every second.
+        """
+        others: Hashable
+        changes = self._store.changes()
+        if changes is None or changes != self._checked:
+            try:
+                others = await asyncio.to_thread(self._store.others)
+            except Unavailable:
+                others = object()  # unknown, so different from any other
+            if others != self._others:
+                self._number += 1
+                self._changed_by_others = self._number
+            self._checked, self._others = changes, others
 
     def _forget(self) -> None:
         self._is_read = False

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import count
 from typing import TYPE_CHECKING
 
 import pytest
+from peewee import IntegrityError
 
 from musicsvc.clock import isoformat
 from musicsvc.server import freshness as freshness_module
 from musicsvc.server.freshness import Freshness, Stamp
 from musicsvc.store import opening
+from musicsvc.store.engine.tables import counting
 from musicsvc.store.models import Genre, Tag, Track
 from tests.conftest import NOW
 from tests.support.prometheus import scraped, total
@@ -54,6 +57,15 @@ def add_tag(name: str) -> Callable[[], None]:
     return lambda: Tag.insert(name=name).execute() and None
 
 
+def in_another_program(store: Store, statement: str) -> None:
+    """Run a statement as the tool `sqlite3` would."""
+    import apsw  # noqa: PLC0415 - not installed for runs on PostgreSQL
+
+    other = apsw.Connection(store.url.removeprefix("sqlite:///"))
+    other.execute(statement)
+    other.close()
+
+
 async def test_a_commit_of_any_process_outdates_its_tables_and_no_others(store: Store) -> None:
     freshness = Freshness(store)
     with opening.connect(store.url) as other:
@@ -80,14 +92,66 @@ async def test_an_entry_read_after_a_change_is_current(store: Store) -> None:
     assert await current(freshness, after)
 
 
-async def test_counters_outdate_everything_later(store: Store) -> None:
+async def test_counters_outdate_what_was_read_from_their_tables_later(store: Store) -> None:
     freshness = Freshness(store)
+    await freshness.check_others()
     first = await stamp(freshness)
     store.write_counters(add_genre("counted")).result()
+    await freshness.check_others()
     assert await current(freshness, first)
     await asyncio.sleep(SECONDS)
     assert not await current(freshness, first)
+    assert freshness.holds(first, GENRES, counted=False)
+    assert freshness.holds(first, TAGS)
     assert await current(freshness, await stamp(freshness))
+    store.write(add_genre("g")).result()
+    await stamp(freshness)
+    assert not freshness.holds(first, GENRES, counted=False)
+
+
+async def test_counters_of_all_that_a_foreign_key_changes_are_outdated(store: Store) -> None:
+    freshness = Freshness(store)
+    track = store.write(lambda: Track.create(name="Rag", duration=1, created_at=1).id).result()
+    await freshness.check_others()
+    first = await stamp(freshness)
+    store.write_counters(lambda: Track.delete().where(Track.id == track).execute() and None).result()
+    await asyncio.sleep(SECONDS)
+    assert not await current(freshness, first, frozenset({"track_like"}))
+    assert await current(freshness, first, TAGS)
+
+
+async def test_a_statement_between_others_may_change_only_counters(store: Store) -> None:
+    def unit() -> None:
+        add_tag("a")()
+        with counting():
+            add_genre("g")()
+        add_tag("b")()
+
+    freshness = Freshness(store)
+    await freshness.check_others()
+    first = await stamp(freshness)
+    store.write(unit).result()
+    assert not await current(freshness, first, TAGS)
+    assert await current(freshness, first, GENRES)
+    await asyncio.sleep(SECONDS)
+    assert not await current(freshness, first, GENRES)
+    assert await current(freshness, first, frozenset({"account"}))
+
+
+async def test_counters_in_a_unit_that_fails_outdate_nothing(store: Store) -> None:
+    def unit() -> None:
+        add_genre("g")()
+        raise ValueError("no")
+
+    freshness = Freshness(store)
+    await freshness.check_others()
+    first = await stamp(freshness)
+    with pytest.raises(ValueError, match="no"):
+        store.write_counters(unit).result()
+    store.write_counters(add_tag("a")).result()
+    await asyncio.sleep(SECONDS)
+    assert await current(freshness, first, GENRES)
+    assert not await current(freshness, first, TAGS)
 
 
 async def test_nothing_becomes_outdated_while_nothing_changes(store: Store) -> None:
@@ -97,18 +161,68 @@ async def test_nothing_becomes_outdated_while_nothing_changes(store: Store) -> N
     assert await current(freshness, first)
 
 
-async def test_another_program_outdates_everything_later(store: Store) -> None:
+@pytest.mark.parametrize("order", ["foreign", "foreign own", "own foreign", "own foreign own"])
+async def test_another_program_outdates_everything_later(store: Store, order: str) -> None:
+    freshness = Freshness(store)
+    await freshness.check_others()
+    first = await stamp(freshness)
+    for number, writer in enumerate(order.split()):
+        if writer == "own":
+            store.write(add_tag(str(number))).result()
+        else:
+            in_another_program(store, "INSERT INTO genre (name, display_name) VALUES ('x', 'X')")
+    await asyncio.sleep(SECONDS)
+    await freshness.check_others()
+    assert not await current(freshness, first)
+    assert await current(freshness, await stamp(freshness))
+
+
+async def test_another_program_does_not_outdate_what_is_young(store: Store) -> None:
+    freshness = Freshness(store)
+    await freshness.check_others()
+    first = await stamp(freshness)
+    in_another_program(store, "INSERT INTO genre (name, display_name) VALUES ('x', 'X')")
+    await freshness.check_others()
+    assert await current(freshness, first)
+
+
+async def test_own_commits_are_not_taken_for_those_of_others(store: Store) -> None:
+    freshness = Freshness(store)
+    await freshness.check_others()
+    first = await stamp(freshness)
+    for number in range(20):
+        store.write(add_tag(str(number))).result()
+        with pytest.raises(IntegrityError):
+            store.write(add_tag(str(number))).result()
+        await freshness.check_others()
+    await asyncio.sleep(SECONDS)
+    assert await current(freshness, first)
+
+
+async def test_while_changes_of_others_are_unknown_everything_is_outdated_later(store: Store) -> None:
     import apsw  # noqa: PLC0415 - only for this test
 
     freshness = Freshness(store)
+    await freshness.check_others()
     first = await stamp(freshness)
-    other = apsw.Connection(store.url.removeprefix("sqlite:///"))
-    other.execute("INSERT INTO genre (name, display_name) VALUES ('x', 'X')")
-    other.close()
     store.write(add_tag("a")).result()
-    assert await current(freshness, first)
+    locking = apsw.Connection(store.url.removeprefix("sqlite:///"))
+    locking.execute("BEGIN IMMEDIATE")
+    await freshness.check_others()  # waits in vain
+    locking.close()
     await asyncio.sleep(SECONDS)
     assert not await current(freshness, first)
+
+
+async def test_a_write_of_a_foreign_program_shows_beside_constant_writes(client: Client, store: Store) -> None:
+    assert (await client.get("genres?perPage=100")).status == 200
+    in_another_program(store, "INSERT INTO genre (name, display_name) VALUES ('x', 'X')")
+    async with asyncio.timeout(10):
+        for number in count():
+            store.write(add_tag(str(number))).result()
+            if b'"x"' in (await client.get("genres?perPage=100")).body:
+                break
+            await asyncio.sleep(0.02)
 
 
 async def test_a_group_with_one_other_unit_outdates_the_tables_of_that_unit(store: Store) -> None:

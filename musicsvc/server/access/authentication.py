@@ -183,7 +183,7 @@ class Authenticator:
         """Return the stamp of this turn, None if nothing may be cached, and the valid entry of the cache, if any."""
         stamp = self._freshness.now()
         entry = self._cache.get(digest) if stamp is not None else None
-        if entry is None or not self._freshness.holds(entry[1], entry[2]):
+        if entry is None or not self._freshness.holds(entry[1], entry[2], counted=False):
             return stamp, None
         self._cache.move_to_end(digest)
         return stamp, entry

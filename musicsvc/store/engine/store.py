@@ -52,7 +52,7 @@ class Store(ABC):
         """
 
     def write_counters(self, unit: Callable[[], T]) -> Future[T]:
-        """Call `unit` in a write transaction that changes only counters and times of use, not `table_versions`."""
+        """Call `unit` in a write transaction that changes only counters and times of use."""
         return self.write(unit)
 
     def write_on_loop(self, unit: Callable[[], T], *, counters_only: bool = False) -> asyncio.Future[T]:
@@ -75,8 +75,19 @@ class Store(ABC):
         """
 
     def table_versions(self) -> Mapping[str, Hashable]:
-        """Return a value for each table, which each commit that changes the table changes but those of counters."""
+        """Return a value for each table, which changes with each commit that changes the table.
+
+        If a commit changes only counters of the table, the value for `counters(table)` changes instead.
+        """
         return {}
+
+    def others(self) -> Hashable:
+        """Return a value that differs after a commit that `table_versions` may not show. May block.
+
+        These are the commits of other programs; on SQLite also those of other processes of musicsvc, and on PostgreSQL
+        all, because nothing there tells them apart.
+        """
+        return object()
 
     def in_place(self) -> bool:
         """Return False if the database was moved or replaced since it was opened. May block on the disk."""

@@ -6,6 +6,7 @@ Every statement of a connection is noted, so no function can forget to say what 
 - `recorded(unit)` returns the result of a reading unit and the tables that its statements mention. A cache keeps both.
 - A writing transaction increments the number of each table that its statements change, in the table `table_version`,
   before it commits. A statement that is not understood changes all tables.
+- Statements in `with counting()` change only counters, such as plays. They advance other numbers: `counters(table)`.
 
 The server compares these numbers with those it saw before (`server/freshness.py`).
 """
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 VERSIONS = "table_version"  # the table of the numbers
+COUNTERS = "counters:"  # before the name of a table, and before a statement that changes only counters
 TEXTS = 1024  # statements whose tables are remembered
 WORD = re.compile(r"\w+")
 LITERAL = re.compile(r"'(?:[^']|'')*'")
@@ -60,6 +62,8 @@ class Tables:
 
     def _changed(self, statement: str) -> frozenset[str]:
         """Return the tables that the statement may change; all tables if that is unclear."""
+        if statement.startswith(COUNTERS):
+            return frozenset(map(counters, self.changed(statement.removeprefix(COUNTERS))))
         found: set[str] = set()
         for verb, name in CHANGE.findall(NO_CHANGE.sub(" ", LITERAL.sub(" ", statement))):
             if name not in self.names:
@@ -91,12 +95,20 @@ def noting() -> Iterator[set[str]]:
 
 @contextmanager
 def counting() -> Iterator[None]:
-    """Note no statements in the `with` block, which changes only counters that answers may show 5 seconds later."""
-    token = _noted.set(None)
+    """Note statements that change only counters, which answers may show 5 seconds later, in the `with` block."""
+    outer, noted = _noted.get(), set[str]()
+    token = _noted.set(noted)
     try:
         yield
     finally:
         _noted.reset(token)
+        if outer is not None:
+            outer |= {COUNTERS + statement for statement in noted}
+
+
+def counters(table: str) -> str:
+    """Return the name of the number that a change of the table's counters advances."""
+    return COUNTERS + table
 
 
 def note(statement: str) -> None:

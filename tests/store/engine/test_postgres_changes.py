@@ -84,13 +84,16 @@ def test_a_commit_on_another_machine_is_seen_within_a_second(machines: Callable[
 
 def test_counters_and_other_programs_change_no_table_but_are_seen(machines: Callable[..., Any], store_url: str) -> None:
     reader, writer = watching(machines("a")), machines("b")
-    before, changes = reader.table_versions(), reader.changes()
+    before, changes, others = reader.table_versions(), reader.changes(), reader.others()
+    assert reader.others() == others
     writer.write_counters(tag("counted")).result()
     within(SECOND, lambda: reader.changes() != changes)
-    changes = reader.changes()
+    assert reader.others() != others
+    changes, others = reader.changes(), reader.others()
     with psycopg.connect(store_url, autocommit=True) as other:
         other.execute("INSERT INTO genre (name, display_name) VALUES ('a', 'A')")
     within(SECOND, lambda: reader.changes() != changes)
+    assert reader.others() != others
     assert changed(reader, before) == set()
 
 

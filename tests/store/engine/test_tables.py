@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from musicsvc.store import models
-from musicsvc.store.engine.tables import Tables, current_tables
+from musicsvc.store.engine.tables import Tables, counting, current_tables, note, noting
 
 if TYPE_CHECKING:
     from musicsvc.store.engine.store import Store
@@ -37,6 +37,8 @@ TABLES = Tables([
         ("WITH gone AS (DELETE FROM play RETURNING id) INSERT INTO seen SELECT id FROM gone", {"play", "seen"}),
         ('COPY "play" ("id") FROM STDIN', {"play"}),
         ("SAVEPOINT unit", set()),
+        ("counters:UPDATE album SET name = ?", {"counters:album"}),
+        ("counters:DELETE FROM track", {"counters:track", "counters:track_like", "counters:comment"}),
     ],
 )
 def test_a_statement_changes(statement: str, changed: set[str]) -> None:
@@ -64,6 +66,18 @@ def test_the_tables_that_a_statement_mentions_are_those_it_may_read() -> None:
     )
     assert TABLES.mentioned(statement) == {"track", "album", "track_like", "play"}
     assert "table_version" not in TABLES.names
+
+
+def test_statements_that_change_counters_are_noted_as_such_in_blocks_within_blocks() -> None:
+    with noting() as outer:
+        note("a")
+        with noting() as inner:
+            with counting():
+                note("b")
+            note("c")
+        note("d")
+    assert inner == {"counters:b", "c"}
+    assert outer == {"a", "counters:b", "c", "d"}
 
 
 def test_both_databases_tell_their_tables_and_foreign_keys(store: Store) -> None:

@@ -77,7 +77,8 @@ def test_counters_are_written_from_a_loop_too(store: Store) -> None:
 
     versions = store.table_versions()
     assert asyncio.run(write()) == "a"
-    assert store.table_versions() == versions
+    changed = {table for table, _ in store.table_versions().items() - versions.items()}
+    assert changed == ({"counters:tag"} if store.url.startswith("sqlite:") else set())
 
 
 @only_on_sqlite

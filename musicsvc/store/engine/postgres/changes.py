@@ -145,6 +145,11 @@ class ChangeWatch:
         places = ((table, _position(table)) for table in seen.tables)
         return {table: (seen.opened, seen.versions.get(table), words[place : place + WORD]) for table, place in places}
 
+    def others(self) -> Hashable:
+        """Return a value that differs after each commit that the thread has seen."""
+        seen = self._seen
+        return object() if seen is None else (seen.opened, seen.versions[""])
+
     def close(self) -> None:
         with self._lock:
             self._closing.set()

@@ -119,9 +119,12 @@ class PostgresStore(Store):
         return result
 
     def _advance(self, statements: set[str]) -> Collection[str]:
-        """Advance the versions of the tables that these statements change. Return the names of the tables."""
+        """Advance the versions of the tables that these statements change. Return the names of the tables.
+
+        Counters have no versions here, which would cost each play a statement: `others` differs after every commit.
+        """
         tables = self._database.tables
-        changed = sorted(frozenset[str]().union(*map(tables.changed, statements)))
+        changed = sorted(tables.names & frozenset[str]().union(*map(tables.changed, statements)))
         if not changed or not tables.versioned:
             return ()
         self._database.execute_sql(ADVANCE, (changed,))
@@ -151,6 +154,9 @@ class PostgresStore(Store):
 
     def table_versions(self) -> Mapping[str, Hashable]:
         return self._watch.table_versions()
+
+    def others(self) -> Hashable:
+        return self._watch.others()
 
     def waiting(self) -> tuple[int, int]:
         return queued(self._readers), queued(self._writers)

@@ -6,7 +6,7 @@ import queue
 import threading
 import time
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, TypeVar
 
 import apsw
@@ -16,7 +16,7 @@ from musicsvc.store.engine.binding import bind, perform
 from musicsvc.store.engine.sqlite.files import ERRORS, DiskFault, driver_error, translate
 from musicsvc.store.engine.sqlite.jobs import Job, Turns, settle
 from musicsvc.store.engine.store import CLOSING, Workload
-from musicsvc.store.engine.tables import noting
+from musicsvc.store.engine.tables import counting, noting
 
 if TYPE_CHECKING:
     import asyncio
@@ -181,12 +181,12 @@ class GroupWriter:
         return None
 
     def _run_unit(self, job: Job, savepoints: apsw.Cursor) -> frozenset[str]:
-        """Run the job in a savepoint. Return the tables that it changes, but for counters."""
+        """Run the job in a savepoint. Return the tables that it changes, and those of whose counters it changes."""
         job.result = job.error = None
         before = self._connection.total_changes()
         try:
             savepoints.execute("SAVEPOINT unit")
-            with noting() as statements:
+            with noting() as statements, counting() if job.counters_only else nullcontext():
                 job.result = perform(self._database, job.unit)
             savepoints.execute("RELEASE unit")
         except BaseException as error:  # noqa: BLE001 - any exception belongs to the unit's caller
@@ -195,7 +195,7 @@ class GroupWriter:
                 savepoints.execute("ROLLBACK TO unit")
                 savepoints.execute("RELEASE unit")
             return frozenset()
-        if job.counters_only or self._connection.total_changes() == before:
+        if self._connection.total_changes() == before:
             return frozenset()
         tables = self._database.tables
         return frozenset[str]().union(*map(tables.changed, statements)) or tables.names

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Job:
     """A queued function `unit` with its future. An `urgent` one may use reserved disk space if the disk is full.
 
-    `counters_only`: it changes nothing but counters and times of use, so the versions of tables stay as they are.
+    `counters_only`: it changes nothing but counters and times of use, which have versions of their own.
     `loop`: the event loop of an asyncio future, which only that loop may complete; None for any other future.
     """
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import apsw
 
 from musicsvc.errors import Failure, Unavailable
-from musicsvc.store.engine.binding import bind, perform
+from musicsvc.store.engine.binding import bind, current, perform
 from musicsvc.store.engine.sqlite import file_locks, files
 from musicsvc.store.engine.sqlite.database import BUSY_SECONDS, SqliteDatabase, close
 from musicsvc.store.engine.sqlite.group_commit import GroupWriter
@@ -20,7 +20,7 @@ from musicsvc.store.engine.url import SQLITE
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable
+    from collections.abc import Callable, Hashable
 
 T = TypeVar("T")
 READERS = 4
@@ -125,6 +125,15 @@ class SqliteStore(Store):
 
     def table_versions(self) -> dict[str, int]:
         return self._watched(lambda watch: dict(watch.execute("SELECT name, number FROM table_version")))
+
+    def others(self) -> Hashable:
+        """Return the `data_version` of the writer's connection, which its own commits do not change."""
+
+        def version() -> Hashable:
+            connection = current().connection()
+            return connection, connection.pragma("data_version")  # comparable only with one of the same connection
+
+        return self.write_counters(version).result()
 
     def _watched(self, read: Callable[[apsw.Connection], T]) -> T:
         with self._watch_lock:
