@@ -106,6 +106,7 @@ def test_an_interrupt_ends_quietly_with_130() -> None:
 import os, signal, sys
 from musicsvc.cli.main import main
 sys.argv = ["musicsvc", "token", "inspect"]
+signal.signal(signal.SIGINT, signal.default_int_handler)  # the tests may run in the background, without it
 signal.signal(signal.SIGALRM, lambda *_: os.kill(os.getpid(), signal.SIGINT))
 signal.setitimer(signal.ITIMER_REAL, 0.3)
 main()

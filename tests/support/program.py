@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -14,6 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 PATIENCE = 30.0  # seconds; a busy machine is slow to start a process
+
+
+def default_signals() -> None:
+    """Handle signals as a program that a shell starts, though the tests may run under nohup or in the background."""
+    for number in (signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL)
 
 
 class Program:
@@ -28,6 +35,7 @@ class Program:
                 stdout=out,
                 stderr=err,
                 start_new_session=True,
+                preexec_fn=default_signals,  # noqa: PLW1509 - no other thread runs yet that could hold a lock of these
             )
 
     @property

@@ -35,14 +35,14 @@ class RateLimitCounter:
         self._clock = clock
         self._shared = shared.build(url, self._milliseconds)
         self._batch = HitBatch(self._count_now, clock)
-        self._ahead = HitsAhead(clock.monotonic)
+        self._ahead = HitsAhead(_loop_time)
         self._giving_back: asyncio.Task[None] | None = None
         self._refused: dict[str, float] = {}  # when each exceeded limit was found to be so after a pause
         self._memory = MemoryHitCounter(self._milliseconds)
         self._threads = ThreadPoolExecutor(self._shared.threads, "counting")
         self._opening: asyncio.Task[None] | None = None
         self._is_shared = False
-        self._ahead = HitsAhead(self._clock.monotonic)
+        self._ahead = HitsAhead(_loop_time)
         self._warning = ThrottledWarning(WARNING_SECONDS, clock.monotonic)
         self._purged = float("-inf")
 
@@ -50,11 +50,11 @@ class RateLimitCounter:
         """Count a request toward all its rate limits, or toward none if one is exceeded. Return the status of each."""
         statuses = await self._count_once(hits)
         exceeded = [hit.key for hit, status in zip(hits, statuses, strict=True) if not status.allowed]
-        now = self._clock.monotonic()
+        now = _loop_time()
         if self._is_shared and any(now - self._refused.get(key, -inf) > SETTLED_SECONDS for key in exceeded):
             await asyncio.sleep(SETTLED_SECONDS)  # other processes give back what they counted in advance
             statuses = await self._count_once(hits)
-            self._refused |= dict.fromkeys(exceeded, self._clock.monotonic())
+            self._refused |= dict.fromkeys(exceeded, _loop_time())
         return statuses
 
     async def _count_once(self, hits: Sequence[Hit]) -> list[Status]:
@@ -156,7 +156,7 @@ class RateLimitCounter:
     def _fall_back(self, reason: str) -> None:
         """Switch to counting in memory, and log the reason."""
         self._is_shared = False
-        self._ahead = HitsAhead(self._clock.monotonic)
+        self._ahead = HitsAhead(_loop_time)
         self._warning.warn("rate limits are counted separately in each process for now: %s.", reason)
 
     async def maintain(self) -> None:
@@ -164,7 +164,7 @@ class RateLimitCounter:
         if self._opening is None or not self._opening.done():
             return
         self._memory.purge()
-        self._refused = {key: at for key, at in self._refused.items() if self._clock.monotonic() - at < SETTLED_SECONDS}
+        self._refused = {key: at for key, at in self._refused.items() if _loop_time() - at < SETTLED_SECONDS}
         try:
             if self._is_shared and not await self._run_in_thread(self._shared.in_place):
                 self._is_shared = False
@@ -239,3 +239,8 @@ class HitBatch:
         for _, future in requests:
             if not future.done():
                 future.set_exception(error)
+
+
+def _loop_time() -> float:
+    """Return the time of the event loop: processes give back in real time, whatever the clock of the service says."""
+    return asyncio.get_running_loop().time()

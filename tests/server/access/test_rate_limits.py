@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections import Counter
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -286,6 +287,4 @@ async def test_parallel_requests_to_two_servers_are_limited_exactly(store: Store
         ):
             clients = [client.holding(token) for client in (one, other)]
             answers = await asyncio.gather(*(clients[number % 2].get("users/me") for number in range(120)))
-    let_in = [answer for answer in answers if answer.status == 200]
-    assert sorted(left(answer)["token"] for answer in let_in) == list(range(40))
-    assert {answer.status for answer in answers} == {200, 429}
+    assert Counter(answer.status for answer in answers) == {200: 40, 429: 80}
