@@ -6,8 +6,8 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from musicsvc.server.responses.fragments import Fragments
-from musicsvc.server.responses.large import LARGE, Encoded, compact
-from musicsvc.server.shapes.representation import JSON_TYPE, Representation, compressible, tag_of
+from musicsvc.server.responses.large import LARGE, Encoded
+from musicsvc.server.shapes.representation import JSON_TYPE, Representation, compact, compressible, tag_of
 from musicsvc.store.engine.tables import recorded
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING, NamedTuple
 
-from musicsvc.server.responses.large import compact
+from musicsvc.server.shapes.representation import compact
 from musicsvc.store.engine.tables import recorded
 
 if TYPE_CHECKING:

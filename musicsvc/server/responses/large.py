@@ -152,11 +152,6 @@ def encode(value: JSON) -> Encoded:
     return Encoded([first, *(piece for each, part in zip(held, parts, strict=True) for piece in (*each.pieces, part))])
 
 
-def compact(pieces: Iterable[bytes]) -> bytes:
-    """Join pieces of JSON that are kept. As orjson made them, they take up to ten times their length."""
-    return b"".join([*pieces, b""])  # of a single piece, `join` would return the piece itself
-
-
 def _size(body: Any, *, drawn: bool) -> int:
     """Return the bytes of memory that this response alone uses. A file counts only if it is `drawn` and not shared."""
     if isinstance(body, Encoded):

@@ -54,3 +54,8 @@ def pack(pieces: list[bytes]) -> list[bytes]:
     while pieces:
         packed.append(packer.compress(pieces.pop(0)))
     return [*filter(None, packed), packer.flush()]
+
+
+def compact(pieces: Iterable[bytes]) -> bytes:
+    """Join pieces of JSON that are kept. As orjson made them, they take up to ten times their length."""
+    return b"".join([*pieces, b""])  # of a single piece, `join` would return the piece itself

@@ -339,7 +339,7 @@ async def test_the_memory_of_the_old_server_is_freed(store_url: str, clock: Mova
 
 def serve_in(preparation: str, terminal: int) -> subprocess.Popen[bytes]:
     """Start a server that has the terminal as its own, after this statement of Python."""
-    code = f"import os, signal, sys; {preparation}; os.execv(sys.executable, ['python', *sys.argv[1:]])"
+    code = f"import os, signal, sys; {preparation}; os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
     line = [sys.executable, "-c", code, "-m", "musicsvc", "serve", "--port", "0"]
     return subprocess.Popen(line, stdin=terminal, stderr=subprocess.PIPE, start_new_session=True)
 
