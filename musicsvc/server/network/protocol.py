@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, cast
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.streams import EMPTY_PAYLOAD
 from aiohttp.web import Response
-from aiohttp.web_protocol import RequestHandler, _ErrInfo
+from aiohttp.web_protocol import _ErrInfo
 
 from musicsvc.server.network.framing import Framing, ends_unread_chunks
+from musicsvc.server.network.offering import OfferingConnection
 from musicsvc.server.network.raw_responses import INTERNAL, MAX_HEAD, fault_of, refusal
 from musicsvc.server.network.timeouts import Deadline
 from musicsvc.server.peer import served_over_https
@@ -35,13 +36,12 @@ READ_BUFFER = 64 * 1024
 QUEUE = 4  # pipelined requests that may wait; a single packet can contain more
 
 
-class HttpConnection(RequestHandler):
+class HttpConnection(OfferingConnection):
     """An HTTP connection with deadlines. Error responses never repeat anything that the client sent."""
 
     __slots__ = (
-        *("_answered", "_deadline", "_final", "_framing", "_head_begun", "_head_size", "_idle_since", "_lost"),
-        *("_dispatcher", "_offered", "_payload", "_refused", "_settings", "_slot", "_slots"),
-        *("_unclosed", "origin"),
+        *("_deadline", "_framing", "_head_begun", "_head_size", "_idle_since", "_lost"),
+        *("_payload", "_settings", "_slot", "_slots"),
     )
 
     def __init__(
@@ -59,21 +59,16 @@ class HttpConnection(RequestHandler):
         self._settings = settings
         self._dispatcher = dispatcher
         self.origin = slot.address, False
-        self._offered = False  # the request in progress waits for `answer` or `decline`
+        self._offered = None
         self._deadline = Deadline(self._loop, self._on_timeout)
-        self._unclosed: asyncio.Transport | None = None  # aiohttp drops its reference on close, even with unsent data
+        self._unclosed = None
         self._payload: StreamReader | None = None  # the body of the latest request
         self._lost: asyncio.Event | None = None  # set when the connection is lost; exists only while `_linger` waits
         self._idle_since = 0.0
         self._framing = Framing()
         self._head_size = 0  # bytes received of an incomplete head
         self._answered, self._head_begun, self._refused = 0, False, False
-        self._final = False  # the request in progress is the last one
-
-    @property
-    def in_flight(self) -> int:
-        """The number of requests that have arrived and have no complete response yet."""
-        return self._request_count - self._answered
+        self._final = False
 
     @property
     def busy(self) -> bool:
@@ -128,41 +123,8 @@ class HttpConnection(RequestHandler):
                     self._deadline.set(self._settings.head_timeout)
         elif self._payload is not None and self._framing.exceeds(self._payload, len(data)):
             self._refused = self._final = True
-        if self._messages and not (self._offered and len(self._messages) == 1):
-            self._offered = not self._offered and self._offer()
+        if self._messages and not self._offer():
             self._wake()
-
-    def _offer(self) -> bool:
-        """Offer the request that has arrived, if it has no body and is the only one. Return whether it is accepted."""
-        message, payload = self._messages[0]
-        alone = self.in_flight == 1 and self._waiter is not None and not (self._refused or self._final)
-        if not alone or payload is not EMPTY_PAYLOAD or isinstance(message, _ErrInfo):
-            return False
-        return self._dispatcher.immediate.offer(self, message)
-
-    @property
-    def offering(self) -> bool:
-        """Whether the request in progress was offered, and the connection still waits for its response."""
-        return self._offered and not self._final and self._unclosed is not None and not self._has_unsent(self._unclosed)
-
-    def answer(self, response: bytes) -> None:
-        assert self._parser is not None and self._unclosed is not None  # noqa: S101, PT018 - while it is open
-        self._offered = False
-        self._messages.popleft()
-        self._parser.message_consumed()
-        self._unclosed.write(response)
-        self._answer_sent()
-
-    def decline(self) -> None:
-        """Let aiohttp pass the offered request to the dispatcher, if the offer is still open."""
-        self._offered = False
-        if self._messages:
-            self._wake()
-
-    def _wake(self) -> None:
-        """Let aiohttp process the requests that have arrived, unless one is offered."""
-        if self._waiter is not None and not (self._waiter.done() or self._offered):
-            self._waiter.set_result(None)
 
     def pause_writing(self) -> None:
         """Give the client `write_timeout` seconds to read the data sent so far."""
@@ -205,6 +167,7 @@ class HttpConnection(RequestHandler):
             resp.force_close()
         try:
             done = await super().finish_response(request, resp, start_time)
+            self._final = self._final or not resp.keep_alive
             if self._refused and self.in_flight == 1:
                 await self._linger()
             return done
@@ -249,11 +212,6 @@ class HttpConnection(RequestHandler):
             if status := fault_of(message, size):
                 self._refuse(status, at)
                 break
-
-    @staticmethod
-    def _has_unsent(transport: asyncio.Transport) -> bool:
-        """Return whether part of a response, or the end of the connection, must still be sent to the client."""
-        return transport.is_closing() or transport.get_write_buffer_size() > 0
 
     def _on_timeout(self) -> None:
         if self._unclosed is None:

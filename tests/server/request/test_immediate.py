@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -91,6 +92,26 @@ async def test_each_answer_has_its_own_request_id_or_that_of_the_client(client: 
     await wire.send(asking(client, "X-Request-Id: mine-7"))
     assert (await wire.answer()).headers["X-Request-Id"] == "mine-7" != own
     assert await immediate_answers(client) == before + 2
+
+
+IN_TURN = """
+import http.client, sys
+address, target, token = sys.argv[1:]
+connections = [http.client.HTTPConnection(address, timeout=10) for _ in range(8)]
+for _ in range(100):
+    for connection in connections:
+        connection.request("GET", target, headers={"Authorization": f"Bearer {token}"})
+    for connection in connections:
+        connection.getresponse().read()
+"""
+
+
+async def test_fast_clients_are_answered_from_memory_after_their_first_requests(client: Client) -> None:
+    address = client.root.partition("//")[2]
+    line = [sys.executable, "-c", IN_TURN, address, TARGET, str(client.token)]
+    process = await asyncio.create_subprocess_exec(*line)
+    assert await process.wait() == 0
+    assert await immediate_answers(client) > 700
 
 
 async def test_pipelined_requests_are_answered_in_order(client: Client, wire: Wire) -> None:
