@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from musicsvc.store.rate_limits.window import Hit
 
 KEPT_SECONDS = 0.1
-SETTLED_SECONDS = 1.5 * KEPT_SECONDS  # after this time, all processes have given back what they had at its beginning
+SETTLED_SECONDS = 2 * KEPT_SECONDS  # after this time, all processes have given back what they had at its beginning
 FEWEST, MOST = 4, 64
 
 
@@ -39,6 +39,7 @@ class HitsAhead:
         self._advances: dict[str, Advance] = {}
         self._used: dict[str, int] = {}  # by the advances that ended last
         self._surplus: list[tuple[Hit, int, int]] = []  # unused when the next advance for the same limit began
+        self._asked: set[str] = set()  # limits for which requests are being counted in advance
 
     def __bool__(self) -> bool:
         return bool(self._advances or self._used or self._surplus)
@@ -51,8 +52,15 @@ class HitsAhead:
         return [_use(each, now) for each in usable] if len(usable) == len(hits) else None
 
     def ask(self, hits: Sequence[Hit], at_least: int = 0) -> list[Hit]:
-        """Return the hits with the numbers of requests to count in advance: `at_least`, or as many as were used."""
-        return [hit._replace(ahead=max(at_least, self._number(hit.key))) for hit in hits]
+        """Return the hits with the numbers of requests to count in advance: `at_least`, or as many as were used.
+
+        The numbers are 0 while the results of an earlier call for the same limit are awaited.
+        """
+        asked = [
+            hit._replace(ahead=0 if hit.key in self._asked else max(at_least, self._number(hit.key))) for hit in hits
+        ]
+        self._asked.update(hit.key for hit in hits)
+        return asked
 
     def _number(self, key: str) -> int:
         known = self._advances.get(key)
@@ -65,6 +73,7 @@ class HitsAhead:
         return [self._add(hit, status, now) for hit, status in zip(hits, statuses, strict=True)]
 
     def _add(self, hit: Hit, status: Status, now: float) -> Status:
+        self._asked.discard(hit.key)
         known = self._advances.get(hit.key)
         left = 0 if known is None else known.status.ahead - known.used
         shown = replace(status, remaining=status.remaining + left) if left else status
@@ -82,8 +91,13 @@ class HitsAhead:
         self._used = {each.hit.key: each.used for each in ended}
         for each in ended:
             del self._advances[each.hit.key]
+        self._asked.clear()  # a request whose client has gone gets no result
         surplus, self._surplus = self._surplus, []
         return surplus + [unused for each in ended for unused in _unused(each)]
+
+    def keep(self, unused: Sequence[tuple[Hit, int, int]]) -> None:
+        """Keep what could not be given back; `end` returns it again."""
+        self._surplus += unused
 
 
 def _use(advance: Advance, now: float) -> Status:

@@ -42,7 +42,6 @@ class RateLimitCounter:
         self._threads = ThreadPoolExecutor(self._shared.threads, "counting")
         self._opening: asyncio.Task[None] | None = None
         self._is_shared = False
-        self._ahead = HitsAhead(_loop_time)
         self._warning = ThrottledWarning(WARNING_SECONDS, clock.monotonic)
         self._purged = float("-inf")
 
@@ -106,19 +105,25 @@ class RateLimitCounter:
 
     async def _give_back(self) -> None:
         """Give back what was counted in advance and not used, until there is nothing left."""
-        while self._ahead:
-            await asyncio.sleep(KEPT_SECONDS / 2)
-            await self._give_back_now(self._ahead.end())
-        self._giving_back = None
+        try:
+            while self._ahead:
+                await asyncio.sleep(KEPT_SECONDS / 2)
+                await self._give_back_now(self._ahead.end())
+        finally:
+            self._giving_back = None
 
     async def _give_back_now(self, unused: Sequence[tuple[Hit, int, int]]) -> None:
         if not unused or not self._is_shared:
             return
-        with suppress(Unavailable):  # the requests are then missing until the window ends
+        try:
             if self._shared.is_local:
                 self._shared.give_back(unused)
             else:
                 await self._run_in_thread(lambda: self._shared.give_back(unused))
+        except Busy:
+            self._ahead.keep(unused)  # for the next time
+        except Unavailable as reason:
+            self._fall_back(reason.message)
 
     async def uncount(self, hits: Sequence[Hit]) -> None:
         """Undo `count` for a request that was allowed but could not be served."""

@@ -16,6 +16,7 @@ from musicsvc.store.models import Artist
 from tests.support.query_count import queries
 from tests.support.raw_connection import connected, request
 from tests.support.serving import Client, person, running
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -216,9 +217,3 @@ async def test_refused_requests_do_not_count_as_use(store: Store, clock: Movable
         store.write(lambda: api_access.revoke(users.get(1), now=1)).result()
         assert (await client.get(PRIVATE)).status == 403
     assert store.read(lambda: tokens.get(1).last_used_at).result() is None
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(5):
-        while not holds():  # noqa: ASYNC110 - what is waited for is in the database
-            await asyncio.sleep(0.05)

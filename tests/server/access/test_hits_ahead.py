@@ -7,6 +7,7 @@ import random
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+import apsw
 import pytest
 
 from musicsvc.clock import Clock
@@ -16,6 +17,7 @@ from musicsvc.store.rate_limits.window import SHARE_AHEAD, Hit, Limit, Status
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+    from pathlib import Path
 
     from musicsvc.store.engine.store import Store
 
@@ -79,6 +81,19 @@ async def test_what_is_not_used_is_given_back(store: Store) -> None:
         assert await remaining(one) == 54
 
 
+@pytest.mark.only_on("sqlite")
+async def test_what_cannot_be_given_back_is_given_back_later(store: Store, tmp_path: Path) -> None:
+    async with processes(store, 2) as (one, other):
+        assert [await remaining(one) for _ in range(2)] == [59, 58]
+        lock = apsw.Connection(str(tmp_path / "data" / "limits.db"))
+        lock.execute("BEGIN IMMEDIATE")
+        await asyncio.sleep(4 * KEPT_SECONDS)
+        lock.execute("ROLLBACK")
+        lock.close()
+        await asyncio.sleep(KEPT_SECONDS)
+        assert await remaining(other) == 57
+
+
 async def test_a_process_that_ends_gives_back(store: Store) -> None:
     async with processes(store, 1) as (one,):
         assert [await remaining(one) for _ in range(2)] == [59, 58]
@@ -107,6 +122,7 @@ def test_the_number_follows_the_use_and_is_at_most_a_fifth_of_what_remains() -> 
     assert ahead.ask(hits)[0].ahead == 0
     ahead.add(hits, [Status(WIDE, allowed=True, remaining=999, wait=60_000)])
     assert ahead.ask(hits)[0].ahead == FEWEST
+    assert ahead.ask(hits)[0].ahead == 0  # another request asks already
     ahead.add(hits, [Status(WIDE, allowed=True, remaining=998, wait=60_000, ahead=40)])
     assert [ahead.use(hits)[0].remaining for _ in range(3)] == [997, 996, 995]  # type: ignore[index]  # not None
     now += KEPT_SECONDS

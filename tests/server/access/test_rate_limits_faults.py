@@ -16,9 +16,10 @@ from blockbuster import blockbuster_ctx
 from musicsvc.config import Limits, Settings
 from musicsvc.store.rate_limits import sqlite as sqlite_counter
 from tests.support.serving import Client, person, running
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import AsyncIterator, Iterator
 
     from musicsvc.clock import Clock
     from musicsvc.store.engine.store import Store
@@ -51,12 +52,6 @@ async def statuses(client: Client, count: int) -> list[int]:
 
 def told(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records if record.getMessage().startswith(ALONE)]
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(5):
-        while not holds():  # noqa: ASYNC110 - what is waited for is outside
-            await asyncio.sleep(0.02)
 
 
 def rows(file: Path) -> int:

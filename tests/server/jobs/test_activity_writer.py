@@ -22,10 +22,9 @@ from musicsvc.store.activity import log as activity_log
 from tests.faults import disk
 from tests.support.raw_connection import connected, request
 from tests.support.serving import Client, person, running
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from musicsvc.store.activity.calls import Entry
     from musicsvc.store.engine.store import Store
 
@@ -38,15 +37,6 @@ def logged(store: Store, **wanted: Any) -> list[Entry]:
     with activity_log.build(store.url) as log:
         log.prepare()
         return log.read(lambda: calls.find(calls.Filter(**wanted), limit=100_000)).result()
-
-
-async def until(holds: Callable[[], object], seconds: float = 10.0) -> float:
-    """Wait until the condition holds. Return the seconds it took."""
-    began = time.monotonic()
-    while not await asyncio.to_thread(holds):
-        assert time.monotonic() - began < seconds, "waited in vain"
-        await asyncio.sleep(0.02)
-    return time.monotonic() - began
 
 
 async def test_a_call_is_in_the_log_within_a_second(client: Client, store: Store, clock: MovableClock) -> None:

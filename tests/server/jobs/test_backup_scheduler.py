@@ -22,6 +22,7 @@ from musicsvc.store.backups import create, verify
 from musicsvc.store.backups import folder as backup_folder
 from tests.support.program import Program
 from tests.support.program import until as until_true
+from tests.support.waiting import until
 
 HOUR = DAY // 24
 pytestmark = pytest.mark.only_on("sqlite")
@@ -42,12 +43,6 @@ async def started(scheduler: BackupScheduler) -> AsyncIterator[None]:
     scheduler.start()
     yield
     await scheduler.stop()
-
-
-async def until(holds: Callable[[], object]) -> None:
-    async with asyncio.timeout(10):
-        while not holds():  # noqa: ASYNC110 - a file or a thread, no event
-            await asyncio.sleep(0.005)
 
 
 async def check(scheduler: BackupScheduler) -> float:

@@ -1,0 +1,21 @@
+"""Wait in a test until something holds that has no event."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PATIENCE = 30.0  # seconds; on a busy machine everything takes longer
+
+
+async def until(holds: Callable[[], object], seconds: float = PATIENCE) -> float:
+    """Wait until the condition, asked on another thread, holds. Return the seconds it took; fail after `seconds`."""
+    began = time.monotonic()
+    while not await asyncio.to_thread(holds):
+        assert time.monotonic() - began < seconds, "waited in vain"
+        await asyncio.sleep(0.01)
+    return time.monotonic() - began
