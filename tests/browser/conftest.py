@@ -1,0 +1,63 @@
+"""Chromium for the tests of the pages."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+from tests.browser.visit import Visit
+from tests.support.threaded_server import threaded_server
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from playwright.sync_api import Browser
+
+    from musicsvc.clock import MovableClock
+    from musicsvc.store.engine.store import Store
+
+AXE = Path(__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    program = shutil.which("chromium")
+    if program is None:
+        pytest.skip("chromium is not on the path (tests/browser/install)")
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="session")
+def axe() -> str:
+    """Return the source of axe-core."""
+    if not AXE.exists():
+        pytest.skip("axe-core is not installed (tests/browser/install, which needs npm)")
+    return AXE.read_text("utf-8")
+
+
+@pytest.fixture
+def root(store: Store, clock: MovableClock) -> Iterator[str]:
+    """Return the root URL of a server on another thread."""
+    with threaded_server(store, clock) as server:
+        yield f"http://127.0.0.1:{server.port}"
+
+
+@pytest.fixture
+def visit(browser: Browser, root: str) -> Iterator[Callable[..., Visit]]:
+    """Return a function that opens a window of a browser without cookies."""
+    opened: list[Visit] = []
+
+    def start(**options: object) -> Visit:
+        opened.append(Visit(browser.new_context(base_url=root, **options), root))  # type: ignore[arg-type]  # options of a context
+        return opened[-1]
+
+    yield start
+    for each in opened:
+        each.close()

@@ -1,0 +1,17 @@
+"""The page of the API documentation in Chromium."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.browser.visit import Visit
+
+
+def test_the_documentation_loads_nothing_from_elsewhere(visit: Callable[..., Visit]) -> None:
+    window = visit()
+    window.page.goto("/docs")
+    window.page.get_by_text("/api/v1/albums").first.wait_for()
+    assert (window.errors, window.foreign) == ([], [])

@@ -1,0 +1,42 @@
+"""A window of the browser that notes errors and requests to other origins."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from playwright.sync_api import BrowserContext, ConsoleMessage, Page, Request
+
+PATIENCE = 20_000  # milliseconds
+
+
+class Visit:
+    """A context of the browser with one page."""
+
+    def __init__(self, context: BrowserContext, root: str) -> None:
+        context.set_default_timeout(PATIENCE)
+        self._context = context
+        self._root = root
+        self.page: Page = context.new_page()
+        self.errors: list[str] = []
+        self.foreign: list[str] = []
+        context.on("console", self._note_message)
+        context.on("weberror", lambda error: self.errors.append(str(error.error)))
+        context.on("request", self._note_request)
+
+    def violations(self, axe: str) -> list[str]:
+        """Return the violations that axe-core finds on the page, with the elements concerned."""
+        self.page.evaluate(axe)
+        found = self.page.evaluate("axe.run()")
+        return [f"{each['id']}: {node['html'][:200]}" for each in found["violations"] for node in each["nodes"]]
+
+    def close(self) -> None:
+        self._context.close()
+
+    def _note_message(self, message: ConsoleMessage) -> None:
+        if message.type in {"error", "warning"}:
+            self.errors.append(f"{message.type}: {message.text}")
+
+    def _note_request(self, request: Request) -> None:
+        if not request.url.startswith((f"{self._root}/", "data:")):
+            self.foreign.append(request.url)
