@@ -21,6 +21,8 @@ Kind = Literal[
     "token.regenerated",
     "token.revoked",
     "token.reinstated",
+    "report.shared",
+    "report.unshared",
     "activity.lost",
 ]
 Actor = Literal["cli", "api", "abuse", "fixtures", "server"]

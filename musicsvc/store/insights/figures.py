@@ -82,9 +82,15 @@ def artist_of(artist_id: int, *, actor: Identity) -> Subject:
 
 
 def _managed(subject: Subject, actor: Identity) -> Subject:
-    for (managed,) in fetch(MANAGED[subject.kind], actor.user_id, subject.id):
+    check_manager(subject, actor.user_id)
+    return subject
+
+
+def check_manager(subject: Subject, user_id: int) -> None:
+    """Raise NotFound if there is no such track, album or artist, Forbidden if the account does not manage it."""
+    for (managed,) in fetch(MANAGED[subject.kind], user_id, subject.id):
         if managed:
-            return subject
+            return
         raise Forbidden(NOT_YOURS)
     raise NotFound(f"There is no such {noun(subject)}.")
 

@@ -1,6 +1,6 @@
 """Peewee models of the database tables."""
 
-from musicsvc.store.models.accounts import AccessRequest, Token, User
+from musicsvc.store.models.accounts import AccessRequest, ReportLink, Token, User
 from musicsvc.store.models.activity import Activity, SecurityEvent
 from musicsvc.store.models.catalog import (
     Album,
@@ -61,6 +61,7 @@ __all__ = [
     "Playlist",
     "PlaylistInvite",
     "PlaylistTrack",
+    "ReportLink",
     "Secret",
     "SecurityEvent",
     "Table",

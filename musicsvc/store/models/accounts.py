@@ -1,8 +1,8 @@
-"""Tables of accounts, requests for API access, and tokens."""
+"""Tables of accounts, requests for API access, tokens, and links to shared reports."""
 
 from __future__ import annotations
 
-from peewee import BigAutoField, BigIntegerField, BlobField, BooleanField, TextField
+from peewee import BigAutoField, BigIntegerField, BlobField, BooleanField, IntegerField, TextField
 
 from musicsvc.store.models.table import Table, link
 
@@ -64,3 +64,16 @@ class Token(Table):
     last_used_at = BigIntegerField(null=True)
     revoked_at = BigIntegerField(null=True)
     revoked_reason = TextField(null=True)
+
+
+class ReportLink(Table):
+    """A link that shows the figures of a track, album or artist on fixed days to anybody, until it expires."""
+
+    id = BigAutoField()
+    user = link(User)
+    kind = IntegerField()  # 1: track, 2: album, 3: artist
+    subject = BigIntegerField()  # the id of the track, album or artist
+    first_day = IntegerField()  # since 1970-01-01
+    end_day = IntegerField()  # the day after the last one
+    created_at = BigIntegerField()
+    expires_at = BigIntegerField()

@@ -1,0 +1,1 @@
+"""What the pages of figures show, and the links that share them."""

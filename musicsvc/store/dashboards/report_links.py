@@ -1,0 +1,120 @@
+"""Links that show the figures of one track, album or artist on fixed days to anybody, until they expire.
+
+A link works as long as the account that made it may read these figures itself. `server/shapes` signs its id.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from musicsvc.clock import DAY
+from musicsvc.errors import Conflict, Forbidden, NotFound
+from musicsvc.store.accounts import security_events
+from musicsvc.store.engine.dialect import lock_rows
+from musicsvc.store.engine.sql import fetch
+from musicsvc.store.insights import figures
+from musicsvc.store.models import ReportLink, User
+from musicsvc.store.plays.periods import Window
+from musicsvc.store.plays.subjects import Subject
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from musicsvc.store.accounts.security_events import Actor
+
+LIFETIME = 30 * DAY
+LONGEST_LIFETIME = 365 * DAY
+MOST = 100  # links of an account that have not expired
+GONE = "This link does not work. It may have expired, or its owner has ended it. Ask the person who sent it."
+OPEN = """
+    SELECT l.kind, l.subject, l.first_day, l.end_day, l.user_id, l.expires_at
+    FROM report_link l JOIN account a ON a.id = l.user_id
+    WHERE l.id = ? AND l.created_at = ? AND l.expires_at > ? AND a.suspended_at IS NULL
+"""
+
+
+class SharedReport(NamedTuple):
+    """A link's report: the track, album or artist, the days, and the account that made the link."""
+
+    subject: Subject
+    window: Window
+    user_id: int
+    expires_at: int
+
+
+class LinkRow(NamedTuple):
+    """A link in the list of its owner. `name`: of the track, album or artist, or None if it was deleted."""
+
+    id: int
+    subject: Subject
+    name: str | None
+    window: Window
+    created_at: int
+    expires_at: int
+
+
+def create(
+    subject: Subject, window: Window, *, user_id: int, now: int, lifetime: int = LIFETIME, actor: Actor = "api"
+) -> ReportLink:
+    """Create a link to the subject's figures on the days of the window. The account must manage the subject.
+
+    Raises Conflict if the account has too many links.
+    """
+    lock_rows(User.select(User.id).where(User.id == user_id)).first()
+    ReportLink.delete().where(ReportLink.user == user_id, ReportLink.expires_at <= now).execute()
+    if ReportLink.select().where(ReportLink.user == user_id).count() >= MOST:
+        raise Conflict(f"You have {MOST} share links, the most that an account can have. End one first.")
+    link: ReportLink = ReportLink.create(
+        user=user_id,
+        kind=subject.kind,
+        subject=subject.id,
+        first_day=window.first,
+        end_day=window.end,
+        created_at=now,
+        expires_at=now + lifetime,
+    )
+    security_events.add("report.shared", account_id=user_id, reason=_about(link.id, subject), now=now, actor=actor)
+    return link
+
+
+def open(link_id: int, created_at: int, *, now: int) -> SharedReport:  # noqa: A001 - the module is the namespace
+    """Return the report of a link. Raises NotFound if it has expired or ended, or its owner has lost the rights."""
+    for kind, subject_id, first, end, user_id, expires_at in fetch(OPEN, link_id, created_at, now):
+        subject = Subject(kind, subject_id)
+        try:
+            figures.check_manager(subject, user_id)
+        except (Forbidden, NotFound):
+            break
+        return SharedReport(subject, Window("custom", first, end), user_id, expires_at)
+    raise NotFound(GONE)
+
+
+def list(user_id: int, *, now: int) -> Sequence[LinkRow]:  # noqa: A001 - the module is the namespace
+    """Return the account's links that have not expired, newest first."""
+    found = ReportLink.select().where(ReportLink.user == user_id, ReportLink.expires_at > now)
+    return [_row(link) for link in found.order_by(ReportLink.id.desc())]
+
+
+def _row(link: ReportLink) -> LinkRow:
+    subject = Subject(link.kind, link.subject)
+    try:
+        name = figures.name(subject)
+    except NotFound:
+        name = None
+    return LinkRow(
+        link.id, subject, name, Window("custom", link.first_day, link.end_day), link.created_at, link.expires_at
+    )
+
+
+def revoke(link_id: int, *, user_id: int, now: int, actor: Actor = "api") -> None:
+    """End a link of the account. Raises NotFound if the account has no such link."""
+    mine = ReportLink.id == link_id, ReportLink.user == user_id
+    link: ReportLink | None = ReportLink.select().where(*mine).first()
+    if link is None or not ReportLink.delete().where(*mine).execute():
+        raise NotFound("There is no such share link.")
+    subject = Subject(link.kind, link.subject)
+    security_events.add("report.unshared", account_id=user_id, reason=_about(link_id, subject), now=now, actor=actor)
+
+
+def _about(link_id: int, subject: Subject) -> str:
+    return f"link {link_id} to {figures.noun(subject)} {subject.id}"

@@ -1,0 +1,152 @@
+"""Share links open one report for as long as their owner has the rights to it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+
+from musicsvc.clock import DAY, MovableClock
+from musicsvc.errors import Conflict, Forbidden, NotFound
+from musicsvc.store.accounts import security_events, users
+from musicsvc.store.dashboards import report_links
+from musicsvc.store.insights import figures
+from musicsvc.store.models import Artist, Track
+from musicsvc.store.plays.periods import Window, window
+from musicsvc.store.plays.subjects import ALBUM, TRACK, Subject
+from tests.support.listening_world import Catalog, catalog
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from musicsvc.store.engine.store import Store
+
+
+@pytest.fixture
+def made(store: Store, clock: MovableClock) -> Catalog:
+    return store.write(partial(catalog, clock.now())).result()
+
+
+@pytest.fixture
+def shared(store: Store, clock: MovableClock, made: Catalog) -> tuple[int, int]:
+    """Return the id and the time of a link to the second track, which artists 0 and 1 share."""
+    subject, days = Subject(TRACK, made.tracks[1]), window("30-days", clock.now())
+
+    def create() -> tuple[int, int]:
+        link = report_links.create(subject, days, user_id=made.manager.user_id, now=clock.now())
+        return link.id, link.created_at
+
+    return store.write(create).result()
+
+
+def opened(store: Store, shared: tuple[int, int], now: int) -> report_links.SharedReport:
+    return store.read(lambda: report_links.open(*shared, now=now)).result()
+
+
+def test_a_link_opens_its_report_on_fixed_days_until_it_expires(
+    store: Store, clock: MovableClock, made: Catalog, shared: tuple[int, int]
+) -> None:
+    now = clock.now()
+    report = opened(store, shared, now + 30 * DAY - 1)
+
+    assert report.subject == Subject(TRACK, made.tracks[1])
+    assert report.window[1:3] == window("30-days", now)[1:3]
+    assert (report.user_id, report.expires_at) == (made.manager.user_id, now + 30 * DAY)
+    with pytest.raises(NotFound, match="does not work"):
+        opened(store, shared, now + 30 * DAY)
+    with pytest.raises(NotFound):
+        opened(store, (shared[0], shared[1] + 1), now)
+
+
+def _give_away(made: Catalog, *numbers: int) -> None:
+    given = [made.artists[number] for number in numbers]
+    Artist.update(manager=None).where(Artist.id.in_(given)).execute()
+
+
+def _delete(made: Catalog, number: int) -> None:
+    Track.delete().where(Track.id == made.tracks[number]).execute()
+
+
+ENDINGS: dict[str, Callable[[Catalog, int], None]] = {
+    "the owner is suspended": lambda made, now: users.suspend(users.get(made.manager.user_id), now=now),
+    "the owner manages no artist of the track": lambda made, _: _give_away(made, 0, 1),
+    "the track is deleted": lambda made, _: _delete(made, 1),
+}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_link_ends_when(
+    store: Store, clock: MovableClock, made: Catalog, shared: tuple[int, int], ending: str
+) -> None:
+    store.write(lambda: ENDINGS[ending](made, clock.now())).result()
+
+    with pytest.raises(NotFound, match="does not work"):
+        opened(store, shared, clock.now())
+
+
+def test_one_artist_of_the_track_suffices(
+    store: Store, clock: MovableClock, made: Catalog, shared: tuple[int, int]
+) -> None:
+    store.write(lambda: _give_away(made, 0)).result()
+
+    assert opened(store, shared, clock.now()).subject.id == made.tracks[1]
+
+
+def test_only_its_owner_lists_and_ends_a_link(
+    store: Store, clock: MovableClock, made: Catalog, shared: tuple[int, int]
+) -> None:
+    now, owner = clock.now(), made.manager.user_id
+    album = Subject(ALBUM, made.albums[1])
+
+    def more() -> int:
+        report_links.create(album, Window("custom", 100, 131), user_id=owner, now=now - 40 * DAY)
+        other = users.create("other@label.test", now=now).id
+        report_links.create(album, Window("custom", 100, 131), user_id=owner, now=now + 1)
+        return other
+
+    other = store.write(more).result()
+    listed = store.read(lambda: report_links.list(owner, now=now)).result()
+    assert [(row.subject, row.name, row.expires_at - row.created_at) for row in listed] == [
+        (album, "Album 1", 30 * DAY),
+        (Subject(TRACK, made.tracks[1]), "Track 1", 30 * DAY),
+    ]
+    assert listed[0].window[1:3] == (100, 131)
+    assert store.read(lambda: report_links.list(other, now=now)).result() == []
+
+    with pytest.raises(NotFound):
+        store.write(lambda: report_links.revoke(shared[0], user_id=other, now=now)).result()
+    assert opened(store, shared, now)
+    store.write(lambda: report_links.revoke(shared[0], user_id=owner, now=now)).result()
+    with pytest.raises(NotFound):
+        opened(store, shared, now)
+    with pytest.raises(NotFound):
+        store.write(lambda: report_links.revoke(shared[0], user_id=owner, now=now)).result()
+
+    events = store.read(lambda: security_events.find(limit=9)).result()
+    about = f"link {shared[0]} to track {made.tracks[1]}"
+    assert [(each.kind, each.account_id, each.reason) for each in events if each.reason == about] == [
+        ("report.shared", owner, about),
+        ("report.unshared", owner, about),
+    ]
+
+
+def test_an_account_has_a_hundred_links_at_most_without_expired_ones(
+    store: Store, clock: MovableClock, made: Catalog
+) -> None:
+    now, owner = clock.now(), made.manager.user_id
+
+    def create(at: int, times: int = 1) -> None:
+        for _ in range(times):
+            report_links.create(Subject(TRACK, made.tracks[0]), Window("custom", 1, 2), user_id=owner, now=at)
+
+    store.write(lambda: create(now, 100)).result()
+    with pytest.raises(Conflict, match="100 share links"):
+        store.write(lambda: create(now + 30 * DAY - 1)).result()
+    store.write(lambda: create(now + 30 * DAY)).result()
+    assert len(store.read(lambda: report_links.list(owner, now=now)).result()) == 1
+
+
+def test_the_right_to_figures_is_checked_by_account(store: Store, made: Catalog) -> None:
+    with pytest.raises(Forbidden):
+        store.read(lambda: figures.check_manager(Subject(TRACK, made.tracks[0]), made.manager.user_id + 1)).result()
