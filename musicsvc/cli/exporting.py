@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from musicsvc.store.plays.periods import Window
 
 app = group(
-    "Export figures as CSV, JSON or Parquet, or as a PDF report.",
-    "export tracks --period 90-days --output tracks.csv",
+    "Export figures as CSV, JSON, Excel or Parquet, or as a PDF report.",
+    "export tracks --period 90-days --output tracks.xlsx",
     "export plays --user ada@example.test --format json",
     "export artists --output report.pdf",
 )

@@ -39,6 +39,12 @@ def _json(table: Table) -> Iterator[bytes]:
     return tables.json(table)
 
 
+def _xlsx(table: Table) -> Iterator[bytes]:
+    from musicsvc.reports import xlsx  # noqa: PLC0415 - loaded when a file is written
+
+    return xlsx.xlsx(table)
+
+
 def _parquet(table: Table) -> Iterator[bytes]:
     from musicsvc.reports import parquet  # noqa: PLC0415 - loaded when a file is written
 
@@ -68,6 +74,15 @@ FORMATS = {
             "application/json; charset=utf-8",
             _json,
             attachment=False,
+        ),
+        Format(
+            "xlsx",
+            "Excel",
+            "The same rows as a workbook, with numbers and dates in typed cells.",
+            "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+            _xlsx,
+            listed=False,
+            text=False,
         ),
         Format(
             "parquet",

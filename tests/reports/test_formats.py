@@ -5,8 +5,9 @@ import pytest
 from musicsvc.reports.formats import FORMATS
 from musicsvc.reports.tables import Table
 
-ROWS = Table(("track_id", "track"), [(1, "Maple Leaf Rag"), (2, "Étude")], {"type": "tracks"})
-BEGINNINGS = {"csv": b'"track_id","track"', "json": b'{"success":true', "parquet": b"PAR1"}
+HEAD = {"type": "tracks", "period": {"name": "7-days"}, "generated_at": "2026-03-01T12:00:00.000000Z"}
+ROWS = Table(("track_id", "track"), [(1, "Maple Leaf Rag"), (2, "Étude")], HEAD)
+BEGINNINGS = {"csv": b'"track_id","track"', "json": b'{"success":true', "parquet": b"PAR1", "xlsx": b"PK"}
 
 
 @pytest.mark.parametrize("format_id", FORMATS)

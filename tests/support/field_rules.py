@@ -179,6 +179,7 @@ FIELDS: Mapping[str, Mapping[str, Rule]] = {
     },
     f"POST {INSIGHTS}/export/csv": {"type": TYPE, "period": PERIOD},
     f"POST {INSIGHTS}/export/json": {"type": TYPE, "period": PERIOD},
+    f"POST {INSIGHTS}/export/xlsx": {"type": TYPE, "period": PERIOD},
     f"POST {INSIGHTS}/export/report": {"period": PERIOD, "include_charts": Rule([True, False], ["true", 1, []])},
     f"POST {INSIGHTS}/export/pdf": {"period": Rule(["7-days"], PERIOD.refused)},
 }

@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from musicsvc.reports.formats import FORMATS
 from musicsvc.server.handlers import exports
 from musicsvc.server.routes.paths import INSIGHTS
 from musicsvc.server.routes.route import Family, RateLimit, Route
@@ -16,6 +17,8 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", f"{EXPORT}/formats", exports.list_formats, family=Family.INSIGHTS, constant=True, answer=Formats),
     Exporting("POST", f"{EXPORT}/csv", exports.export_table("csv"), body=ExportIn, media="text/csv"),
     Exporting("POST", f"{EXPORT}/json", exports.export_table("json"), body=ExportIn, answer=Found[Export]),
+    Exporting("POST", f"{EXPORT}/xlsx", exports.export_table("xlsx"), body=ExportIn, media=FORMATS["xlsx"].media_type,
+              extension=True),
     Exporting("POST", f"{EXPORT}/report", exports.export_report, body=ReportIn, answer=Found[Report]),
     Exporting("POST", f"{EXPORT}/pdf", exports.export_pdf, body=PeriodIn, media="application/pdf",
               render=exports.render_pdf),

@@ -5,9 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import random
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import openpyxl  # type: ignore[import-untyped]
 import pytest
 
 from musicsvc.clock import DAY, MovableClock, isoformat
@@ -138,6 +140,20 @@ async def test_json_holds_the_rows_of_the_csv_file_under_its_columns(
     assert [["" if part is None else str(part) for part in row.values()] for row in data["rows"]] == lines
 
 
+@pytest.mark.parametrize("type_", HEADERS)
+async def test_a_workbook_holds_the_rows_of_the_json_export(ask: Client, type_: str) -> None:
+    answer = await export(ask, "xlsx", {"type": type_})
+    expected = (await export(ask, "json", {"type": type_})).json["data"]["rows"]
+
+    assert answer.headers["Content-Type"] == "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+    name = f"musicsvc-{type_}-2026-01-31-to-2026-03-01.xlsx"
+    assert answer.headers["Content-Disposition"] == f'attachment; filename="{name}"'
+    header, *lines = openpyxl.load_workbook(io.BytesIO(answer.body))[type_].iter_rows(values_only=True)
+    shown = [[f"{part:%Y-%m-%d}" if isinstance(part, datetime) else part for part in line] for line in lines]
+    assert expected
+    assert [dict(zip(header, line, strict=True)) for line in shown] == expected
+
+
 async def test_the_default_is_tracks_of_thirty_days(ask: Client) -> None:
     for name in ("csv", "json"):
         said = await export(ask, name, {"type": "tracks", "period": "30-days"})
@@ -208,7 +224,7 @@ async def test_a_fall_is_a_number_and_stays_one(ask: Client, store: Store, clock
     assert (await rows(ask))[5][-2:] == ["-66.7", "-66.7"]
 
 
-@pytest.mark.parametrize("name", ["csv", "json", "report", "pdf"])
+@pytest.mark.parametrize("name", ["csv", "json", "xlsx", "report", "pdf"])
 async def test_null_is_as_good_as_nothing_and_words_are_trimmed(ask: Client, name: str) -> None:
     nothing = {"type": None, "period": None, "include_charts": None}
     default = {"type": "tracks", "period": "30-days", "include_charts": False}
@@ -219,7 +235,7 @@ async def test_null_is_as_good_as_nothing_and_words_are_trimmed(ask: Client, nam
 
 
 async def test_exports_need_a_token(ask: Client) -> None:
-    for name in ("csv", "json", "report", "pdf"):
+    for name in ("csv", "json", "xlsx", "report", "pdf"):
         assert (await ask.holding(None).post(f"{INSIGHTS}/export/{name}")).json["error"] == "unauthorized"
     assert (await ask.holding(None).get(f"{INSIGHTS}/export/formats")).status == 401
 

@@ -136,7 +136,8 @@ def test_binary_answers_have_a_binary_format(document: dict[str, Any]) -> None:
         for media, content in promised.get("content", {}).items()
         if media != JSON_MEDIA
     }
-    assert formats == {"text/csv": "binary", "application/pdf": "binary"}
+    workbook = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+    assert formats == {"text/csv": "binary", "application/pdf": "binary", workbook: "binary"}
 
 
 def test_what_any_path_can_answer_is_described_once(document: dict[str, Any]) -> None:

@@ -1,0 +1,87 @@
+"""Write Excel workbooks (.xlsx) with typed cells. Texts are written as texts, so that none of them can be a formula."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from musicsvc.reports.tables import PIECE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from musicsvc.reports.tables import Table
+
+ROWS_PER_SHEET = 1_048_575  # below the header row; the format has no more
+ABOUT = "about"
+WIDTHS = {"date": 12, "track": 40, "album": 40, "artist": 40, "artists": 40}  # in characters
+WIDTH = 16
+DATE, CHANGE, NUMBER = "yyyy-mm-dd", "0.0", "0"
+
+
+def xlsx(table: Table) -> Iterator[bytes]:
+    """Yield a workbook in pieces: a sheet of rows, further ones where it is full, and a sheet about the export."""
+    import xlsxwriter  # type: ignore[import-untyped]  # noqa: PLC0415 - loaded when a file is written
+    from xlsxwriter.exceptions import FileCreateError  # type: ignore[import-untyped]  # noqa: PLC0415 - the same
+
+    with TemporaryDirectory(prefix="musicsvc-") as folder:
+        target = Path(folder, "rows.xlsx")
+        try:
+            with xlsxwriter.Workbook(target, {"constant_memory": True, "tmpdir": folder}) as book:
+                book.set_properties({"created": datetime.fromisoformat(str(table.head["generated_at"]))})
+                write_rows(book, table)
+                _write_about(book, table.head)
+        except FileCreateError as error:
+            raise error.args[0] from None  # the OSError that it wraps
+        with target.open("rb") as written:
+            while piece := written.read(PIECE):
+                yield piece
+
+
+def write_rows(book: Any, table: Table, rows_per_sheet: int = ROWS_PER_SHEET) -> None:
+    """Write the rows to sheets that are named after their type, such as `tracks`, `tracks 2`."""
+    title = str(table.head["type"])
+    formats = [book.add_format({"num_format": _number_format(column)}) for column in table.columns]
+    sheet = _add_sheet(book, title, table.columns)
+    for number, row in enumerate(table.rows):
+        if number and number % rows_per_sheet == 0:
+            sheet = _add_sheet(book, f"{title} {number // rows_per_sheet + 1}", table.columns)
+        for place, value in enumerate(row):
+            _write_cell(sheet, (number % rows_per_sheet + 1, place), value, formats[place])
+
+
+def _add_sheet(book: Any, title: str, columns: Sequence[str]) -> Any:
+    """Return a new sheet, with the names of the columns in a first row that stays in view."""
+    sheet = book.add_worksheet(title)
+    bold = book.add_format({"bold": True})
+    for place, column in enumerate(columns):
+        sheet.set_column(place, place, WIDTHS.get(column, WIDTH))
+        sheet.write_string(0, place, column, bold)
+    sheet.freeze_panes(1, 0)
+    return sheet
+
+
+def _number_format(column: str) -> str:
+    return DATE if column == "date" else CHANGE if column.endswith("_change") else NUMBER
+
+
+def _write_cell(sheet: Any, at: tuple[int, int], value: object, style: Any) -> None:
+    """Write a number, a date (the format of its column is DATE) or a text. None is an empty cell."""
+    if isinstance(value, str) and style.num_format == DATE:
+        sheet.write_datetime(*at, date.fromisoformat(value), style)
+    elif isinstance(value, str):
+        sheet.write_string(*at, value)
+    elif value is not None:
+        sheet.write_number(*at, value, style)
+
+
+def _write_about(book: Any, head: Mapping[str, Any]) -> None:
+    """Add a sheet with the type and the period of the rows, and the time of the export."""
+    sheet = book.add_worksheet(ABOUT)
+    sheet.set_column(0, 1, 28)
+    period = {f"period {key}": value for key, value in head["period"].items()}
+    for line, (key, value) in enumerate({"type": head["type"], **period, "generated at": head["generated_at"]}.items()):
+        sheet.write_string(line, 0, key)
+        sheet.write_string(line, 1, str(value))

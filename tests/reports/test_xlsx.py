@@ -1,0 +1,100 @@
+"""Excel workbooks: typed cells, no formulas, and further sheets where one is full."""
+
+from __future__ import annotations
+
+import io
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+from zipfile import ZipFile
+
+import openpyxl  # type: ignore[import-untyped]
+import pytest
+import xlsxwriter  # type: ignore[import-untyped]
+
+from musicsvc.reports import xlsx
+from musicsvc.reports.tables import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+COLUMNS = ("date", "track_id", "track", "plays", "plays_change")
+HEAD = {
+    "type": "plays",
+    "period": {"name": "7-days", "start": "2026-02-23", "end": "2026-03-01"},
+    "generated_at": "2026-03-01T12:34:56.000000Z",
+}
+FORMULAS = ["=1+1", "+1", "-1", "@x", '=HYPERLINK("http://a.test")', "http://a.test", "{=A1}", "a\x01b", "_x0041_"]
+
+
+def table(rows: Sequence[Sequence[object]]) -> Table:
+    return Table(COLUMNS, rows, HEAD)
+
+
+def book(content: bytes) -> Any:
+    return openpyxl.load_workbook(io.BytesIO(content))
+
+
+def written(rows: Sequence[Sequence[object]]) -> bytes:
+    return b"".join(xlsx.xlsx(table(rows)))
+
+
+def test_cells_have_the_types_of_their_columns() -> None:
+    sheet = book(written([("2026-03-01", 7, "Étude", 41, -3.5), ("2026-03-02", 8, "夜", 0, None)]))["plays"]
+
+    assert [cell.value for cell in sheet[1]] == list(COLUMNS)
+    assert sheet.freeze_panes == "A2"
+    assert [[cell.value for cell in row] for row in sheet.iter_rows(min_row=2)] == [
+        [datetime(2026, 3, 1), 7, "Étude", 41, -3.5],  # noqa: DTZ001 - a date cell has no time zone
+        [datetime(2026, 3, 2), 8, "夜", 0, None],  # noqa: DTZ001 - the same
+    ]
+    assert [cell.number_format for cell in sheet[2]] == ["yyyy-mm-dd", "0", "General", "0", "0.0"]
+
+
+def test_no_text_becomes_a_formula_or_a_link() -> None:
+    content = written([("2026-03-01", number, text, 1, None) for number, text in enumerate(FORMULAS)])
+
+    cells = book(content)["plays"]["C"][1:]
+    assert {cell.data_type for cell in cells} == {"s"}
+    assert [cell.hyperlink for cell in cells] == [None] * len(cells)
+    assert [cell.value for cell in cells[:7]] == FORMULAS[:7]
+    with ZipFile(io.BytesIO(content)) as parts:
+        text = parts.read("xl/worksheets/sheet1.xml")
+    assert b"<f>" not in text
+    assert b"a_x0001_b" in text  # a control character, as the format writes it
+    assert b"_x005F_x0041_" in text
+
+
+def test_a_second_sheet_says_what_the_rows_are() -> None:
+    whole = book(written([]))
+    assert whole.sheetnames == ["plays", "about"]
+    assert [[cell.value for cell in row] for row in whole["about"]] == [
+        ["type", "plays"],
+        ["period name", "7-days"],
+        ["period start", "2026-02-23"],
+        ["period end", "2026-03-01"],
+        ["generated at", "2026-03-01T12:34:56.000000Z"],
+    ]
+
+
+def test_rows_go_on_in_another_sheet_where_one_is_full() -> None:
+    file = io.BytesIO()
+    with xlsxwriter.Workbook(file, {"constant_memory": True}) as target:
+        xlsx.write_rows(target, table([("2026-03-01", number, "x", number, None) for number in range(7)]), 3)
+    whole = openpyxl.load_workbook(file)
+    assert whole.sheetnames == ["plays", "plays 2", "plays 3"]
+    assert [[cell.value for cell in sheet["B"][1:]] for sheet in whole] == [[0, 1, 2], [3, 4, 5], [6]]
+    assert [sheet["B1"].value for sheet in whole] == ["track_id"] * 3
+
+
+def test_the_same_rows_give_the_same_bytes() -> None:
+    rows = [("2026-03-01", 7, "Étude", 41, -3.5)]
+    assert written(rows) == written(rows)
+
+
+def test_an_error_while_rows_are_read_ends_the_file() -> None:
+    def failing() -> Iterator[Sequence[object]]:
+        yield ("2026-03-01", 7, "Étude", 41, -3.5)
+        raise TimeoutError
+
+    with pytest.raises(TimeoutError):
+        list(xlsx.xlsx(Table(COLUMNS, failing(), HEAD)))
