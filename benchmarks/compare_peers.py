@@ -32,6 +32,7 @@ import synthetic_catalog
 from load import cpu_seconds, processes, raw, send
 from network_server import running
 from reads import LIMITS, limits
+from spread import spread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -135,7 +136,7 @@ async def measure(case: Case, servers: dict[str, Running], token: str, given: ar
         cells = [f"{kind} {case.name}"]
         for name in servers:
             values = [each[name] for each in rounds]
-            cells.append(f"{statistics.median(values):,.0f} ({min(values):,.0f} … {max(values):,.0f})")
+            cells.append(spread(values))
         cells += [f"{statistics.median(each[name] / each[ours] for each in rounds):,.0f}" for name in peers]
         print("|", " | ".join(cells), "|", flush=True)
 

@@ -16,7 +16,6 @@ import json
 import multiprocessing
 import random
 import re
-import statistics
 import sys
 import tempfile
 import time
@@ -33,6 +32,7 @@ import mixed_world
 from load import LENGTH, raw
 from network_server import percentile, running
 from reads import LIMITS, limits
+from spread import spread
 
 from musicsvc.clock import Clock
 from musicsvc.store import opening
@@ -158,8 +158,7 @@ def measure(kinds: list[str], url: str, server: Server, given: argparse.Namespac
     for kind, rounds in times.items():
         every = [each for some in rounds for each in some]
         late = [percentile(some, 99) * 1000 for some in rounds]
-        spread = f"{statistics.median(late):.1f} ({min(late):.1f} … {max(late):.1f})"
-        print(f"| {kind} | {percentile(every, 50) * 1000:.1f} | {spread} | {max(every) * 1000:.1f} |")
+        print(f"| {kind} | {percentile(every, 50) * 1000:.1f} | {spread(late, 1)} | {max(every) * 1000:.1f} |")
 
 
 def main() -> None:

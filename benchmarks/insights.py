@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 import plays_world
+from spread import spread
 
 from musicsvc.reports import pdf, tables
 from musicsvc.server.handlers import insights as handlers
@@ -162,10 +163,7 @@ def _tell(worlds: dict[int, World], found: dict[Case, dict[int, list[float]]]) -
     least, most = min(worlds), max(worlds)
     print(f"milliseconds of CPU, medians of {ROUNDS} rounds (least … most)")
     for (noun, period, what), times in found.items():
-        shown = (
-            f"{plays:,} plays: {statistics.median(each):.2f} ({min(each):.2f} … {max(each):.2f})"
-            for plays, each in times.items()
-        )
+        shown = (f"{plays:,} plays: {spread(each, 2)}" for plays, each in times.items())
         growth = statistics.median(times[most]) / statistics.median(times[least])
         goal = f"; goal {GOALS[period]:.0f} ms" if what == "figures" else ""
         print(f"{noun:7}{period:8} {what:8} {'; '.join(shown)}; growth {growth:.2f}{goal}")

@@ -24,6 +24,8 @@ from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from spread import spread
+
 from musicsvc.clock import Clock
 from musicsvc.store import opening
 from musicsvc.store.accounts import api_access, tokens, users
@@ -147,9 +149,7 @@ async def print_requests(servers: dict[str, tuple[int, int]], token: str) -> Non
                 costs[name].append((cpu_of(pid) - cpu) / REQUESTS * 1e6)
     for name in servers:
         print(
-            f"limits {name}: {statistics.median(rates[name]):,.0f} requests/s ({min(rates[name]):,.0f} …"
-            f" {max(rates[name]):,.0f}), {statistics.median(costs[name]):.0f} µs CPU of the server a request"
-            f" ({min(costs[name]):.0f} … {max(costs[name]):.0f})"
+            f"limits {name}: requests/s {spread(rates[name])}, µs CPU of the server per request {spread(costs[name])}"
         )
     ratios = [on / off for on, off in zip(rates["on"], rates["off"], strict=True)]
     print(f"on against off: {statistics.median(ratios):.3f} of the requests/s, median of {ROUNDS} rounds")

@@ -32,6 +32,7 @@ from browsers import Browser, Lenient, converse
 from load import cpu_seconds
 from network_server import percentile, running
 from reads import LIMITS, bare, limits
+from spread import spread
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterable
@@ -127,8 +128,7 @@ def report(load: Load, cached: float, memory: int) -> None:
     print("| server | CPU per request, µs | p50, ms | p99, ms |\n|---|---|---|---|")
     for name, values in load.costs.items():
         middle, late = (percentile(load.times[name], each) * 1000 for each in (50, 99))
-        spread = f"{statistics.median(values):.0f} ({min(values):.0f} … {max(values):.0f})"
-        print(f"| {name} | {spread} | {middle:.1f} | {late:.1f} |")
+        print(f"| {name} | {spread(values)} | {middle:.1f} | {late:.1f} |")
     total = load.statuses.total()
     shares = ", ".join(f"{status}: {count / total:.0%}" for status, count in sorted(load.statuses.items()))
     print(f"ratio: {ratio:.3f} of bare (goal {GOAL})")

@@ -30,6 +30,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import synthetic_catalog
 from load import cpu_seconds, raw, send
 from network_server import Server, running
+from spread import spread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -116,7 +117,7 @@ async def measure(
         costs["bare"].append(await cost(pid, port, [raw(f"/{number}", port)] * count))
     for values in costs.values():
         del values[0]  # the first round warms up
-    shown = [f"{statistics.median(values):.0f} ({min(values):.0f} … {max(values):.0f})" for values in costs.values()]
+    shown = [spread(values) for values in costs.values()]
     ratios = [
         statistics.median(base / own for base, own in zip(costs["bare"], costs[name], strict=True)) for name in servers
     ]

@@ -26,6 +26,7 @@ import synthetic_catalog
 from load import raw
 from network_server import Server, running
 from reads import LIMITS, cost, limits
+from spread import spread
 
 from musicsvc.store import opening
 from musicsvc.store.models import Genre, Playlist, User
@@ -85,7 +86,7 @@ def measure(server: Server, url: str, path: str, table: str, given: argparse.Nam
         with writing(url, given.writes, table):
             beside.append(uvloop.run(cost(server.process.pid, server.port, requests)))
     ratio = statistics.median(alone / other for alone, other in zip(idle[1:], beside[1:], strict=True))
-    shown = [f"{statistics.median(some):.0f} ({min(some):.0f} … {max(some):.0f})" for some in (idle[1:], beside[1:])]
+    shown = [spread(some) for some in (idle[1:], beside[1:])]
     print(f"| {path} | {table} | {' | '.join(shown)} | {ratio:.2f} |", flush=True)
 
 

@@ -31,6 +31,7 @@ import apsw
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import synthetic_catalog
 from load import cpu_seconds, processes
+from spread import spread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -170,15 +171,10 @@ def measure(worlds: dict[str, tuple[str, str]], folder: Path, given: argparse.Na
     for name, starts in found.items():
         ratio = statistics.median(own.cpu / base.cpu for own, base in zip(starts, found["yardstick"], strict=True))
         print(
-            f"| {name} | {spread([each.elapsed for each in starts])} | {spread([each.cpu for each in starts])} |",
+            f"| {name} | {spread([each.elapsed for each in starts], 2)} | {spread([each.cpu for each in starts], 2)} |",
             end="",
         )
         print(f" {ratio:.2f} |")
-
-
-def spread(values: list[float]) -> str:
-    """Return the median with the least and the greatest value."""
-    return f"{statistics.median(values):.2f} ({min(values):.2f} … {max(values):.2f})"
 
 
 if __name__ == "__main__":

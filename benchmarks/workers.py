@@ -15,7 +15,6 @@ import argparse
 import asyncio
 import random
 import re
-import statistics
 import sys
 import tempfile
 from contextlib import ExitStack
@@ -29,6 +28,7 @@ import synthetic_catalog
 from load import cpu_seconds, processes, raw, send
 from network_server import Server, running
 from reads import LIMITS, cases, limits
+from spread import spread
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,12 +81,9 @@ async def measure(
     for values in costs:
         del values[0]  # the first round warms up
     one, more = costs
-    ratios = sorted(several / single for single, several in zip(one, more, strict=True))
-    shown = [f"{statistics.median(values):.0f} ({min(values):.0f} … {max(values):.0f})" for values in costs]
-    print(
-        f"| {name} | {' | '.join(shown)} | {statistics.median(ratios):.2f} ({ratios[0]:.2f} … {ratios[-1]:.2f}) |",
-        flush=True,
-    )
+    ratios = [several / single for single, several in zip(one, more, strict=True)]
+    shown = [spread(values) for values in costs]
+    print(f"| {name} | {' | '.join(shown)} | {spread(ratios, 2)} |", flush=True)
 
 
 def main() -> None:

@@ -26,6 +26,7 @@ import uvloop
 from load import cpu_seconds, processes, raw, send
 from network_server import Server, percentile, running
 from reads import LIMITS, bare, limits
+from spread import spread
 
 from musicsvc.clock import SECOND, Clock
 from musicsvc.store.seeding import synthetic
@@ -80,8 +81,7 @@ class Measured:
     def __str__(self) -> str:
         """Show medians, minimum and maximum, and percentiles of the latency."""
         late = " / ".join(f"{percentile(self.times, each) * 1000:.1f}" for each in (50, 99))
-        cost = f"{statistics.median(self.costs):6.1f} µs ({min(self.costs):.0f} … {max(self.costs):.0f})"
-        return f"{cost} {statistics.median(self.rates):7,.0f}/s p50 / p99 {late} ms"
+        return f"µs {spread(self.costs):20} {statistics.median(self.rates):7,.0f}/s p50 / p99 {late} ms"
 
 
 async def one_round(pid: int, port: int, requests: list[bytes], measured: Measured) -> None:
