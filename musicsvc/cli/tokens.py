@@ -1,7 +1,7 @@
 """`musicsvc token`: manage personal access tokens."""
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -32,6 +32,7 @@ def token_json(token: "Token", now: int) -> JSON:
         "name": token.name,
         "email": token.user.email,
         "state": tokens.state(token, now),
+        "scope": token.scope,
         "last_four": token.last_four,
         "created_at": output.format_time(token.created_at),
         "expires_at": output.format_time(token.expires_at),
@@ -46,9 +47,13 @@ def create(
     context: typer.Context,
     name: Annotated[str, option("NAME", "The purpose of the token; 3 to 50 characters.")],
     email: Email = "",
+    scope: Annotated[Literal["read", "read-write"], option("SCOPE", "read: only GET requests and exports.")] = (
+        "read-write"
+    ),
+    days: Annotated[int, option("N", "The days until the token expires.", min=1, max=90)] = 90,
     json: AsJson = False,
 ) -> None:
-    """Create a token, valid for 90 days, and print it this once. The account needs API access."""
+    """Create a token, valid for 90 days or fewer, and print it this once. The account needs API access."""
     from musicsvc.store.accounts import tokens, users
 
     session, now = Session.begin(context)
@@ -56,7 +61,7 @@ def create(
     def unit() -> "tuple[Token, str]":
         user = users.by_email(email)
         try:
-            return tokens.create(user, name, now=now)
+            return tokens.create(user, name, days=days, scope=scope, now=now)
         except Forbidden as refusal:
             remedy = "user reinstate" if user.suspended_at else "access grant"
             raise Failure(f"{refusal.message} Run: musicsvc {remedy} {user.email}") from None
@@ -80,7 +85,7 @@ def list_(
         session,
         lambda: tokens.list(None if user is None else users.by_email(user), limit=limit, text=search),
         lambda token: token_json(token, now),
-        ("id", "name", "email", "state", "revoked_reason", "expires_at", "last_used_at", "last_four"),
+        ("id", "name", "email", "state", "scope", "revoked_reason", "expires_at", "last_used_at", "last_four"),
         json=json,
     )
 

@@ -35,6 +35,20 @@ def test_json_gives_id_name_value_and_the_end_in_90_days(ask: Json, ada: str) ->
     assert before + 90 * DAY <= parse(made["expires_at"]) <= Clock().now() + 90 * DAY
 
 
+def test_a_token_can_be_limited_to_reading_and_to_fewer_days(run: Run, ask: Json, ada: str) -> None:
+    before = Clock().now()
+    made = ask("token", "create", ada, "--name", "dashboard", "--scope", "read", "--days", "7")
+    ask("token", "create", ada, "--name", "laptop")
+    assert before + 7 * DAY <= parse(made["expires_at"]) <= Clock().now() + 7 * DAY
+    assert [(each["name"], each["scope"]) for each in ask("token", "list")] == [
+        ("dashboard", "read"),
+        ("laptop", "read-write"),
+    ]
+    assert ask("token", "inspect", stdin=made["token"])["scope"] == "read"
+    run("token", "create", ada, "--name", "laptop", "--scope", "write", expect=2)
+    run("token", "create", ada, "--name", "laptop", "--days", "91", expect=2)
+
+
 def test_without_access_or_suspended_the_refusal_names_the_remedy(run: Run) -> None:
     run("user", "create", EMAIL)
     refused = run("token", "create", EMAIL, "--name", "laptop", expect=1)

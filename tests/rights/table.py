@@ -17,7 +17,7 @@ from musicsvc.store.insights import figures
 from musicsvc.store.messaging import messages, notifications
 from musicsvc.store.playlists import collections, invites, playlists
 from tests.rights import world as make
-from tests.rights.world import OTHERS, OWNER, REFUSED, WHO
+from tests.rights.world import OTHERS, OWNER, READER, REFUSED, WHO
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -185,5 +185,11 @@ def key(route: Route) -> Callable[..., Any] | str:
 def expected(route: Route, right: Right) -> dict[str, int]:
     """The status for each kind of caller."""
     others = (right.stranger, right.collaborator, right.invited, right.former)
-    told = {**GATES[route.access], OWNER: right.owner, **dict(zip(OTHERS, others, strict=True))}
+    reads = route.method == "GET" or "/export/" in route.path or route.access is Access.OPEN
+    told = {
+        **GATES[route.access],
+        READER: right.owner if reads else 403,
+        OWNER: right.owner,
+        **dict(zip(OTHERS, others, strict=True)),
+    }
     return {who: told[who] or route.status for who in WHO}

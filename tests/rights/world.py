@@ -32,10 +32,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 OWNER = "owner"
+READER = "read token"  # requests what is its own with a token of the scope `read`
 # These ask for what is the owner's, all others for what is their own.
 OTHERS = ("stranger", "collaborator", "invited only", "former collaborator")
 REFUSED = ("no token", "bad token", "expired token", "revoked token", "without access", "suspended")
-WHO = (*REFUSED, OWNER, *OTHERS)
+WHO = (*REFUSED, READER, OWNER, *OTHERS)
 
 
 class World:
@@ -67,7 +68,8 @@ class World:
         name = who.replace(" ", "-")
         user = users.create(f"{name}@{self.domain}", api_access=who != "without access", now=self.now)
         made = self.now - (tokens.LIFETIME if who == "expired token" else DAY)
-        token, value = tokens.create(user, "test", now=made, without_access=True)
+        scope: tokens.Scope = "read" if who == READER else "read-write"
+        token, value = tokens.create(user, "test", scope=scope, now=made, without_access=True)
         if who == "revoked token":
             tokens.revoke(token.id, "a test", now=self.now)
         if who == "suspended":

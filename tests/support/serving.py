@@ -132,11 +132,13 @@ async def running(store: Store, clock: Clock, settings: Settings | None = None) 
         yield Client(client.session, str(server.make_url("")))
 
 
-def person(store: Store, clock: Clock, email: str, *, access: bool = True) -> tuple[int, str]:
+def person(
+    store: Store, clock: Clock, email: str, *, access: bool = True, scope: tokens.Scope = "read-write"
+) -> tuple[int, str]:
     """Create an account and a token; return the account's id and the token's value."""
 
     def make() -> tuple[int, str]:
         user = users.create(email, api_access=access, now=clock.now())
-        return user.id, tokens.create(user, "test", now=clock.now(), without_access=True)[1]
+        return user.id, tokens.create(user, "test", scope=scope, now=clock.now(), without_access=True)[1]
 
     return store.write(make).result()

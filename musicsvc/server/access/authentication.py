@@ -35,6 +35,7 @@ CLOCK_IS_BEHIND = (
     "the system clock is behind the last recorded use of token %s (%s). Tokens that expired before that time stay"
     " expired. If the recorded time is wrong, revoke the token and restart."
 )
+READ_ONLY = "The scope of this token is read, which allows GET requests and exports. Use a token of scope read-write."
 
 
 class Authenticator:
@@ -68,7 +69,8 @@ class Authenticator:
     async def authenticate(self, route: Route, header: str | None, call: Call) -> Identity | None:
         """Return the token holder, or None for anonymous access. Counts the request toward its rate limits.
 
-        Raises Unauthenticated without a valid token, Forbidden without API access, TooMany if a limit is exceeded.
+        Raises Unauthenticated without a valid token, Forbidden without API access or the necessary scope, TooMany if
+        a limit is exceeded.
         """
         try:
             caller = await self._token_holder(route, header, call)
@@ -90,6 +92,8 @@ class Authenticator:
         self._require_access(caller)
         await self.limiter.count(route, call)
         self._used[caller.token_id] = self._clock.now()
+        if route.needs_write_scope and caller.scope != "read-write":
+            raise Forbidden(READ_ONLY)
         return caller
 
     def known(self, header: str) -> Identity | None:

@@ -8,7 +8,8 @@ LIMITS = Limits()
 
 TOKENS = """\
 A personal access token. API access is by invitation: an account that has it creates tokens in Account Settings,
-Developers, or the operator creates them. The value is shown once. A token expires after 90 days.
+Developers, or the operator creates them. The value is shown once. A token expires after 90 days. A token of the scope
+`read` may GET, HEAD and make exports; every other request with it is 403.
 """
 
 TEXT = f"""\

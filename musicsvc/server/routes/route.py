@@ -139,6 +139,11 @@ class Route:
         return self.method not in SAFE and not self.reads
 
     @property
+    def needs_write_scope(self) -> bool:
+        """Whether a token needs the scope `read-write`: not for GET, HEAD and exports."""
+        return self.method not in SAFE and self.limit is not RateLimit.EXPORTS
+
+    @property
     def heavy(self) -> bool:
         """Whether requests run on an executor with limited capacity, and are answered with 503 while it is full."""
         return self.slow or self.prepare is not None or self.render is not None

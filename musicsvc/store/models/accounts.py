@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from peewee import BigAutoField, BigIntegerField, BlobField, BooleanField, IntegerField, TextField
+from peewee import SQL, BigAutoField, BigIntegerField, BlobField, BooleanField, IntegerField, TextField
 
 from musicsvc.store.models.table import Table, link
 
@@ -64,6 +64,7 @@ class Token(Table):
     last_used_at = BigIntegerField(null=True)
     revoked_at = BigIntegerField(null=True)
     revoked_reason = TextField(null=True)
+    scope = TextField(default="read-write", constraints=[SQL("DEFAULT 'read-write'")])
 
 
 class ReportLink(Table):

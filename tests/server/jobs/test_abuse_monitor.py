@@ -86,10 +86,12 @@ async def test_probing_ids_in_paths_or_bodies_is_revoked(loose: Client, store: S
     paths, bodies, own, odd = (
         loose.holding(person(store, Clock(), f"{name}@label.test")[1]) for name in ("pia", "bo", "olga", "odd")
     )
+    reader = loose.holding(person(store, Clock(), "rea@label.test", scope="read")[1])
     assert await probe(paths) == [404] * 12
     for number in range(12):
         answer = await bodies.post("messaging/messages", {"conversation_id": 50 + number, "message_text": "hello"})
         assert answer.status == 404
+        assert (await reader.delete(f"playlists/{1000 + number}")).status == 403
         assert (await odd.get(f"playlists/{number}-x")).status == 404
         assert (await odd.get(f"nowhere/{number}")).status == 404
         assert (await own.get("playlists/4711")).status == 404
@@ -102,6 +104,7 @@ async def test_probing_ids_in_paths_or_bodies_is_revoked(loose: Client, store: S
     assert reason.startswith("abuse: 12 different resources that belong to others or do not exist, within ")
     assert (await own.get("users/me")).status == 200
     assert (await odd.get("users/me")).status == 200
+    assert (await reader.get("users/me")).status == 200
 
 
 async def test_a_reinstated_token_is_not_revoked_again_for_old_calls(loose: Client, store: Store) -> None:

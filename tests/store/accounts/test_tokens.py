@@ -108,6 +108,38 @@ def test_a_token_expires_at_its_ninetieth_day_to_the_microsecond(
     assert state(store, made[0], clock.now()) == "expired"
 
 
+def test_a_token_has_the_lifetime_and_scope_that_were_asked_for(store: Store, clock: MovableClock, ada: User) -> None:
+    token, value = store.write(lambda: tokens.create(ada, "phone", days=3, scope="read", now=clock.now())).result()
+    found = identify(store, value)
+    assert found is not None
+    assert (found.expires_at, found.scope) == (clock.now() + 3 * DAY, "read")
+    clock.advance(3 * DAY - 1)
+    assert state(store, token, clock.now()) == "valid"
+    clock.advance(1)
+    assert state(store, token, clock.now()) == "expired"
+    _, renewed = store.write(lambda: tokens.regenerate(token.id, now=clock.now())).result()
+    found = identify(store, renewed)
+    assert found is not None
+    assert (found.expires_at, found.scope) == (clock.now() + 90 * DAY, "read")
+
+
+@pytest.mark.parametrize(
+    ("options", "faults"),
+    [
+        ({"days": 0}, ["days"]),
+        ({"days": 91}, ["days"]),
+        ({"scope": "write"}, ["scope"]),
+        ({"days": 91, "scope": ""}, ["days", "scope"]),
+    ],
+)
+def test_a_lifetime_is_1_to_90_days_and_a_scope_one_of_two(
+    store: Store, clock: MovableClock, ada: User, options: dict[str, Any], faults: list[str]
+) -> None:
+    with pytest.raises(Invalid) as refusal:
+        store.write(lambda: tokens.create(ada, "phone", **options, now=clock.now())).result()
+    assert list(refusal.value.errors) == faults
+
+
 def test_only_the_digest_of_a_value_is_stored(store: Store, made: tuple[Token, str]) -> None:
     row: Any = store.read(lambda: next(iter(Token.select().dicts()))).result()
     assert bytes(row["digest"]) == tokens.digest(made[1])

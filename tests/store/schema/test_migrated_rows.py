@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from musicsvc.store import opening
+from musicsvc.store.accounts import tokens
 from musicsvc.store.catalog import engagement_days
 from musicsvc.store.engine.binding import current
 from musicsvc.store.schema import schema
@@ -40,6 +41,13 @@ INSERT INTO track_artist (track_id, artist_id, position) VALUES (7, 1, 0), (7, 2
 INSERT INTO track_like (track_id, user_id, created_at) VALUES
     (7, 1, 86400000000), (7, 2, 86399999999), (8, 2, 172799999999);
 INSERT INTO track_repost (track_id, user_id, created_at) VALUES (7, 2, 86400000001), (8, 1, 864000000000)
+"""
+
+TOKEN = """
+INSERT INTO account (id, email, email_key, display_name, created_at) VALUES
+    (1, 'ann@label.test', 'ann@label.test', 'Ann', 1);
+INSERT INTO token (user_id, name, digest, last_four, created_at, expires_at) VALUES
+    (1, 'laptop', CAST('0123456789abcdef0123456789abcdef' AS {blob}), 'wxyz', 2, 3)
 """
 
 
@@ -97,4 +105,15 @@ def test_likes_and_reposts_given_before_are_counted_by_day(old: Old) -> None:
             (3, 2, 10, 0, 1),
         ]
         assert store.read(engagement_days.wrong).result() == []
+        assert store.read(schema.problems).result() == []
+
+
+def test_tokens_created_before_may_write(old: Old, request: pytest.FixtureRequest) -> None:
+    store_kind = request.config.getoption("--store")
+    url = old("0014_report_links", TOKEN.format(blob="BLOB" if store_kind == "sqlite" else "BYTEA"))
+    assert "0015_token_scope" in schema.upgrade(url)
+
+    with opening.connect(url) as store:
+        found = store.read(lambda: [(token.name, token.scope) for token in tokens.list()]).result()
+        assert found == [("laptop", "read-write")]
         assert store.read(schema.problems).result() == []
