@@ -1,15 +1,27 @@
-"""Group client addresses: all addresses of an IPv6 /64 network count as one client."""
+"""Networks of clients, and the address of the service itself."""
 
 import ipaddress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from musicsvc.config import Server
 
 IPV6 = 6
 IPV6_PREFIX = 64  # bits; providers assign at least a /64 to each client
 
 
 def client_network(address: str) -> str:
-    """Return the /64 network of an IPv6 address. Any other text is returned unchanged."""
+    """Return the /64 network of an IPv6 address, which counts as one client. Other text is returned unchanged."""
     try:
         found = ipaddress.ip_address(address)
     except ValueError:
         return address
     return str(ipaddress.ip_network((found, IPV6_PREFIX), strict=False)) if found.version == IPV6 else address
+
+
+def root_url(server: "Server", port: int | None = None) -> str:
+    """Return the service's root URL: `server.public_url`, or else `server.host` and `port` (default: `server.port`)."""
+    if server.public_url is not None:
+        return server.public_url
+    host = f"[{server.host}]" if ":" in server.host else server.host
+    return f"{'http' if server.tls_cert is None else 'https'}://{host}:{server.port if port is None else port}"

@@ -19,6 +19,7 @@ LARGE_FOLDERS = {
     "server/routes",
     "server/schemas",
     "server/shapes",
+    "store/accounts",
     "store/importing",
     "store/models",
 }

@@ -10,6 +10,7 @@ from musicsvc.cli import output
 from musicsvc.cli.command import group
 from musicsvc.cli.options import AsJson, Email, Limit, account_argument, option, search_option
 from musicsvc.cli.output import JSON
+from musicsvc.cli.password_links import link_json, print_link
 from musicsvc.cli.session import Session
 from musicsvc.cli.users import change, user_json
 from musicsvc.errors import Failure, NotFound
@@ -131,14 +132,16 @@ def request(
 
 @app.command()
 def approve(context: typer.Context, requester: Requester = "", json: AsJson = False) -> None:
-    """Approve a request; an address without an account gets one, without a password."""
+    """Approve a request; an address without an account gets one, with a password link."""
     from musicsvc.store.accounts import api_access
 
     session, now = Session.begin(context)
-    decided, user, created = session.write(lambda: api_access.approve(_id_or_email(requester), now=now))
-    account = "was created for it, without a password" if created else "existed already"
+    decided, user, link = session.write(lambda: api_access.approve(_id_or_email(requester), now=now))
+    account = "was created for it" if link else "existed already"
     message = f"Request {decided.id} is approved: {user.email} has API access. Account {user.id} {account}."
-    output.print_result(session, message, request_json(decided), json=json)
+    output.print_result(session, message, request_json(decided) | link_json(session, link), json=json)
+    if link and not json:
+        print_link(session, user.email, link)
 
 
 @app.command()

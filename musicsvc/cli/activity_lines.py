@@ -28,7 +28,8 @@ class Printer:
         self._emails: dict[int, str] = {}
 
     def print(self, found: "list[Entry | Event]") -> None:
-        self._look_up({row.account_id for row in found if row.account_id is not None})
+        named = {row.account_id for row in found} | {_actor_id(row) for row in found}
+        self._look_up(account_id for account_id in named if account_id is not None)
         if not self._json:
             text = "".join(escape_controls(self._line(row)) + "\n" for row in found)
         elif self._lines:
@@ -49,21 +50,27 @@ class Printer:
     def _email(self, account_id: int | None) -> str | None:
         return None if account_id is None else self._emails.get(account_id)
 
+    def _name(self, account_id: int) -> str:
+        return self._email(account_id) or f"account {account_id}"
+
     def _record(self, row: "Entry | Event") -> JSON:
         who = {"account": self._email(row.account_id)}
+        if not isinstance(row, Entry):
+            who["actor_account"] = self._email(row.actor_id)
         kind = "call" if isinstance(row, Entry) else "event"
         return {"type": kind, **row._asdict(), "at": output.format_time(row.at), **who}
 
     def _line(self, row: "Entry | Event") -> str:
         moment = (output.format_time(row.at) or "")[:23].replace("T", " ")
-        who = "-" if row.account_id is None else self._email(row.account_id) or f"account {row.account_id}"
+        who = "-" if row.account_id is None else self._name(row.account_id)
         token = "" if row.token_id is None else f" token {row.token_id}"
         if not isinstance(row, Entry):
             reason = (row.reason or "").removeprefix(
                 f"{row.actor}: "
             )  # reasons from the abuse monitor begin with its name
             why = f": {reason}" if reason else ""
-            return f"{moment}  {row.kind}  {who}{token}  by {row.actor}{why}"
+            by = row.actor if row.actor_id is None else f"{row.actor} {self._name(row.actor_id)}"
+            return f"{moment}  {row.kind}  {who}{token}  by {by}{why}"
         if row.is_count:
             calls = f"{quantity(row.calls, 'more call')} without a token in this minute"
             return f"{moment}  {row.status} {calls}  {row.address}  {row.size} bytes"
@@ -72,3 +79,7 @@ class Printer:
         wait = "" if row.retry_after is None else f"  retry after {row.retry_after} s"
         cost = f"{row.milliseconds:.1f} ms  {row.size} bytes{wait}  {row.request_id}"
         return f"{moment}  {row.status} {row.method or '-':6} {what}{about}  {who}{token}  {row.address}  {cost}"
+
+
+def _actor_id(row: "Entry | Event") -> int | None:
+    return None if isinstance(row, Entry) else row.actor_id

@@ -9,11 +9,13 @@ from musicsvc.cli import output, secret_input
 from musicsvc.cli.command import group
 from musicsvc.cli.options import AsJson, Email, Limit, PasswordStdin, option, search_option
 from musicsvc.cli.output import JSON
+from musicsvc.cli.password_links import link_json, print_link
 from musicsvc.cli.session import Session
-from musicsvc.errors import Invalid
+from musicsvc.errors import Failure, Invalid
 
 if TYPE_CHECKING:
     from musicsvc.config import Settings
+    from musicsvc.store.accounts.password_links import NewLink
     from musicsvc.store.models import User
 
 app = group(
@@ -49,16 +51,22 @@ def create(
     admin: Annotated[bool, typer.Option("--admin", help="Make the account an administrator of the service.")] = False,
     json: AsJson = False,
 ) -> None:
-    """Create an account. Without --password-stdin it has no password until `user password`."""
-    from musicsvc.store.accounts import users
+    """Create an account. Without --password-stdin, print a one-time link to set its password."""
+    from musicsvc.store.accounts import password_links, users
 
     session = Session.from_context(context)
     hashed = _hash(secret_input.read_stdin("password"), email, session.settings()) if password_stdin else None
     now = session.clock.now()
-    user = session.write(
-        lambda: users.create(email, display_name=display_name, password_hash=hashed, admin=admin, now=now)
-    )
-    output.print_result(session, f"Created account {user.id} for {user.email}.", user_json(user), json=json)
+
+    def unit() -> "tuple[User, NewLink | None]":
+        user = users.create(email, display_name=display_name, password_hash=hashed, admin=admin, now=now)
+        return user, None if hashed else password_links.create(user, now=now)
+
+    user, link = session.write(unit)
+    result = user_json(user) | link_json(session, link)
+    output.print_result(session, f"Created account {user.id} for {user.email}.", result, json=json)
+    if link and not json:
+        print_link(session, user.email, link)
 
 
 @app.command()
@@ -79,6 +87,29 @@ def password(
     now = session.clock.now()
     user = session.write(change(email, lambda user: users.set_password(user, hashed, now=now)))
     output.print_result(session, f"Set the password of {user.email}.", user_json(user), json=json)
+
+
+@app.command()
+def password_link(context: typer.Context, email: Email = "", json: AsJson = False) -> None:
+    """Print a one-time link to set an account's password.
+
+    It is valid for 24 hours, until the next link or until a password is set.
+    """
+    from musicsvc.store.accounts import password_links, users
+
+    session, now = Session.begin(context)
+
+    def unit() -> "tuple[User, NewLink]":
+        user = users.by_email(email)
+        if user.suspended_at is not None:
+            raise Failure(f"The account is suspended. Run: musicsvc user reinstate {user.email}")
+        return user, password_links.create(user, now=now)
+
+    user, link = session.write(unit)
+    if json:
+        output.print_json({"email": user.email} | link_json(session, link))
+    else:
+        print_link(session, user.email, link)
 
 
 @app.command("list")

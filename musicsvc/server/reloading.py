@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from musicsvc.errors import Failure
+from musicsvc.networks import root_url
 from musicsvc.server.app import App
 from musicsvc.server.jobs import backup_scheduler
 from musicsvc.server.logs import setup as log_setup
@@ -44,12 +45,8 @@ class Configuration:
     tls: ssl.SSLContext | None
 
     def root(self, listener: socket.socket) -> str:
-        """Return the service's root URL: `server.public_url` or else the listening address, never the Host header."""
-        server = self.settings.server
-        if server.public_url is not None:
-            return server.public_url
-        host = f"[{server.host}]" if ":" in server.host else server.host
-        return f"{'https' if self.tls else 'http'}://{host}:{listener.getsockname()[1]}"
+        """Return the service's root URL, with the port of the listener. It never depends on the Host header."""
+        return root_url(self.settings.server, listener.getsockname()[1])
 
 
 def configure(settings: Settings) -> Configuration:

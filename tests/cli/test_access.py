@@ -1,5 +1,7 @@
 """`musicsvc access`."""
 
+import re
+
 from tests.cli.conftest import Json, Run
 
 EMAIL = "ada@example.test"
@@ -31,7 +33,8 @@ def test_a_request_is_listed_approved_and_its_account_gets_a_token(ask: Json, ru
         (EMAIL, "pending", False)
     ]
     done = run("access", "approve", EMAIL)
-    assert "was created for it" in done.stderr
+    assert done.stderr == f"Request 1 is approved: {EMAIL} has API access. Account 1 was created for it.\n"
+    assert re.fullmatch(r"http://127.0.0.1:8080/password/[\w-]{43}\n", done.stdout)
     assert run("token", "create", EMAIL, "--name", "first").stdout.startswith("msvc_")
     again = ("access", "approve", EMAIL.upper())
     already = f"Error: Request 1 by {EMAIL} is approved already."
@@ -40,6 +43,21 @@ def test_a_request_is_listed_approved_and_its_account_gets_a_token(ask: Json, ru
     hint = f"Access was revoked since. Run: musicsvc access grant {EMAIL}"
     assert run(*again, expect=1).stderr == f"{already} {hint}\n"
     assert run("access", "deny", str(asked["id"]), "--reason", "no", expect=1).stderr == f"{already}\n"
+
+
+def test_json_has_the_password_link_of_a_new_account_alone(ask: Json, run: Run) -> None:
+    for email in (EMAIL, "bob@example.test"):
+        ask("access", "request", email, *WISH)
+    assert "/password/" in ask("access", "approve", EMAIL)["password_link"]
+    run("user", "create", "bob@example.test")
+    approved = ask("access", "approve", "bob@example.test")
+    assert (approved["state"], approved["password_link"]) == ("approved", None)
+
+    ask("access", "request", "cleo@example.test", *WISH)
+    run("user", "create", "cleo@example.test")
+    done = run("access", "approve", "3")
+    assert done.stdout == ""
+    assert done.stderr.endswith("has API access. Account 3 existed already.\n")
 
 
 def test_a_denial_keeps_its_reason_and_needs_one(ask: Json, run: Run) -> None:

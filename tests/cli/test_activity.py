@@ -13,6 +13,7 @@ import pytest
 
 from musicsvc.clock import MINUTE, Clock, isoformat
 from musicsvc.store.accounts import tokens, users
+from musicsvc.store.accounts.security_events import Administrator
 from musicsvc.store.activity import calls
 from musicsvc.store.activity import log as activity_log
 from musicsvc.store.activity.calls import Entry
@@ -100,7 +101,9 @@ def test_calls_and_events_are_merged_by_time_newest_last(ask: Json, filled: int)
         "token_id": 1,
         "actor": "abuse",
         "reason": "abuse: too many refusals",
+        "actor_id": None,
         "account": "ada@example.test",
+        "actor_account": None,
     }
 
 
@@ -115,6 +118,24 @@ def test_each_row_is_one_line_of_text(run: Run, filled: int) -> None:
         f"429 GET    /api/v1/playlists/{{id}}  playlists/7  {who} token 1  203.0.113.9  {cost}{wait}  second",
         f"token.revoked  {who} token 1  by abuse: too many refusals",
         f"404 POST   (no endpoint)  -  198.51.100.7  {cost}  third",
+    ]
+
+
+def test_an_administrator_is_named(run: Run, ask: Json, store: Store) -> None:
+    def acts() -> None:
+        users.create("ann@label.test", admin=True, now=1)
+        ben = users.create("ben@label.test", now=2)
+        users.suspend(ben, reason="scraping", now=3, actor=Administrator(1))
+        users.reinstate(ben, now=4, actor=Administrator(99))
+
+    store.write(acts).result()
+    assert [(row["actor"], row["actor_id"], row["actor_account"]) for row in ask("activity")[2:]] == [
+        ("admin", 1, "ann@label.test"),
+        ("admin", 99, None),
+    ]
+    assert [line[25:] for line in run("activity").stdout.splitlines()[2:]] == [
+        "account.suspended  ben@label.test  by admin ann@label.test: scraping",
+        "account.reinstated  ben@label.test  by admin account 99",
     ]
 
 
@@ -232,13 +253,14 @@ def test_follow_prints_new_rows_while_a_server_runs(run: Run, tmp_path: Path, mo
                 urlopen(f"{server.root}/api/v1/nothing/{number}")  # noqa: S310 - the server that was just started
         run("access", "grant", "ada@example.test")
 
-        until(lambda: len(rows_of(follower)) == 12)
+        until(lambda: len(rows_of(follower)) == 13)
         until(lambda: narrow.out.count("\n") == 10)
         rows = rows_of(follower)
         assert server.end(signal.SIGTERM) == 0
         assert follower.end(signal.SIGINT) == 130
         assert narrow.end(signal.SIGINT) == 130
-    assert sorted(row.get("kind", "call") for row in rows) == ["access.granted", "account.created", *["call"] * 10]
+    kinds = ["access.granted", "account.created", *["call"] * 10, "password.link_created"]
+    assert sorted(row.get("kind", "call") for row in rows) == kinds
     assert len({row["request_id"] for row in rows if row["type"] == "call"}) == 10
     assert narrow.err == ""
 

@@ -2,7 +2,9 @@
 
 import pytest
 
-from musicsvc.store.accounts import passwords, users
+from musicsvc.clock import DAY, Clock, parse
+from musicsvc.errors import NotFound
+from musicsvc.store.accounts import password_links, passwords, users
 from musicsvc.store.engine.store import Store
 from tests.cli.conftest import Json, Run
 
@@ -24,8 +26,64 @@ def test_an_account_is_created_without_a_prompt_and_shown(ask: Json) -> None:
         "api_access": False,
         "has_password": False,
     }
-    assert ask("user", "show", "ADA@example.TEST") == made
-    assert ask("user", "list") == [made]
+    shown = {key: value for key, value in made.items() if not key.startswith("password_link")}
+    assert ask("user", "show", "ADA@example.TEST") == shown
+    assert ask("user", "list") == [shown]
+
+
+def account_of(store: Store, link: str) -> str:
+    """Return the e-mail of the account whose password the link sets."""
+    address, _, secret = link.rpartition("/")
+    assert address == "http://127.0.0.1:8080/password"
+    found: str = store.read(lambda: password_links.find(secret, now=Clock().now()).email).result()
+    return found
+
+
+def test_a_new_account_without_a_password_gets_a_link_alone_on_stdout(run: Run, ask: Json, store: Store) -> None:
+    created = run("user", "create", EMAIL)
+    assert created.stdout.count("\n") == 1
+    assert created.stderr == f"Created account 1 for {EMAIL}.\n"
+    assert account_of(store, created.stdout.strip()) == EMAIL
+
+    before = Clock().now()
+    made = ask("user", "create", "bob@example.test")
+    assert account_of(store, made["password_link"]) == "bob@example.test"
+    assert before + DAY <= parse(made["password_link_expires_at"]) <= Clock().now() + DAY
+
+
+def test_an_account_with_a_password_gets_no_link_until_it_is_asked_for(run: Run, ask: Json, store: Store) -> None:
+    assert run("user", "create", EMAIL, "--password-stdin", stdin="long enough").stdout == ""
+    made = ask("user", "create", "bob@example.test", "--password-stdin", stdin="long enough")
+    assert (made["password_link"], made["password_link_expires_at"]) == (None, None)
+
+    done = run("user", "password-link", EMAIL.upper())
+    assert done.stderr == ""
+    assert account_of(store, done.stdout.strip()) == EMAIL
+    again = ask("user", "password-link", EMAIL)
+    assert list(again) == ["email", "password_link", "password_link_expires_at"]
+    assert account_of(store, again["password_link"]) == again["email"] == EMAIL
+    with pytest.raises(NotFound):
+        account_of(store, done.stdout.strip())
+
+
+def test_the_link_begins_with_the_public_url_and_shows_in_no_activity(
+    run: Run, ask: Json, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MUSICSVC_SERVER__PUBLIC_URL", "https://music.example.test")
+    link = run("user", "create", EMAIL).stdout.strip()
+    address, _, secret = link.rpartition("/")
+    assert address == "https://music.example.test/password"
+    events = ask("activity")
+    assert [event["kind"] for event in events] == ["account.created", "password.link_created"]
+    assert secret not in str(events)
+
+
+def test_a_suspended_account_gets_no_link_and_the_refusal_names_the_remedy(run: Run) -> None:
+    run("user", "create", EMAIL)
+    run("user", "suspend", EMAIL)
+    refused = run("user", "password-link", EMAIL, expect=1).stderr
+    assert refused == f"Error: The account is suspended. Run: musicsvc user reinstate {EMAIL}\n"
+    assert "There is no account" in run("user", "password-link", "bob@example.test", expect=1).stderr
 
 
 def test_an_email_that_is_taken_or_unknown_is_one_line(run: Run) -> None:

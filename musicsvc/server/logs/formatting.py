@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 LONGEST = 4096  # bytes that a write to a pipe never splits (PIPE_BUF)
 LIMITS = ((2000, 3000), (1000, 2000), (300, 900), (80, 200), (20, 20))  # characters of a value and of a traceback
 REQUIRED = ("time", "level", "message", "logger")
-SECRETS = re.compile(r"(msvc_)[0-9a-z]+|(bearer\s+)\S+", re.IGNORECASE)
+SECRETS = re.compile(r"(msvc_)[0-9a-z]+|(bearer\s+)\S+|(/(?:password|reports)/)[\w.-]+", re.IGNORECASE)
+SIGNS = ("msvc_", "bearer", "/password/", "/reports/")  # without one of them, a text has no secret
 CUT = "…"
 
 
@@ -84,7 +85,7 @@ def _traceback_text(failure: Any) -> str:
 
 def _without_secrets(text: str) -> str:
     lowered = text.lower()
-    return SECRETS.sub(r"\1\2***", text) if "msvc_" in lowered or "bearer" in lowered else text
+    return SECRETS.sub(r"\1\2\3***", text) if any(sign in lowered for sign in SIGNS) else text
 
 
 def _cut_middle(text: str, longest: int) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from peewee import IntegrityError
 
 from musicsvc.errors import Conflict, Invalid, NotFound
-from musicsvc.store.accounts import email_addresses, security_events, users
+from musicsvc.store.accounts import email_addresses, password_links, security_events, users
 from musicsvc.store.accounts.user_search import newest
 from musicsvc.store.engine.binding import savepoint
 from musicsvc.store.engine.dialect import lock_rows
@@ -17,6 +17,7 @@ from musicsvc.store.models import AccessRequest, User
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from musicsvc.store.accounts.password_links import NewLink
     from musicsvc.store.accounts.security_events import Actor, Kind
 
 LONGEST = {"use_case": 2_000, "volume": 255, "organization": 255, "reason": 1_000}
@@ -30,11 +31,11 @@ class AccessEntry(NamedTuple):
 
 
 class Approval(NamedTuple):
-    """An approved request and its account. `created` is True if the approval created the account."""
+    """An approved request and its account. `link` sets the account's password if the approval created the account."""
 
     request: AccessRequest
     user: User
-    created: bool
+    link: NewLink | None
 
 
 def grant(user: User, *, plays: bool = False, now: int, actor: Actor = "cli") -> None:
@@ -114,15 +115,16 @@ def request(
 
 
 def approve(asked: int | str, *, now: int, actor: Actor = "cli") -> Approval:
-    """Approve the request with this id or e-mail. If no account has the e-mail, create one without a password."""
+    """Approve the request with this id or e-mail. If no account has the e-mail, create one with a password link."""
     found = _find(asked)
     decided = _decide(found, "approved", None, now, hint=_regrant(found))
-    user = users.find_by_email(decided.email)
-    created = user is None  # without an account, somebody else could register the e-mail and get the access
-    user = user or users.create(decided.email, now=now, actor=actor)
+    user, link = users.find_by_email(decided.email), None
+    if user is None:  # without an account, somebody else could register the e-mail and get the access
+        user = users.create(decided.email, now=now, actor=actor)
+        link = password_links.create(user, now=now, actor=actor)
     _add_event("access.approved", decided, now, actor)
     grant(user, now=now, actor=actor)
-    return Approval(decided, user, created)
+    return Approval(decided, user, link)
 
 
 def deny(asked: int | str, reason: str, *, now: int, actor: Actor = "cli") -> AccessRequest:

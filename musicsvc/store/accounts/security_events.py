@@ -12,6 +12,7 @@ Kind = Literal[
     "account.suspended",
     "account.reinstated",
     "password.set",
+    "password.link_created",
     "access.requested",
     "access.approved",
     "access.denied",
@@ -25,11 +26,23 @@ Kind = Literal[
     "report.unshared",
     "activity.lost",
 ]
-Actor = Literal["cli", "api", "abuse", "fixtures", "server"]
+ADMIN = "admin"
+
+
+class Administrator(NamedTuple):
+    """An administrator who acts on the pages of administration."""
+
+    account_id: int
+
+
+Actor = Literal["cli", "api", "page", "abuse", "fixtures", "server"] | Administrator
 
 
 class Event(NamedTuple):
-    """A logged action on an account or token. `actor` is the part of the service that acted, such as `cli` or `api`."""
+    """A logged action on an account or token.
+
+    `actor` is the part of the service that acted, such as `cli`. `actor_id` is the account of the actor `admin`.
+    """
 
     at: int
     kind: str
@@ -37,6 +50,7 @@ class Event(NamedTuple):
     token_id: int | None
     actor: str
     reason: str | None
+    actor_id: int | None = None
 
 
 COLUMNS = tuple(getattr(SecurityEvent, name) for name in Event._fields)
@@ -52,8 +66,9 @@ def add(
     reason: str | None = None,
 ) -> None:
     """Log a security event. Call this function inside the transaction that performs the action."""
+    part, actor_id = (ADMIN, actor.account_id) if isinstance(actor, Administrator) else (actor, None)
     SecurityEvent.insert(
-        at=now, kind=kind, account_id=account_id, token_id=token_id, actor=actor, reason=reason
+        at=now, kind=kind, account_id=account_id, token_id=token_id, actor=part, reason=reason, actor_id=actor_id
     ).execute()
 
 

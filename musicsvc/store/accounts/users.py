@@ -11,7 +11,7 @@ from musicsvc.store.accounts import email_addresses, security_events, user_searc
 from musicsvc.store.accounts.user_search import newest
 from musicsvc.store.engine import bulk
 from musicsvc.store.engine.binding import savepoint
-from musicsvc.store.models import User
+from musicsvc.store.models import PasswordLink, User
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -134,8 +134,10 @@ def missing(ids: Collection[int]) -> set[int]:
 
 
 def set_password(user: User, password_hash: str, *, now: int, actor: Actor = "cli") -> None:
+    """Set the account's password, and end its link to set one."""
     user.password_hash = password_hash
     User.update(password_hash=password_hash).where(User.id == user.id).execute()
+    PasswordLink.delete().where(PasswordLink.user == user.id).execute()
     security_events.add("password.set", account_id=user.id, now=now, actor=actor)
 
 

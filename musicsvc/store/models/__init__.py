@@ -1,6 +1,6 @@
 """Peewee models of the database tables."""
 
-from musicsvc.store.models.accounts import AccessRequest, ReportLink, Token, User
+from musicsvc.store.models.accounts import AccessRequest, PasswordLink, ReportLink, Token, User
 from musicsvc.store.models.activity import Activity, SecurityEvent
 from musicsvc.store.models.catalog import (
     Album,
@@ -53,6 +53,7 @@ __all__ = [
     "Message",
     "NotificationChoice",
     "Participant",
+    "PasswordLink",
     "Play",
     "PlayBlock",
     "PlayDay",

@@ -1,4 +1,4 @@
-"""Tables of accounts, requests for API access, tokens, and links to shared reports."""
+"""Tables of accounts, requests for API access, tokens, and links to shared reports and to set a password."""
 
 from __future__ import annotations
 
@@ -76,5 +76,14 @@ class ReportLink(Table):
     subject = BigIntegerField()  # the id of the track, album or artist
     first_day = IntegerField()  # since 1970-01-01
     end_day = IntegerField()  # the day after the last one
+    created_at = BigIntegerField()
+    expires_at = BigIntegerField()
+
+
+class PasswordLink(Table):
+    """A one-time link to set a password, at most one for each account. Only the SHA-256 of its secret is stored."""
+
+    digest = BlobField(primary_key=True)
+    user = link(User, unique=True)
     created_at = BigIntegerField()
     expires_at = BigIntegerField()

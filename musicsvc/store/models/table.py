@@ -18,9 +18,9 @@ class Table(Model):
 
 
 def link(
-    to: type[Model], *, null: bool = False, index: bool = True, on_delete: str = "CASCADE"
+    to: type[Model], *, null: bool = False, index: bool = True, unique: bool = False, on_delete: str = "CASCADE"
 ) -> ForeignKeyField[Any]:
     """Return a foreign key to the table `to` that is never loaded lazily: queries must join the tables they need."""
-    options: dict[str, Any] = {"null": null, "index": index, "on_delete": on_delete}
+    options: dict[str, Any] = {"null": null, "index": index, "unique": unique, "on_delete": on_delete}
     link: ForeignKeyField[Any] = ForeignKeyField(to, lazy_load=False, backref="+", **options)
     return link

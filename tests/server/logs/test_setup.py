@@ -155,7 +155,18 @@ def test_values_are_cut_until_the_line_fits(fields: int, value: int, trace: int)
     assert len(found["exception"]) == trace // 3 - (-2 * trace // 3) + 1
 
 
-@pytest.mark.parametrize("sent", [TOKEN, f"Bearer {TOKEN}", f"'bearer  {TOKEN}'", "Bearer secret/secret", f"x{TOKEN}y"])
+@pytest.mark.parametrize(
+    "sent",
+    [
+        TOKEN,
+        f"Bearer {TOKEN}",
+        f"'bearer  {TOKEN}'",
+        "Bearer secret/secret",
+        f"x{TOKEN}y",
+        "GET /password/secret-secret_secret",
+        "http://127.0.0.1:8080/reports/secret.secret failed",
+    ],
+)
 def test_no_token_is_logged(sent: str) -> None:
     for found in (record(sent), record("%s", args=(sent,)), record(field=sent), record(field=[sent]), fault(sent)):
         for out in (json.dumps(line(found)), text(found)):

@@ -4,7 +4,7 @@ import pytest
 
 from musicsvc.clock import Clock
 from musicsvc.errors import Conflict, Invalid, NotFound
-from musicsvc.store.accounts import api_access, users
+from musicsvc.store.accounts import api_access, password_links, users
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import AccessRequest
 
@@ -33,8 +33,10 @@ def test_granting_adds_and_revoking_takes_all(store: Store, clock: Clock) -> Non
 def test_approving_an_address_without_account_creates_one_without_password(store: Store) -> None:
     asked = ask(store)
     assert asked.state == "pending"
-    request, user, made = store.write(lambda: api_access.approve("ADA@example.test", now=9)).result()
-    assert (request.id, request.state, request.decided_at, made) == (asked.id, "approved", 9, True)
+    request, user, link = store.write(lambda: api_access.approve("ADA@example.test", now=9)).result()
+    assert (request.id, request.state, request.decided_at) == (asked.id, "approved", 9)
+    assert link is not None
+    assert store.read(lambda: password_links.find(link.secret, now=9).id).result() == user.id
     assert (user.email, user.password_hash) == (EMAIL, None)
     assert rights(store) == (True, False)
 
@@ -42,7 +44,7 @@ def test_approving_an_address_without_account_creates_one_without_password(store
 def test_an_approved_request_of_an_account_gives_it_access(store: Store) -> None:
     store.write(lambda: users.create(EMAIL, now=1)).result()
     asked = ask(store)
-    assert not store.write(lambda: api_access.approve(asked.id, now=9)).result().created
+    assert not store.write(lambda: api_access.approve(asked.id, now=9)).result().link
     assert rights(store) == (True, False)
 
 

@@ -127,7 +127,7 @@ def test_a_request_finds_the_account_by_its_exact_spelling_first(old_url: str) -
             ("ANN@label.test", 4, 14),
         ):
             approval = store.write(partial(api_access.approve, email, now=NOW)).result()
-            assert (approval.request.id, approval.user.id, approval.created) == (request, account, False)
+            assert (approval.request.id, approval.user.id, approval.link) == (request, account, None)
 
 
 def test_an_import_names_accounts_of_a_mailbox_as_the_command_line_does(old_url: str) -> None:

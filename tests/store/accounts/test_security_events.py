@@ -6,7 +6,7 @@ from typing import get_args
 import pytest
 
 from musicsvc.errors import Conflict, Failure
-from musicsvc.store.accounts import api_access, security_events, tokens, users
+from musicsvc.store.accounts import api_access, password_links, security_events, tokens, users
 from musicsvc.store.accounts.security_events import Event, Filter, Kind
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import SecurityEvent
@@ -65,6 +65,7 @@ def test_an_action_adds_its_event(
 def test_the_default_actor_is_the_command_line(store: Store, token_id: int) -> None:
     def unit() -> None:
         user = users.create("eve@example.test", now=2)
+        password_links.create(user, now=2)
         users.set_password(user, "$argon2id$made-up", now=2)
         users.suspend(user, now=2)
         users.reinstate(user, now=2)
@@ -82,7 +83,9 @@ def test_the_default_actor_is_the_command_line(store: Store, token_id: int) -> N
     act(store, unit)
 
     found = told(store)
-    assert {event.kind for event in found} | {"activity.lost"} == set(get_args(Kind))
+    assert {event.kind for event in found} | {"activity.lost", "report.shared", "report.unshared"} == set(
+        get_args(Kind)
+    )
     assert {event.actor for event in found} == {"cli"}
 
 
@@ -128,11 +131,12 @@ def test_a_request_adds_an_event_for_each_step(store: Store) -> None:
         act(store, lambda: api_access.request(EMAIL, "A player", "100 a day", "Engines Ltd", now=4))
     act(store, lambda: api_access.approve(EMAIL, now=5))
 
-    assert [event[:3] + event[4:] for event in told(store)] == [
+    assert [event[:3] + event[4:6] for event in told(store)] == [
         (1, "access.requested", None, "cli", "request 1"),
         (2, "access.denied", None, "cli", "request 1: too vague"),
         (3, "access.requested", None, "cli", "request 2"),
         (5, "account.created", 1, "cli", None),
+        (5, "password.link_created", 1, "cli", None),
         (5, "access.approved", 1, "cli", "request 2"),
         (5, "access.granted", 1, "cli", None),
     ]

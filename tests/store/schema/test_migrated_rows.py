@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from musicsvc.store import opening
-from musicsvc.store.accounts import tokens
+from musicsvc.store.accounts import password_links, security_events, tokens, users
+from musicsvc.store.accounts.security_events import Event
 from musicsvc.store.catalog import engagement_days
 from musicsvc.store.engine.binding import current
 from musicsvc.store.schema import schema
@@ -48,6 +49,13 @@ INSERT INTO account (id, email, email_key, display_name, created_at) VALUES
     (1, 'ann@label.test', 'ann@label.test', 'Ann', 1);
 INSERT INTO token (user_id, name, digest, last_four, created_at, expires_at) VALUES
     (1, 'laptop', CAST('0123456789abcdef0123456789abcdef' AS {blob}), 'wxyz', 2, 3)
+"""
+
+EVENTS = """
+INSERT INTO account (id, email, email_key, display_name, password_hash, created_at) VALUES
+    (1, 'ann@label.test', 'ann@label.test', 'Ann', 'hash', 1), (2, 'ben@label.test', 'ben@label.test', 'Ben', NULL, 2);
+INSERT INTO security_event (at, kind, account_id, actor, reason) VALUES
+    (1, 'account.created', 1, 'cli', 'administrator'), (2, 'account.created', 2, 'api', NULL)
 """
 
 
@@ -116,4 +124,18 @@ def test_tokens_created_before_may_write(old: Old, request: pytest.FixtureReques
     with opening.connect(url) as store:
         found = store.read(lambda: [(token.name, token.scope) for token in tokens.list()]).result()
         assert found == [("laptop", "read-write")]
+        assert store.read(schema.problems).result() == []
+
+
+def test_security_events_of_before_have_no_administrator_and_accounts_get_links(old: Old) -> None:
+    url = old("0013_track_rank", EVENTS)
+    assert "0016_password_links" in schema.upgrade(url)
+
+    with opening.connect(url) as store:
+        assert store.read(lambda: security_events.find(limit=9)).result() == [
+            Event(1, "account.created", 1, None, "cli", "administrator", None),
+            Event(2, "account.created", 2, None, "api", None, None),
+        ]
+        link = store.write(lambda: password_links.create(users.get(2), now=3)).result()
+        assert store.read(lambda: password_links.find(link.secret, now=4).email).result() == "ben@label.test"
         assert store.read(schema.problems).result() == []

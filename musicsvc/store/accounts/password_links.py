@@ -1,0 +1,70 @@
+"""One-time links to set a password. Only the SHA-256 of a link's secret is stored."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from typing import TYPE_CHECKING, NamedTuple
+
+from musicsvc.clock import DAY
+from musicsvc.errors import Conflict, NotFound
+from musicsvc.store.accounts import security_events, users
+from musicsvc.store.models import PasswordLink, User
+
+if TYPE_CHECKING:
+    from musicsvc.store.accounts.security_events import Actor
+
+SECRET_BYTES = 32
+LIFETIME = DAY
+UNKNOWN = "This link is not valid any more. Ask the operator for a new one."
+
+
+class NewLink(NamedTuple):
+    """The secret of a new link, and the time from which the link is invalid."""
+
+    secret: str
+    expires_at: int
+
+    def url(self, root: str) -> str:
+        """Return the address of the page on which the password is set. `root`: the service's root URL."""
+        return f"{root}/password/{self.secret}"
+
+
+def create(user: User, *, now: int, actor: Actor = "cli") -> NewLink:
+    """Create a link for the account, valid for 24 hours. The account's previous link becomes invalid.
+
+    Raises Conflict if the account is suspended.
+    """
+    if user.suspended_at is not None:
+        raise Conflict(f"{user.email} is suspended. Reinstate the account first.")
+    link = NewLink(secrets.token_urlsafe(SECRET_BYTES), now + LIFETIME)
+    row = PasswordLink.insert(user=user.id, digest=_digest(link.secret), created_at=now, expires_at=link.expires_at)
+    row.on_conflict(
+        conflict_target=[PasswordLink.user],
+        preserve=[PasswordLink.digest, PasswordLink.created_at, PasswordLink.expires_at],
+    ).execute()
+    security_events.add("password.link_created", account_id=user.id, now=now, actor=actor)
+    return link
+
+
+def find(secret: str, *, now: int) -> User:
+    """Return the account whose password the link sets. Raises NotFound unless the link is valid."""
+    valid = PasswordLink.digest == _digest(secret), PasswordLink.expires_at > now, User.suspended_at.is_null()
+    user: User | None = User.select().join(PasswordLink).where(*valid).first()
+    if user is None:
+        raise NotFound(UNKNOWN)
+    return user
+
+
+def use(secret: str, password_hash: str, *, now: int, actor: Actor = "page") -> User:
+    """Set the account's password, which ends the link. Raises NotFound unless the link is valid."""
+    user = find(secret, now=now)
+    # Of two requests with the same link, only the one that deletes the row sets the password.
+    if not PasswordLink.delete().where(PasswordLink.digest == _digest(secret)).execute():
+        raise NotFound(UNKNOWN)
+    users.set_password(user, password_hash, now=now, actor=actor)
+    return user
+
+
+def _digest(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode()).digest()
