@@ -146,7 +146,7 @@ def _report(_world: World, _subject: Subject, period: str) -> object:
 
 
 def _pdf(_world: World, _subject: Subject, period: str) -> object:
-    found = overview.build(ARTIST_ALONE, window(period, plays_world.NOW), albums_and_artists=True)
+    found = overview.build(ARTIST_ALONE, window(period, plays_world.NOW), for_print=True)
     return pdf.page_data(shapes.printed(found, plays_world.NOW))
 
 

@@ -55,7 +55,7 @@ def report() -> bytes:
             store.write(lambda: fixtures.load(now=now)).result()
             store.write(lambda: plays.load(now=now)).result()
             content = store.read(
-                lambda: shapes.printed(overview.build(Scope(), window("30-days", now), albums_and_artists=True), now)
+                lambda: shapes.printed(overview.build(Scope(), window("30-days", now), for_print=True), now)
             ).result()
     return pdf.pages(content, 2)[0]
 

@@ -1,7 +1,7 @@
 """`musicsvc export`: write the same export files as the API, without a running server."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -20,6 +20,7 @@ from musicsvc.reports.formats import Format as FileFormat
 if TYPE_CHECKING:
     from musicsvc.reports.report import Report
     from musicsvc.reports.tables import Table
+    from musicsvc.store.insights.overview import Overview
     from musicsvc.store.insights.scopes import Scope
     from musicsvc.store.plays.periods import Window
 
@@ -27,7 +28,7 @@ app = group(
     "Export figures as CSV, JSON, Excel or Parquet, or as a PDF report.",
     "export tracks --period 90-days --output tracks.xlsx",
     "export plays --user ada@example.test --format json",
-    "export artists --output report.pdf",
+    "export report --period 90-days --paper letter --output report.pdf",
 )
 
 Period = Annotated[Literal["7-days", "30-days", "90-days", "1-year"], option("PERIOD", PERIOD_HELP)]
@@ -40,6 +41,12 @@ User = Annotated[str | None, option("EMAIL", "Only artists managed by this accou
 Out = Annotated[Path, option("FILE", "The output file; - is stdout.", "--output", "-o")]
 
 
+Paper = Annotated[Literal["a4", "letter"], option("PAPER", "a4 or letter.")]
+ReportFormat = Annotated[
+    str | None, option("FORMAT", "pdf or json; default: by the name of the output, or pdf.", "--format")
+]
+
+REPORT_FORMATS = {name: FORMATS[name] for name in ("pdf", "json")}
 TYPES = {
     "tracks": "Export the figures of each track; as PDF the report on all of them.",
     "albums": "Export the figures of each album; as PDF the report.",
@@ -58,13 +65,13 @@ def _add_command(type_: str, help_text: str) -> None:
         form: Format = None,
         out: Out = STDOUT,
     ) -> None:
-        from musicsvc.store.accounts import users
-        from musicsvc.store.insights.scopes import Scope
+        from musicsvc.server.shapes import exports as shapes
+        from musicsvc.store.insights import overview
         from musicsvc.store.plays.periods import window
 
         session = Session.from_context(context)
         now = session.clock.now()
-        chosen = _format(form, out)
+        chosen = _format(form, out, FORMATS, "csv")
         title = f"{type_} as {chosen.id}"
         bar = progress.bar(session, title, hidden=out == STDOUT and sys.stdout.isatty())
         with session.store() as store, bar as on_progress, open_output(out) as file:
@@ -74,10 +81,9 @@ def _add_command(type_: str, help_text: str) -> None:
                 nonlocal begun
                 if begun:  # called again after a connection error
                     raise Failure("The database connection was lost during the export. Run it again.")
-                scope = Scope(None if user is None else users.by_email(user).id, artist)
-                days = window(period, now)
+                scope, days = _scope(user, artist), window(period, now)
                 if chosen.write_table is None:
-                    return _read_report(scope, days, now)
+                    return shapes.printed(overview.build(scope, days, for_print=True), now)
                 begun = True
                 with _table(type_, scope, days, now, on_progress) as table:
                     file.writelines(chosen.write_table(table))
@@ -86,23 +92,66 @@ def _add_command(type_: str, help_text: str) -> None:
             report = store.read(unit).result()
             if report is not None and chosen.write_report is not None:
                 file.write(chosen.write_report(report))
-        if out != STDOUT:
-            session.echo(f"Written to {out}.")
+        _echo_written(session, out)
+        if report is not None:
+            session.echo("musicsvc export report writes this report too, also for Letter paper or as JSON.")
+
+
+@app.command("report")
+def export_report(
+    context: typer.Context,
+    period: Period = "30-days",
+    paper: Paper = "a4",
+    artist: Artist = None,
+    user: User = None,
+    form: ReportFormat = None,
+    out: Out = STDOUT,
+) -> None:
+    """Write the report: key figures, charts, the most played, as PDF to send on or as JSON."""
+    from musicsvc.server.shapes import exports as shapes
+    from musicsvc.store.insights import overview
+    from musicsvc.store.plays.periods import window
+
+    session = Session.from_context(context)
+    now = session.clock.now()
+    chosen = _format(form, out, REPORT_FORMATS, "pdf")
+    days = window(period, now)
+    with session.store() as store, open_output(out) as file:
+        found = store.read(lambda: overview.build(_scope(user, artist), days, for_print=True)).result()
+        if chosen.id == "pdf":
+            from musicsvc.reports import pdf
+
+            file.write(pdf.render(shapes.printed(found, now), paper))
+        else:
+            file.write(_as_json(found, now))
+    _echo_written(session, out)
 
 
 for _type, _help in TYPES.items():
     _add_command(_type, _help)
 
 
-def _format(form: str | None, out: Path) -> FileFormat:
-    """Return the file format: `form`, or the suffix of `out`, or CSV. Raises BadParameter if the format is unknown."""
-    if form is not None and form not in FORMATS:
-        names = ", ".join(map(repr, FORMATS))
+def _echo_written(session: Session, out: Path) -> None:
+    if out != STDOUT:
+        session.echo(f"Written to {out}.")
+
+
+def _scope(user: str | None, artist: int | None) -> "Scope":
+    from musicsvc.store.accounts import users
+    from musicsvc.store.insights.scopes import Scope
+
+    return Scope(None if user is None else users.by_email(user).id, artist)
+
+
+def _format(form: str | None, out: Path, formats: Mapping[str, FileFormat], default: str) -> FileFormat:
+    """Return the file format: `form`, or the suffix of `out`, or `default`. Raises BadParameter if it is unknown."""
+    if form is not None and form not in formats:
+        names = ", ".join(map(repr, formats))
         raise typer.BadParameter(f"{form!r} is not one of {names}.", param_hint="--format")
-    chosen = FORMATS.get(form or out.suffix.removeprefix(".").lower() or "csv")
+    chosen = formats.get(form or out.suffix.removeprefix(".").lower() or default)
     if chosen is None:
         raise typer.BadParameter(
-            f"{out.name} ends in {out.suffix}, which is not a format. The formats are {', '.join(FORMATS)}."
+            f"{out.name} ends in {out.suffix}, which is not a format. The formats are {', '.join(formats)}."
             " To use another file name, set the format with --format.",
             param_hint="--output",
         )
@@ -113,11 +162,16 @@ def _format(form: str | None, out: Path) -> FileFormat:
     return chosen
 
 
-def _read_report(scope: "Scope", days: "Window", now: int) -> "Report":
-    from musicsvc.server.shapes import exports as shapes
-    from musicsvc.store.insights import overview
+def _as_json(found: "Overview", now: int) -> bytes:
+    """Return the response of the API for a report with charts."""
+    import orjson
 
-    return shapes.printed(overview.build(scope, days, albums_and_artists=True), now)
+    from musicsvc.server.handlers.exports import TIMEFRAME_OF
+    from musicsvc.server.shapes import exports as shapes
+    from musicsvc.server.shapes.envelope import success
+
+    charts = TIMEFRAME_OF[found.figures.window.name]
+    return orjson.dumps(success(shapes.report(found, now, charts=charts)))
 
 
 @contextmanager

@@ -6,7 +6,8 @@ from dataclasses import asdict
 from datetime import UTC, timedelta
 from typing import TYPE_CHECKING, Any
 
-from musicsvc.reports import graphs, typesetting, wrapping, writing
+from musicsvc.reports import typesetting, wrapping, writing
+from musicsvc.reports.charts import dates, graphs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,43 +17,46 @@ if TYPE_CHECKING:
 
 JSON = dict[str, Any]
 TEMPLATE = "report.typ"
+A4 = "a4"
+PAPERS = {A4: "a4", "letter": "us-letter"}  # names of Typst
 LONGEST_TITLE, LONGEST_NAME, LONGEST_SHORT = 120, 90, 45  # graphemes
 WORTH_KEEPING = 0.8  # share of a cut text that must remain to cut it between words
 LONG_WORD = 22  # graphemes; longer words may be broken anywhere
 STRONGEST_DAYS = 5
 EVERYTHING = "All artists"
-MONTHS = (
-    "January February March April May June July August September October November December".split()  # noqa: SIM905 - a list of words
-)
 
 
-def render(report: Report) -> bytes:
-    return typesetting.pdf(TEMPLATE, page_data(report))
+def render(report: Report, paper: str = A4) -> bytes:
+    """Return the report as PDF. `paper`: a key of PAPERS."""
+    return typesetting.pdf(TEMPLATE, page_data(report, paper))
 
 
-def pages(report: Report, pixels_per_point: float = 1.0) -> list[bytes]:
+def pages(report: Report, pixels_per_point: float = 1.0, paper: str = A4) -> list[bytes]:
     """Return the report's pages as PNG."""
-    return typesetting.pages(TEMPLATE, page_data(report), pixels_per_point)
+    return typesetting.pages(TEMPLATE, page_data(report, paper), pixels_per_point)
 
 
-def page_data(report: Report) -> JSON:
+def page_data(report: Report, paper: str = A4) -> JSON:
     """Return the input of the template: formatted texts, and graphs with positions from 0 to 1."""
     made = report.generated_at.astimezone(UTC)
-    days, first, last = report.days, report.first, report.last
+    days, first, last, before = report.days, report.first, report.last, report.before
+    earlier = None if before is None else dates.earlier_days(before.first, before.last, first)
     return {
+        "paper": PAPERS[paper],
         "title": _named(report.name or EVERYTHING, LONGEST_TITLE),
         "short": writing.drawable(_cut(report.name or EVERYTHING, LONGEST_SHORT)),
-        "period": _span(first, last),
+        "period": dates.calendar_name(first, last) or dates.span(first, last),
+        "span": dates.span(first, last),
         "days": len(days),
-        "made": f"{_day(made.date())}, {made:%H:%M} UTC",
+        "made": f"{dates.day(made.date())}, {made:%H:%M} UTC",
         "date": [made.year, made.month, made.day],
-        "quiet": not report.plays,
-        "cards": _cards(report),
+        "empty": None if report.plays else _advice(report),
+        "earlier": earlier,
+        "earlier_days": earlier and _with_article(earlier),
+        "unfinished": report.unfinished,
+        "cards": _cards(report, earlier),
         "facts": _facts(report),
-        "graphs": [
-            graphs.graph("Plays by day", [day.plays for day in days], first, last),
-            graphs.graph("Listeners by day", [day.listeners for day in days], first, last),
-        ],
+        "graphs": _graphs(report),
         "tables": [
             _table("Most played tracks", "Track", report.top_tracks, artists=True),
             _table("Most played albums", "Album", report.top_albums, artists=True),
@@ -62,18 +66,53 @@ def page_data(report: Report) -> JSON:
     }
 
 
-def _cards(report: Report) -> list[JSON]:
+def _graphs(report: Report) -> list[JSON]:
+    """Return the graphs of plays and of listeners, or none if there is nothing to draw."""
+    before = report.before
+    if not report.plays and not (before and any(before.plays)):
+        return []
+    plays, listeners = zip(*((day.plays, day.listeners) for day in report.days), strict=True)
     return [
-        _card("Plays", report.plays, report.plays_change),
-        _card("Listeners", report.listeners, report.listeners_change),
-        _card("Likes", report.likes) | {"note": "given in these days"},
-        _card("Reposts", report.reposts) | {"note": "given in these days"},
+        graphs.graph(
+            "Plays by day", graphs.Line(report.first, plays, report.unfinished), before.plays if before else ()
+        ),
+        graphs.graph(
+            "Listeners by day",
+            graphs.Line(report.first, listeners, report.unfinished),
+            before.listeners if before else (),
+        ),
     ]
 
 
-def _card(label: str, value: int, change: float | None = None) -> JSON:
-    note = "no earlier days to compare" if change is None else "against the days before"
+def _advice(report: Report) -> str:
+    """Return what can be done about a period without plays."""
+    days = f"these {len(report.days)} days" if len(report.days) > 1 else "this day"
+    empty = f"No plays were counted in {days}."
+    if not report.plays_total:
+        return f"{empty} There are none at all yet. Import a history with musicsvc import plays, or send POST /plays."
+    if report.last_played is None:
+        return f"{empty} Choose another period."
+    last = report.last_played
+    return f"{empty} The newest plays are of {dates.day(last)}. Choose a period that contains that day."
+
+
+def _cards(report: Report, earlier: str | None) -> list[JSON]:
+    given = {"note": "given in these days"}
+    return [
+        _card("Plays", report.plays, earlier, report.plays_change),
+        _card("Listeners", report.listeners, earlier, report.listeners_change),
+        _card("Likes", report.likes) | given,
+        _card("Reposts", report.reposts) | given,
+    ]
+
+
+def _card(label: str, value: int, earlier: str | None = None, change: float | None = None) -> JSON:
+    note = "" if earlier is None else f"vs {earlier}" if change is not None else f"none in {_with_article(earlier)}"
     return {"label": label, "value": f"{value:,}", "change": _change(change), "note": note}
+
+
+def _with_article(earlier: str) -> str:
+    return f"the {earlier}" if earlier.startswith("previous") else earlier
 
 
 def _change(change: float | None) -> JSON | None:
@@ -116,7 +155,7 @@ def _strongest(days: Sequence[ReportDay], first: date) -> list[JSON]:
     """Return the days with the most plays, each with its date and counts as text. Most plays first."""
     order = sorted(range(len(days)), key=lambda place: (-days[place].plays, -place))[:STRONGEST_DAYS]
     return [
-        {"day": _day(first + timedelta(days=place))}
+        {"day": dates.day(first + timedelta(days=place))}
         | {name: f"{value:,}" for name, value in asdict(days[place]).items()}
         for place in order
         if days[place].plays
@@ -145,13 +184,3 @@ def _cut(text: str, longest: int) -> str:
     kept = "".join(signs[: longest - 1])
     whole = kept.rpartition(" ")[0]
     return (whole if len(whole) > len(kept) * WORTH_KEEPING else kept).rstrip() + "…"
-
-
-def _day(day: date) -> str:
-    return f"{day.day} {MONTHS[day.month - 1]} {day.year}"
-
-
-def _span(first: date, last: date) -> str:
-    """Return a range of days as text. The year of `first` is left out if `last` is in the same year."""
-    start = f"{first.day} {MONTHS[first.month - 1]}" if first.year == last.year else _day(first)
-    return f"{start} \u2013 {_day(last)}"

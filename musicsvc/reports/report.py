@@ -21,6 +21,16 @@ class ReportDay:
 
 
 @dataclass(frozen=True, slots=True)
+class Comparison:
+    """The earlier days that growth compares with, from `first` to `last`, with the plays and listeners of each."""
+
+    first: date
+    last: date
+    plays: Sequence[int]
+    listeners: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
 class ReportRow:
     """One of the most played tracks, albums or artists, with the names of its artists."""
 
@@ -34,7 +44,10 @@ class ReportRow:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Statistics of an account, an artist or the whole catalog from `first` to `last`, and of all time (`…_total`)."""
+    """Statistics of an account, an artist or the whole catalog from `first` to `last`, and of all time (`…_total`).
+
+    `unfinished`: the last day was not over. `last_played`: the newest day with plays, if these days have none.
+    """
 
     name: str | None
     first: date
@@ -55,3 +68,6 @@ class Report:
     top_tracks: Sequence[ReportRow]
     top_albums: Sequence[ReportRow]
     top_artists: Sequence[ReportRow]
+    before: Comparison | None = None
+    unfinished: bool = False
+    last_played: date | None = None

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 import openpyxl  # type: ignore[import-untyped]
+import pypdf
 import pytest
 import typer
 
@@ -139,6 +140,31 @@ def test_the_suffix_of_the_file_sets_the_format_unless_the_option_does(export: E
         assert (tmp_path / name).read_bytes().startswith(begins)
 
 
+def test_a_report_is_a_pdf_on_either_paper(export: Export, made: Catalog, tmp_path: Path) -> None:
+    sizes = {"a4": (595, 842), "letter": (612, 792)}
+    for paper, size in sizes.items():
+        file = tmp_path / f"{paper}.pdf"
+        export("report", "--artist", str(made.artists[1]), "--paper", paper, "-o", str(file))
+        page = pypdf.PdfReader(file).pages[0]
+        assert (round(page.mediabox.width), round(page.mediabox.height)) == size
+        assert "Artist 1" in page.extract_text()
+    assert pypdf.PdfReader(io.BytesIO(export("report"))).pages[0].mediabox.width < 600
+
+
+def test_a_report_as_json_is_that_of_the_api_with_charts(export: Export, made: Catalog) -> None:
+    data = json.loads(export("report", "--artist", str(made.artists[0]), "--period", "7-days", "--format", "json"))
+    report = data["data"]
+    assert data["success"] is True
+    assert list(report) == ["period", "generated_at", "summary", "top_tracks", "charts"]
+    assert report["summary"]["plays"]["period"] == sum(point["plays"] for point in report["charts"]["points"]) > 0
+
+
+def test_a_pdf_of_a_table_names_the_command_for_reports(run: Run, made: Catalog, tmp_path: Path) -> None:
+    assert made.tracks
+    assert "musicsvc export report" in run("export", "albums", "-o", str(tmp_path / "a.pdf")).stderr
+    assert run("export", "report", "-o", str(tmp_path / "r.pdf")).stderr == f"Written to {tmp_path / 'r.pdf'}.\n"
+
+
 def test_an_unknown_suffix_is_wrong_usage_that_names_the_formats(bare: Run, tmp_path: Path) -> None:
     for name in ("figures.xls", "figures.csv.gz", "figures.TXT"):
         said = " ".join(bare("export", "tracks", "-o", str(tmp_path / name), expect=2).stderr.split())
@@ -168,6 +194,9 @@ def test_a_failure_leaves_the_old_file_and_no_temporary_file(run: Run, export: E
         (typer.BadParameter, ("tracks", "--artist", "0")),
         (typer.BadParameter, ("tracks", "--period", "week")),
         (typer.BadParameter, ("tracks", "--format", "ods", "-o", str(file))),
+        (typer.BadParameter, ("report", "-o", str(file))),
+        (typer.BadParameter, ("report", "--format", "csv", "-o", str(file))),
+        (typer.BadParameter, ("report", "--paper", "a5", "-o", str(folder / "r.pdf"))),
     ):
         with pytest.raises(failure):
             export(*line)

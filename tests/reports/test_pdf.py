@@ -9,8 +9,9 @@ from datetime import UTC, date, datetime, timedelta
 import pypdf
 import pytest
 
-from musicsvc.reports import graphs, pdf
-from musicsvc.reports.report import Report, ReportDay, ReportRow
+from musicsvc.reports import pdf
+from musicsvc.reports.charts import graphs
+from musicsvc.reports.report import Comparison, Report, ReportDay, ReportRow
 from tests.reports.pictures import opened
 
 LAST = date(2026, 3, 1)
@@ -144,9 +145,76 @@ def test_ticks_are_round_and_reach_the_highest_day(most: int, step: int) -> None
 
 
 def test_a_graph_reaches_from_edge_to_edge_and_names_its_peak() -> None:
-    drawn = graphs.graph("Plays", [0, 10, 5], date(2026, 1, 30), date(2026, 2, 1))
+    drawn = graphs.graph("Plays", graphs.Line(date(2026, 1, 30), [0, 10, 5]))
 
     assert drawn["points"] == [[0, 0], [0.5, 1], [1, 0.5]]
     assert [tick["label"] for tick in drawn["ticks"]] == ["0", "2", "4", "6", "8", "10"]
     assert [label["label"] for label in drawn["labels"]] == ["30 Jan", "31 Jan", "1 Feb"]
-    assert drawn["peak"]["label"] == "10 on 31 Jan"
+    assert drawn["peak"] == {"at": [0.5, 1], "label": "10 on 31 Jan"}
+    assert (drawn["open"], drawn["before"]) == ([], [])
+
+
+def test_a_graph_has_the_days_before_and_leaves_its_last_day_open() -> None:
+    line = graphs.Line(date(2026, 1, 30), [4, 3, 1], unfinished=True)
+    drawn = graphs.graph("Plays", line, [1, 2, 5, 3, 4])
+
+    assert drawn["points"] == [[0, 0.8], [0.25, 0.6]]
+    assert drawn["open"] == [[0.25, 0.6], [0.5, 0.2]]
+    assert drawn["before"] == [[0, 0.2], [0.25, 0.4], [0.5, 1], [0.75, 0.6], [1, 0.8]]
+    assert [label["at"] for label in drawn["labels"]] == [0, 0.25, 0.5]
+
+
+def test_a_graph_of_many_days_has_averages() -> None:
+    drawn = graphs.graph("Plays", graphs.Line(date(2025, 1, 1), [*range(7)] * 20 + [9], unfinished=True), [3] * 141)
+
+    assert drawn["title"] == "Plays, averages of 7 days"
+    assert drawn["points"] == [[pytest.approx(place / 20), 0.3] for place in range(20)]
+    assert drawn["open"] == [[pytest.approx(19 / 20), 0.3], [1, 9 / 10]]
+    assert drawn["peak"] == {"at": None, "label": "9 on 21 May 2025"}
+    assert len(graphs.graph("Plays", graphs.Line(date(1926, 1, 1), [1] * 36_600))["points"]) < 130
+
+
+@pytest.mark.parametrize(("paper", "size"), [("a4", (595, 842)), ("letter", (612, 792))])
+def test_a_report_is_laid_out_for_the_paper(paper: str, size: tuple[int, int]) -> None:
+    found = pypdf.PdfReader(io.BytesIO(pdf.render(content(), paper))).pages
+    assert len(found) == 2
+    for page in found:
+        assert (round(page.mediabox.width), round(page.mediabox.height)) == size
+
+
+def test_growth_is_labelled_with_the_days_that_it_compares_with() -> None:
+    report = content()
+    month = Comparison(date(2026, 1, 1), date(2026, 1, 31), [5] * 31, [3] * 31)
+    for before, label in (
+        (Comparison(date(2026, 1, 1), date(2026, 1, 30), [5] * 30, [3] * 30), "previous 30 days"),
+        (month, "January 2026"),
+        (Comparison(date(2025, 12, 1), date(2025, 12, 30), [5] * 30, [3] * 30), "1 – 30 December 2025"),
+    ):
+        first, second = pages(pdf.render(replace(report, before=before)))
+        assert f"Plays 270 −12.5 % vs {label} " in first
+        assert first.count(label) == 4
+        assert f"Most played tracks growth vs {label}" in second
+    assert "Listeners 9 none in January 2026" in pages(pdf.render(replace(report, before=month)))[0]
+
+
+def test_an_unfinished_day_is_named_below_the_graphs() -> None:
+    assert pages(pdf.render(replace(content(), unfinished=True)))[0].count("the last day was not over") == 2
+    assert "the last day was not over" not in pages(pdf.render(content()))[0]
+
+
+def test_an_empty_report_says_what_to_do() -> None:
+    empty = replace(content(plays=0), plays_total=7)
+    (text,) = pages(pdf.render(replace(empty, last_played=date(2014, 3, 9))))
+    assert "The newest plays are of 9 March 2014. Choose a period that contains that day." in text
+    assert "Choose another period." in pages(pdf.render(empty))[0]
+    assert "Import a history with musicsvc import plays" in pages(pdf.render(content(plays=0)))[0]
+
+
+def test_a_table_is_on_one_page_unless_it_is_longer() -> None:
+    report = content(tracks=16)
+    texts = pages(pdf.render(replace(report, top_albums=report.top_tracks, top_artists=report.top_tracks)))
+    for text in texts[1:]:
+        assert text.count("Most played") == 1
+        assert all(f"Track {each} " in text for each in range(16))
+    long = pages(pdf.render(content(tracks=60)))
+    assert sum("Track Plays Growth" in text for text in long) > 1  # its header is repeated

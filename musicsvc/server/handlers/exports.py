@@ -65,7 +65,7 @@ def export_report(body: ReportIn, caller: Identity, now: int) -> JSON:
 def export_pdf(body: PeriodIn, caller: Identity, now: int) -> PendingReport:
     """Export the report as a PDF document."""
     days = window(body.period, now)
-    found = overview.build(Scope(caller.user_id), days, albums_and_artists=True)
+    found = overview.build(Scope(caller.user_id), days, for_print=True)
     return PendingReport(shapes.file_name("report", days, "pdf"), shapes.printed(found, now))
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from musicsvc.clock import isoformat, to_datetime
 from musicsvc.reports.formats import FORMATS
-from musicsvc.reports.report import Report, ReportDay, ReportRow
+from musicsvc.reports.report import Comparison, Report, ReportDay, ReportRow
 from musicsvc.server.shapes import insights
 from musicsvc.store.plays.periods import to_date
 
@@ -49,6 +49,7 @@ def report(found: Overview, now: int, *, charts: str | None) -> JSON:
 
 def printed(found: Overview, now: int) -> Report:
     figures, window = found.figures, found.figures.window
+    before = window.before
     return Report(
         name=found.name,
         first=to_date(window.first),
@@ -69,6 +70,9 @@ def printed(found: Overview, now: int) -> Report:
         top_tracks=_printed(found.top),
         top_albums=_printed(found.top_albums),
         top_artists=_printed(found.top_artists),
+        before=Comparison(to_date(before.first), to_date(before.end - 1), *zip(*found.before, strict=True)),
+        unfinished=now < window.ends,
+        last_played=None if found.last_played is None else to_date(found.last_played),
     )
 
 

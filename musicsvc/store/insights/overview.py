@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyroaring import BitMap, BitMap64
 
 from musicsvc.store.engine import sql
+from musicsvc.store.engine.sql import fetch
 from musicsvc.store.insights import charts, engagement, export_rows, figures, rankings, scopes
 from musicsvc.store.insights.charts import Chart, Point
 from musicsvc.store.insights.engagement import Engagement
 from musicsvc.store.insights.rankings import Ranked
+from musicsvc.store.plays import subjects
 from musicsvc.store.plays.rollups import reader
 from musicsvc.store.plays.rollups.reader import PlayStats, Reader, all_time_plays
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Mapping
 
     from musicsvc.store.insights.figures import Figures
     from musicsvc.store.insights.scopes import Scope
     from musicsvc.store.plays.periods import Window
 
+NEWEST_DAY = "SELECT day FROM play_day WHERE kind = ? AND subject {subjects} ORDER BY day DESC LIMIT 1"
 TOP = {TRACK: 10, ALBUM: 5, ARTIST: 5}
 
 
@@ -33,6 +36,13 @@ class TopRow(NamedTuple):
     ranked: Ranked
     artists: tuple[str, ...]
     plays_change: float | None
+
+
+class PlayCounts(NamedTuple):
+    """Plays and distinct listeners of a day."""
+
+    plays: int
+    listeners: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,21 +58,24 @@ class Overview:
     top: list[TopRow]
     top_albums: list[TopRow] = field(default_factory=list)
     top_artists: list[TopRow] = field(default_factory=list)
+    before: list[PlayCounts] = field(default_factory=list)  # of the days of the window before
+    last_played: int | None = None  # the newest day with plays, if the window has none
 
 
-def build(scope: Scope, window: Window, *, albums_and_artists: bool = False) -> Overview:
-    """Collect a report's data, on request with the most played albums and artists. Use it in a transaction."""
+def build(scope: Scope, window: Window, *, for_print: bool = False) -> Overview:
+    """Collect a report's data. Use it in a transaction.
+
+    `for_print` adds the most played albums and artists, the days of the window before, and the newest day with plays.
+    """
     with sql.without_memory_map():
-        return _build(scope, window, albums_and_artists=albums_and_artists)
+        found = _build(scope, window, TOP if for_print else {TRACK: TOP[TRACK]})
+        return _with_comparison(found, scope, window) if for_print else found
 
 
-def _build(scope: Scope, window: Window, *, albums_and_artists: bool) -> Overview:
+def _build(scope: Scope, window: Window, wanted: Mapping[int, int]) -> Overview:
     ids = {kind: scope.ids(kind) for kind in (TRACK, ALBUM, ARTIST)}
     found, chart = _statistics(scope, ids[ARTIST], window)
-    tops = {
-        kind: _top(kind, ids[kind], window, count) if kind == TRACK or albums_and_artists else []
-        for kind, count in TOP.items()
-    }
+    tops = {kind: _top(kind, ids[kind], window, wanted[kind]) if kind in wanted else [] for kind in TOP}
     return Overview(
         name=scopes.name(scope),
         figures=found,
@@ -76,20 +89,55 @@ def _build(scope: Scope, window: Window, *, albums_and_artists: bool) -> Overvie
     )
 
 
-def _statistics(scope: Scope, artists: BitMap64, window: Window) -> tuple[Figures, Chart]:
-    """Return statistics and chart of the scope's tracks, read from the play counts of its artists.
+def _with_comparison(found: Overview, scope: Scope, window: Window) -> Overview:
+    artists = scope.ids(ARTIST)
+    last_played = None if found.figures.plays else _last_played(artists)
+    return replace(found, before=_counts_by_day(scope, artists, window.before), last_played=last_played)
+
+
+def _counts_by_day(scope: Scope, artists: BitMap64, window: Window) -> list[PlayCounts]:
+    """Return the plays and listeners of each day, read from the play counts of the scope's artists."""
+    days: dict[int, _Total] = defaultdict(_Total)
+    for kind, ids, times in _parts(scope, artists):
+        for batch in scopes.batches(ids, export_rows.SUBJECTS_PER_BATCH):
+            for day, stats in reader.days(kind, batch, window.numbers).items():
+                days[day].add(stats, times)
+    return [PlayCounts(days[day].plays, len(days[day].listeners)) for day in window.numbers]
+
+
+def _parts(scope: Scope, artists: BitMap64) -> Iterator[tuple[int, BitMap64, int]]:
+    """Yield (kind, ids, times): the artists, whose plays count once, and tracks whose plays correct their sum.
 
     An artist has the plays of all its tracks. Tracks of several artists are then subtracted, and tracks of none added.
     """
-    uneven = scope.uneven()
-    if len(artists) == 1 and not uneven:
+    yield ARTIST, artists, 1
+    for count, tracks in scope.uneven().items():
+        yield TRACK, tracks, 1 - count
+
+
+def _last_played(artists: BitMap64) -> int | None:
+    """Return the newest day on which one of the artists was played."""
+    return max(
+        (day for batch in scopes.batches(artists, export_rows.SUBJECTS_PER_BATCH) for (day,) in _newest_day(batch)),
+        default=None,
+    )
+
+
+def _newest_day(artists: list[int]) -> list[Any]:
+    condition, value = subjects.among(artists)
+    return fetch(NEWEST_DAY.format(subjects=condition), ARTIST, value)
+
+
+def _statistics(scope: Scope, artists: BitMap64, window: Window) -> tuple[Figures, Chart]:
+    """Return statistics and chart of the scope's tracks, read from the play counts of its artists."""
+    parts = list(_parts(scope, artists))
+    if len(artists) == len(parts) == 1:
         (only,) = artists
         subject = Subject(ARTIST, only)
         return figures.figures(subject, window), charts.build(subject, window)
     whole = _Whole(window)
-    whole.add(ARTIST, artists)
-    for count, tracks in uneven.items():
-        whole.add(TRACK, tracks, times=1 - count)
+    for kind, ids, times in parts:
+        whole.add(kind, ids, times)
     return whole.figures(), whole.chart()
 
 

@@ -36,7 +36,7 @@ def test_the_ten_tracks_and_the_five_albums_and_artists_that_were_played_most(
 
     tracks = store.write(fill).result()
     days = window("7-days", now)
-    found = store.read(lambda: overview.build(Scope(), days, albums_and_artists=True)).result()
+    found = store.read(lambda: overview.build(Scope(), days, for_print=True)).result()
     assert [(row.ranked.id, row.ranked.plays) for row in found.top] == [
         (tracks[each], each + 1) for each in range(14, 4, -1)
     ]
@@ -90,3 +90,32 @@ def test_an_overview_counts_a_play_once_however_many_artists_or_none_its_track_h
         assert insights.figures(found.figures) == made.past.figures("artist", 0, period, now)
         timeframe = next(short for short, name in TIMEFRAMES.items() if name == period)
         assert insights.chart(found.chart, timeframe) == made.past.chart("artist", 0, timeframe, now)
+
+
+@pytest.mark.parametrize("artists", [1, 3])
+def test_a_printed_overview_has_the_days_before_and_the_newest_day_with_plays(
+    store: Store, clock: MovableClock, artists: int
+) -> None:
+    now = clock.now()
+
+    def fill() -> Catalog:
+        made = catalog(now)
+        made.add_plays(
+            (track, now - day * DAY, f"{who}")
+            for number, track in enumerate(made.tracks)
+            for day in (9, 9 + number, 12)
+            for who in range(day - number)
+        )
+        return made
+
+    made = store.write(fill).result()
+    scope = Scope(artist=made.artists[0]) if artists == 1 else Scope(made.manager.user_id)
+    week, empty = window("7-days", now), window("7-days", now + 60 * DAY)
+    found = store.read(lambda: overview.build(scope, week, for_print=True)).result()
+    earlier = store.read(lambda: overview.build(scope, week.before)).result()
+
+    assert [tuple(each) for each in found.before] == [point[:2] for point in earlier.chart.points]
+    assert sum(each.plays for each in found.before) > 0
+    for days in (week, empty):
+        late = store.read(partial(overview.build, scope, days, for_print=True)).result()
+        assert late.last_played == week.end - 10

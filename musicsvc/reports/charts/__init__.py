@@ -1,0 +1,1 @@
+"""Line graphs of the report: their scales and axes, and dates as text."""

@@ -1,0 +1,52 @@
+"""Dates and periods as text, such as `1 March 2026`."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+MONTHS = (
+    "January February March April May June July August September October November December".split()  # noqa: SIM905 - a list of words
+)
+MONTHS_PER_QUARTER = 3
+DASH = " \u2013 "
+
+
+def day(of: date) -> str:
+    return f"{of.day} {MONTHS[of.month - 1]} {of.year}"
+
+
+def span(first: date, last: date) -> str:
+    """Return a range of days as text. The month and the year of `first` are left out if `last` has the same."""
+    if first == last:
+        return day(last)
+    if (first.year, first.month) == (last.year, last.month):
+        return f"{first.day}{DASH}{day(last)}"
+    start = f"{first.day} {MONTHS[first.month - 1]}" if first.year == last.year else day(first)
+    return f"{start}{DASH}{day(last)}"
+
+
+def calendar_name(first: date, last: date) -> str | None:
+    """Return the name of a range of days that is a month, a quarter or a year, such as `Q3 2026`, else None."""
+    after = last + timedelta(days=1)
+    months = (after.year - first.year) * 12 + after.month - first.month
+    if first.day != 1 or after.day != 1 or (first.month - 1) % months:
+        return None
+    names = {
+        1: f"{MONTHS[first.month - 1]} {first.year}",
+        MONTHS_PER_QUARTER: f"Q{first.month // MONTHS_PER_QUARTER + 1} {first.year}",
+        12: str(first.year),
+    }
+    return names.get(months)
+
+
+def earlier_days(first: date, last: date, start: date) -> str:
+    """Return the name of the days that a period from `start` on is compared with: `September 2026`, `previous 7 days`.
+
+    Days that are not a whole month, quarter or year, and do not end just before `start`, are named by their dates.
+    """
+    if name := calendar_name(first, last):
+        return name
+    days = (last - first).days + 1
+    if last + timedelta(days=1) != start:
+        return span(first, last)
+    return f"previous {days} days" if days > 1 else "previous day"

@@ -1,0 +1,80 @@
+"""Compute line graphs for the report's template. Positions are fractions (0 to 1) of width and height."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from musicsvc.reports.charts import axes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import date
+
+JSON = dict[str, Any]
+TICKS = 5  # above the base line, at most
+STEPS = (1, 2, 5, 10)
+MOST_POINTS = 130  # of a line; more days are drawn as averages of several days
+DAYS_PER_POINT = (1, 7, 30, 90, 365)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A value for each day from `first` on. `unfinished`: the last day was not over."""
+
+    first: date
+    values: Sequence[int]
+    unfinished: bool = False
+
+
+def graph(title: str, line: Line, before: Sequence[int] = ()) -> JSON:
+    """Return a line graph as input of the template. `before`: the values to compare with, from the same left edge.
+
+    The highest day is marked. The part of the line that leads to an unfinished day is separate (`open`).
+    """
+    days = max(len(line.values), len(before), 2) - 1  # from the left edge to the right one
+    step = next((each for each in DAYS_PER_POINT if days / each <= MOST_POINTS), DAYS_PER_POINT[-1])
+    values, earlier = _averages(line.values, step), _averages(before, step)
+    most = math.ceil(max(*values, *earlier, 0, 0))
+    scale = nice_step(most)
+    ticks = max(1, -(-most // scale))
+    points, points_before = _points(values, step / days, scale * ticks), _points(earlier, step / days, scale * ticks)
+    return {
+        "title": title if step == 1 else f"{title}, averages of {step} days",
+        "points": points[:-1] if line.unfinished else points,
+        "open": points[-2:] if line.unfinished else [],
+        "before": points_before,
+        "ticks": [{"at": tick / ticks, "label": f"{tick * scale:,}"} for tick in range(ticks + 1)],
+        "labels": axes.labels(line.first, len(line.values), days),
+        "peak": _peak(line, points if step == 1 else None),
+    }
+
+
+def _points(values: Sequence[float], step: float, top: int) -> list[list[float]]:
+    return [[place * step, value / top] for place, value in enumerate(values)]
+
+
+def nice_step(most: int) -> int:
+    """Return the distance between ticks: 1, 2 or 5 times a power of ten. TICKS steps reach at least `most`."""
+    size = 1
+    while True:
+        for step in STEPS:
+            if step * size * TICKS >= most:
+                return step * size
+        size *= 10
+
+
+def _averages(values: Sequence[int], step: int) -> list[float]:
+    """Return the averages of `step` days each. The last one may have fewer days."""
+    parts = [values[start : start + step] for start in range(0, len(values), step)]
+    return [sum(part) / len(part) for part in parts]
+
+
+def _peak(line: Line, points: Sequence[Sequence[float]] | None) -> JSON | None:
+    """Return the text of the highest day, and its position if each day has a point."""
+    place = max(range(len(line.values)), key=lambda each: line.values[each], default=0)
+    if not line.values or not line.values[place]:
+        return None
+    label = f"{line.values[place]:,} on {axes.day_label(line.first, place, len(line.values))}"
+    return {"at": points[place] if points else None, "label": label}
