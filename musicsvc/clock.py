@@ -1,11 +1,13 @@
 """Clocks and instants. An instant is an integer, the microseconds since 1970 in UTC."""
 
+import re
 import time
 from datetime import UTC, date, datetime, timedelta
 
 SECOND = 1_000_000
 MINUTE = 60 * SECOND
 DAY = 86_400 * SECOND
+UNITS = {"s": SECOND, "m": MINUTE, "h": 60 * MINUTE, "d": DAY}
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LAST = (datetime(9999, 1, 1, tzinfo=UTC) - EPOCH) // timedelta(microseconds=1)
 
@@ -58,3 +60,10 @@ def parse(text: str) -> int:
     moment = datetime.fromisoformat(text)
     aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return (aware - EPOCH) // timedelta(microseconds=1)
+
+
+def parse_time_or_age(text: str, now: int) -> int:
+    """Parse an ISO 8601 time as `parse` does, or an age such as `24h` before `now`."""
+    if ago := re.fullmatch("([0-9]{1,9})([smhd])", text):
+        return now - int(ago[1]) * UNITS[ago[2]]
+    return parse(text)

@@ -95,9 +95,8 @@ def explain(context: typer.Context, token_id: TokenId, since: Since = None, json
     if json:
         output.print_json({**facts, "answers": answers})
         return
-    output.print_record(
-        {key: value for key, value in facts.items() if not isinstance(value, dict)} | _describe_rules(facts), json=False
-    )
+    described = {"refusals": replay.refusals_text, "probes": replay.probes_text}
+    output.print_record({**facts, **described}, json=False)
     typer.echo("\nCalls of the token:" if answers else "\nThe activity log has no calls of the token in this period.")
     if answers:
         output.print_table(session, answers, ("calls", "status", "route"), json=False)
@@ -130,15 +129,4 @@ def _replay_json(replay: "Replay") -> JSON:
             "seconds": rules.probe_seconds,
             "success_percent": rules.probe_success_percent,
         },
-    }
-
-
-def _describe_rules(facts: JSON) -> JSON:
-    """Map the name of each abuse rule to a line of text with the numbers measured in the calls and the thresholds."""
-    refused, probed = facts["refusals"], facts["probes"]
-    return {
-        "refusals": f"{refused['most']} of {refused['allowed']} requests refused with 429 in {refused['seconds']} s"
-        f" without a pause; {refused['too_early']} came too early",
-        "probes": f"{probed['most']} of {probed['allowed']} different resources denied in {probed['seconds']} s;"
-        f" {probed['successes']} of {probed['calls']} calls successful ({probed['success_percent']} % required)",
     }

@@ -1,6 +1,5 @@
 """`musicsvc activity`: show API calls and security events."""
 
-import re
 import time
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -9,7 +8,7 @@ import typer
 from musicsvc.cli.command import show_examples
 from musicsvc.cli.options import TIME_HELP, AsJson, option
 from musicsvc.cli.session import Session
-from musicsvc.clock import SECOND, parse
+from musicsvc.clock import parse_time_or_age
 
 if TYPE_CHECKING:
     from musicsvc.store.accounts import security_events
@@ -21,7 +20,6 @@ EXAMPLES = show_examples(
     "activity --user ada@example.test --since 2h", "activity --status 4xx --limit 20", "activity --follow --json"
 )
 POLL_SECONDS = 0.3
-UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 ID = 2**63 - 1
 
 Account = Annotated[str | None, option("EMAIL", "Only of this account.", "--user", "--account")]
@@ -112,22 +110,19 @@ def _account(store: "Store", email: str | None) -> int | None:
 
 def _statuses(text: str | None) -> tuple[int, int] | None:
     """Parse a status (`429`) or class (`4xx`) into the lowest and highest status, both included. None stays None."""
-    if text is None:
-        return None
-    if not re.fullmatch("[1-5]([0-9]{2}|xx)", text.lower()):
-        raise typer.BadParameter(
-            f"{text!r} is not a valid status. Write 429, or 4xx for all from 400 to 499.", param_hint="--status"
-        )
-    return int(text.lower().replace("x", "0")), int(text.lower().replace("x", "9"))
+    from musicsvc.store.activity import calls
+
+    try:
+        return None if text is None else calls.parse_statuses(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--status") from None
 
 
 def parse_time(text: str | None, now: int, name: str) -> int | None:
     """Parse an ISO 8601 time, or an age such as `24h` before `now`. `name`: the option, for error messages."""
     if text is None:
         return None
-    if ago := re.fullmatch("([0-9]{1,9})([smhd])", text):
-        return now - int(ago[1]) * UNITS[ago[2]] * SECOND
     try:
-        return parse(text)
+        return parse_time_or_age(text, now)
     except ValueError:
         raise typer.BadParameter(f"{text!r} is not a valid time. {TIME_HELP}", param_hint=name) from None

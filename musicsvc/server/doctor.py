@@ -1,4 +1,4 @@
-"""Checks of the `doctor` command: TLS certificates, unsafe settings and the limit of open files."""
+"""All checks of the installation, and those of TLS certificates, settings and the limit of open files."""
 
 from __future__ import annotations
 
@@ -6,13 +6,19 @@ import ipaddress
 from typing import TYPE_CHECKING
 
 from musicsvc.clock import DAY, SECOND, to_date
-from musicsvc.errors import Failure
+from musicsvc.errors import Damaged, Failure
 from musicsvc.server.network import tls
 from musicsvc.server.process import open_files
+from musicsvc.store.activity import log as activity_log
+from musicsvc.store.activity import log_file, log_store
+from musicsvc.store.backups import folder as backup_folder
+from musicsvc.store.doctor import database, files
 from musicsvc.store.doctor.finding import failed, ok, problem, warning
+from musicsvc.store.engine.url import path_of, without_password
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
 
     from musicsvc.config import Server, Settings
     from musicsvc.store.doctor.finding import Finding
@@ -22,6 +28,81 @@ HOUR = 3_600 * SECOND
 RENEW = "Renew it, and send SIGHUP to the server."
 WIDEST = {4: 8, 6: 16}  # by IP version: the shortest prefix that can still be one organisation's network
 FEW_CONNECTIONS = 1_000
+
+
+def check(settings: Settings, config_file: Path, *, now: int) -> Iterator[Finding]:
+    """Yield the results of all checks of the installation. `config_file`: the settings file, which may not exist."""
+    path = path_of(settings.store_url)
+    yield database.check_clock(now)
+    found = database.check_database(settings.store_url, now=now)
+    yield from found
+    if path is not None or not any(finding.check == "database" for finding in found):
+        yield from check_log(settings, path)
+    yield from _attempt("permissions", lambda: files.check_permissions(*_private_files(settings, config_file, path)))
+    if path is not None:
+        yield from _of_files(settings, path, now)
+    yield from _attempt("TLS", lambda: check_tls(settings.server, now=now))
+    yield from check_settings(settings)
+    yield check_open_files(settings)
+
+
+def _attempt(check: str, run_check: Callable[[], Iterable[Finding]]) -> list[Finding]:
+    """Run a check and return its results. If the check raises an error, return the error as a result of `check`."""
+    try:
+        return list(run_check())
+    except Failure as failure:
+        return [failed(check, failure)]
+    except OSError as error:
+        return [failed(check, Failure(f"{error.filename}: {error.strerror}."))]
+
+
+def _private_files(settings: Settings, config_file: Path, path: Path | None) -> tuple[list[Path], list[Path]]:
+    """Return the files and the folders that other users of the system should not be able to read."""
+    secrets = [] if settings.server.tls_key is None else [settings.server.tls_key]
+    if without_password(settings.database_url) != settings.database_url:
+        secrets.append(config_file)
+    if path is None:
+        return secrets, []
+    secrets += [path, path.with_name(path.name + "-wal"), _log(settings, path)]
+    secrets += [entry.file for entry in backup_folder.entries(settings.backup_folder)]
+    return secrets, [path.parent, settings.backup_folder]
+
+
+def _log(settings: Settings, path: Path) -> Path:
+    return settings.activity.file or log_file.default_file(path)
+
+
+def _of_files(settings: Settings, path: Path, now: int) -> Iterator[Finding]:
+    """Yield the results of the checks of a SQLite installation: database file, disk space and backups."""
+    folder = settings.backup_folder
+    every = settings.backups.every_hours
+    yield from files.check_writable(path)
+    yield from _attempt("disk", lambda: files.check_disks(path, folder, (_log(settings, path).parent,)))
+    yield from _attempt("ballast", lambda: files.check_reserved_space(path))
+    yield from _attempt("backups", lambda: files.check_backups(path, folder, every, now=now))
+    yield from _attempt("leftovers", lambda: files.check_leftovers(path, folder))
+
+
+def check_log(settings: Settings, path: Path | None) -> Iterator[Finding]:
+    """Yield the results of the checks of the activity log."""
+    unwritable = files.check_log_file(_log(settings, path)) if path is not None else []
+    if unwritable:
+        yield from unwritable
+        return
+    hint = "The server keeps it under another name and creates a new one."
+    try:
+        wrong = activity_log.problems(settings.store_url, settings.activity.file)
+    except (Damaged, log_store.Outdated) as failure:
+        found = failed("activity log", failure, hint)
+        yield warning(found.check, found.finding, found.hint)
+        return
+    except Failure as failure:
+        yield failed("activity log", failure, files.LOG_HINT)
+        return
+    for line in wrong:
+        yield warning("activity log", line, hint)
+    if not wrong:
+        yield ok("activity log", "The activity log has no problems, or does not exist yet.")
 
 
 def check_tls(server: Server, *, now: int) -> Iterator[Finding]:

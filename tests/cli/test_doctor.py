@@ -19,7 +19,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from musicsvc import config
-from musicsvc.cli import doctor as doctor_command
 from musicsvc.clock import DAY, SECOND, Clock, isoformat, parse
 from musicsvc.config import Server
 from musicsvc.errors import Failure
@@ -362,7 +361,7 @@ def test_an_activity_log_that_cannot_be_written_is_a_problem(
     access = os.access  # root may all
     monkeypatch.setattr(os, "access", lambda path, mode: "closed" not in Path(path).name and access(path, mode))
     settings = config.load(options={"database_url": f"sqlite:///{file}", "activity.file": log})
-    (finding,) = doctor_command._of_log(settings, file)
+    (finding,) = exposure.check_log(settings, file)
     assert (finding.check, finding.level) == ("activity log", level)
     assert message in finding.finding
     assert hint in finding.hint

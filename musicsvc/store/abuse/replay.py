@@ -38,6 +38,21 @@ class Replay:
     last: int | None = None  # time of the last counted call
     answers: Counter[tuple[int, str | None]] = field(default_factory=Counter)  # counted calls by status and route
 
+    @property
+    def refusals_text(self) -> str:
+        """Compare the requests that were rate-limited with the threshold, in one line of text."""
+        refused, rules = self.refused, self.rules
+        compared = f"{refused.refused} of {rules.refusals} requests refused with 429 in {rules.refusal_seconds} s"
+        return f"{compared} without a pause; {refused.early} came too early"
+
+    @property
+    def probes_text(self) -> str:
+        """Compare the resources that were denied with the threshold, in one line of text."""
+        probed, rules = self.probed, self.rules
+        compared = f"{probed.resources} of {rules.probes} different resources denied in {rules.probe_seconds} s"
+        successes = f"{probed.successes} of {probed.calls} calls successful"
+        return f"{compared}; {successes} ({rules.probe_success_percent} % required)"
+
 
 def violations(
     store: Store, log: Log, rules: Abuse, since: int, *, keep_days: int

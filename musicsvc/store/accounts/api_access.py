@@ -84,6 +84,19 @@ def list(*, limit: int | None = None, text: str | None = None) -> Sequence[Acces
     return (*found, *newest(others, None if limit is None else limit - len(found), text, _texts))
 
 
+def requests(*, pending: bool, limit: int, before: int | None = None) -> Sequence[AccessEntry]:
+    """Return requests that are pending, or else decided, with their accounts, newest first.
+
+    `before`: only those with a smaller id.
+    """
+    state = AccessRequest.state == "pending" if pending else AccessRequest.state != "pending"
+    query = AccessRequest.select().where(state)
+    if before is not None:
+        query = query.where(AccessRequest.id < before)
+    found = query.order_by(AccessRequest.id.desc()).limit(limit)
+    return [AccessEntry(request, users.find_by_email(request.email)) for request in found]
+
+
 def _texts(entry: AccessEntry) -> tuple[str | None, ...]:
     asked, user = entry
     of_user = (user.email, user.display_name) if user else ()

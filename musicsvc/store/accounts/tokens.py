@@ -168,15 +168,18 @@ def get(token_id: int) -> Token:
 
 
 def list(  # noqa: A001 - the module is the namespace
-    user: User | None = None, *, limit: int | None = None, text: str | None = None
+    user: User | None = None, *, limit: int | None = None, text: str | None = None, before: int | None = None
 ) -> Sequence[Token]:
     """Return the tokens of `user`, or of all accounts, oldest first, including revoked and expired ones.
 
-    `text` keeps only tokens with this text in their name or their account's e-mail, `limit` only the newest ones.
+    `text` keeps only tokens with this text in their name or their account's e-mail, `limit` only the newest ones,
+    `before` only those with a smaller id.
     """
     query = _with_accounts().order_by(Token.id.desc()).limit(None if text else limit)
     if user is not None:
         query = query.where(Token.user == user.id)
+    if before is not None:
+        query = query.where(Token.id < before)
     return newest(query.iterator(), limit, text, lambda token: (token.name, token.user.email))
 
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from peewee import IntegrityError
 
-from musicsvc.errors import Invalid, NotFound
+from musicsvc.errors import Conflict, Invalid, NotFound
 from musicsvc.store.accounts import email_addresses, security_events, user_search
+from musicsvc.store.accounts.security_events import Administrator
 from musicsvc.store.accounts.user_search import newest
 from musicsvc.store.engine import bulk
 from musicsvc.store.engine.binding import savepoint
@@ -122,9 +123,16 @@ def emails(ids: Collection[int]) -> dict[int, str]:
     return dict(rows)
 
 
-def list(*, limit: int | None = None, text: str | None = None) -> Sequence[User]:  # noqa: A001 - the module is the namespace
-    """Return accounts, oldest first: only those with `text` in their e-mail or name, and only the newest `limit`."""
+def list(  # noqa: A001 - the module is the namespace
+    *, limit: int | None = None, text: str | None = None, before: int | None = None
+) -> Sequence[User]:
+    """Return accounts, oldest first: only those with `text` in their e-mail or name, and only the newest `limit`.
+
+    `before`: only those with a smaller id.
+    """
     query: Any = User.select().order_by(User.id.desc()).limit(None if text else limit)
+    if before is not None:
+        query = query.where(User.id < before)
     return newest(query.iterator(), limit, text, lambda user: (user.email, user.display_name))
 
 
@@ -142,7 +150,12 @@ def set_password(user: User, password_hash: str, *, now: int, actor: Actor = "cl
 
 
 def suspend(user: User, *, now: int, reason: str | None = None, actor: Actor = "cli") -> None:
-    """Suspend the account unless it is already suspended. Calls with its tokens then get status 403."""
+    """Suspend the account unless it is already suspended. Calls with its tokens then get status 403.
+
+    Raises Conflict if an administrator suspends the own account: somebody must be left to reinstate it.
+    """
+    if isinstance(actor, Administrator) and actor.account_id == user.id:
+        raise Conflict("You cannot suspend your own account. Another administrator can.")
     if user.suspended_at is None:
         user.suspended_at, user.suspended_reason = now, reason
         _save_suspension(user)

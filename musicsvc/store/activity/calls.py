@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -72,6 +73,13 @@ class Filter:
 
 
 ALL = Filter()
+
+
+def parse_statuses(text: str) -> tuple[int, int]:
+    """Parse a status (`429`) or class (`4xx`) into the lowest and highest status. Raises ValueError."""
+    if not re.fullmatch("[1-5]([0-9]{2}|xx)", text.lower()):
+        raise ValueError(f"{text!r} is not a valid status. Write 429, or 4xx for all from 400 to 499.")
+    return int(text.lower().replace("x", "0")), int(text.lower().replace("x", "9"))
 
 
 def add(entries: Sequence[Entry]) -> None:

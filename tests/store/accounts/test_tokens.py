@@ -243,3 +243,14 @@ def test_tokens_are_listed_by_account_and_found_by_value(store: Store, ada: User
     assert found
     assert found.user.email == ada.email
     assert store.read(lambda: tokens.find_by_value(tokens.generate())).result() is None
+
+
+def test_a_list_continues_before_an_id(store: Store, clock: MovableClock, ada: User) -> None:
+    for number in range(5):
+        store.write(lambda number=number: tokens.create(ada, f"token {number % 2}", now=clock.now())).result()  # type: ignore[misc]  # bound in the loop
+
+    def ids(**wanted: Any) -> list[int]:
+        return [token.id for token in store.read(lambda: tokens.list(**wanted)).result()]
+
+    assert ids(limit=2, before=4) == [2, 3]
+    assert ids(text="token 0", limit=2, before=5) == [1, 3]

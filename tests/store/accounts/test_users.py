@@ -1,12 +1,14 @@
 """Accounts: creation, lookup and suspension; one account per e-mail in any spelling."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from musicsvc.clock import Clock
-from musicsvc.errors import Invalid, NotFound
+from musicsvc.errors import Conflict, Invalid, NotFound
 from musicsvc.store.accounts import users
+from musicsvc.store.accounts.security_events import Administrator
 from musicsvc.store.engine.store import Store
 
 
@@ -69,3 +71,30 @@ def test_a_suspension_keeps_its_first_moment_and_reason_and_can_be_undone(store:
     store.write(lambda: users.reinstate(users.get(made.id), now=11)).result()
     user = store.read(lambda: users.get(made.id)).result()
     assert (user.suspended_at, user.suspended_reason) == (None, None)
+
+
+def test_an_administrator_suspends_others_but_not_the_own_account(store: Store) -> None:
+    def suspend(user_id: int, admin_id: int) -> None:
+        store.write(lambda: users.suspend(users.get(user_id), now=2, actor=Administrator(admin_id))).result()
+
+    for name in ("ann", "ben"):
+        store.write(lambda name=name: users.create(f"{name}@example.test", admin=True, now=1)).result()  # type: ignore[misc]  # bound in the loop
+    with pytest.raises(Conflict, match="your own account"):
+        suspend(1, 1)
+    suspend(2, 1)
+    assert [user.suspended_at for user in store.read(users.list).result()] == [None, 2]
+
+
+def test_a_list_continues_before_an_id(store: Store) -> None:
+    names = ["Zoë", "Ada", "Zoe", "Bob", "zoé"]
+    for number, name in enumerate(names):
+        store.write(
+            lambda number=number, name=name: users.create(f"{number}@example.test", display_name=name, now=1)  # type: ignore[misc]  # bound in the loop
+        ).result()
+
+    def ids(**wanted: Any) -> list[int]:
+        return [user.id for user in store.read(lambda: users.list(**wanted)).result()]
+
+    assert ids(limit=2, before=4) == [2, 3]
+    assert ids(limit=2, before=5, text="zoe") == [1, 3]
+    assert ids(before=1) == []

@@ -1,0 +1,36 @@
+"""Enforcement actions of the abuse monitor: tokens that it revoked and accounts that it suspended."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from musicsvc.store.engine.sql import fetch
+
+BEYOND_ALL = 2**63 - 1
+ACTIONS = """
+    SELECT e.id, e.at, e.kind, e.account_id, a.email, e.token_id, t.name, t.last_four, e.reason,
+           coalesce(CASE e.kind WHEN 'token.revoked' THEN t.revoked_at ELSE a.suspended_at END = e.at, 1 = 0)
+    FROM security_event e LEFT JOIN account a ON a.id = e.account_id LEFT JOIN token t ON t.id = e.token_id
+    WHERE e.actor = 'abuse' AND e.id < ? ORDER BY e.id DESC LIMIT ?
+"""
+
+
+class EnforcementAction(NamedTuple):
+    """A revocation of a token, or the suspension of an account if `token_id` is None. `in_force`: it was not undone."""
+
+    id: int  # of the security event
+    at: int
+    kind: str
+    account_id: int
+    email: str | None
+    token_id: int | None
+    token_name: str | None
+    last_four: str | None
+    reason: str | None
+    in_force: bool
+
+
+def newest(*, limit: int, before: int | None = None) -> list[EnforcementAction]:
+    """Return the newest `limit` actions whose ids are below `before`, newest first."""
+    rows = fetch(ACTIONS, BEYOND_ALL if before is None else before, limit)
+    return [EnforcementAction._make((*row[:9], bool(row[9]))) for row in rows]
