@@ -28,7 +28,7 @@ from spread import spread
 
 from musicsvc.reports import pdf, tables
 from musicsvc.server.handlers import insights as handlers
-from musicsvc.server.schemas.insights import PeriodQuery, TimeframeQuery
+from musicsvc.server.schemas.periods import PeriodQuery, TimeframeQuery
 from musicsvc.server.shapes import exports as shapes
 from musicsvc.store import opening
 from musicsvc.store.accounts import tokens, users
@@ -142,7 +142,7 @@ def _chart(world: World, subject: Subject, period: str) -> object:
 
 def _report(_world: World, _subject: Subject, period: str) -> object:
     found = overview.build(ARTIST_ALONE, window(period, plays_world.NOW))
-    return orjson.dumps(shapes.report(found, plays_world.NOW, charts=None))
+    return orjson.dumps(shapes.report(found, plays_world.NOW, charts=False))
 
 
 def _pdf(_world: World, _subject: Subject, period: str) -> object:

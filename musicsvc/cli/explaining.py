@@ -23,7 +23,7 @@ def as_json(found: "Explanation") -> JSON:
 
     return {
         "window": _window(found.window),
-        "window_before": _window(found.window.before),
+        "window_before": _window(found.window_before),
         "tracks": found.tracks,
         "plays_kept_from": to_date(found.kept_from).isoformat() if found.kept_from else None,
         "not_stored": NOT_STORED,
@@ -79,8 +79,8 @@ def _head(title: str, found: "Explanation") -> JSON:
     quiet = found.window.days - len(found.days)
     return {
         "figures of": title,
-        "window": _span(found.window, "today is its last day"),
-        "window before": _span(found.window.before, "equally long, directly before"),
+        "window": _span(found.window),
+        "window before": _span(found.window_before),
         "tracks": f"{found.tracks:,}",
         "single plays": NOT_STORED,
         "kept from": _kept(found),
@@ -88,9 +88,9 @@ def _head(title: str, found: "Explanation") -> JSON:
     }
 
 
-def _span(window: "Window", note: str) -> str:
-    starts, ends = (str(output.format_time(instant))[:16].replace("T", " ") for instant in (window.starts, window.ends))
-    return f"{quantity(window.days, 'day')}, {starts} up to, not including, {ends} UTC; {note}"
+def _span(window: "Window") -> str:
+    starts, ends = (str(output.format_time(instant))[:19].replace("T", " ") for instant in (window.starts, window.ends))
+    return f"{window.label}, {starts} up to, not including, {ends} UTC" if window.label else "none"
 
 
 def _kept(found: "Explanation") -> str:

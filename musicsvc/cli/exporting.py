@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from musicsvc.cli import progress
+from musicsvc.cli import periods, progress
 from musicsvc.cli.command import group
-from musicsvc.cli.options import PERIOD_HELP, option
+from musicsvc.cli.options import option
 from musicsvc.cli.output_file import STDOUT, open_output
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
@@ -27,11 +27,12 @@ if TYPE_CHECKING:
 app = group(
     "Export figures as CSV, JSON, Excel or Parquet, or as a PDF report.",
     "export tracks --period 90-days --output tracks.xlsx",
+    "export artists --period last-month --output artists.csv",
+    "export albums --from 2026-01-10 --to 2026-02-09",
     "export plays --user ada@example.test --format json",
-    "export report --period 90-days --paper letter --output report.pdf",
+    "export report --period 2026-10 --paper letter --output report.pdf",
 )
 
-Period = Annotated[Literal["7-days", "30-days", "90-days", "1-year"], option("PERIOD", PERIOD_HELP)]
 Format = Annotated[
     str | None,
     option("FORMAT", f"{', '.join(FORMATS)}; default: by the name of the output, or csv.", "--format"),
@@ -59,7 +60,9 @@ def _add_command(type_: str, help_text: str) -> None:
     @app.command(type_, help=help_text)
     def export(
         context: typer.Context,
-        period: Period = "30-days",
+        period: periods.Period = None,
+        first: periods.First = None,
+        last: periods.Last = None,
         artist: Artist = None,
         user: User = None,
         form: Format = None,
@@ -67,13 +70,11 @@ def _add_command(type_: str, help_text: str) -> None:
     ) -> None:
         from musicsvc.server.shapes import exports as shapes
         from musicsvc.store.insights import overview
-        from musicsvc.store.plays.periods import window
+        from musicsvc.store.plays.history import from_first_day
 
-        session = Session.from_context(context)
-        now = session.clock.now()
-        chosen = _format(form, out, FORMATS, "csv")
-        title = f"{type_} as {chosen.id}"
-        bar = progress.bar(session, title, hidden=out == STDOUT and sys.stdout.isatty())
+        session, chosen = Session.from_context(context), _format(form, out, FORMATS, "csv")
+        window = periods.choose(period, first, last, now := session.clock.now())
+        bar = progress.bar(session, f"{type_} as {chosen.id}", hidden=out == STDOUT and sys.stdout.isatty())
         with session.store() as store, bar as on_progress, open_output(out) as file:
             begun = False
 
@@ -81,7 +82,7 @@ def _add_command(type_: str, help_text: str) -> None:
                 nonlocal begun
                 if begun:  # called again after a connection error
                     raise Failure("The database connection was lost during the export. Run it again.")
-                scope, days = _scope(user, artist), window(period, now)
+                scope, days = _scope(user, artist), from_first_day(window)
                 if chosen.write_table is None:
                     return shapes.printed(overview.build(scope, days, for_print=True), now)
                 begun = True
@@ -100,7 +101,10 @@ def _add_command(type_: str, help_text: str) -> None:
 @app.command("report")
 def export_report(
     context: typer.Context,
-    period: Period = "30-days",
+    period: periods.Period = None,
+    first: periods.First = None,
+    last: periods.Last = None,
+    *,
     paper: Paper = "a4",
     artist: Artist = None,
     user: User = None,
@@ -110,14 +114,16 @@ def export_report(
     """Write the report: key figures, charts, the most played, as PDF to send on or as JSON."""
     from musicsvc.server.shapes import exports as shapes
     from musicsvc.store.insights import overview
-    from musicsvc.store.plays.periods import window
+    from musicsvc.store.plays.history import from_first_day
 
     session = Session.from_context(context)
     now = session.clock.now()
     chosen = _format(form, out, REPORT_FORMATS, "pdf")
-    days = window(period, now)
+    window = periods.choose(period, first, last, now)
     with session.store() as store, open_output(out) as file:
-        found = store.read(lambda: overview.build(_scope(user, artist), days, for_print=True)).result()
+        found = store.read(
+            lambda: overview.build(_scope(user, artist), from_first_day(window), for_print=True)
+        ).result()
         if chosen.id == "pdf":
             from musicsvc.reports import pdf
 
@@ -166,12 +172,10 @@ def _as_json(found: "Overview", now: int) -> bytes:
     """Return the response of the API for a report with charts."""
     import orjson
 
-    from musicsvc.server.handlers.exports import TIMEFRAME_OF
     from musicsvc.server.shapes import exports as shapes
     from musicsvc.server.shapes.envelope import success
 
-    charts = TIMEFRAME_OF[found.figures.window.name]
-    return orjson.dumps(success(shapes.report(found, now, charts=charts)))
+    return orjson.dumps(success(shapes.report(found, now, charts=True)))
 
 
 @contextmanager

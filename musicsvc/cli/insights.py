@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from musicsvc.cli import explaining, output, sparkline
+from musicsvc.cli import explaining, output, periods, sparkline
 from musicsvc.cli.command import group
-from musicsvc.cli.options import PERIOD_HELP, AsJson, identifier, option
+from musicsvc.cli.options import AsJson, identifier
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 
@@ -34,35 +34,31 @@ class Kind(StrEnum):
     ARTIST = "artist"
 
 
-class Period(StrEnum):
-    """A period of whole days in UTC that ends with the current day."""
-
-    WEEK = "7-days"
-    MONTH = "30-days"
-    QUARTER = "90-days"
-    YEAR = "1-year"
-
-
 KindOf = Annotated[Kind, typer.Argument(metavar="KIND", help="track, album or artist.")]
 Id = Annotated[int, identifier("track, album or artist", largest=LARGEST_ID)]
-PeriodOf = Annotated[Period, option("PERIOD", PERIOD_HELP)]
 
 
 @app.command()
 def show(
-    context: typer.Context, kind: KindOf, number: Id, period: PeriodOf = Period.MONTH, json: AsJson = False
+    context: typer.Context,
+    kind: KindOf,
+    number: Id,
+    period: periods.Period = None,
+    first: periods.First = None,
+    last: periods.Last = None,
+    json: AsJson = False,
 ) -> None:
     """Show the figures of the API, and the plays of each day."""
+    from musicsvc.server.handlers.insights import data_of
     from musicsvc.store.insights import charts, figures
-    from musicsvc.store.plays import periods
+    from musicsvc.store.plays.history import from_first_day
 
     session = Session.from_context(context)
-    now = session.clock.now()
+    window = periods.choose(period, first, last, session.clock.now())
 
     def unit() -> "tuple[str, JSON, Chart]":
-        subject = _subject(kind, number)
-        chart = charts.build(subject, periods.window(period.value, now))
-        return figures.name(subject), _answer(subject, period, now), chart
+        subject, days = _subject(kind, number), from_first_day(window)
+        return figures.name(subject), data_of(subject, days), charts.build(subject, days)
 
     name, data, chart = session.read(unit)
     if json:
@@ -78,18 +74,24 @@ def show(
 
 @app.command()
 def explain(
-    context: typer.Context, kind: KindOf, number: Id, period: PeriodOf = Period.MONTH, json: AsJson = False
+    context: typer.Context,
+    kind: KindOf,
+    number: Id,
+    period: periods.Period = None,
+    first: periods.First = None,
+    last: periods.Last = None,
+    json: AsJson = False,
 ) -> None:
     """Recount the figures from the stored plays step by step, and compare them with the API."""
     from musicsvc.store.insights import explain, figures
-    from musicsvc.store.plays import periods
+    from musicsvc.store.plays.history import from_first_day
 
     session = Session.from_context(context)
-    now = session.clock.now()
+    window = periods.choose(period, first, last, session.clock.now())
 
     def unit() -> "tuple[str, Explanation]":
         subject = _subject(kind, number)
-        return figures.name(subject), explain.build(subject, periods.window(period.value, now))
+        return figures.name(subject), explain.build(subject, from_first_day(window))
 
     name, found = session.read(unit)
     if json:
@@ -103,17 +105,6 @@ def _subject(kind: Kind, number: int) -> "Subject":
     from musicsvc.store.plays.subjects import KINDS, Subject
 
     return Subject(KINDS[kind.value], number)
-
-
-def _answer(subject: "Subject", period: Period, now: int) -> JSON:
-    """Return the `data` of the insights endpoint's response for this track, album or artist."""
-    from musicsvc.server.handlers import insights as handlers
-    from musicsvc.server.schemas.insights import PeriodQuery
-    from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
-
-    handler = {TRACK: handlers.show_track, ALBUM: handlers.show_album, ARTIST: handlers.show_artist}[subject.kind]
-    data: JSON = handler(subject, PeriodQuery.model_validate({"period": period.value}), now)["data"]
-    return data
 
 
 def _lines(data: JSON) -> JSON:

@@ -8,7 +8,6 @@ from musicsvc.cli.session import Session
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value instead.")]
 PasswordStdin = Annotated[bool, typer.Option("--password-stdin", help="Read the password from stdin.")]
-PERIOD_HELP = "7-days, 30-days, 90-days or 1-year: whole days in UTC, today included."
 TIME_HELP = "A time (2026-01-31T12:00:00Z), or an age (90s, 15m, 2h, 7d)."
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from musicsvc.cli import sparkline
-from musicsvc.clock import DAY, Clock
+from musicsvc.clock import DAY, MINUTE, SECOND, Clock, isoformat, parse
 from musicsvc.store.models import Play, PlayDay, PlayMark
 from tests.support.listening_world import SLOT, Catalog, catalog
 
@@ -32,7 +32,7 @@ def made(store: Store, now: int) -> Catalog:
 
     def fill() -> Catalog:
         made = catalog(now)
-        made.add_plays([(made.tracks[track], now - day * DAY, name) for track, day, name in heard])
+        made.add_plays([(made.tracks[track], now - day * DAY - MINUTE, name) for track, day, name in heard])
         made.give([(made.tracks[0], now - DAY), (made.tracks[1], now)], [(made.tracks[0], now - 39 * DAY)])
         return made
 
@@ -84,7 +84,9 @@ def test_explain_counts_the_same_from_single_plays(ask: Json, made: Catalog, now
         assert found["days"] == days
         assert found["growth"]["plays"] == {"formula": "(35 - 35) * 100 / 35", "percent": 0.0}
         assert found["window"]["days"] == 7
-        assert found["window_before"]["ends_at"] == found["window"]["starts_at"]
+        elapsed = parse(found["window_before"]["ends_at"]) - parse(found["window_before"]["starts_at"])
+        assert 6 * DAY <= elapsed - (now % DAY // SECOND * SECOND) <= 6 * DAY + MINUTE
+        assert found["window_before"]["starts_at"] == isoformat(parse(found["window"]["starts_at"]) - 7 * DAY)
         assert found["plays_kept_from"] is None
 
 

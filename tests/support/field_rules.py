@@ -62,6 +62,7 @@ URL = Rule(
     ["", "ftp://a/b", "a.png", "//a/b", "https://", "https://a b", "https://img.test/" + "x" * 2032, 5],
 )
 DATE = Rule(["2024-02-29", " 1899-09-18 "], ["2023-02-29", "20240101", "2024-1-1", "2024-01-01T00:00", "2024", "", 5])
+DATES = {each: Rule([], [*DATE.taken, *DATE.refused]) for each in ("from", "to")}  # beside a period
 TAGS = many(
     [f"{number:02}" + "x" * 58 for number in range(21)],
     empty=True,
@@ -177,9 +178,13 @@ FIELDS: Mapping[str, Mapping[str, Rule]] = {
         "title": text(1, 120, required=True),
         "artist": text(1, 120, required=True),
     },
-    f"POST {INSIGHTS}/export/csv": {"type": TYPE, "period": PERIOD},
-    f"POST {INSIGHTS}/export/json": {"type": TYPE, "period": PERIOD},
-    f"POST {INSIGHTS}/export/xlsx": {"type": TYPE, "period": PERIOD},
-    f"POST {INSIGHTS}/export/report": {"period": PERIOD, "include_charts": Rule([True, False], ["true", 1, []])},
-    f"POST {INSIGHTS}/export/pdf": {"period": Rule(["7-days"], PERIOD.refused)},
+    f"POST {INSIGHTS}/export/csv": {"type": TYPE, "period": PERIOD, **DATES},
+    f"POST {INSIGHTS}/export/json": {"type": TYPE, "period": PERIOD, **DATES},
+    f"POST {INSIGHTS}/export/xlsx": {"type": TYPE, "period": PERIOD, **DATES},
+    f"POST {INSIGHTS}/export/report": {
+        "period": PERIOD,
+        "include_charts": Rule([True, False], ["true", 1, []]),
+        **DATES,
+    },
+    f"POST {INSIGHTS}/export/pdf": {"period": Rule(["7-days"], PERIOD.refused), **DATES},
 }

@@ -13,8 +13,11 @@ from typing import Any, NamedTuple
 
 JSON = dict[str, Any]
 LENGTHS = {"7-days": 7, "30-days": 30, "90-days": 90, "1-year": 365}
-TIMEFRAMES = {"7d": 7, "30d": 30, "90d": 90, "1y": 365}
+TIMEFRAMES = {"7d": "7-days", "30d": "30-days", "90d": "90-days", "1y": "1-year"}
 MICROSECONDS = 1_000_000
+DAY = 86_400 * MICROSECONDS
+ONE_DAY = timedelta(days=1)
+Period = str | tuple[str, str]  # a name, or the first and the last date
 
 
 class PlayOf(NamedTuple):
@@ -51,15 +54,14 @@ class Past:
             noun
         ]
 
-    def figures(self, noun: str, number: int, period: str, now: int) -> JSON:
+    def figures(self, noun: str, number: int, period: Period, now: int) -> JSON:
         """Return the four blocks of figures and the period."""
         tracks = self.tracks(noun, number)
-        last = day(now)
-        first = last - timedelta(days=LENGTHS[period] - 1)
-        earlier = first - timedelta(days=LENGTHS[period])
+        start, end, *earlier = bounds(period, now)
+        first, last = day(start), day(end - 1)
         mine = [play for play in self.plays if play.track in tracks]
-        within = [play for play in mine if first <= day(play.at) <= last]
-        before = [play for play in mine if earlier <= day(play.at) < first]
+        within = [play for play in mine if start <= play.at < end]
+        before = [play for play in mine if earlier[0] <= play.at < earlier[1]]
         return {
             "plays": {"total": len(mine), "period": len(within)},
             "listeners": {"total": people(mine), "unique": people(within)},
@@ -71,15 +73,15 @@ class Past:
                 "plays_change": growth(len(within), len(before)),
                 "listeners_change": growth(people(within), people(before)),
             },
-            "period": {"name": period, "start": first.isoformat(), "end": last.isoformat()},
+            "period": {"name": name_of(period), "start": first.isoformat(), "end": last.isoformat()},
         }
 
-    def album(self, number: int, period: str, now: int) -> JSON:
+    def album(self, number: int, period: Period, now: int) -> JSON:
         """Return an album's figures with the rows of its tracks."""
         rows = self._rows("track", self.on_album.get(number, []), self.names, period, now)
         return self.figures("album", number, period, now) | {"tracks": rows}
 
-    def artist(self, number: int, period: str, now: int, followers: int) -> JSON:
+    def artist(self, number: int, period: Period, now: int, followers: int) -> JSON:
         """Return an artist's figures with its most played tracks and albums."""
         tracks, albums = self.by_artist.get(number, []), self.albums_by_artist.get(number, [])
         return self.figures("artist", number, period, now) | {
@@ -90,7 +92,7 @@ class Past:
             "albums_count": len(albums),
         }
 
-    def _rows(self, noun: str, numbers: list[int], names: dict[int, str], period: str, now: int) -> list[JSON]:
+    def _rows(self, noun: str, numbers: list[int], names: dict[int, str], period: Period, now: int) -> list[JSON]:
         rows = []
         for number in numbers:
             figures = self.figures(noun, number, period, now)
@@ -98,13 +100,13 @@ class Past:
             rows.append({"id": number, "name": names[number], "plays": figures["plays"], "listeners": unique})
         return sorted(rows, key=lambda row: (-row["plays"]["period"], -row["plays"]["total"], -row["id"]))
 
-    def chart(self, noun: str, number: int, timeframe: str, now: int) -> JSON:
+    def chart(self, noun: str, number: int, timeframe: Period, now: int) -> JSON:
         """Return a point per day, and the totals."""
-        last = day(now)
-        days = [last - timedelta(days=back) for back in reversed(range(TIMEFRAMES[timeframe]))]
+        start, end, *_ = bounds(TIMEFRAMES[timeframe] if isinstance(timeframe, str) else timeframe, now)
+        days = [day(at) for at in range(start, end, DAY)]
         points = [{"date": each.isoformat()} | self._point(noun, number, each, each) for each in days]
-        totals = self._point(noun, number, days[0], last)
-        return {"timeframe": timeframe, "interval": "day", "points": points, "totals": totals}
+        totals = self._point(noun, number, days[0], days[-1])
+        return {"timeframe": name_of(timeframe), "interval": "day", "points": points, "totals": totals}
 
     def _point(self, noun: str, number: int, first: date, last: date) -> JSON:
         tracks = self.tracks(noun, number)
@@ -141,6 +143,53 @@ class Past:
         ]
         partners.sort(key=lambda partner: (-partner[1], -partner[2], -partner[0]))
         return len(shared), partners, shared
+
+
+def name_of(period: Period) -> str:
+    """Return the name that answers give a period."""
+    return period if isinstance(period, str) else "custom"
+
+
+def bounds(period: Period, now: int) -> tuple[int, int, int, int]:
+    """Return the instants at which a window begins and ends, and those of the window that it is compared with."""
+    today = day(now)
+    if isinstance(period, str):
+        first, last = today - timedelta(days=LENGTHS[period] - 1), today
+        months = 0
+    else:
+        first, last = (date.fromisoformat(each) for each in period)
+        months = calendar_months(first, last, today)
+    earlier = months_before(first, months) if months else first - (last - first) - timedelta(days=1)
+    start, end = at(first), at(last) + DAY
+    if last < today:
+        return start, end, at(earlier), start
+    elapsed = now // MICROSECONDS * MICROSECONDS - start
+    return start, end, at(earlier), min(at(earlier) + elapsed, start)
+
+
+def calendar_months(first: date, last: date, today: date) -> int:
+    """Return 1, 3 or 12 if the days are a month, quarter or year, whole or from its first day to today; else 0."""
+    for months in (1, 3, 12):
+        begins = first.day == 1 and (first.month - 1) % months == 0
+        if begins and (last == today < months_after(first, months) or last == months_after(first, months) - ONE_DAY):
+            return months
+    return 0
+
+
+def months_after(first: date, months: int) -> date:
+    """Return the same day some months later."""
+    carry, month = divmod(first.month - 1 + months, 12)
+    return first.replace(year=first.year + carry, month=month + 1)
+
+
+def months_before(first: date, months: int) -> date:
+    """Return the same day some months earlier."""
+    return months_after(first, -months)
+
+
+def at(first: date) -> int:
+    """Return the first instant of a day."""
+    return int(datetime(first.year, first.month, first.day, tzinfo=UTC).timestamp()) * MICROSECONDS
 
 
 @functools.cache

@@ -12,16 +12,14 @@ from musicsvc.server.shapes.envelope import JSON, Download, success
 from musicsvc.server.shapes.spooled import Spooled, spool
 from musicsvc.store.insights import export_rows, overview
 from musicsvc.store.insights.scopes import Scope
-from musicsvc.store.plays.periods import TIMEFRAMES, window
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from musicsvc.reports.report import Report
-    from musicsvc.server.schemas.exports import ExportIn, PeriodIn, ReportIn
+    from musicsvc.server.schemas.exports import ExportIn, ReportIn
+    from musicsvc.server.schemas.periods import PeriodIn
     from musicsvc.store.accounts.tokens import Identity
-
-TIMEFRAME_OF = {period: timeframe for timeframe, period in TIMEFRAMES.items()}
 
 
 class PendingReport(NamedTuple):
@@ -44,7 +42,7 @@ def export_table(format_id: str) -> Callable[[ExportIn, Identity, int], Spooled]
     write = form.write_table
 
     def handle(body: ExportIn, caller: Identity, now: int) -> Spooled:
-        days = window(body.period, now)
+        days = body.window(now)
         headers = _attachment(shapes.file_name(body.type, days, form.id)) if form.attachment else None
         with export_rows.cells(body.type, Scope(caller.user_id), days) as rows:
             table = Table(export_rows.COLUMNS[body.type], rows, shapes.head(body.type, days, now))
@@ -57,14 +55,13 @@ def export_table(format_id: str) -> Callable[[ExportIn, Identity, int], Spooled]
 
 def export_report(body: ReportIn, caller: Identity, now: int) -> JSON:
     """Report on everything that the caller manages."""
-    found = overview.build(Scope(caller.user_id), window(body.period, now))
-    charts = TIMEFRAME_OF[body.period] if body.include_charts else None
-    return success(shapes.report(found, now, charts=charts))
+    found = overview.build(Scope(caller.user_id), body.window(now))
+    return success(shapes.report(found, now, charts=body.include_charts))
 
 
 def export_pdf(body: PeriodIn, caller: Identity, now: int) -> PendingReport:
     """Export the report as a PDF document."""
-    days = window(body.period, now)
+    days = body.window(now)
     found = overview.build(Scope(caller.user_id), days, for_print=True)
     return PendingReport(shapes.file_name("report", days, "pdf"), shapes.printed(found, now))
 

@@ -9,32 +9,41 @@ from musicsvc.server.shapes import insights as shapes
 from musicsvc.server.shapes.envelope import JSON, success
 from musicsvc.store.catalog import tracks
 from musicsvc.store.insights import charts, collaborations, figures, rankings, realtime
-from musicsvc.store.plays.periods import TIMEFRAMES, window
+from musicsvc.store.plays.subjects import ALBUM, TRACK
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from musicsvc.server.responses.large import AnswerBuilder
-    from musicsvc.server.schemas.insights import PeriodQuery, TimeframeQuery
+    from musicsvc.server.schemas.periods import PeriodQuery, TimeframeQuery
+    from musicsvc.store.plays.periods import Window
     from musicsvc.store.plays.subjects import Subject
 
 
 def show_track(subject: Subject, query: PeriodQuery, now: int) -> JSON:
     """Read a track's figures."""
-    return success(shapes.figures(figures.figures(subject, window(query.period, now))))
+    return success(data_of(subject, query.window(now)))
 
 
 def show_album(subject: Subject, query: PeriodQuery, now: int) -> JSON:
     """Read an album's figures and those of its tracks."""
-    days = window(query.period, now)
-    return success(shapes.album(figures.figures(subject, days), rankings.tracks_of_album(subject.id, days)))
+    return success(data_of(subject, query.window(now)))
 
 
 def show_artist(subject: Subject, query: PeriodQuery, now: int) -> JSON:
     """Read an artist's figures and its most played tracks and albums."""
-    days = window(query.period, now)
+    return success(data_of(subject, query.window(now)))
+
+
+def data_of(subject: Subject, days: Window) -> JSON:
+    """Return the figures of a track, album or artist as in the answer of its endpoint."""
+    found = figures.figures(subject, days)
+    if subject.kind == TRACK:
+        return shapes.figures(found)
+    if subject.kind == ALBUM:
+        return shapes.album(found, rankings.tracks_of_album(subject.id, days))
     most_played = rankings.tracks_of_artist(subject.id, days), rankings.albums_of_artist(subject.id, days)
-    return success(shapes.artist(figures.figures(subject, days), figures.artist_counts(subject.id), *most_played))
+    return shapes.artist(found, figures.artist_counts(subject.id), *most_played)
 
 
 def chart_track(subject: Subject, query: TimeframeQuery, now: int) -> JSON:
@@ -53,7 +62,7 @@ def chart_artist(subject: Subject, query: TimeframeQuery, now: int) -> JSON:
 
 
 def _chart(subject: Subject, query: TimeframeQuery, now: int) -> JSON:
-    return success(shapes.chart(charts.build(subject, window(TIMEFRAMES[query.timeframe], now)), query.timeframe))
+    return success(shapes.chart(charts.build(subject, query.window(now))))
 
 
 def show_realtime(subject: Subject, now: int) -> JSON:

@@ -6,8 +6,9 @@ from musicsvc.reports.formats import FORMATS
 from musicsvc.server.handlers import exports
 from musicsvc.server.routes.paths import INSIGHTS
 from musicsvc.server.routes.route import Family, RateLimit, Route
-from musicsvc.server.schemas.exports import Export, ExportIn, Formats, PeriodIn, Report, ReportIn
+from musicsvc.server.schemas.exports import Export, ExportIn, Formats, Report, ReportIn
 from musicsvc.server.schemas.insights import Found
+from musicsvc.server.schemas.periods import PeriodIn
 
 EXPORT = f"{INSIGHTS}/export"
 Exporting = partial(Route, family=Family.INSIGHTS, reads=True, slow=True, limit=RateLimit.EXPORTS)

@@ -12,10 +12,9 @@ from musicsvc.server.schemas.insights import (
     Collaborations,
     Figures,
     Found,
-    PeriodQuery,
     Realtime,
-    TimeframeQuery,
 )
+from musicsvc.server.schemas.periods import PeriodQuery, TimeframeQuery
 from musicsvc.store.insights import figures as insights_store
 
 TRACK = f"{INSIGHTS}/tracks/{{trackId}}"

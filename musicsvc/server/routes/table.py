@@ -10,7 +10,6 @@ from musicsvc.server.routes import (
     insights,
     messages,
     notifications,
-    pages,
     playlists,
     plays,
     users,
@@ -30,5 +29,4 @@ ROUTES: tuple[Route, ...] = (
     *exports.ROUTES,
     *documents.ROUTES,
     *health.ROUTES,
-    *pages.ROUTES,
 )

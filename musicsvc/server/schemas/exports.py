@@ -8,27 +8,20 @@ from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
 from musicsvc.server.schemas.answers import Answer, Timestamp
-from musicsvc.server.schemas.fields import TRIMMED, Body, replace_null
+from musicsvc.server.schemas.fields import TRIMMED, replace_null
 from musicsvc.server.schemas.insights import (
-    PERIOD,
     Chart,
     Engagement,
     Growth,
     Listeners,
     Period,
-    PeriodName,
     Plays,
     Ranked,
 )
+from musicsvc.server.schemas.periods import PeriodIn
 
 TypeName = Literal["tracks", "albums", "artists", "plays"]
 Growing = Annotated[float | None, Field(description="Percent against the period before, null if that had none.")]
-
-
-class PeriodIn(Body):
-    """The period of an export."""
-
-    period: Annotated[PeriodName, TRIMMED, replace_null("30-days", PeriodName)] = Field("30-days", description=PERIOD)
 
 
 class ExportIn(PeriodIn):

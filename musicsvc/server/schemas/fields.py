@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from datetime import date
 from typing import Annotated, Any, ClassVar
@@ -120,7 +120,26 @@ ReleaseDate = Annotated[
 TagName = Annotated[str, Text(1, 60)]
 
 
-class Body(BaseModel):
+class Input(BaseModel):
+    """Base of request bodies and query strings."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    @classmethod
+    def check_together(
+        cls,
+        sent: Mapping[str, Any],  # noqa: ARG003 - periods use it
+        faults: Collection[str],  # noqa: ARG003 - periods use it
+        context: Mapping[str, Any],  # noqa: ARG003 - periods use it
+    ) -> dict[str, str]:
+        """Check rules about several fields, or about the time (`now` in `context`). Return a message for each field.
+
+        `sent`: the fields of the request; `faults`: the fields that are invalid by themselves.
+        """
+        return {}
+
+
+class Body(Input):
     """Base of request bodies, which are JSON objects; unknown fields are ignored.
 
     `references`: the fields that contain ids, each with a store function that returns which of the ids do not exist.
@@ -128,7 +147,6 @@ class Body(BaseModel):
     as `albums`.
     """
 
-    model_config = ConfigDict(extra="ignore", frozen=True)
     references: ClassVar[Mapping[str, Callable[[list[int]], set[int]]]] = {}
     subjects: ClassVar[Mapping[str, str]] = {}
 
@@ -162,13 +180,12 @@ def _ids_sent(name: str, value: Any, faults: Mapping[str, str]) -> dict[str, int
     return {place: each for place, each in places.items() if place not in faults}
 
 
-class Query(BaseModel):
+class Query(Input):
     """Base of query string schemas; unknown parameters are ignored.
 
     `other_names` maps alternative names of parameters to the names of fields; a request may use only one of the two.
     """
 
-    model_config = ConfigDict(extra="ignore", frozen=True)
     other_names: ClassVar[Mapping[str, str]] = {}
 
     @property

@@ -8,24 +8,9 @@ from pydantic import Field
 
 from musicsvc.server.schemas.answers import Answer, Date, Timestamp, Uri
 from musicsvc.server.schemas.catalog import TrackNested
-from musicsvc.server.schemas.fields import Query
+from musicsvc.server.schemas.periods import PeriodName, TimeframeName
 
 T = TypeVar("T")
-PeriodName = Literal["7-days", "30-days", "90-days", "1-year"]
-TimeframeName = Literal["7d", "30d", "90d", "1y"]
-PERIOD = "Whole days in UTC, ending with the end of today."
-
-
-class PeriodQuery(Query):
-    """Query string with the period that the figures cover."""
-
-    period: PeriodName = Field("30-days", description=PERIOD)
-
-
-class TimeframeQuery(Query):
-    """Query string with the timeframe that a chart covers."""
-
-    timeframe: TimeframeName = Field("30d", description=PERIOD)
 
 
 class Found(Answer, Generic[T]):
@@ -72,7 +57,7 @@ class Growth(Answer):
 class Period(Answer):
     """The first and last day of the period."""
 
-    name: PeriodName = Field(examples=["30-days"])
+    name: PeriodName | Literal["custom"] = Field(examples=["30-days"])
     start: Date = Field(examples=["2026-01-02"])
     end: Date = Field(examples=["2026-01-31"])
 
@@ -134,7 +119,7 @@ class Point(Answer):
 class Chart(Answer):
     """A chart with one point for each day, including days without plays."""
 
-    timeframe: TimeframeName = Field(examples=["30d"])
+    timeframe: TimeframeName | Literal["custom"] = Field(examples=["30d"])
     interval: Literal["day"]
     points: list[Point]
     totals: Totals

@@ -6,15 +6,15 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from musicsvc.errors import Malformed
-from musicsvc.server.schemas.fields import MAX_ID, Query
+from musicsvc.server.schemas.fields import MAX_ID, Input, Query
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
-M = TypeVar("M", bound=BaseModel)
+M = TypeVar("M", bound=Input)
 Q = TypeVar("Q", bound=Query)
 Errors = dict[str, str]
 SURROGATE = re.compile(r"[\ud800-\udfff]")
@@ -85,10 +85,19 @@ def _integer(digits: str) -> int:
 DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse, parse_int=_integer)
 
 
-def check(schema: type[M], value: Any, context: Any = None) -> tuple[M | None, Errors]:
-    """Validate a parsed JSON value. Return (model, no errors), or (None, a message for each invalid field)."""
+def check(schema: type[M], value: Any, context: Mapping[str, Any]) -> tuple[M | None, Errors]:
+    """Validate a parsed JSON value. Return (model, no errors), or (None, a message for each invalid field).
+
+    `context`: facts beside the value that rules depend on, such as `now`.
+    """
     if not isinstance(value, dict):
         return None, {"body": "Must be a JSON object."}
+    model, faults = _validate(schema, value, context)
+    faults |= schema.check_together(value, faults, context)
+    return (None if faults else model), faults
+
+
+def _validate(schema: type[M], value: Any, context: Mapping[str, Any]) -> tuple[M | None, Errors]:
     try:
         return schema.model_validate(value, context=context), {}
     except ValidationError as error:
@@ -98,8 +107,8 @@ def check(schema: type[M], value: Any, context: Any = None) -> tuple[M | None, E
         return None, faults
 
 
-def check_query(schema: type[Q], pairs: Iterable[tuple[str, str]]) -> tuple[Q | None, Errors]:
-    """Validate query parameters. Return the model, or None and a message for each invalid or repeated parameter."""
+def check_query(schema: type[Q], pairs: Iterable[tuple[str, str]], *, now: int) -> tuple[Q | None, Errors]:
+    """Validate query parameters at `now`. Return (model, no errors), or None and a message for each wrong parameter."""
     values: dict[str, str] = {}
     errors: Errors = {}
     names = {field.alias or name for name, field in schema.model_fields.items()}
@@ -112,7 +121,7 @@ def check_query(schema: type[Q], pairs: Iterable[tuple[str, str]]) -> tuple[Q | 
         if known in values:
             errors[name] = "Must be given once." if name == first else f"Must not be given together with {first}."
         values[known] = value
-    result, faults = check(schema, values)
+    result, faults = check(schema, values, {"now": now})
     errors |= {sent.get(name, name): fault for name, fault in faults.items()}
     return (None if errors else result), errors
 

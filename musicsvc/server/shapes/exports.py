@@ -33,8 +33,8 @@ def file_name(type_: str, window: Window, suffix: str) -> str:
     return f"musicsvc-{type_}-{to_date(window.first)}-to-{to_date(window.end - 1)}.{suffix}"
 
 
-def report(found: Overview, now: int, *, charts: str | None) -> JSON:
-    """Return a report as JSON. `charts`: the timeframe of the daily numbers to include, or None to leave them out."""
+def report(found: Overview, now: int, *, charts: bool) -> JSON:
+    """Return a report as JSON. `charts`: whether to include the figures of each day."""
     figures = insights.figures(found.figures)
     period = figures.pop("period")
     counts = {"tracks_count": found.tracks, "albums_count": found.albums, "artists_count": found.artists}
@@ -44,12 +44,11 @@ def report(found: Overview, now: int, *, charts: str | None) -> JSON:
         "summary": figures | counts,
         "top_tracks": [insights.ranked(row.ranked) for row in found.top],
     }
-    return shaped if charts is None else shaped | {"charts": insights.chart(found.chart, charts)}
+    return shaped | {"charts": insights.chart(found.chart)} if charts else shaped
 
 
 def printed(found: Overview, now: int) -> Report:
     figures, window = found.figures, found.figures.window
-    before = window.before
     return Report(
         name=found.name,
         first=to_date(window.first),
@@ -70,10 +69,18 @@ def printed(found: Overview, now: int) -> Report:
         top_tracks=_printed(found.top),
         top_albums=_printed(found.top_albums),
         top_artists=_printed(found.top_artists),
-        before=Comparison(to_date(before.first), to_date(before.end - 1), *zip(*found.before, strict=True)),
+        before=_comparison(found),
         unfinished=now < window.ends,
         last_played=None if found.last_played is None else to_date(found.last_played),
     )
+
+
+def _comparison(found: Overview) -> Comparison | None:
+    """Return the days of the window before, or None if the window is compared with none."""
+    before = found.figures.window.before
+    if not found.before:
+        return None
+    return Comparison(to_date(before.first), to_date(before.last), *zip(*found.before, strict=True))
 
 
 def _printed(rows: Sequence[TopRow]) -> list[ReportRow]:

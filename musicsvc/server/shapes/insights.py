@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from musicsvc.clock import isoformat
-from musicsvc.store.plays.periods import to_date
+from musicsvc.store.plays.periods import TIMEFRAMES, to_date
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from musicsvc.store.insights.rankings import Ranked
     from musicsvc.store.insights.realtime import Realtime
     from musicsvc.store.plays.periods import Window
+
+
+TIMEFRAME_OF = {period: timeframe for timeframe, period in TIMEFRAMES.items()}
 
 
 def figures(found: Figures) -> JSON:
@@ -64,11 +67,11 @@ def ranked(row: Ranked) -> JSON:
     }
 
 
-def chart(found: Chart, timeframe: str) -> JSON:
+def chart(found: Chart) -> JSON:
     """Return a chart with a point for each day, and the totals of all days."""
     first = found.window.first
     return {
-        "timeframe": timeframe,
+        "timeframe": TIMEFRAME_OF.get(found.window.name, found.window.name),
         "interval": "day",
         "points": [{"date": to_date(day).isoformat()} | _point(each) for day, each in enumerate(found.points, first)],
         "totals": _point(found.totals),

@@ -1,1 +1,1 @@
-"""Contents of the pages of figures, and the links that share them."""
+"""What the pages of figures show, and the links that share them."""

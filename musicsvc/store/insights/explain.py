@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from musicsvc.clock import DAY
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.insights import charts, figures
-from musicsvc.store.plays.periods import SLOTS_PER_DAY, to_date
+from musicsvc.store.plays.periods import SLOT, SLOTS_PER_DAY, to_date
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ class Explanation:
     """A recount from single plays, the API's statistics (`served`), and the differences between both."""
 
     window: Window
+    window_before: Window
     tracks: int
     kept_from: int  # plays before this day were deleted; statistics that include them are not compared
     days: dict[int, Counted]  # only days with plays
@@ -69,7 +70,8 @@ def build(subject: Subject, window: Window) -> Explanation:
     """Recount plays in the window, in the window before and of all time. Compare with the statistics. May be slow."""
     ((kept_from,),) = fetch(KEPT_FROM)
     ((tracks,),) = fetch(TRACKS[subject.kind], subject.id)
-    within, before = (Counted._make(_count(COUNTED, subject, each)[0]) for each in (window, window.before))
+    earlier = window.before.countable(kept_from)
+    within, before = (Counted._make(_count(COUNTED, subject, each)[0]) for each in (window, earlier))
     ever = Counted._make(fetch(EVER.format(tracks=OF_TRACKS[subject.kind]), subject.id)[0])
     days = {day: Counted(*counted) for day, *counted in _count(BY_DAY, subject, window)}
     served = figures.figures(subject, window)
@@ -78,19 +80,19 @@ def build(subject: Subject, window: Window) -> Explanation:
         compared += _of_counts("in the window", Counted(served.plays, served.listeners), within)
         for day, point in enumerate(charts.build(subject, window).points, window.first):
             compared += _of_counts(f"on {to_date(day)}", Counted(*point[:2]), days.get(day, Counted(0, 0)))
-    if kept_from <= window.before.first:
+    if kept_from <= earlier.first:
         plays, listeners = (figures.change(*pair) for pair in zip(within, before, strict=True))
         compared.append(Difference("growth of plays", served.plays_change, plays))
         compared.append(Difference("growth of listeners", served.listeners_change, listeners))
     if kept_from == 0:
         compared += _of_counts("of all time", Counted(served.plays_total, served.listeners_total), ever)
     differences = [each for each in compared if each.served != each.counted]
-    return Explanation(window, tracks, kept_from, days, within, before, ever, served, differences)
+    return Explanation(window, earlier, tracks, kept_from, days, within, before, ever, served, differences)
 
 
 def _count(statement: str, subject: Subject, window: Window) -> list[Any]:
     query = statement.format(tracks=OF_TRACKS[subject.kind])
-    slots = window.first * SLOTS_PER_DAY, window.end * SLOTS_PER_DAY
+    slots = window.first * SLOTS_PER_DAY, -(-window.ends // SLOT)
     return fetch(query, subject.id, *slots, window.starts, window.ends)
 
 

@@ -96,13 +96,20 @@ def _with_comparison(found: Overview, scope: Scope, window: Window) -> Overview:
 
 
 def _counts_by_day(scope: Scope, artists: BitMap64, window: Window) -> list[PlayCounts]:
-    """Return the plays and listeners of each day, read from the play counts of the scope's artists."""
+    """Return the plays and listeners of each day, read from the play counts of the scope's artists.
+
+    If the window ends within a day, the last point is that part of the day.
+    """
     days: dict[int, _Total] = defaultdict(_Total)
+    rest = Reader(window._replace(first=window.end), all_time=False) if window.seconds else None
     for kind, ids, times in _parts(scope, artists):
         for batch in scopes.batches(ids, export_rows.SUBJECTS_PER_BATCH):
             for day, stats in reader.days(kind, batch, window.numbers).items():
                 days[day].add(stats, times)
-    return [PlayCounts(days[day].plays, len(days[day].listeners)) for day in window.numbers]
+            for (stats,) in rest.stream(kind, batch).values() if rest is not None else ():
+                days[window.end].add(stats, times)
+    numbers = range(window.first, window.last + 1)
+    return [PlayCounts(days[day].plays, len(days[day].listeners)) for day in numbers]
 
 
 def _parts(scope: Scope, artists: BitMap64) -> Iterator[tuple[int, BitMap64, int]]:

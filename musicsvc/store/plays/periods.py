@@ -1,7 +1,11 @@
-"""Periods of statistics, such as `30-days`, as ranges of whole UTC days."""
+"""Periods of statistics, such as `30-days`, `last-month` or two dates, as ranges of UTC days.
+
+Each window knows the earlier window that it is compared with (docs/insights.md, Growth).
+"""
 
 from __future__ import annotations
 
+import re
 from datetime import date, timedelta
 from typing import NamedTuple
 
@@ -13,14 +17,40 @@ SLOTS_PER_DAY = DAY // SLOT
 DAYS = {"7-days": 7, "30-days": 30, "90-days": 90, "1-year": 365}
 TIMEFRAMES = {"7d": "7-days", "30d": "30-days", "90d": "90-days", "1y": "1-year"}
 DEFAULT = "30-days"
+ALL = "all"
+CUSTOM = "custom"
+LONGEST = 36_600  # days
+MONTH, QUARTER, YEAR = 1, 3, 12  # months
+CALENDAR = re.compile(r"(?P<year>[0-9]{4})(-(?P<month>0[1-9]|1[0-2])|-Q(?P<quarter>[1-4]))?")
+NAMES = "7-days, 30-days, 90-days, 1-year, today, yesterday, this-month, last-month, 2026-10, 2026-Q3, 2026 or all"
+
+
+class BadDatesError(ValueError):
+    """Two dates are not a period. `field` is the one to blame: `from` or `to`."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
 
 
 class Window(NamedTuple):
-    """A range of UTC days, `first` to `end` - 1, as numbers of days since 1970-01-01."""
+    """A range of UTC days, `first` to `end` - 1, as numbers of days since 1970-01-01.
+
+    Growth is measured against the window `before`. That one also has the first `seconds` of the day `end` if the last
+    day of this one is not over.
+    """
 
     name: str
     first: int
     end: int
+    label: str = ""
+    compared_with: Window | None = None
+    seconds: int = 0
+
+    @property
+    def before(self) -> Window:
+        """The window that this one is compared with. It is empty if there is none."""
+        return self.compared_with or Window("", self.first, self.first)
 
     @property
     def numbers(self) -> range:
@@ -31,9 +61,9 @@ class Window(NamedTuple):
         return self.end - self.first
 
     @property
-    def before(self) -> Window:
-        """The range of equal length that ends on the day before `first`."""
-        return Window(self.name, self.first - self.days, self.first)
+    def last(self) -> int:
+        """The last day, be it whole or not."""
+        return self.end if self.seconds else self.end - 1
 
     @property
     def starts(self) -> int:
@@ -42,14 +72,127 @@ class Window(NamedTuple):
 
     @property
     def ends(self) -> int:
-        """The end of the last day, in microseconds since 1970."""
-        return self.end * DAY
+        """The first instant after the window, in microseconds since 1970."""
+        return self.end * DAY + self.seconds * SECOND
+
+    def countable(self, kept_from: int) -> Window:
+        """Return this window as it can be counted if single plays before the day `kept_from` were deleted.
+
+        Of a day without single plays only the whole can be counted.
+        """
+        if self.seconds and self.end < kept_from:
+            return self._replace(end=self.end + 1, seconds=0)
+        return self
 
 
 def window(period: str, now: int) -> Window:
-    """Return the days of a period such as `30-days`. The last day is the UTC day of `now` (microseconds since 1970)."""
-    end = day_of(now) + 1
-    return Window(period, end - DAYS[period], end)
+    """Return the window of a period (one of NAMES) at `now`. `all` begins in 1970; see `history.from_first_day`.
+
+    Raises ValueError if there is no such period, or if it has not begun.
+    """
+    today = day_of(now)
+    if period in DAYS:
+        return _against_days_before(period, today + 1 - DAYS[period], today, now, f"last {DAYS[period]} days")
+    if period == ALL:
+        return Window(ALL, 0, today + 1, "all time")
+    if period in {"today", "yesterday"}:
+        day = today if period == "today" else today - 1
+        return _against_days_before(period, day, day, now, period)
+    return _calendar(period, *_parse(period, today), now)
+
+
+def _parse(period: str, today: int) -> tuple[int, int]:
+    """Return the first month (see `_month_of`) of a month, quarter or year, and its length in months."""
+    if period in {"this-month", "last-month"}:
+        return _month_of(to_date(today)) - (period == "last-month"), MONTH
+    found = CALENDAR.fullmatch(period)
+    if found is None or not int(found["year"]):
+        raise ValueError(f"{period!r} is not a period. Use {NAMES}.")
+    january = 12 * int(found["year"])
+    if found["quarter"]:
+        return january + QUARTER * (int(found["quarter"]) - 1), QUARTER
+    return (january + int(found["month"]) - 1, MONTH) if found["month"] else (january, YEAR)
+
+
+def between(first: date, last: date, now: int) -> Window:
+    """Return the window `custom` from one date to another, inclusive. Raises BadDatesError.
+
+    Whole months, quarters and years, and those from their first day to today, are compared with the one before.
+    """
+    check_dates(first, last, now)
+    month = _month_of(first)
+    for length in (MONTH, QUARTER, YEAR):
+        end = min(_start(month + length), day_of(now) + 1)
+        if month % length == 0 and (to_day(first), to_day(last) + 1) == (_start(month), end):
+            return _calendar(CUSTOM, month, length, now)
+    return _against_days_before(CUSTOM, to_day(first), to_day(last), now, f"{first} to {last}")
+
+
+def check_dates(first: date, last: date, now: int) -> None:
+    """Raise BadDatesError unless the dates ascend, end today at the latest, and are not too far apart."""
+    today = to_date(day_of(now))
+    if last > today:
+        raise BadDatesError("to", f"Must not be after today, {today} in UTC.")
+    if first > last:
+        raise BadDatesError("from", "Must not be after to.")
+    if (last - first).days >= LONGEST:
+        raise BadDatesError("from", f"The period must have at most {LONGEST:,} days.")
+
+
+def _against_days_before(name: str, first: int, last: int, now: int, label: str) -> Window:
+    """Return the days `first` to `last`, compared with as many days just before them."""
+    days = last + 1 - first
+    earlier = "previous day" if days == 1 else f"previous {days} days"
+    elapsed = (days - 1) * DAY + now % DAY if last == day_of(now) else days * DAY
+    return Window(name, first, last + 1, label, _earlier(earlier, first - days, first, elapsed))
+
+
+def _calendar(name: str, month: int, length: int, now: int) -> Window:
+    """Return a month, quarter or year (`length` months from `month`), at most to today.
+
+    It is compared with the one before, up to the same elapsed time if it is not over.
+    """
+    first, today = _start(month), day_of(now)
+    if first > today:
+        raise ValueError(f"{name} begins after today.")
+    end, start_before = _start(month + length), _start(month - length)
+    label, earlier = _calendar_label(month, length), _calendar_label(month - length, length)
+    if end <= today:
+        return Window(name, first, end, label, _earlier(earlier, start_before, first, (first - start_before) * DAY))
+    before = _earlier(earlier, start_before, first, now - first * DAY)
+    if before is not None and before.end < first:
+        before = before._replace(label=f"{earlier} up to the same time")
+    return Window(name, first, today + 1, label, before)
+
+
+def _earlier(label: str, first: int, end: int, elapsed: int) -> Window | None:
+    """Return the days `first` to `end` - 1, but at most `elapsed` microseconds of them; None before the year 1."""
+    if first < to_day(date.min):
+        return None
+    days, rest = divmod(elapsed, DAY)
+    if first + days >= end:
+        return Window("", first, end, label)
+    return Window("", first, first + days, label, seconds=rest // SECOND)
+
+
+def _calendar_label(month: int, length: int) -> str:
+    year, index = divmod(month, 12)
+    if length == YEAR:
+        return f"{year}"
+    if length == QUARTER:
+        return f"Q{index // QUARTER + 1} {year}"
+    return f"{date(2000, index + 1, 1):%B} {year}"
+
+
+def _month_of(day: date) -> int:
+    """Return the number of a month, counted from January of the year 0."""
+    return 12 * day.year + day.month - 1
+
+
+def _start(month: int) -> int:
+    """Return the first day of a month. Before the year 1, return a day before its first."""
+    year, index = divmod(month, 12)
+    return to_day(date(year, index + 1, 1)) if year else to_day(date.min) - 1
 
 
 def day_of(instant: int) -> int:
@@ -59,3 +202,7 @@ def day_of(instant: int) -> int:
 
 def to_date(day: int) -> date:
     return EPOCH + timedelta(days=day)
+
+
+def to_day(day: date) -> int:
+    return (day - EPOCH).days

@@ -80,7 +80,7 @@ def test_a_switch_takes_nothing_else(value: Any) -> None:
     expected = SPELLINGS.get(value.strip()) if isinstance(value, str) else value
     expected = False if value is None else expected
 
-    body, faults = check(PlaylistIn, {"name": "Rags", "public": value})
+    body, faults = check(PlaylistIn, {"name": "Rags", "public": value}, {})
 
     if isinstance(expected, bool):
         assert body is not None

@@ -26,7 +26,11 @@ if TYPE_CHECKING:
 WITH_BODY = {endpoint(route): route for route in ROUTES if route.body is not None}
 ABSENT = object()
 # Bodies with the nested fields that the rules name.
-WHOLE = {f"PUT {V1}/notifications/{{user}}/subscriptions": {"selections": [{"notif_id": "a", "channels": {}}]}}
+WHOLE: dict[str, Any] = {
+    f"PUT {V1}/notifications/{{user}}/subscriptions": {"selections": [{"notif_id": "a", "channels": {}}]}
+}
+# Bodies with a period, beside which dates are refused; test_periods.py sends dates that are accepted.
+WHOLE |= {place: {"period": "7-days"} for place, rules in FIELDS.items() if "from" in rules}
 
 
 def test_every_field_has_a_rule() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as some
 from musicsvc.clock import DAY, MINUTE
 from musicsvc.errors import Forbidden, NotFound
 from musicsvc.server.handlers import insights as handlers
-from musicsvc.server.schemas.insights import PeriodName, PeriodQuery, TimeframeName, TimeframeQuery
+from musicsvc.server.schemas.periods import PeriodName, PeriodQuery, TimeframeName, TimeframeQuery
 from musicsvc.store.insights import charts, collaborations
 from musicsvc.store.insights import figures as insight_figures
 from musicsvc.store.models import Artist, Track

@@ -1,7 +1,7 @@
 """Read the play and listener counts of tracks, albums and artists, for ranges of days and for all time.
 
 Whole months are read from monthly rollups. Other days are read from weekly rollups if there are any, else from
-daily rollups.
+daily rollups. Single plays are read for the last day of a window that ends within a day.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pyroaring import BitMap
 from musicsvc.store.engine import dialect, sql
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.plays import subjects
-from musicsvc.store.plays.rollups import listeners, monthly, weekly
+from musicsvc.store.plays.rollups import listeners, monthly, parts, weekly
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from musicsvc.store.plays.periods import Window
 
 WATERMARK = f"""
-    SELECT block, stretch, (SELECT min(day) FROM play_day WHERE day >= block * {monthly.DAYS}),
-        (SELECT max(day) FROM play_day)
+    SELECT block, stretch, kept_from, (SELECT min(day) FROM play_day),
+        (SELECT min(day) FROM play_day WHERE day >= block * {monthly.DAYS}), (SELECT max(day) FROM play_day)
     FROM play_mark
 """  # noqa: S608 - a constant
 # Day numbers are literals: everybody who reads a window on the same day uses the same statement.
@@ -104,20 +104,23 @@ class Reader:
     """Reads plays and listeners in ranges of days (`windows`) that do not overlap. Use it within one transaction."""
 
     def __init__(self, *windows: Window, all_time: bool = True) -> None:
-        ((watermark, open_week, oldest, newest),) = fetch(WATERMARK)
-        self._windows = windows
+        ((watermark, open_week, kept_from, first_day, oldest, newest),) = fetch(WATERMARK)
+        self._windows = [window.countable(kept_from) for window in windows]
         self._all_time = all_time
         self._open_day = watermark * monthly.DAYS
         days = {*range(oldest, newest + 1)} if all_time and oldest is not None else set()
         months: list[int] = []
-        for window in windows:
-            low, high = -(-window.first // monthly.DAYS), min(window.end // monthly.DAYS, watermark)
+        for window in self._windows if newest is not None else ():
+            # Months before and after all plays are left out.
+            first = max(window.first, first_day // monthly.DAYS * monthly.DAYS)
+            end = min(window.end, (newest // monthly.DAYS + 1) * monthly.DAYS)
+            low, high = -(-first // monthly.DAYS), min(end // monthly.DAYS, watermark)
             if low < high:
                 months += range(low, high)
-                days.update(range(window.first, low * monthly.DAYS), range(high * monthly.DAYS, window.end))
+                days.update(range(first, low * monthly.DAYS), range(high * monthly.DAYS, end))
             else:
-                days.update(range(window.first, window.end))
-        cuts = {bound for window in windows for bound in (window.first, window.end)}
+                days.update(range(first, end))
+        cuts = {bound for window in self._windows for bound in (window.first, window.end)}
         weeks = [week for week in weekly.within(days, open_week) if not cuts.intersection(weekly.days_of(week)[1:])]
         in_weeks = {day for week in weeks for day in weekly.days_of(week)}
         self._months = f"< {watermark}" if all_time else _numbers(months)
@@ -126,7 +129,7 @@ class Reader:
 
     def read(self, kind: int, ids: Collection[int]) -> dict[int, list[PlayStats]]:
         """Return a list of stats by id: one for each window, then one of all time if the Reader has `all_time`."""
-        return self._add_up(ids, self._rows(kind, ids, SETS))
+        return self._add_up(kind, ids, self._rows(kind, ids, SETS))
 
     def stream(self, kind: int, ids: Sequence[int]) -> dict[int, list[PlayStats]]:
         """Return the result of `read` without holding all rows in memory. Pass some hundreds of ascending `ids`."""
@@ -141,7 +144,7 @@ class Reader:
             queries = [(MONTHS, self._months), (DAYS, self._days)]
             parts = [query.format(sets=SETS, subjects=condition, numbers=days) for query, days in queries if days]
             rows = sql.stream_rows(" UNION ALL ".join(parts), *[kind, *values] * len(parts))
-            found |= self._add_up(others, rows, LARGEST_IN_STREAM)
+            found |= self._add_up(kind, others, rows, LARGEST_IN_STREAM)
         return {each: found[each] for each in ids}
 
     def _popular(self, kind: int, ids: Sequence[int]) -> list[int]:
@@ -155,6 +158,9 @@ class Reader:
     def plays(self, kind: int, ids: Collection[int]) -> dict[int, int]:
         """Return the sum of plays in all windows by track, album or artist id. Ids without plays are absent."""
         found: dict[int, int] = defaultdict(int)
+        for window in self._windows:
+            for subject, some in parts.of_day(kind, ids, window).items():
+                found[subject] += len(some)
         for subject, _, _, plays in self._rows(kind, ids, ""):
             found[subject] += plays
         return found
@@ -179,13 +185,18 @@ class Reader:
             days += fetch(query + NOT_IN_WEEKS.format(subjects=condition, numbers=numbers), kind, value, kind, value)
         return months + weeks + days
 
-    def _add_up(self, ids: Collection[int], rows: Iterable[Any], largest: int = LARGEST) -> dict[int, list[PlayStats]]:
+    def _add_up(
+        self, kind: int, ids: Collection[int], rows: Iterable[Any], largest: int = LARGEST
+    ) -> dict[int, list[PlayStats]]:
         sums: dict[int, list[_Sum]] = defaultdict(lambda: [_Sum(largest) for _ in (*self._windows, None)])
         ever: dict[int, int] = defaultdict(int)
         for subject, first, length, plays, packed in rows:
             sums[subject][self._place(first, first + length)].add(plays, packed)
             if length == monthly.DAYS or first >= self._open_day:  # else counted with its month
                 ever[subject] += plays
+        for place, window in enumerate(self._windows):
+            for subject, some in parts.of_day(kind, ids, window).items():
+                sums[subject][place].add(len(some), listeners.pack(some))
         return {each: self._stats(sums.get(each, ()), ever[each]) for each in ids}
 
     def _place(self, first: int, end: int) -> int:

@@ -1,1 +1,0 @@
-"""Templates, style sheets and scripts of pages."""

@@ -1,1 +1,0 @@
-"""Forms and queries of pages."""

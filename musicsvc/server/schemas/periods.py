@@ -1,0 +1,112 @@
+"""The period of figures and exports: one of four names, or two dates (docs/insights.md)."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import date
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic.json_schema import SkipJsonSchema
+
+from musicsvc.server.schemas.fields import DATE, TRIMMED, Body, Query, replace_null
+from musicsvc.store.plays import periods
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from musicsvc.store.plays.periods import Window
+
+PeriodName = Literal["7-days", "30-days", "90-days", "1-year"]
+TimeframeName = Literal["7d", "30d", "90d", "1y"]
+PERIOD = "Whole days in UTC, ending with the end of today."
+FROM = "The first day of any other period, in UTC; only with `to`, in place of `{name}`."
+TO = "The last day, not after today; only with `from`."
+
+
+def _parse_date(value: Any) -> Any:
+    if value is None or isinstance(value, date):
+        return value
+    with suppress(ValueError):
+        if isinstance(value, str) and DATE.fullmatch(value):
+            return date.fromisoformat(value)
+    raise ValueError("Must be a date such as 2026-01-31.")
+
+
+# Without an example: Swagger UI would send it beside the example of the period, which is refused.
+Day = Annotated[date, BeforeValidator(_parse_date), WithJsonSchema({"type": "string", "format": "date"})]
+
+
+class PeriodQuery(Query):
+    """Query string with the period that the figures cover."""
+
+    period: PeriodName = Field("30-days", description=PERIOD)
+    first: Day | SkipJsonSchema[None] = Field(None, alias="from", description=FROM.format(name="period"))
+    last: Day | SkipJsonSchema[None] = Field(None, alias="to", description=TO)
+
+    @classmethod
+    def check_together(cls, sent: Mapping[str, Any], faults: Collection[str], context: Mapping[str, Any]) -> Any:
+        """Return a message for each date that is not allowed beside the other fields, or at this time."""
+        return check_dates(sent, faults, context["now"], "period")
+
+    def window(self, now: int) -> Window:
+        return _window(self.period, self.first, self.last, now)
+
+
+class TimeframeQuery(Query):
+    """Query string with the timeframe that a chart covers."""
+
+    timeframe: TimeframeName = Field("30d", description=PERIOD)
+    first: Day | SkipJsonSchema[None] = Field(None, alias="from", description=FROM.format(name="timeframe"))
+    last: Day | SkipJsonSchema[None] = Field(None, alias="to", description=TO)
+
+    @classmethod
+    def check_together(cls, sent: Mapping[str, Any], faults: Collection[str], context: Mapping[str, Any]) -> Any:
+        """Return a message for each date that is not allowed beside the other fields, or at this time."""
+        return check_dates(sent, faults, context["now"], "timeframe")
+
+    def window(self, now: int) -> Window:
+        return _window(periods.TIMEFRAMES[self.timeframe], self.first, self.last, now)
+
+
+class PeriodIn(Body):
+    """The period of an export."""
+
+    period: Annotated[PeriodName, TRIMMED, replace_null("30-days", PeriodName)] = Field("30-days", description=PERIOD)
+    first: Annotated[Day | None, TRIMMED] = Field(
+        None, alias="from", description=FROM.format(name="period"), examples=[None]
+    )
+    last: Annotated[Day | None, TRIMMED] = Field(None, alias="to", description=TO, examples=[None])
+
+    @classmethod
+    def check_together(cls, sent: Mapping[str, Any], faults: Collection[str], context: Mapping[str, Any]) -> Any:
+        """Return a message for each date that is not allowed beside the other fields, or at this time."""
+        return check_dates(sent, faults, context["now"], "period")
+
+    def window(self, now: int) -> Window:
+        return _window(self.period, self.first, self.last, now)
+
+
+def check_dates(sent: Mapping[str, Any], faults: Collection[str], now: int, name: str) -> dict[str, str]:
+    """Return a message for `from` or `to` if they break a rule; `name` is the field that they replace."""
+    given = [each for each in ("from", "to") if sent.get(each) is not None]
+    if given and sent.get(name) is not None:
+        return {each: f"Must not be given together with {name}." for each in given if each not in faults}
+    if len(given) == 1:
+        (missing,) = {"from", "to"} - {*given}
+        return {missing: f"This field is required with {given[0]}."}
+    if not given or "from" in faults or "to" in faults:
+        return {}
+    first, last = (date.fromisoformat(sent[each].strip()) for each in given)
+    try:
+        periods.check_dates(first, last, now)
+    except periods.BadDatesError as error:
+        return {error.field: str(error)}
+    return {}
+
+
+def _window(period: str, first: date | None, last: date | None, now: int) -> Window:
+    """Return the window of the dates, else that of the named period."""
+    if first is not None and last is not None:
+        return periods.between(first, last, now)
+    return periods.window(period, now)
