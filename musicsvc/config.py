@@ -118,6 +118,7 @@ class Limits(Section):
     registrations: Rate = Field("10/hour", alias="register")  # pydantic has a `register` of its own
     exports: Rate = "20/minute"
     cover_art: Rate = "30/minute"
+    session: Rate = "300/minute"
 
 
 class Abuse(Section):

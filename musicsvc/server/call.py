@@ -31,6 +31,7 @@ class Call:
     route: Route | None = None
     account_id: int | None = None
     token_id: int | None = None
+    session_id: int | None = None  # of a signed-in browser; only pages have sessions
     resource: str | None = None  # the object that the path or the body names, such as `playlists/7`
     judged: bool = False  # rate limits and abuse rules apply; clients on this machine can be exempt
     token_holder: bool = False  # a valid token with API access was sent, even if none was needed

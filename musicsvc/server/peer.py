@@ -33,6 +33,7 @@ class Peer:
     secure: bool  # the request came over TLS, or `local` is set
     local: bool  # the client runs on this machine, and the settings allow it plain HTTP
     forwarded: bool  # the request has headers that proxies add
+    encrypted: bool  # the client uses TLS, to this process or to a trusted proxy
     hsts: bool  # the response has Strict-Transport-Security
     judged: bool  # rate limits and abuse rules apply
 
@@ -61,7 +62,7 @@ class PeerResolver:
         local = loopback and self._local_http and (not forwarded or says_https)
         address = self._client(peer, headers) if trusted else str(peer or remote)
         judged = self._limits.enabled and (self._limits.local or forwarded or not local)
-        return Peer(address, encrypted or local, local, forwarded, encrypted or self._https, judged)
+        return Peer(address, encrypted or local, local, forwarded, encrypted, encrypted or self._https, judged)
 
     def _trusts(self, address: Address) -> bool:
         return any(address in network for network in self._trusted if network.version == address.version)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from musicsvc.server.pages import html
 from musicsvc.server.routes.paths import INSIGHTS, V1
 from musicsvc.server.routes.route import Access
 from musicsvc.store.accounts import users
@@ -133,6 +134,7 @@ RIGHTS: Mapping[Callable[..., Any] | str, Mapping[str, Right]] = {
     "GET /healthz": ANYBODY,
     "GET /readyz": ANYBODY,
     "GET /metrics": ANYBODY,
+    "GET /static/{name}": {"": Right(lambda _world, _who: next(iter(html.static_files())))},
 }
 
 

@@ -5,6 +5,7 @@ RateLimit-Policy and RateLimit follow draft-ietf-httpapi-ratelimit-headers; X-Ra
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING
 
 from musicsvc.config import PERIODS, rate
@@ -23,12 +24,16 @@ if TYPE_CHECKING:
     from musicsvc.server.routes.route import Route
     from musicsvc.store.rate_limits.window import Status
 
+# Failures to give an account's password, from one address.
+ATTEMPTS_ON_ACCOUNT = Limit("sign_in_account", 10, 300 * SECOND)
+ATTEMPTS_BY_ADDRESS = Limit("sign_in_address", 50, 3_600 * SECOND)
 DESCRIPTIONS = {
     "token": "{} request{s} {} for this token",
     "address": "{} request{s} {} without a valid token, for your address,",
     "register": "{} registration{s} {} for your address",
     "exports": "{} export{s} {} for this token",
     "cover_art": "{} cover-art preview{s} {} for this token",
+    "session": "{} page{s} {} for this session",
 }
 PER = {seconds: f"{'an' if name == 'hour' else 'a'} {name}" for name, seconds in PERIODS.items()}
 UNITS = ((3600, "hour"), (60, "minute"))
@@ -40,6 +45,7 @@ class RateLimiter:
         self._counter = counter
         self._token = _limit("token", settings.token)
         self._address = _limit("address", settings.address)
+        self._session = _limit("session", settings.session)
         self._endpoint_limits = {
             RateLimit.REGISTER: _limit("register", settings.registrations),
             RateLimit.EXPORTS: _limit("exports", settings.exports),
@@ -47,13 +53,12 @@ class RateLimiter:
         }
 
     def applies_to(self, route: Route, call: Call) -> bool:
-        """Return whether rate limits apply to the request. Pages, pictures and health checks are exempt."""
+        """Return whether rate limits apply to the request. Files, pictures and health checks are exempt."""
         return call.judged and route.family is not Family.PLAIN
 
     async def count(self, route: Route, call: Call) -> None:
         """Count a request of a token or, if it has no valid one, of an address. Raises TooMany beyond a limit."""
-        if self.applies_to(route, call):
-            hits = self._hits(route, call)
+        if self.applies_to(route, call) and (hits := self._hits(route, call)):
             statuses = await self._counter.count(hits)
             call.headers.update(headers(statuses))
             if refused := [status for status in statuses if not status.allowed]:
@@ -79,7 +84,35 @@ class RateLimiter:
         if call.counted:
             await self._counter.uncount(call.counted)
 
+    async def count_attempt(self, account: str, call: Call) -> Sequence[Hit]:
+        """Count an attempt to give the password of `account` as if it failed. Raises TooMany beyond a limit.
+
+        Return what to pass to `forgive` if the attempt does not fail.
+        """
+        if not call.judged:
+            return ()
+        network = client_network(call.address)
+        digest = hashlib.sha256(account.encode()).hexdigest()[:32]
+        hits = [Hit(ATTEMPTS_ON_ACCOUNT, f"{digest} {network}"), Hit(ATTEMPTS_BY_ADDRESS, network)]
+        refused = [status for status in await self._counter.count(hits) if not status.allowed]
+        if refused:
+            longest = max(refused, key=lambda status: status.wait)
+            call.refused_by = longest.limit.name
+            seconds = _seconds(longest)
+            raise TooMany(f"There were too many wrong passwords. Try again in {_duration(seconds)}.", seconds)
+        return hits
+
+    async def forgive(self, attempt: Sequence[Hit]) -> None:
+        """Undo the counting of an attempt, because the password was right or was not verified."""
+        if attempt:
+            await self._counter.uncount(attempt)
+
     def _hits(self, route: Route, call: Call) -> list[Hit]:
+        if route.family is Family.PAGE:
+            hits = [] if call.session_id is None else [Hit(self._session, str(call.session_id))]
+            if route.limit is not None:
+                hits.append(Hit(self._endpoint_limits[route.limit], client_network(call.address)))
+            return hits
         by_token = call.token_id is not None
         hits = [Hit(self._token, str(call.token_id)) if by_token else Hit(self._address, client_network(call.address))]
         if route.limit is RateLimit.REGISTER:

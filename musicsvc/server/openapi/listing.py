@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterable, Iterator
 
 from musicsvc.server.openapi.operations import noun, summary
-from musicsvc.server.routes.route import Access, Route
+from musicsvc.server.routes.route import Access, Family, Route
 from musicsvc.server.routes.table import ROUTES
 
 HEAD = """# Endpoints
@@ -12,17 +12,21 @@ HEAD = """# Endpoints
 Generated from the table of endpoints by `python -m musicsvc.server.openapi.listing > docs/endpoints.md`; a test
 compares the two. Bodies, answers and errors are in the OpenAPI document: `/api/v1/openapi.json`, readable at `/docs`.
 
-Callers: *all*, without a token; *public*, without a token the public fields only; *token*, an account with API access.
+Callers: *all*, without a token; *public*, without a token the public fields only; *token*, an account with API access;
+of pages, which are for browsers and no part of the API, *signed in* and *administrators*, by session.
 The status is that of success. A + marks endpoints beyond the original specification. *Limit* is the rate limit of the
 endpoint beside that of its caller ([limits.md](limits.md)).
 """
-CALLERS = {Access.OPEN: "all", Access.PUBLIC: "public", Access.TOKEN: "token"}
+PEOPLE = {Access.SESSION: "signed in", Access.ADMIN: "administrators"}
+CALLERS = {Access.OPEN: "all", Access.PUBLIC: "public", Access.TOKEN: "token"} | PEOPLE
 
 
 def markdown() -> str:
     sections: dict[str, list[Route]] = {}
     for route in ROUTES:
-        if not route.undocumented:
+        if route.family is Family.PAGE:
+            sections.setdefault("pages", []).append(route)
+        elif not route.undocumented:
             sections.setdefault(noun(route), []).append(route)
     return "\n".join([HEAD, *(_section(name, routes) for name, routes in sections.items())])
 

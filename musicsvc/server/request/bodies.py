@@ -1,4 +1,4 @@
-"""Reading of JSON request bodies, with limits on size, time and number of chunks."""
+"""Reading of request bodies, JSON or forms, with limits on size, time and number of chunks."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from aiohttp.web import RequestPayloadError
 
 from musicsvc.errors import Malformed, Overloaded, TooLarge, TooSlow, UnsupportedMedia
 from musicsvc.server.request.executors import Work
+from musicsvc.server.schemas.pages.form import Form, parse_form
 from musicsvc.server.schemas.parsed_body import parse_body
 
 if TYPE_CHECKING:
@@ -45,14 +46,15 @@ class Bodies:
     async def receive(
         self, request: BaseRequest, schema: type[Body], context: Mapping[str, Any], *, token_holder: bool
     ) -> ParsedBody:
-        """Read the JSON body of a request and validate it with the schema. Large bodies are parsed off the event loop.
+        """Read a body and validate it with the schema: a `Form`, else JSON. Large bodies are parsed off the event loop.
 
         Raises UnsupportedMedia, Malformed, TooLarge or TooSlow, or Overloaded if too little memory is free.
         """
         if request.headers.get(hdrs.CONTENT_ENCODING, "identity").lower() != "identity":
             raise UnsupportedMedia("Send the body without Content-Encoding.")
+        is_form = issubclass(schema, Form)
         if request.body_exists and request.content_length != 0:
-            _require_json(request)
+            _require_form(request) if is_form else _require_json(request)
         if (request.content_length or 0) > MAX_BODY:
             raise TooLarge("The body is larger than 1 MiB.")
         received = bytearray()
@@ -62,8 +64,8 @@ class Bodies:
             else:
                 await self._read(request, received)
             if len(received) <= SMALL:
-                return parse_body(schema, received, context)
-            parse = partial(parse_body, schema, received, context)
+                return (parse_form if is_form else parse_body)(schema, received, context)
+            parse = partial(parse_form if is_form else parse_body, schema, received, context)
             parsed: ParsedBody = await self._executors.run(Work.PARSING, parse, token_holder=token_holder)
             return parsed
         finally:
@@ -111,6 +113,13 @@ def _require_json(request: BaseRequest) -> None:
         raise UnsupportedMedia("Send JSON, with Content-Type: application/json.")
     if request.charset is not None and request.charset.lower() not in CHARSETS:
         raise Malformed("Send JSON in UTF-8.")
+
+
+def _require_form(request: BaseRequest) -> None:
+    if request.content_type.lower() != "application/x-www-form-urlencoded":
+        raise UnsupportedMedia("Send the form, with Content-Type: application/x-www-form-urlencoded.")
+    if request.charset is not None and request.charset.lower() not in CHARSETS:
+        raise Malformed("Send the form in UTF-8.")
 
 
 def _has_arrived(request: BaseRequest) -> bool:

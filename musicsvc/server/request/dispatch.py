@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import hdrs
 
-from musicsvc.errors import Failure, Invalid, Overloaded, TooMany
+from musicsvc.errors import Failure, Overloaded, TooMany
 from musicsvc.server import call as calls
 from musicsvc.server.call import BUSY, Call
 from musicsvc.server.logs.failures import FailureLog, apology
@@ -20,14 +20,17 @@ from musicsvc.server.peer import HSTS, PeerResolver, require_https
 from musicsvc.server.request import bodies
 from musicsvc.server.request.executors import Work
 from musicsvc.server.request.immediate import ImmediateAnswers
+from musicsvc.server.request.pages import Pages, error_page, wants_page
+from musicsvc.server.request.passwords import PasswordVerifier
 from musicsvc.server.request.reads import Reads
+from musicsvc.server.request.units import build_unit, page_size_name
 from musicsvc.server.responses import errors
 from musicsvc.server.responses.answer_cache import AnswerCache, Slot, represent_json
-from musicsvc.server.responses.large import AnswerBuilder, LargeAnswerError, encoded, uncached
+from musicsvc.server.responses.large import AnswerBuilder, LargeAnswerError, uncached
 from musicsvc.server.responses.memory_budget import AnswerMemory
 from musicsvc.server.responses.responses import REQUEST_ID_HEADER, Reply, build_response, is_safe_request_id
 from musicsvc.server.routes.paths import INSIGHTS
-from musicsvc.server.routes.route import SAFE, Route, Router
+from musicsvc.server.routes.route import SAFE, Family, Route, Router
 from musicsvc.server.routes.table import ROUTES
 from musicsvc.server.schemas.reading import check_query
 from musicsvc.server.shapes.envelope import Download
@@ -44,6 +47,7 @@ if TYPE_CHECKING:
     from musicsvc.server.call import Observer
     from musicsvc.server.freshness import Freshness
     from musicsvc.server.request.executors import Executors
+    from musicsvc.server.responses.fragments import FragmentReader
     from musicsvc.server.schemas.parsed_body import ParsedBody
     from musicsvc.store.engine.store import Store
 
@@ -75,6 +79,8 @@ class Dispatcher:
         self._router = Router(ROUTES)
         self._peers = PeerResolver(settings)
         self._bodies = bodies.Bodies(settings.server.body_timeout, executors)
+        self._passwords = PasswordVerifier(store, authenticator.limiter, executors)
+        self._pages = Pages(settings, store, clock, authenticator.limiter, self._bodies, self._result)
         self._failures = FailureLog(clock)
         self._random = random.Random()  # noqa: S311 - request ids are unique and no secrets; saves a system call
         self.answer_memory = AnswerMemory(settings.server.answer_memory)
@@ -115,10 +121,15 @@ class Dispatcher:
             elif isinstance(failure, Overloaded):
                 call.refused_by = BUSY
                 await self._authenticator.uncount(call)
-            reply = refusal(self._failures.for_client(failure, call), path)
+            shown = self._failures.for_client(failure, call)
+            reply = await error_page(request, shown) if wants_page(request, call.route) else refusal(shown, path)
         except Exception:
             log.exception("unhandled exception in request %s (%s)", call.request_id, request.method)
-            reply = refusal(apology(call), path)
+            reply = (
+                await error_page(request, apology(call))
+                if wants_page(request, call.route)
+                else refusal(apology(call), path)
+            )
         return replace(reply, headers={**call.headers, **reply.headers}) if call.headers else reply
 
     def note_unreadable(self, address: str, request_id: str, status: int, size: int) -> None:
@@ -152,6 +163,8 @@ class Dispatcher:
                 require_https(peer)
         route, values = found
         call.route = route
+        if route.family is Family.PAGE:
+            return await self._pages.reply(request, route, values, peer, call)
         credentials = _credentials(request)
         caller = await self._authenticator.authenticate(route, credentials, call)
         if route.subject is not None:
@@ -180,17 +193,14 @@ class Dispatcher:
         """Answer an accepted request from the cache or by its handler. `given`: see `_run`."""
         caller = given["caller"]
         caching = route.caching(anonymous=caller is None) if request.method in SAFE else None
-        call.reservation = self.answer_memory.reservation(call.address, call.token_id)
         slot = self.answer_cache.find(request.raw_path, route.audience(caller)) if route.cacheable else None
         if isinstance(slot, Representation):
+            call.reservation = self.answer_memory.reservation(call.address, call.token_id)
             call.reservation.resize(len(slot.content))
             self.immediate.learn(request, call, given["peer"])
             return Reply(slot, 200, caching=caching)
         fragments = None if slot is None else self.answer_cache.fragments.at(slot.stamp)
-        name = _size_name(route, request)
-        builder = AnswerBuilder(call.reservation, name, writes=route.writes, fragments=fragments)
-        result = await self._run(route, values, request, parsed, given | {"answer": builder}, call, slot)
-        result = builder.finish(result, drawn=route.render is not None)
+        result = await self._result(route, values, request, parsed, given, call, slot, fragments)
         if route.constant:
             result = represent_json(result)
             self.immediate.learn(request, call, given["peer"], result)
@@ -198,6 +208,24 @@ class Dispatcher:
         if slot is not None and fragments is not None:
             result = slot.fill(result, fragments.sources)
         return Reply(result, status, caching=caching)
+
+    async def _result(
+        self,
+        route: Route,
+        values: Mapping[str, str],
+        request: BaseRequest,
+        parsed: ParsedBody | None,
+        given: dict[str, Any],
+        call: Call,
+        slot: Slot | None = None,
+        fragments: FragmentReader | None = None,
+    ) -> Any:
+        """Run the handler and reserve memory for its result. `given`: see `_run`."""
+        call.reservation = call.reservation or self.answer_memory.reservation(call.address, call.token_id)
+        name = page_size_name(route, request)
+        builder = AnswerBuilder(call.reservation, name, writes=route.writes, fragments=fragments)
+        result = await self._run(route, values, request, parsed, given | {"answer": builder}, call, slot)
+        return builder.finish(result, drawn=route.render is not None)
 
     async def _run(
         self,
@@ -215,9 +243,11 @@ class Dispatcher:
         query, query_errors = check_query(route.query, pairs, now=now) if route.query is not None else (None, {})
         sources = {**self._sources, **given, "body": body, "query": query, "now": now}
         run = partial(self._executors.run, token_holder=call.token_holder)
+        if route.password is not None and body is not None:
+            sources["verified"] = await self._passwords.verify(route, body, given["caller"], call)
         if route.call_prepare is not None and body is not None:
             sources["prepared"] = await run(Work.HASHING, partial(route.call_prepare, sources))
-        unit = _unit(route, values, sources, parsed, query_errors)
+        unit = build_unit(route, values, sources, parsed, query_errors)
         unit = unit if slot is None else slot.recording(unit)
         if route.nests_tracks and query is not None and query.large and given["caller"] is not None:
             given["answer"].expect_large()
@@ -247,31 +277,6 @@ class Dispatcher:
         return await self._executors.run(kind, lambda: run(unit).result(), token_holder=call.token_holder)
 
 
-def _unit(
-    route: Route,
-    values: Mapping[str, str],
-    sources: Mapping[str, Any],
-    parsed: ParsedBody | None,
-    query_errors: dict[str, str],
-) -> Callable[[], Any]:
-    """Return a function that checks all fields and calls the handler. Run it in a transaction. It may run twice."""
-
-    def unit() -> Any:
-        subject = None
-        if route.subject is not None:
-            subject = route.subject.load(*values.values(), caller=sources["caller"])
-        found = (parsed.errors if parsed is not None else {}) | query_errors
-        if route.body is not None and parsed is not None and isinstance(parsed.sent, dict):
-            found |= route.body.check_against_store(parsed.sent, found, subject)
-        if found:
-            raise Invalid(found)
-        result = route.call_handler({**sources, **values, "subject": subject})
-        # Reads are encoded here, off the event loop; writes after the unit of work, so as not to block other writes.
-        return result if route.writes or route.render is not None else encoded(result)
-
-    return unit
-
-
 def refusal(failure: Failure, path: str) -> Reply:
     """Return the error response for the failure. Paths of the insights API have their own error format."""
     insights = path == INSIGHTS or path.startswith(f"{INSIGHTS}/")
@@ -289,9 +294,3 @@ def _remote_address(request: BaseRequest) -> str:
     """Return the remote address of the connection, or an empty string once the connection is closed."""
     peer = request.transport.get_extra_info("peername") if request.transport is not None else None
     return str(peer[0]) if isinstance(peer, tuple) else ""
-
-
-def _size_name(route: Route, request: BaseRequest) -> str:
-    """Return the name of the page-size parameter: as in the query, else the endpoint's usual name."""
-    names = ("perPage", "per_page")
-    return next((name for name in names if name in request.query), getattr(route.query, "size_name", names[0]))

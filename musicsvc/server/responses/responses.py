@@ -12,6 +12,7 @@ from aiohttp import hdrs
 from aiohttp.web import Response
 from multidict import CIMultiDict
 
+from musicsvc.server.pages.html import Html
 from musicsvc.server.responses.large import LARGE, Encoded, encode
 from musicsvc.server.responses.negotiation import Negotiation
 from musicsvc.server.responses.streaming import PIECE, send_bytes, send_file
@@ -21,7 +22,7 @@ from musicsvc.server.shapes.spooled import Spooled
 from musicsvc.store.accounts import tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Sequence
 
     from aiohttp.web import BaseRequest, StreamResponse
 
@@ -30,23 +31,29 @@ SERVER = "musicsvc"
 REQUEST_ID_HEADER = "X-Request-Id"
 COMPRESSED_IN_THREAD = 64 * 1024  # bytes; compressing more would block the event loop too long
 VARY = "Authorization, Accept-Encoding"
+HTML_TYPE = "text/html; charset=utf-8"
 REQUEST_ID = re.compile(r"[A-Za-z0-9._~-]{1,128}")
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The content of a response. `caching`: its Cache-Control header, or None if the response must not be cached."""
+    """The content of a response. `caching`: its Cache-Control header, or None if the response must not be cached.
+
+    `cookies`: the values of its Set-Cookie headers.
+    """
 
     result: Any
     status: int
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: dict[str, str] = field(default_factory=dict)
     caching: str | None = None
+    cookies: Sequence[str] = ()
 
 
 async def build_response(request: BaseRequest, reply: Reply, request_id: str) -> StreamResponse:
     """Return the response. A short response is not sent yet. A long one has already been sent, in pieces."""
     headers: CIMultiDict[str] = CIMultiDict(reply.headers)
     headers.extend(((hdrs.SERVER, SERVER), (REQUEST_ID_HEADER, request_id), ("X-Content-Type-Options", "nosniff")))
+    headers.extend((hdrs.SET_COOKIE, cookie) for cookie in reply.cookies)
     caching, kept = reply.caching, None
     if isinstance(reply.result, Spooled):
         headers.update(reply.result.headers)
@@ -61,6 +68,8 @@ async def build_response(request: BaseRequest, reply: Reply, request_id: str) ->
         headers[hdrs.CONTENT_TYPE] = reply.result.content_type
         body, kept = [reply.result.content], reply.result.kept
         caching = caching and headers.get(hdrs.CACHE_CONTROL)  # the handler decides whether a file may be cached
+    elif isinstance(reply.result, Html):
+        return await _send(request, reply.status, _page(request, reply.result, headers), headers)
     else:
         headers[hdrs.CONTENT_TYPE] = JSON_TYPE
         encoded = reply.result if isinstance(reply.result, Encoded) else encode(reply.result)
@@ -98,6 +107,14 @@ async def _cacheable(
         headers[hdrs.CONTENT_ENCODING] = "gzip"
         body = await _packed(body, size, kept)
     return await _send(request, 200, body, headers)
+
+
+def _page(request: BaseRequest, page: Html, headers: CIMultiDict[str]) -> list[bytes]:
+    headers[hdrs.CONTENT_TYPE] = HTML_TYPE
+    if not (compressible(len(page.content), HTML_TYPE) and Negotiation.of_headers(request.headers).gzip):
+        return [page.content]
+    headers[hdrs.CONTENT_ENCODING] = "gzip"
+    return pack([page.content])
 
 
 async def _send(request: BaseRequest, status: int, body: list[bytes], headers: CIMultiDict[str]) -> StreamResponse:

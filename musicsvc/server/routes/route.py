@@ -26,19 +26,33 @@ CACHEABLE = {"subject", "query", "caller", "site", "answer"}
 
 
 class Access(Enum):
-    """Callers that an endpoint accepts. PUBLIC: all, but those without a token get fewer fields. OPEN: all alike."""
+    """Callers that an endpoint accepts.
+
+    OPEN: all alike. PUBLIC: all, but those without a token get fewer fields. Of pages, SESSION: signed-in people;
+    ADMIN: signed-in administrators.
+    """
 
     OPEN = "open"
     PUBLIC = "public"
     TOKEN = "token"  # noqa: S105 - a word, no secret
+    SESSION = "session"
+    ADMIN = "admin"
 
 
 class Family(Enum):
-    """The form of responses and errors: general JSON, JSON of the insights endpoints, or a page outside the API."""
+    """The form of responses and errors: general JSON, JSON of the insights endpoints, a page, or a plain file."""
 
     GENERAL = "general"
     INSIGHTS = "insights"
+    PAGE = "page"
     PLAIN = "plain"
+
+
+class PasswordOf(Enum):
+    """The account whose password the field `password` of a body has to be."""
+
+    NAMED = "named"  # the account with the e-mail in the field `email`
+    CALLER = "caller"
 
 
 class RateLimit(Enum):
@@ -55,6 +69,9 @@ class Route:
 
     - `find`: the store function that loads the object that the path names, if the caller has a right to it.
     - `answer`, `public_answer`: schemas of a successful response, with a token and without a token.
+    - `password`: the body has a password to verify first. The handler gets `verified`, the account's credentials, or
+      None if the password is wrong.
+    - `form`: the path of the page that shows the form of this POST, and shows it again if the form has errors.
     - `enabled_if` raises a Failure if the settings switch the endpoint off.
     - `prepare`, `render`: slow work before the handler, and after it on its result; both run outside the transaction.
     - `reads`: a method other than GET that writes nothing; `no_store`: the handler uses no database.
@@ -81,6 +98,8 @@ class Route:
     public_answer: type[BaseModel] | None = None
     media: str = JSON_MEDIA
     limit: RateLimit | None = None
+    password: PasswordOf | None = None
+    form: str | None = None
     enabled_if: Callable[[Settings], None] | None = None
     prepare: Callable[..., Any] | None = None
     render: Callable[..., Any] | None = None

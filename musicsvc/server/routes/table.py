@@ -10,6 +10,7 @@ from musicsvc.server.routes import (
     insights,
     messages,
     notifications,
+    pages,
     playlists,
     plays,
     users,
@@ -29,4 +30,5 @@ ROUTES: tuple[Route, ...] = (
     *exports.ROUTES,
     *documents.ROUTES,
     *health.ROUTES,
+    *pages.ROUTES,
 )

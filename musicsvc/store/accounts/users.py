@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from peewee import IntegrityError
 
 from musicsvc.errors import Conflict, Invalid, NotFound
-from musicsvc.store.accounts import email_addresses, security_events, user_search
+from musicsvc.store.accounts import email_addresses, security_events, sessions, user_search
 from musicsvc.store.accounts.security_events import Administrator
 from musicsvc.store.accounts.user_search import newest
 from musicsvc.store.engine import bulk
@@ -141,8 +141,11 @@ def missing(ids: Collection[int]) -> set[int]:
     return set(ids) - found
 
 
-def set_password(user: User, password_hash: str, *, now: int, actor: Actor = "cli") -> None:
-    """Set the account's password, and end its link to set one."""
+def set_password(
+    user: User, password_hash: str, *, now: int, actor: Actor = "cli", session_id: int | None = None
+) -> None:
+    """Set the password. Ends the link to set one, and the account's sessions except `session_id`."""
+    sessions.end_all(user.id, but=session_id)
     user.password_hash = password_hash
     User.update(password_hash=password_hash).where(User.id == user.id).execute()
     PasswordLink.delete().where(PasswordLink.user == user.id).execute()
@@ -150,13 +153,14 @@ def set_password(user: User, password_hash: str, *, now: int, actor: Actor = "cl
 
 
 def suspend(user: User, *, now: int, reason: str | None = None, actor: Actor = "cli") -> None:
-    """Suspend the account unless it is already suspended. Calls with its tokens then get status 403.
+    """Suspend the account unless it is already suspended. Ends its sessions; calls with its tokens get 403.
 
     Raises Conflict if an administrator suspends the own account: somebody must be left to reinstate it.
     """
     if isinstance(actor, Administrator) and actor.account_id == user.id:
         raise Conflict("You cannot suspend your own account. Another administrator can.")
     if user.suspended_at is None:
+        sessions.end_all(user.id)
         user.suspended_at, user.suspended_reason = now, reason
         _save_suspension(user)
         security_events.add("account.suspended", account_id=user.id, reason=reason, now=now, actor=actor)

@@ -1,1 +1,1 @@
-"""What the pages of figures show, and the links that share them."""
+"""Contents of the pages of figures, and the links that share them."""

@@ -1,6 +1,6 @@
 """Peewee models of the database tables."""
 
-from musicsvc.store.models.accounts import AccessRequest, PasswordLink, ReportLink, Token, User
+from musicsvc.store.models.accounts import AccessRequest, PasswordLink, ReportLink, Session, Token, User
 from musicsvc.store.models.activity import Activity, SecurityEvent
 from musicsvc.store.models.catalog import (
     Album,
@@ -65,6 +65,7 @@ __all__ = [
     "ReportLink",
     "Secret",
     "SecurityEvent",
+    "Session",
     "Table",
     "Tag",
     "Token",

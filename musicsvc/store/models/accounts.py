@@ -1,4 +1,4 @@
-"""Tables of accounts, requests for API access, tokens, and links to shared reports and to set a password."""
+"""Tables of accounts, requests for API access, tokens, sessions, and links to shared reports and to set a password."""
 
 from __future__ import annotations
 
@@ -87,3 +87,15 @@ class PasswordLink(Table):
     user = link(User, unique=True)
     created_at = BigIntegerField()
     expires_at = BigIntegerField()
+
+
+class Session(Table):
+    """A signed-in browser. Only the SHA-256 of its id is stored."""
+
+    id = BigAutoField()
+    user = link(User)
+    digest = BlobField(unique=True)
+    created_at = BigIntegerField()
+    last_used_at = BigIntegerField()
+    address = TextField()
+    agent = TextField()

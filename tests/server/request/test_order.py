@@ -283,7 +283,7 @@ async def test_an_unknown_path_below_the_insights_answers_in_their_body(client: 
     )
 
 
-@pytest.mark.parametrize("path", [f"{INSIGHTS}x", "/api/v1/producer-intelligence", "/", "/api", "/API/v1/albums"])
+@pytest.mark.parametrize("path", [f"{INSIGHTS}x", "/api/v1/producer-intelligence", "/none", "/api", "/API/v1/albums"])
 async def test_an_unknown_path_elsewhere_answers_in_the_general_body(client: Client, path: str) -> None:
     answer = await client.get(path)
     assert answer.status == 404
@@ -304,17 +304,24 @@ SOURCES = {
     "prepared",
     "answer",
     "pictures",
+    "verified",
+    "visit",
+    "form",
 }
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=endpoint)
 def test_every_parameter_of_a_handler_has_a_source(route: Route) -> None:
+    on_page = route.family is Family.PAGE
     there: dict[str, Any] = {
         "body": route.body,
         "query": route.query,
         "subject": route.find,
         "prepared": route.prepare,
-        "caller": route.access is not Access.OPEN,
+        "caller": route.access is not Access.OPEN or on_page,
+        "verified": route.password,
+        "visit": on_page,
+        "form": on_page,
     }
     sources = {name for name in SOURCES if there.get(name, True)} | (set() if route.find else {*route.parameters})
     assert taken_by(route.handler) <= sources

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from musicsvc.store import opening
-from musicsvc.store.accounts import password_links, security_events, tokens, users
+from musicsvc.store.accounts import password_links, security_events, sessions, tokens, users
 from musicsvc.store.accounts.security_events import Event
 from musicsvc.store.catalog import engagement_days
 from musicsvc.store.engine.binding import current
@@ -138,4 +138,18 @@ def test_security_events_of_before_have_no_administrator_and_accounts_get_links(
         ]
         link = store.write(lambda: password_links.create(users.get(2), now=3)).result()
         assert store.read(lambda: password_links.find(link.secret, now=4).email).result() == "ben@label.test"
+        assert store.read(schema.problems).result() == []
+
+
+def test_accounts_of_before_can_sign_in_and_are_signed_out_with_a_new_password(old: Old) -> None:
+    url = old("0016_password_links", EVENTS)
+    assert "0017_sessions" in schema.upgrade(url)
+
+    with opening.connect(url) as store:
+        value = store.write(lambda: sessions.create(users.get(2), address="::1", agent="x" * 999, now=3)).result()
+        found = store.read(lambda: sessions.find(value, now=4)).result()
+        assert found is not None
+        assert (found.user_id, found.email, found.last_used_at) == (2, "ben@label.test", 3)
+        store.write(lambda: users.set_password(users.get(2), "hash", now=5)).result()
+        assert store.read(lambda: sessions.find(value, now=6)).result() is None
         assert store.read(schema.problems).result() == []

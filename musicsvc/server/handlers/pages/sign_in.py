@@ -1,0 +1,45 @@
+"""Sign in and sign out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from musicsvc.errors import Invalid
+from musicsvc.server.shapes.pages import Redirect, SignedIn, SignedOut, View
+from musicsvc.store.accounts import sessions
+from musicsvc.store.accounts import sign_in as credentials
+
+if TYPE_CHECKING:
+    from musicsvc.config import Settings
+    from musicsvc.server.schemas.pages.sign_in import SignInQuery
+    from musicsvc.server.visits import Visit
+    from musicsvc.store.accounts.sessions import SessionIdentity
+    from musicsvc.store.accounts.sign_in import Credentials
+
+
+def show(query: SignInQuery, caller: SessionIdentity | None, settings: Settings) -> View | Redirect:
+    """Show the form to sign in."""
+    if caller is not None:
+        return Redirect(query.next)
+    contact = settings.access.contact_email
+    return View("sign_in.html", {"next": query.next, "registration": settings.registration.open, "contact": contact})
+
+
+def sign_in(
+    verified: Credentials | None, query: SignInQuery, caller: SessionIdentity | None, visit: Visit, now: int
+) -> SignedIn:
+    """Sign in, and go on to the page that was asked for."""
+    user = credentials.still_valid(verified)
+    if user is None:
+        raise Invalid({"email": credentials.WRONG})
+    if caller is not None:
+        sessions.end(caller.session_id, user_id=caller.user_id)
+    session = sessions.create(user, address=visit.address, agent=visit.agent, now=now)
+    return SignedIn(query.next, session=session)
+
+
+def sign_out(caller: SessionIdentity | None) -> SignedOut:
+    """End the session of this browser."""
+    if caller is not None:
+        sessions.end(caller.session_id, user_id=caller.user_id)
+    return SignedOut("/", "You are signed out.")

@@ -1,0 +1,87 @@
+"""Renders the templates of pages, and knows the URLs of the static files that they use."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from musicsvc.clock import isoformat, to_datetime
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from musicsvc.server.shapes.pages import View
+
+FOLDER = Path(__file__).parent
+STATIC = FOLDER / "static"
+KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+DIGEST_LENGTH = 12  # characters of the hash in a file's URL, so that browsers may keep the file for ever
+
+
+class Html(NamedTuple):
+    """A rendered page, in UTF-8."""
+
+    content: bytes
+
+
+def render(view: View, context: Mapping[str, Any], *, part: bool = False) -> Html:
+    """Render the view, or only its `part`. `context`: variables that all templates share."""
+    template = _environment().get_template(view.template)
+    values = {**context, **view.values}
+    if not part or view.part is None:
+        return Html(template.render(values).encode())
+    block = template.blocks[view.part]
+    return Html("".join(block(template.new_context(values))).encode())
+
+
+def hidden_field(name: str, value: str) -> Any:
+    """Return a hidden field of a form, as markup."""
+    return _environment().get_template("hidden.html").module.hidden(name, value)  # type: ignore[attr-defined] # a macro
+
+
+@lru_cache(maxsize=1)
+def static_files() -> dict[str, Path]:
+    """Map the name of each static file in URLs, such as `site-0123456789ab.css`, to its path. Reads all files."""
+    paths = sorted(path for path in STATIC.rglob("*") if path.suffix in KINDS)
+    return {f"{path.stem}-{_digest(path)}{path.suffix}": path for path in paths}
+
+
+@lru_cache(maxsize=1)
+def _urls() -> dict[str, str]:
+    return {path.name: f"/static/{name}" for name, path in static_files().items()}
+
+
+def static_url(name: str) -> str:
+    """Return the URL path of the static file with this name."""
+    return _urls()[name]
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:DIGEST_LENGTH]
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(FOLDER / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        auto_reload=False,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals["static"] = static_url
+    environment.filters["moment"] = _moment
+    environment.filters["isoformat"] = isoformat
+    environment.filters["day"] = lambda instant: f"{to_datetime(instant):%-d %B %Y}"
+    environment.filters["number"] = lambda value: f"{value:,}"
+    return environment
+
+
+def _moment(instant: int) -> str:
+    """Return the instant for people, such as `22 November 2026, 15:04 UTC`."""
+    return f"{to_datetime(instant):%-d %B %Y, %H:%M} UTC"

@@ -1,0 +1,12 @@
+// Behaviour that all pages share. Every page also works without it.
+"use strict";
+
+// <button data-copy="ID">: copy the text of the element with this id.
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-copy]");
+  if (!button) return;
+  await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent.trim());
+  const label = button.textContent;
+  button.textContent = "Copied";
+  setTimeout(() => { button.textContent = label; }, 2000);
+});

@@ -1,0 +1,240 @@
+"""Answers requests for pages (docs/architecture.md, The way of a page)."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import quote, urlsplit
+
+from aiohttp import hdrs
+
+from musicsvc.errors import Conflict, Failure, Invalid, NotFound, TooMany
+from musicsvc.server import visits
+from musicsvc.server.pages import html
+from musicsvc.server.pages.html import Html
+from musicsvc.server.responses import errors
+from musicsvc.server.responses.responses import Reply
+from musicsvc.server.routes.route import SAFE, Access, Family
+from musicsvc.server.routes.table import ROUTES
+from musicsvc.server.schemas.pages.form import TOKEN_FIELD, Form
+from musicsvc.server.shapes.pages import FormState, Redirect, SignedIn, SignedOut, View
+from musicsvc.server.visits import Visit
+from musicsvc.store.accounts import sessions
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from aiohttp.web import BaseRequest
+
+    from musicsvc.clock import Clock
+    from musicsvc.config import Settings
+    from musicsvc.server.access.rate_limits import RateLimiter
+    from musicsvc.server.call import Call
+    from musicsvc.server.peer import Peer
+    from musicsvc.server.request.bodies import Bodies
+    from musicsvc.server.routes.route import Route
+    from musicsvc.server.schemas.parsed_body import ParsedBody
+    from musicsvc.store.accounts.sessions import SessionIdentity
+    from musicsvc.store.engine.store import Store
+
+SIGN_IN = "/sign-in"
+API = "/api/"
+HTMX = "HX-Request"  # sent by htmx
+PART = ("HX-Request-Type", "partial")  # sent by htmx if it replaces a part of the page
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self';"
+        " form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+    ),
+    "Referrer-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+CORRECTABLE = (Invalid, Conflict, TooMany)  # failures after which the page with the form is shown again
+PAGES = {route.path: route for route in ROUTES if route.family is Family.PAGE and route.method == "GET"}
+# The navigation; links without a page are left out.
+LINKS = (
+    (Access.SESSION, "/insights", "Figures"),
+    (Access.SESSION, "/settings/developers", "Developers"),
+    (Access.SESSION, "/settings", "Settings"),
+    (Access.ADMIN, "/admin", "Administration"),
+)
+TITLES = {403: "Not allowed", 404: "Page not found", 405: "Not possible", 429: "Too many requests"}
+
+
+class RunHandler(Protocol):
+    """A function that runs a handler in its transaction and returns its result."""
+
+    async def __call__(
+        self,
+        route: Route,
+        values: Mapping[str, str],
+        request: BaseRequest,
+        parsed: ParsedBody | None,
+        given: dict[str, Any],
+        call: Call,
+    ) -> Any: ...
+
+
+class Pages:
+    def __init__(
+        self, settings: Settings, store: Store, clock: Clock, limiter: RateLimiter, bodies: Bodies, run: RunHandler
+    ) -> None:
+        self._settings = settings
+        self._store = store
+        self._clock = clock
+        self._limiter = limiter
+        self._bodies = bodies
+        self._run = run
+
+    async def reply(
+        self, request: BaseRequest, route: Route, values: Mapping[str, str], peer: Peer, call: Call
+    ) -> Reply:
+        visit = self._open(request, peer)
+        visit.caller = await self._find_session(visit, call)
+        if (refused := _refuse_caller(request, route, visit)) is not None:
+            return refused
+        await self._limiter.count(route, call)
+        if route.enabled_if is not None:
+            route.enabled_if(self._settings)
+        given = {"caller": visit.caller, "visit": visit, "peer": peer, "form": FormState()}
+        if request.method in SAFE:
+            result = await self._run(route, values, request, None, given, call)
+            return await self._finish(request, result, given, route.status)
+        late = not request.content.is_eof()
+        parsed = await self._read_form(request, route, visit, call)
+        if late:
+            given["caller"] = visit.caller = await self._find_session(visit, call)
+            if (refused := _refuse_caller(request, route, visit)) is not None:
+                return refused
+        try:
+            result = await self._run(route, values, request, parsed, given, call)
+        except CORRECTABLE as failure:
+            if route.form is None:
+                raise
+            return await self._show_again(request, PAGES[route.form], values, parsed, given, call, failure)
+        return await self._finish(request, result, given, route.status)
+
+    def _open(self, request: BaseRequest, peer: Peer) -> Visit:
+        scheme = "https" if peer.encrypted else "http"
+        public = urlsplit(self._settings.server.public_url or f"{scheme}://{request.host}")
+        value, notice = visits.read(request.cookies, secure=peer.encrypted)
+        agent = request.headers.get(hdrs.USER_AGENT, "")
+        return Visit(peer.encrypted, f"{public.scheme}://{public.netloc}", peer.address, agent, value, notice)
+
+    async def _find_session(self, visit: Visit, call: Call) -> SessionIdentity | None:
+        """Return the session of the browser's cookie, or None. Stores, once a minute, that it is used."""
+        if (value := visit.value) is None:
+            return None
+        now = self._clock.now()
+        found = await asyncio.wrap_future(self._store.read(lambda: sessions.find(value, now=now)))
+        if found is None:
+            return None
+        call.account_id, call.session_id, call.token_holder = found.user_id, found.session_id, True
+        if found.is_due(now):
+            with suppress(Failure):  # reading must be possible while nothing can be written
+                touch = partial(sessions.touch, found.session_id, now=now)
+                await asyncio.wrap_future(self._store.write_counters(touch))
+        return found
+
+    async def _read_form(self, request: BaseRequest, route: Route, visit: Visit, call: Call) -> ParsedBody:
+        """Return the form. Raises Forbidden if another site sent it."""
+        visit.require_own_site(request.headers)
+        context = {"hosted": self._settings.hosted, "caller_id": visit.caller and visit.caller.user_id}
+        schema = route.body or Form
+        parsed = await self._bodies.receive(request, schema, context, token_holder=call.token_holder)
+        visit.require_own_form(parsed.sent.pop(TOKEN_FIELD, None))
+        return parsed
+
+    async def _show_again(
+        self,
+        request: BaseRequest,
+        page: Route,
+        values: Mapping[str, str],
+        parsed: ParsedBody,
+        given: dict[str, Any],
+        call: Call,
+        failure: Failure,
+    ) -> Reply:
+        """Show the page of the form again, with what was typed and the errors."""
+        if isinstance(failure, TooMany):
+            call.retry_after = failure.retry_after
+        typed = {name: value for name, value in parsed.sent.items() if "password" not in name}
+        faults = failure.errors if isinstance(failure, Invalid) else {}
+        given |= {"form": FormState(request.path, typed, faults, None if faults else failure.message)}
+        own_values = {name: values[name] for name in page.parameters}
+        result = await self._run(page, own_values, request, None, given, call)
+        reply = await self._finish(request, result, given, errors.status_of(failure))
+        reply.headers.update(errors.headers_of(failure))
+        return reply
+
+    async def _finish(self, request: BaseRequest, result: Any, given: Mapping[str, Any], status: int) -> Reply:
+        visit = given["visit"]
+        if isinstance(result, Redirect):
+            return _redirect(request, result, visit)
+        if not isinstance(result, View):
+            return Reply(result, status, dict(HEADERS), cookies=visit.cookies)  # a file
+        part = request.headers.get(PART[0]) == PART[1]
+        context = {
+            "caller": visit.caller,
+            "form": given["form"],
+            "form_token": lambda: html.hidden_field(TOKEN_FIELD, visit.form_token()),
+            "links": _links(visit.caller),
+            "notice": None if part else visit.take_notice(),
+            "pages": PAGES,
+            "path": request.path,
+        }
+        rendered = await asyncio.to_thread(html.render, result, context, part=part)
+        return Reply(rendered, max(status, result.status), dict(HEADERS), cookies=visit.cookies)
+
+
+async def error_page(request: BaseRequest, failure: Failure) -> Reply:
+    """Return an error response as a page, without the navigation of a signed-in account."""
+    status = errors.status_of(failure)
+    view = View("error.html", {"title": TITLES.get(status, "Something is wrong"), "message": failure.message})
+    context = {"caller": None, "links": (), "notice": None, "pages": PAGES, "path": ""}
+    rendered = await asyncio.to_thread(html.render, view, context)
+    whole = {"HX-Retarget": "body"} if HTMX in request.headers else {}
+    return Reply(rendered, status, {**HEADERS, **errors.headers_of(failure), **whole})
+
+
+def wants_page(request: BaseRequest, route: Route | None) -> bool:
+    """Return whether an error response to this request should be a page: for pages, and for browsers outside the API.
+
+    A client that accepts JSON but not HTML gets JSON. `route`: the endpoint, or None if it is unknown.
+    """
+    accepted = ",".join(request.headers.getall(hdrs.ACCEPT, ()))
+    if "text/html" in accepted:
+        return not request.path.startswith(API)
+    return route is not None and route.family is Family.PAGE and "application/json" not in accepted
+
+
+def _refuse_caller(request: BaseRequest, route: Route, visit: Visit) -> Reply | None:
+    """Return a redirect to sign in if the page needs a session. Raises NotFound on pages of administrators."""
+    if route.access is Access.OPEN:
+        return None
+    if visit.caller is None:
+        wanted = request.raw_path if request.method in SAFE else route.form or "/"
+        return _redirect(request, Redirect(f"{SIGN_IN}?next={quote(wanted)}"), visit)
+    if route.access is Access.ADMIN and not visit.caller.admin:
+        raise NotFound("There is nothing at this path.")
+    return None
+
+
+def _redirect(request: BaseRequest, redirect: Redirect, visit: Visit) -> Reply:
+    if isinstance(redirect, SignedIn):
+        visit.keep(redirect.session)
+    elif isinstance(redirect, SignedOut):
+        visit.keep(None)
+    if redirect.notice is not None:
+        visit.leave_notice(redirect.notice)
+    if HTMX in request.headers:  # otherwise htmx would put the other page into a part of this one
+        return Reply(Html(b""), 200, {**HEADERS, "HX-Redirect": redirect.path}, cookies=visit.cookies)
+    return Reply(Html(b""), 303, {**HEADERS, "Location": redirect.path}, cookies=visit.cookies)
+
+
+def _links(caller: SessionIdentity | None) -> list[tuple[str, str]]:
+    """Return path and text of the links that this caller may follow."""
+    allowed = {Access.SESSION: caller is not None, Access.ADMIN: caller is not None and caller.admin}
+    return [(path, text) for access, path, text in LINKS if allowed[access] and path in PAGES]

@@ -1,0 +1,48 @@
+"""Verifies the passwords in bodies, with limits on failures, before a handler runs (docs/api.md, Signing in)."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from musicsvc.server.request.executors import Work
+from musicsvc.server.routes.route import PasswordOf
+from musicsvc.store.accounts import email_addresses, passwords, sign_in
+
+if TYPE_CHECKING:
+    from musicsvc.server.access.rate_limits import RateLimiter
+    from musicsvc.server.call import Call
+    from musicsvc.server.request.executors import Executors
+    from musicsvc.server.routes.route import Route
+    from musicsvc.store.accounts.sign_in import Credentials
+    from musicsvc.store.engine.store import Store
+
+
+class PasswordVerifier:
+    def __init__(self, store: Store, limiter: RateLimiter, executors: Executors) -> None:
+        self._store = store
+        self._limiter = limiter
+        self._executors = executors
+
+    async def verify(self, route: Route, body: Any, caller: Any, call: Call) -> Credentials | None:
+        """Return the credentials of the account whose password the body has, or None if the password is wrong.
+
+        Takes equally long if the account does not exist, is suspended or has no password. Counts failures; raises
+        TooMany after too many from one address. `caller`: a token holder or session, if the account is the caller's.
+        """
+        own = route.password is PasswordOf.CALLER
+        find = partial(sign_in.by_id, caller.user_id) if own else partial(sign_in.by_email, body.email)
+        credentials: Credentials | None = await asyncio.wrap_future(self._store.read(find))
+        account = email_addresses.normalize(body.email) if credentials is None else str(credentials.user_id)
+        attempt = await self._limiter.count_attempt(account, call)
+        hashed = credentials and credentials.password_hash
+        try:
+            compare = partial(passwords.matches, hashed, body.password)
+            right = await self._executors.run(Work.HASHING, compare, token_holder=call.token_holder)
+        except BaseException:
+            await self._limiter.forgive(attempt)
+            raise
+        if right:
+            await self._limiter.forgive(attempt)
+        return credentials if right else None

@@ -1,0 +1,47 @@
+"""Builds the unit of work of a request: checks that need the database, then the handler."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from musicsvc.errors import Invalid
+from musicsvc.server.responses.large import encoded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from aiohttp.web import BaseRequest
+
+    from musicsvc.server.routes.route import Route
+    from musicsvc.server.schemas.parsed_body import ParsedBody
+
+
+def build_unit(
+    route: Route,
+    values: Mapping[str, str],
+    sources: Mapping[str, Any],
+    parsed: ParsedBody | None,
+    query_errors: dict[str, str],
+) -> Callable[[], Any]:
+    """Return a function that checks all fields and calls the handler. Run it in a transaction. It may run twice."""
+
+    def unit() -> Any:
+        subject = None
+        if route.subject is not None:
+            subject = route.subject.load(*values.values(), caller=sources["caller"])
+        found = (parsed.errors if parsed is not None else {}) | query_errors
+        if route.body is not None and parsed is not None and isinstance(parsed.sent, dict):
+            found |= route.body.check_against_store(parsed.sent, found, subject)
+        if found:
+            raise Invalid(found)
+        result = route.call_handler({**sources, **values, "subject": subject})
+        # Reads are encoded here, off the event loop; writes after the unit of work, so as not to block other writes.
+        return result if route.writes or route.render is not None else encoded(result)
+
+    return unit
+
+
+def page_size_name(route: Route, request: BaseRequest) -> str:
+    """Return the name of the page-size parameter: as in the query, else the endpoint's usual name."""
+    names = ("perPage", "per_page")
+    return next((name for name in names if name in request.query), getattr(route.query, "size_name", names[0]))

@@ -1,0 +1,1 @@
+"""Forms and queries of pages."""

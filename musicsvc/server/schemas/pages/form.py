@@ -1,0 +1,43 @@
+"""The base class of forms, types of their fields, and the parser of their bodies."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import parse_qsl
+
+from pydantic import BeforeValidator
+
+from musicsvc.errors import Malformed
+from musicsvc.server.schemas.fields import Body
+from musicsvc.server.schemas.parsed_body import ParsedBody
+from musicsvc.server.schemas.reading import check, decode
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MOST_FIELDS = 1_000
+TOKEN_FIELD = "form_token"  # noqa: S105 - the name of a field, no secret
+
+Checkbox = Annotated[bool, BeforeValidator(lambda sent: sent in {True, "on"})]  # give the field the default False
+
+
+class Form(Body):
+    """Base of the forms of pages. Fields are strings, numbers with `DIGITS_ONLY`, or `Checkbox`.
+
+    A field that was left empty counts as absent, so optional fields need a default.
+    """
+
+
+def parse_form(schema: type[Body], raw: bytes | bytearray, context: Mapping[str, Any]) -> ParsedBody:
+    """Parse the body of a form and validate it with the schema. Raises Malformed if it is not a valid form."""
+    try:
+        pairs = parse_qsl(
+            decode(raw), keep_blank_values=True, strict_parsing=bool(raw), errors="strict", max_num_fields=MOST_FIELDS
+        )
+    except ValueError:
+        raise Malformed("The form is not valid.") from None
+    sent = {name: value.replace("\r\n", "\n") for name, value in pairs}
+    if len(sent) < len(pairs):
+        raise Malformed("The form repeats a field.")
+    model, errors = check(schema, {name: value for name, value in sent.items() if value}, context)
+    return ParsedBody(sent, model, errors, schema.get_resource(sent, errors))

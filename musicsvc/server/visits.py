@@ -1,0 +1,110 @@
+"""The requests of browsers: the session in their cookie, and the protection of forms against other sites."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import re
+import secrets
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from musicsvc.errors import Forbidden
+from musicsvc.store.accounts import sessions
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from multidict import CIMultiDictProxy
+
+    from musicsvc.store.accounts.sessions import SessionIdentity
+
+COOKIE = "musicsvc"
+NOTICE = "musicsvc_notice"
+HOST_ONLY = "__Host-"  # browsers accept such a cookie only over HTTPS, from the host itself
+VALUE = re.compile(r"[A-Za-z0-9_-]{43}")
+NONCE_BYTES = 16
+NOTICE_SECONDS = 60
+LONGEST_NOTICE = 1_000
+FOREIGN = "The form was sent from another site. Open the page here and send it again."
+EXPIRED = "The form has expired. Open the page again and send it once more."
+
+
+@dataclass(slots=True)
+class Visit:
+    """One request of a browser.
+
+    `value`: its cookie, the id of a session if it is signed in. `origin`: the origin of this service. `notice`: a
+    sentence that the last page left for this one. `cookies`: values of Set-Cookie for the response.
+    """
+
+    secure: bool
+    origin: str
+    address: str
+    agent: str
+    value: str | None = None
+    notice: str | None = None
+    caller: SessionIdentity | None = None
+    cookies: list[str] = field(default_factory=list)
+
+    def form_token(self) -> str:
+        """Return a new token for the forms of this browser. Gives the browser a cookie if it has none."""
+        if self.value is None:
+            self.keep(secrets.token_urlsafe(sessions.ID_BYTES))
+        nonce = secrets.token_bytes(NONCE_BYTES)  # each token differs, so that compression reveals nothing about it
+        return (nonce + self._signature(nonce)).hex()
+
+    def require_own_form(self, token: object) -> None:
+        """Raise Forbidden unless the form with this token was shown to this browser."""
+        with suppress(ValueError, TypeError):
+            given = bytes.fromhex(token)  # type: ignore[arg-type] # raises TypeError if it is not a string
+            if self.value and hmac.compare_digest(given[NONCE_BYTES:], self._signature(given[:NONCE_BYTES])):
+                return
+        raise Forbidden(EXPIRED)
+
+    def require_own_site(self, headers: CIMultiDictProxy[str]) -> None:
+        """Raise Forbidden unless a page of this service sent the request."""
+        own = headers.getall("Origin", ()) == [self.origin] or headers.getall("Sec-Fetch-Site", ()) == ["same-origin"]
+        if not own:
+            raise Forbidden(FOREIGN)
+
+    def keep(self, value: str | None) -> None:
+        """Give the browser this cookie, or remove its cookie."""
+        self.value = value
+        self.cookies.append(self._cookie(COOKIE, value or "", "" if value else "; Max-Age=0"))
+
+    def leave_notice(self, text: str) -> None:
+        """Let the next page show this sentence."""
+        value = urlsafe_b64encode(json.dumps(text).encode()).decode()
+        self.cookies.append(self._cookie(NOTICE, value, f"; Max-Age={NOTICE_SECONDS}"))
+
+    def take_notice(self) -> str | None:
+        """Return the sentence of the last page, and remove it from the browser."""
+        if self.notice is not None:
+            self.cookies.append(self._cookie(NOTICE, "", "; Max-Age=0"))
+        return self.notice
+
+    def _cookie(self, name: str, value: str, more: str) -> str:
+        prefix, secure = (HOST_ONLY, "; Secure") if self.secure else ("", "")
+        return f"{prefix}{name}={value}; Path=/; HttpOnly; SameSite=Lax{secure}{more}"
+
+    def _signature(self, nonce: bytes) -> bytes:
+        return hmac.digest((self.value or "").encode(), nonce, "sha256")
+
+
+def read(cookies: Mapping[str, str], *, secure: bool) -> tuple[str | None, str | None]:
+    """Return the visitor's cookie and the notice of the last page, each None if absent or malformed."""
+    prefix = HOST_ONLY if secure else ""
+    value = cookies.get(prefix + COOKIE)
+    return value if value and VALUE.fullmatch(value) else None, _notice(cookies.get(prefix + NOTICE))
+
+
+def _notice(text: str | None) -> str | None:
+    if not text or len(text) > LONGEST_NOTICE:
+        return None
+    with suppress(ValueError):
+        found = json.loads(urlsafe_b64decode(text))
+        return found if isinstance(found, str) else None
+    return None

@@ -1,0 +1,98 @@
+"""Sessions of signed-in browsers. Only the SHA-256 of a session's id is stored."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from typing import TYPE_CHECKING, NamedTuple
+
+from musicsvc.clock import DAY, MINUTE
+from musicsvc.errors import NotFound
+from musicsvc.store.engine.sql import fetch
+from musicsvc.store.models import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from musicsvc.store.models import User
+
+ID_BYTES = 32
+IDLE = DAY // 2
+LIFETIME = 30 * DAY
+LONGEST_AGENT = 300
+FIND = """
+    SELECT s.id, s.last_used_at, a.id, a.email, a.display_name, a.avatar, a.admin, a.api_access, a.reports_plays
+    FROM session s JOIN account a ON a.id = s.user_id
+    WHERE s.digest = ? AND s.last_used_at > ? AND s.created_at > ? AND a.suspended_at IS NULL
+"""
+
+
+class SessionIdentity(NamedTuple):
+    """A session and its account."""
+
+    session_id: int
+    last_used_at: int
+    user_id: int
+    email: str
+    display_name: str
+    avatar: str | None
+    admin: bool
+    api_access: bool
+    reports_plays: bool
+
+    def is_due(self, now: int) -> bool:
+        """Return whether the time of last use should be written again, which is so once a minute."""
+        return now - self.last_used_at >= MINUTE
+
+
+def create(user: User, *, address: str, agent: str, now: int) -> str:
+    """Create a session of the account and return its id, which is not stored. Deletes all sessions that have expired.
+
+    `address`, `agent`: the client's address and User-Agent, shown to the owner.
+    """
+    Session.delete().where((Session.last_used_at <= now - IDLE) | (Session.created_at <= now - LIFETIME)).execute()
+    value = secrets.token_urlsafe(ID_BYTES)
+    Session.insert(
+        user=user.id,
+        digest=digest(value),
+        created_at=now,
+        last_used_at=now,
+        address=address,
+        agent=agent[:LONGEST_AGENT],
+    ).execute()
+    return value
+
+
+def digest(value: str) -> bytes:
+    """Return the SHA-256 of a session's id, which is stored instead of the id."""
+    return hashlib.sha256(value.encode()).digest()
+
+
+def find(value: str, *, now: int) -> SessionIdentity | None:
+    """Return the session with this id, or None if it does not exist, has ended, or its account is suspended."""
+    for row in fetch(FIND, digest(value), now - IDLE, now - LIFETIME):
+        return SessionIdentity._make((*row[:6], *map(bool, row[6:])))
+    return None
+
+
+def touch(session_id: int, *, now: int) -> None:
+    """Store that the session was used now."""
+    Session.update(last_used_at=now).where(Session.id == session_id, Session.last_used_at < now).execute()
+
+
+def list(user_id: int, *, now: int) -> Sequence[Session]:  # noqa: A001 - the module is the namespace
+    """Return the account's sessions that have not ended, the last used first."""
+    valid = (Session.user == user_id, Session.last_used_at > now - IDLE, Session.created_at > now - LIFETIME)
+    return tuple(Session.select().where(*valid).order_by(Session.last_used_at.desc(), Session.id.desc()))
+
+
+def end(session_id: int, *, user_id: int) -> None:
+    """End a session of the account. Raises NotFound."""
+    if not Session.delete().where(Session.id == session_id, Session.user == user_id).execute():
+        raise NotFound("There is no such session.")
+
+
+def end_all(user_id: int, *, but: int | None = None) -> None:
+    """End all sessions of the account, except the one with the id `but`."""
+    query = Session.delete().where(Session.user == user_id)
+    (query if but is None else query.where(Session.id != but)).execute()

@@ -1,0 +1,40 @@
+"""Accounts whose password a request has to know: to sign in, and before actions that a stolen session must not do."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from musicsvc.store.accounts import users
+from musicsvc.store.models import User
+
+WRONG = "The e-mail or the password is wrong."
+
+
+class Credentials(NamedTuple):
+    """An account and the hash of its password."""
+
+    user_id: int
+    password_hash: str
+
+
+def by_email(email: str) -> Credentials | None:
+    """Return the credentials of the account with this e-mail. None if it cannot sign in or does not exist."""
+    return _of(users.find_by_email(email))
+
+
+def by_id(user_id: int) -> Credentials | None:
+    """Return the credentials of this account, or None if it cannot sign in."""
+    return _of(User.get_or_none(User.id == user_id))
+
+
+def still_valid(verified: Credentials | None) -> User | None:
+    """Return the account whose password was verified, or None if it was suspended or changed its password since."""
+    if verified is None or by_id(verified.user_id) != verified:
+        return None
+    return users.get(verified.user_id)
+
+
+def _of(user: User | None) -> Credentials | None:
+    if user is None or user.suspended_at is not None or user.password_hash is None:
+        return None
+    return Credentials(user.id, user.password_hash)

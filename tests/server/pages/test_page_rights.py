@@ -1,0 +1,114 @@
+"""Every page of the table with every kind of visitor: rights, headers, forms from other sites, tokens of the API."""
+
+from __future__ import annotations
+
+import re
+from itertools import count
+from typing import TYPE_CHECKING
+
+import pytest
+
+from musicsvc.server.routes.route import SAFE, Family
+from musicsvc.server.routes.table import ROUTES
+from tests.rights.pages import OWNER, PAGES, VISITORS, PageWorld, right
+from tests.rights.table import endpoint
+from tests.support.page_client import PageClient, page_client, text
+from tests.support.shared_server import on_shared_loop
+
+if TYPE_CHECKING:
+    from musicsvc.server.routes.route import Route
+    from tests.support.serving import Answer
+    from tests.support.shared_server import Shared
+
+ALL = [route for route in ROUTES if route.family is Family.PAGE]
+ROWS = [route for route in ALL if endpoint(route) in PAGES]
+each_page = pytest.mark.parametrize("route", ROWS, ids=endpoint)
+each_form = pytest.mark.parametrize("route", [route for route in ROWS if route.method not in SAFE], ids=endpoint)
+NUMBERS = count()
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self';"
+    " form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+
+
+def path_of(world: PageWorld, route: Route) -> str:
+    values = right(route).make(world)
+    return re.sub(r"\{(\w+)\}", lambda found: str(values[found[1]]), route.path) + right(route).query
+
+
+async def ask(browser: PageClient, world: PageWorld, route: Route, who: str) -> Answer:
+    """Request the page as this visitor, on a subject of the owner that no other request has changed."""
+    browser.cookies = {"musicsvc": world.sessions[who]} if who in world.sessions else {}
+    path = path_of(world, route)
+    if route.method in SAFE:
+        return await browser.get(path)
+    return await browser.post(path, right(route).form(world))
+
+
+@each_page
+@on_shared_loop
+async def test_each_kind_of_visitor_is_answered_as_the_table_says(shared: Shared, route: Route) -> None:
+    found = {}
+    async with page_client(shared.client.root) as browser:
+        for who in VISITORS:
+            world = PageWorld(shared, next(NUMBERS))
+            answer = await ask(browser, world, route, who)
+            found[who] = answer.status
+            assert answer.headers["Content-Security-Policy"] == POLICY
+            assert answer.headers["Referrer-Policy"] == "same-origin"
+            assert answer.headers["Cache-Control"] == "no-store"
+    assert found == right(route).expected(route)
+
+
+def test_the_table_is_complete() -> None:
+    assert {endpoint(route) for route in ALL} == PAGES.keys(), "say in tests/rights/pages.py who may use these"
+
+
+@each_form
+@on_shared_loop
+async def test_forms_of_other_sites_and_of_other_browsers_are_refused(shared: Shared, route: Route) -> None:
+    world = PageWorld(shared, next(NUMBERS))
+    path, fields = path_of(world, route), dict(right(route).form(world))
+    async with page_client(shared.client.root) as other, page_client(shared.client.root) as browser:
+        others = await other.form_token()
+        browser.cookies = {"musicsvc": world.sessions[OWNER]}
+        own = await browser.form_token()
+        bad_tokens = ["", "00" * 48, others, own[:-2] + ("00" if own[-2:] != "00" else "11"), "x", own + "é"]
+        refused = [await browser.post(path, {**fields, "form_token": token}) for token in bad_tokens]
+        foreign: list[dict[str, str]] = [
+            {"Origin": "https://evil.test"},
+            {"Origin": "null"},
+            {"Origin": ""},
+            {"Origin": f"{browser.root}.evil.test"},
+            {"Origin": "", "Sec-Fetch-Site": "cross-site"},
+            {"Origin": "", "Sec-Fetch-Site": "same-site"},
+            {"Origin": "", "Referer": f"{browser.root}/"},
+        ]
+        refused += [await browser.post(path, fields, **headers) for headers in foreign]
+        assert [answer.status for answer in refused] == [403] * len(refused)
+        assert "<title>Not allowed" in text(refused[-1])
+        # Each was refused for its fault: the same form from here is accepted.
+        accepted = await browser.post(path, fields, **{"Origin": "", "Sec-Fetch-Site": "same-origin"})
+        assert accepted.status == right(route).expected(route)[OWNER]
+
+
+@each_form
+@on_shared_loop
+async def test_a_form_must_be_a_form(shared: Shared, route: Route) -> None:
+    world = PageWorld(shared, next(NUMBERS))
+    async with page_client(shared.client.root) as browser:
+        browser.cookies = {"musicsvc": world.sessions[OWNER]}
+        path = path_of(world, route)
+        json = await browser.post(path, right(route).form(world), **{"Content-Type": "application/json"})
+        assert json.status == 415
+        assert (await browser.post(f"{path}&" if "?" in path else path, {"x": "y" * 2**20})).status == 413
+
+
+@each_page
+@on_shared_loop
+async def test_access_tokens_mean_nothing_on_pages(shared: Shared, route: Route) -> None:
+    token = shared.world(("bad token",)).tokens[OWNER]
+    world = PageWorld(shared, next(NUMBERS))
+    async with page_client(shared.client.root) as browser:
+        browser.headers["Authorization"] = f"Bearer {token}"
+        assert (await ask(browser, world, route, "signed out")).status == right(route).expected(route)["signed out"]

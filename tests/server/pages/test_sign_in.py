@@ -1,0 +1,197 @@
+"""Sign in and out in a browser: sessions, redirects, limits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import pytest
+import pytest_asyncio
+
+from musicsvc.clock import DAY, MINUTE
+from musicsvc.config import Limits, Settings
+from musicsvc.store.accounts import sessions, users
+from tests.support.page_client import PASSWORD, PageClient, add_account, add_session, page_client, text
+from tests.support.shared_server import Shared, on_shared_loop, shared_server
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from tests.support import databases
+
+HOUR = 60 * MINUTE
+WRONG = "The e-mail or the password is wrong."
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def limited(template: databases.Template, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Shared]:
+    """A server whose limits also hold for this machine."""
+    settings = Settings(limits=Limits(local=True))
+    async with shared_server(template, tmp_path_factory.mktemp("limited"), settings) as server:
+        yield server
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def browser(limited: Shared) -> AsyncIterator[PageClient]:
+    async with page_client(limited.client.root) as opened:
+        yield opened
+
+
+async def is_signed_in(browser: PageClient) -> bool:
+    return "Sign out" in text(await browser.get("/"))
+
+
+@on_shared_loop
+async def test_sign_in_starts_a_new_session_and_sign_out_ends_it(limited: Shared, browser: PageClient) -> None:
+    user_id = add_account(limited, "clara@way.test")
+    assert not await is_signed_in(browser)
+    await browser.form_token()
+    before = browser.cookies["musicsvc"]
+
+    answer = await browser.sign_in(" CLARA@way.test ")
+    assert (answer.status, answer.headers["Location"]) == (303, "/")
+    cookie = answer.headers["Set-Cookie"]
+    assert cookie.partition(";")[2] == " Path=/; HttpOnly; SameSite=Lax"
+    session = browser.cookies["musicsvc"]
+    assert session != before  # whoever set the cookie before does not know the session
+    assert await is_signed_in(browser)
+    assert (await browser.get("/sign-in?next=/settings")).headers["Location"] == "/settings"
+
+    again = await browser.sign_in("clara@way.test")
+    assert again.status == 303
+    assert browser.cookies["musicsvc"] != session
+    now = limited.clock.now()
+    assert [found.agent for found in limited.store.read(lambda: sessions.list(user_id, now=now)).result()] == [
+        "Tests/1.0"
+    ]
+
+    kept = dict(browser.cookies)
+    assert (await browser.post("/sign-out")).headers["Location"] == "/"
+    assert "musicsvc" not in browser.cookies
+    assert "You are signed out." in text(await browser.get("/"))
+    assert "You are signed out." not in text(await browser.get("/"))
+    browser.cookies = kept
+    assert not await is_signed_in(browser)
+
+
+@on_shared_loop
+async def test_a_session_ends_after_12_hours_idle_or_30_days(limited: Shared, browser: PageClient) -> None:
+    user_id = add_account(limited, "ann@way.test")
+    browser.cookies = {"musicsvc": add_session(limited, user_id)}
+    began = limited.clock.now()
+    for _ in range(60):
+        limited.clock.advance(12 * HOUR - MINUTE)
+        assert await is_signed_in(browser)
+    assert limited.clock.now() - began > 29 * DAY
+    limited.clock.advance(began + 30 * DAY - limited.clock.now() - 1)
+    assert await is_signed_in(browser)
+    limited.clock.advance(1)
+    assert not await is_signed_in(browser)
+
+    browser.cookies = {"musicsvc": add_session(limited, user_id)}
+    limited.clock.advance(12 * HOUR - 1)
+    assert await is_signed_in(browser)
+    limited.clock.advance(12 * HOUR)
+    assert not await is_signed_in(browser)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "reached"),
+    [
+        ("/settings", "/settings"),
+        ("/insights/tracks/7?period=7-days", "/insights/tracks/7?period=7-days"),
+        ("//evil.test", "/"),
+        ("/\\evil.test", "/"),
+        ("\\/evil.test", "/"),
+        ("https://evil.test", "/"),
+        ("/\t/evil.test", "/"),
+        ("/a\r\nSet-Cookie: x=y", "/"),
+        ("javascript:alert(1)", "/"),
+        ("evil.test", "/"),
+        ("", "/"),
+    ],
+)
+@on_shared_loop
+async def test_sign_in_leads_to_own_paths_only(limited: Shared, wanted: str, reached: str) -> None:
+    email = f"open{abs(hash(wanted))}@way.test"
+    add_account(limited, email)
+    async with page_client(limited.client.root) as browser:
+        answer = await browser.sign_in(email, path=f"/sign-in?next={quote(wanted, safe='')}")
+        assert (answer.status, answer.headers["Location"]) == (303, reached)
+
+
+@on_shared_loop
+async def test_a_wrong_password_and_an_unknown_or_suspended_account_look_alike(
+    limited: Shared, browser: PageClient
+) -> None:
+    browser.move(1)
+    add_account(limited, "known@way.test")
+    suspended = add_account(limited, "suspended@way.test")
+    now = limited.clock.now()
+    limited.store.write(lambda: users.suspend(users.get(suspended), now=now)).result()
+    limited.store.write(lambda: users.create("without@way.test", now=now)).result()
+    given = [("known", "not this one"), ("unknown", PASSWORD), ("suspended", PASSWORD), ("without", PASSWORD)]
+    shown = set()
+    for name, password in given:
+        answer = await browser.sign_in(f"{name}@way.test", password)
+        assert answer.status == 422
+        page = text(answer)
+        assert f'value="{name}@way.test"' in page
+        assert f'<small class="error" id="email-error">{WRONG}</small>' in page
+        assert password not in page
+        assert not any(header.startswith("RateLimit") for header in answer.headers)
+        shown.add(page.replace(name, "NAME").partition("form_token")[0] + page.partition("E-mail")[2].replace(name, ""))
+    assert len(shown) == 1
+
+
+@on_shared_loop
+async def test_after_ten_wrong_passwords_the_address_waits_and_others_do_not(
+    limited: Shared, browser: PageClient
+) -> None:
+    add_account(limited, "guessed@way.test")
+    add_account(limited, "other@way.test")
+    browser.move(2)
+    statuses = [(await browser.sign_in("guessed@way.test", "wrong")).status for _ in range(10)]
+    assert statuses == [422] * 10
+    refused = await browser.sign_in("GUESSED@way.test", PASSWORD)
+    assert refused.status == 429
+    assert 200 < int(refused.headers["Retry-After"]) <= 300
+    assert "There were too many wrong passwords. Try again in 5 minutes." in text(refused)
+    assert 'value="GUESSED@way.test"' in text(refused)
+    assert (await browser.sign_in("other@way.test")).status == 303
+    browser.move(3)
+    assert (await browser.sign_in("guessed@way.test")).status == 303
+
+
+@on_shared_loop
+async def test_right_passwords_are_not_counted(limited: Shared, browser: PageClient) -> None:
+    add_account(limited, "often@way.test")
+    browser.move(4)
+    assert [(await browser.sign_in("often@way.test")).status for _ in range(12)] == [303] * 12
+
+
+@on_shared_loop
+async def test_an_address_has_fifty_failures_an_hour(browser: PageClient) -> None:
+    browser.move(5)
+    statuses = [(await browser.sign_in(f"nobody{number}@way.test", "wrong")).status for number in range(51)]
+    assert statuses == [422] * 50 + [429]
+
+
+@on_shared_loop
+async def test_the_cookie_means_nothing_to_the_api(limited: Shared, browser: PageClient) -> None:
+    browser.cookies = {"musicsvc": add_session(limited, add_account(limited, "api@way.test", api_access=True))}
+    assert await is_signed_in(browser)
+    answer = await browser.get("/api/v1/users/me")
+    assert (answer.status, answer.json) == (401, {"message": "Unauthenticated."})
+
+
+@on_shared_loop
+async def test_a_session_has_300_pages_a_minute(limited: Shared, browser: PageClient) -> None:
+    browser.cookies = {"musicsvc": add_session(limited, add_account(limited, "fast@way.test"))}
+    statuses = [(await browser.get("/")).status for _ in range(301)]
+    assert statuses == [200] * 300 + [429]
+    refused = await browser.get("/")
+    assert "The limit of 300 pages a minute for this session is spent." in text(refused)
+    assert refused.headers["RateLimit-Policy"] == '"session";q=300;w=60'
+    browser.cookies = {}
+    assert (await browser.get("/")).status == 200

@@ -1,0 +1,105 @@
+"""A browser without JavaScript: it keeps cookies, and fills in forms with the token that it was shown."""
+
+from __future__ import annotations
+
+import re
+from contextlib import asynccontextmanager
+from functools import lru_cache
+from html import unescape
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+import aiohttp
+
+from musicsvc.clock import SECOND
+from musicsvc.store.accounts import passwords, sessions, users
+from tests.support.serving import Answer, connector
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+    from tests.support.shared_server import Shared
+
+PASSWORD = "three romances for violin"
+TOKEN = re.compile(r'name="form_token" value="([0-9a-f]+)"')
+HTML = "text/html,application/xhtml+xml,*/*;q=0.8"
+
+
+@lru_cache
+def password_hash() -> str:
+    """The hash of PASSWORD, made once."""
+    return passwords.hash_password(PASSWORD)
+
+
+class PageClient:
+    def __init__(self, http: aiohttp.ClientSession, root: str) -> None:
+        self._http = http
+        self.root = root
+        self.cookies: dict[str, str] = {}
+        self.headers = {"Accept": HTML, "User-Agent": "Tests/1.0", "Origin": root}
+
+    def move(self, last: int) -> None:
+        """Use another address from now on, 192.0.2.`last`, over HTTPS by way of a proxy on this machine."""
+        origin = self.root.replace("http://", "https://")
+        self.headers |= {"X-Forwarded-For": f"192.0.2.{last}", "X-Forwarded-Proto": "https", "Origin": origin}
+
+    async def get(self, path: str, **headers: str) -> Answer:
+        return await self._send("GET", path, None, headers)
+
+    async def post(self, path: str, fields: Mapping[str, Any] | None = None, **headers: str) -> Answer:
+        """Send a form, with the token of a form that this browser was shown unless `fields` has another one."""
+        sent = dict(fields or {})
+        sent.setdefault("form_token", await self.form_token())
+        kind = {"Content-Type": "application/x-www-form-urlencoded"}
+        return await self._send("POST", path, BytesIO(urlencode(sent).encode()), kind | headers)
+
+    async def form_token(self) -> str:
+        """Return the token of a form that every browser may see."""
+        shown = await self.get("/sign-in")
+        if shown.status == 303:  # signed in: each page has the form to sign out
+            shown = await self.get("/")
+        return str(TOKEN.findall(text(shown))[0])
+
+    async def sign_in(self, email: str, password: str = PASSWORD, path: str = "/sign-in", **headers: str) -> Answer:
+        return await self.post(path, {"email": email, "password": password}, **headers)
+
+    async def _send(self, method: str, path: str, data: BytesIO | None, more: Mapping[str, str]) -> Answer:
+        headers = {**self.headers, **more}
+        if self.cookies:
+            headers["Cookie"] = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
+        headers = {name: value for name, value in headers.items() if value}
+        url = f"{self.root}{path}"
+        async with self._http.request(method, url, data=data, headers=headers, allow_redirects=False) as answer:
+            for line in answer.headers.getall("Set-Cookie", ()):
+                name, _, rest = line.partition("=")
+                self.cookies[name] = rest.partition(";")[0]
+                if "Max-Age=0" in line:
+                    del self.cookies[name]
+            return Answer(answer.status, answer.headers, await answer.read())
+
+
+@asynccontextmanager
+async def page_client(root: str) -> AsyncIterator[PageClient]:
+    """Open a browser without cookies."""
+    async with aiohttp.ClientSession(connector=connector(), cookie_jar=aiohttp.DummyCookieJar()) as http:
+        yield PageClient(http, root)
+
+
+def text(answer: Answer) -> str:
+    """Return the page with its character references replaced."""
+    return unescape(answer.body.decode())
+
+
+def add_account(shared: Shared, email: str, **options: Any) -> int:
+    """Create an account with PASSWORD and return its id."""
+    now = shared.clock.now()
+    user = shared.store.write(lambda: users.create(email, password_hash=password_hash(), now=now, **options)).result()
+    return int(user.id)
+
+
+def add_session(shared: Shared, user_id: int, *, ago: int = 0) -> str:
+    """Create a session of the account, a number of seconds ago, and return its id."""
+    now = shared.clock.now() - ago * SECOND
+    unit = lambda: sessions.create(users.get(user_id), address="127.0.0.1", agent="Tests/1.0", now=now)  # noqa: E731 - short
+    return shared.store.write(unit).result()
