@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from musicsvc.server.routes.route import SAFE, Access
+from musicsvc.store.accounts import password_links, users
 from musicsvc.store.accounts import sessions as store_sessions
-from musicsvc.store.accounts import users
 from tests.rights.table import endpoint
 from tests.support.page_client import PASSWORD, add_account, add_session
 
@@ -74,6 +74,15 @@ class PageRight:
         return found | dict(self.others)
 
 
+def _password_link(world: PageWorld) -> dict[str, str]:
+    owner = users.get(world.ids[OWNER])
+    return {"link": password_links.create(owner, now=world.shared.clock.now()).secret}
+
+
+def _session(world: PageWorld) -> dict[str, int]:
+    return {"id": store_sessions.list(world.ids[OWNER], now=world.shared.clock.now())[0].id}
+
+
 ANYBODY = PageRight()
 ALREADY = dict.fromkeys(SIGNED_IN, 303)  # who is signed in need not sign in
 PAGES: Mapping[str, PageRight] = {
@@ -81,6 +90,15 @@ PAGES: Mapping[str, PageRight] = {
     "GET /sign-in": PageRight(others=ALREADY),
     "POST /sign-in": PageRight(form=lambda world: {"email": world.email(OWNER), "password": PASSWORD}),
     "POST /sign-out": ANYBODY,
+    "GET /register": PageRight(others=ALREADY),
+    "POST /register": PageRight(form=lambda world: {"email": f"new@{world.domain}", "password": PASSWORD}),
+    "GET /password/{link}": PageRight(_password_link),
+    "POST /password/{link}": PageRight(_password_link, form=lambda _: {"new_password": PASSWORD}),
+    "GET /settings": ANYBODY,
+    "POST /settings/name": PageRight(form=lambda _: {"display_name": "Clara"}),
+    "POST /settings/password": PageRight(form=lambda _: {"password": PASSWORD, "new_password": f"{PASSWORD}!"}),
+    "POST /settings/sessions/{id}/end": PageRight(_session, stranger=404),
+    "POST /settings/sessions/end-others": ANYBODY,
 }
 
 

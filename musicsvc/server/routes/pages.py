@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from musicsvc.server.handlers.pages import home, sign_in, static
-from musicsvc.server.routes.route import Access, Family, PasswordOf, Route
+from musicsvc.server.handlers.accounts import registration_open
+from musicsvc.server.handlers.pages import accounts, home, settings, sign_in, static
+from musicsvc.server.routes.route import Access, Family, PasswordOf, RateLimit, Route
+from musicsvc.server.schemas.pages.accounts import (
+    ChangePasswordForm,
+    DisplayNameForm,
+    NewPasswordForm,
+    RegisterForm,
+)
 from musicsvc.server.schemas.pages.sign_in import SignInForm, SignInQuery
+from musicsvc.store.accounts import sessions
 
 OPEN, SESSION = Access.OPEN, Access.SESSION
+PASSWORD = "/password/{link}"  # noqa: S105 - a path
+SETTINGS = "/settings"
 
 
 def page(method: str, path: str, handler: Any, access: Access, **more: Any) -> Route:
@@ -23,6 +33,18 @@ ROUTES: tuple[Route, ...] = (
     page("POST", "/sign-in", sign_in.sign_in, OPEN, body=SignInForm, query=SignInQuery, form="/sign-in",
          password=PasswordOf.NAMED),
     page("POST", "/sign-out", sign_in.sign_out, OPEN),
+    page("GET", "/register", accounts.show_registration, OPEN, enabled_if=registration_open),
+    page("POST", "/register", accounts.register, OPEN, body=RegisterForm, form="/register",
+         limit=RateLimit.REGISTER, enabled_if=registration_open, prepare=accounts.hash_password),
+    page("GET", PASSWORD, accounts.show_password, OPEN),
+    page("POST", PASSWORD, accounts.set_password, OPEN, body=NewPasswordForm, form=PASSWORD,
+         prepare=accounts.hash_new_password),
+    page("GET", SETTINGS, settings.show, SESSION),
+    page("POST", f"{SETTINGS}/name", settings.rename, SESSION, body=DisplayNameForm, form=SETTINGS),
+    page("POST", f"{SETTINGS}/password", settings.change_password, SESSION, body=ChangePasswordForm, form=SETTINGS,
+         password=PasswordOf.CALLER, prepare=accounts.hash_new_password),
+    page("POST", f"{SETTINGS}/sessions/{{id}}/end", settings.end_session, SESSION, find=sessions.get_own),
+    page("POST", f"{SETTINGS}/sessions/end-others", settings.end_other_sessions, SESSION),
     Route("GET", "/static/{name}", static.send, OPEN, family=Family.PLAIN, no_store=True, undocumented=True),
 )
 # fmt: on

@@ -86,10 +86,16 @@ def list(user_id: int, *, now: int) -> Sequence[Session]:  # noqa: A001 - the mo
     return tuple(Session.select().where(*valid).order_by(Session.last_used_at.desc(), Session.id.desc()))
 
 
-def end(session_id: int, *, user_id: int) -> None:
-    """End a session of the account. Raises NotFound."""
-    if not Session.delete().where(Session.id == session_id, Session.user == user_id).execute():
+def get_own(session_id: int, *, actor: SessionIdentity) -> Session:
+    """Return the actor's session with this id. Raises NotFound."""
+    session: Session | None = Session.get_or_none(Session.id == session_id, Session.user == actor.user_id)
+    if session is None:
         raise NotFound("There is no such session.")
+    return session
+
+
+def end(session_id: int) -> None:
+    Session.delete().where(Session.id == session_id).execute()
 
 
 def end_all(user_id: int, *, but: int | None = None) -> None:

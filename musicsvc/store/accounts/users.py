@@ -152,6 +152,17 @@ def set_password(
     security_events.add("password.set", account_id=user.id, now=now, actor=actor)
 
 
+def set_display_name(user: User, name: str) -> None:
+    """Change the display name. Raises Invalid if it is too long or empty."""
+    name = name.strip()
+    if problem := _name_problem(name):
+        raise Invalid({"display_name": problem})
+    user_search.remove(user.id, user.display_name)
+    user_search.add([(user.id, name)])
+    user.display_name = name
+    User.update(display_name=name).where(User.id == user.id).execute()
+
+
 def suspend(user: User, *, now: int, reason: str | None = None, actor: Actor = "cli") -> None:
     """Suspend the account unless it is already suspended. Ends its sessions; calls with its tokens get 403.
 

@@ -32,7 +32,7 @@ POLICY = (
 
 
 def path_of(world: PageWorld, route: Route) -> str:
-    values = right(route).make(world)
+    values = world.do(lambda: right(route).make(world))
     return re.sub(r"\{(\w+)\}", lambda found: str(values[found[1]]), route.path) + right(route).query
 
 

@@ -33,7 +33,7 @@ def sign_in(
     if user is None:
         raise Invalid({"email": credentials.WRONG})
     if caller is not None:
-        sessions.end(caller.session_id, user_id=caller.user_id)
+        sessions.end(caller.session_id)
     session = sessions.create(user, address=visit.address, agent=visit.agent, now=now)
     return SignedIn(query.next, session=session)
 
@@ -41,5 +41,5 @@ def sign_in(
 def sign_out(caller: SessionIdentity | None) -> SignedOut:
     """End the session of this browser."""
     if caller is not None:
-        sessions.end(caller.session_id, user_id=caller.user_id)
+        sessions.end(caller.session_id)
     return SignedOut("/", "You are signed out.")

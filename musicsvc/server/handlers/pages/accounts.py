@@ -1,0 +1,55 @@
+"""Create an account, and set its password by a one-time link."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from musicsvc.errors import Invalid
+from musicsvc.server.shapes.pages import Redirect, SignedIn, View
+from musicsvc.store.accounts import password_links, passwords, sessions, users
+
+if TYPE_CHECKING:
+    from musicsvc.config import Settings
+    from musicsvc.server.schemas.pages.accounts import NewPasswordForm, RegisterForm
+    from musicsvc.server.visits import Visit
+    from musicsvc.store.accounts.sessions import SessionIdentity
+
+
+def show_registration(caller: SessionIdentity | None) -> View | Redirect:
+    """Show the form to create an account."""
+    return View("register.html") if caller is None else Redirect("/")
+
+
+def hash_password(body: RegisterForm) -> str:
+    """Hash the password before the transaction starts, because hashing is slow."""
+    return passwords.hash_password(body.password)
+
+
+def register(body: RegisterForm, prepared: str, settings: Settings, visit: Visit, now: int) -> SignedIn:
+    """Create an account and sign in."""
+    granted = settings.registration.grants_access
+    user = users.create(body.email, password_hash=prepared, api_access=granted, now=now, actor="page")
+    session = sessions.create(user, address=visit.address, agent=visit.agent, now=now)
+    return SignedIn("/", f"Welcome, {user.display_name}. Your account is ready.", session)
+
+
+def show_password(link: str, now: int) -> View:
+    """Show the form to set the password of the account that the link was made for."""
+    return View("password.html", {"user": password_links.find(link, now=now)})
+
+
+def hash_new_password(body: NewPasswordForm) -> str:
+    """Hash the new password before the transaction starts, because hashing is slow."""
+    return passwords.hash_password(body.new_password)
+
+
+def set_password(
+    link: str, body: NewPasswordForm, prepared: str, settings: Settings, visit: Visit, now: int
+) -> SignedIn:
+    """Set the password, which ends the link and all sessions, and sign in."""
+    user = password_links.find(link, now=now)
+    if problem := passwords.check(body.new_password, email=user.email, hosted=settings.hosted):
+        raise Invalid({"new_password": problem})
+    password_links.use(link, prepared, now=now)
+    session = sessions.create(user, address=visit.address, agent=visit.agent, now=now)
+    return SignedIn("/", "Your password is set, and you are signed in.", session)

@@ -1,0 +1,62 @@
+"""The settings of the own account: display name, password, sessions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from musicsvc.errors import Invalid
+from musicsvc.server.shapes import agents
+from musicsvc.server.shapes.pages import Redirect, View
+from musicsvc.store.accounts import passwords, sessions, users
+from musicsvc.store.accounts import sign_in as credentials
+
+if TYPE_CHECKING:
+    from musicsvc.config import Settings
+    from musicsvc.server.schemas.pages.accounts import ChangePasswordForm, DisplayNameForm
+    from musicsvc.store.accounts.sessions import SessionIdentity
+    from musicsvc.store.accounts.sign_in import Credentials
+    from musicsvc.store.models import Session
+
+PATH = "/settings"
+
+
+def show(caller: SessionIdentity, now: int) -> View:
+    """Show the settings of the account."""
+    found = [(session, agents.describe(session.agent)) for session in sessions.list(caller.user_id, now=now)]
+    return View("settings.html", {"sessions": found})
+
+
+def rename(body: DisplayNameForm, caller: SessionIdentity) -> Redirect:
+    """Change the display name."""
+    users.set_display_name(users.get(caller.user_id), body.display_name)
+    return Redirect(PATH, "Your display name is changed.")
+
+
+def change_password(
+    body: ChangePasswordForm,
+    verified: Credentials | None,
+    prepared: str,
+    caller: SessionIdentity,
+    settings: Settings,
+    now: int,
+) -> Redirect:
+    """Change the password, and sign out all other browsers."""
+    user = credentials.still_valid(verified)
+    if user is None:
+        raise Invalid({"password": "This is not your current password."})
+    if problem := passwords.check(body.new_password, email=user.email, hosted=settings.hosted):
+        raise Invalid({"new_password": problem})
+    users.set_password(user, prepared, now=now, actor="page", session_id=caller.session_id)
+    return Redirect(PATH, "Your password is changed. All other browsers are signed out.")
+
+
+def end_session(subject: Session) -> Redirect:
+    """Sign out another browser."""
+    sessions.end(subject.id)
+    return Redirect(PATH, "That browser is signed out.")
+
+
+def end_other_sessions(caller: SessionIdentity) -> Redirect:
+    """Sign out all other browsers."""
+    sessions.end_all(caller.user_id, but=caller.session_id)
+    return Redirect(PATH, "All other browsers are signed out.")

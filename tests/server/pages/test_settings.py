@@ -1,0 +1,195 @@
+"""Registration, one-time links to set a password, and the settings of the own account, without JavaScript."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+import pytest_asyncio
+
+from musicsvc.clock import DAY
+from musicsvc.config import Registration, Settings
+from musicsvc.store.accounts import password_links, users
+from tests.support.page_client import PASSWORD, PageClient, add_account, add_session, page_client, text
+from tests.support.shared_server import Shared, on_shared_loop, shared_server
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from tests.support import databases
+
+NEW = "four romances for violin"
+SCRIPT = "<script>alert(1)</script>\"'>"
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def browser(shared: Shared) -> AsyncIterator[PageClient]:
+    async with page_client(shared.client.root) as opened:
+        yield opened
+
+
+async def reads_settings(browser: PageClient) -> bool:
+    answer = await browser.get("/settings")
+    assert answer.status == 200 or answer.headers["Location"] == "/sign-in?next=/settings"
+    return answer.status == 200
+
+
+@on_shared_loop
+async def test_an_account_is_created_and_signed_in(browser: PageClient) -> None:
+    answer = await browser.post("/register", {"email": "hello@new.test", "password": PASSWORD})
+    assert (answer.status, answer.headers["Location"]) == (303, "/")
+    home = text(await browser.get("/"))
+    assert "Welcome, hello. Your account is ready." in home
+    assert await reads_settings(browser)
+
+
+@on_shared_loop
+async def test_a_form_keeps_what_was_typed_and_names_the_errors(shared: Shared, browser: PageClient) -> None:
+    add_account(shared, "taken@new.test")
+    answer = await browser.post("/register", {"email": "taken@new.test", "password": "short1"})
+    page = text(answer)
+    assert answer.status == 422
+    assert "Please correct the marked fields." in page
+    assert 'value="taken@new.test" required autofocus aria-invalid="true" aria-describedby="email-error"' in page
+    assert '<small class="error" id="email-error">The email has already been taken.</small>' in page
+    assert "The password must have 8 to 128 characters." in page
+    assert "short1" not in page
+    answer = await browser.post("/register", {"email": "", "password": PASSWORD})
+    assert '<small class="error" id="email-error">This field is required.</small>' in text(answer)
+    for path in ("/", "/settings", "/register"):
+        assert "The email has already been taken." not in text(await browser.get(path))
+
+
+async def test_closed_registration_is_not_offered(template: databases.Template, tmp_path: Path) -> None:
+    settings = Settings(registration=Registration(open=False))
+    async with shared_server(template, tmp_path, settings) as closed, page_client(closed.client.root) as browser:
+        assert "/register" not in text(await browser.get("/")) + text(await browser.get("/sign-in"))
+        answers = [await browser.get("/register"), await browser.post("/register", {"email": "a@b.test"})]
+        assert [answer.status for answer in answers] == [403, 403]
+        assert "Registration is closed." in text(answers[1])
+
+
+@on_shared_loop
+async def test_a_link_sets_a_password_once(shared: Shared, browser: PageClient) -> None:
+    now = shared.clock.now()
+    shared.store.write(lambda: users.create("linked@new.test", now=now)).result()
+    link = shared.store.write(lambda: password_links.create(users.by_email("linked@new.test"), now=now)).result()
+    path = f"/password/{link.secret}"
+    for _ in range(2):  # looking at the page does not use up the link
+        assert 'value="linked@new.test"' in text(await browser.get(path))
+    for wrong in ("short", "linked@new.test"):
+        refused = await browser.post(path, {"new_password": wrong})
+        assert refused.status == 422
+        assert 'id="new_password-error">The password must' in text(refused)
+    answer = await browser.post(path, {"new_password": NEW})
+    assert (answer.status, answer.headers["Location"]) == (303, "/")
+    assert "Your password is set, and you are signed in." in text(await browser.get("/"))
+    for answer in (await browser.get(path), await browser.post(path, {"new_password": PASSWORD})):
+        assert answer.status == 404
+        assert "This link is not valid any more." in text(answer)
+    await browser.post("/sign-out")
+    assert (await browser.sign_in("linked@new.test", PASSWORD)).status == 422
+    assert (await browser.sign_in("linked@new.test", NEW)).status == 303
+
+
+@on_shared_loop
+async def test_a_link_ends_after_a_day(shared: Shared, browser: PageClient) -> None:
+    user_id, now = add_account(shared, "late@new.test"), shared.clock.now()
+    link = shared.store.write(lambda: password_links.create(users.get(user_id), now=now)).result()
+    shared.clock.advance(DAY - 1)
+    assert (await browser.get(f"/password/{link.secret}")).status == 200
+    shared.clock.advance(1)
+    assert (await browser.get(f"/password/{link.secret}")).status == 404
+
+
+@on_shared_loop
+async def test_a_new_password_signs_the_other_browsers_out(shared: Shared, browser: PageClient) -> None:
+    user_id = add_account(shared, "change@new.test")
+    other = add_session(shared, user_id)
+    browser.cookies = {"musicsvc": add_session(shared, user_id)}
+    wrong = await browser.post("/settings/password", {"password": "not this", "new_password": NEW})
+    assert wrong.status == 422
+    assert 'id="password-error">This is not your current password.' in text(wrong)
+    short = await browser.post("/settings/password", {"password": PASSWORD, "new_password": "short"})
+    assert 'id="new_password-error">The password must have 8' in text(short)
+    answer = await browser.post("/settings/password", {"password": PASSWORD, "new_password": NEW})
+    assert (answer.status, answer.headers["Location"]) == (303, "/settings")
+    assert "Your password is changed. All other browsers are signed out." in text(await browser.get("/settings"))
+    browser.cookies = {"musicsvc": other}
+    assert not await reads_settings(browser)
+    assert (await browser.sign_in("change@new.test", PASSWORD)).status == 422
+    assert (await browser.sign_in("change@new.test", NEW)).status == 303
+
+
+@on_shared_loop
+async def test_sessions_are_listed_and_ended_by_their_owner(shared: Shared, browser: PageClient) -> None:
+    user_id = add_account(shared, "many@new.test")
+    tokens = [add_session(shared, user_id, ago=ago) for ago in (7200, 3600, 60)]
+    expired = add_session(shared, user_id, ago=12 * 3600)
+    browser.cookies = {"musicsvc": tokens[2]}
+    page = text(await browser.get("/settings"))
+    assert page.count("This browser") == 1
+    ends = [part.partition('"')[0] for part in page.split('action="/settings/sessions/')[1:]]
+    assert len(ends) == 3  # of two other sessions, and of all others
+    assert ends[2] == "end-others"
+    assert (await browser.post(f"/settings/sessions/{ends[0]}")).status == 303  # the newest other one
+    found = {}
+    for token in (*tokens, expired):
+        browser.cookies = {"musicsvc": token}
+        found[token] = await reads_settings(browser)
+    assert list(found.values()) == [True, False, True, False]
+    browser.cookies = {"musicsvc": tokens[2]}
+    await browser.post("/settings/sessions/end-others")
+    assert await reads_settings(browser)
+    browser.cookies = {"musicsvc": tokens[0]}
+    assert not await reads_settings(browser)
+
+
+@on_shared_loop
+async def test_a_suspended_account_is_out_at_once_and_stays_out(shared: Shared, browser: PageClient) -> None:
+    user_id, now = add_account(shared, "out@new.test"), shared.clock.now()
+    browser.cookies = {"musicsvc": add_session(shared, user_id)}
+    assert await reads_settings(browser)
+    shared.store.write(lambda: users.suspend(users.get(user_id), now=now)).result()
+    assert not await reads_settings(browser)
+    shared.store.write(lambda: users.reinstate(users.get(user_id), now=now)).result()
+    assert not await reads_settings(browser)
+
+
+@on_shared_loop
+async def test_names_are_shown_as_text(shared: Shared, browser: PageClient) -> None:
+    user_id = add_account(shared, "script@new.test")
+    browser.cookies = {"musicsvc": add_session(shared, user_id)}
+    for name in (f"{SCRIPT}{'x' * 100}", SCRIPT):  # once refused and typed again, once kept
+        await browser.post("/settings/name", {"display_name": name})
+        raw = (await browser.get("/settings")).body.decode()
+        refused = (await browser.post("/settings/name", {"display_name": f"{SCRIPT}{'x' * 100}"})).body.decode()
+        assert "<script>alert" not in raw + refused
+        assert "&lt;script&gt;alert(1)&lt;/script&gt;&#34;&#39;&gt;" in refused
+    assert 'value="&lt;script&gt;' in raw
+    assert shared.store.read(lambda: users.get(user_id).display_name).result() == SCRIPT
+
+
+@pytest.mark.parametrize(
+    ("path", "accept", "kind"),
+    [
+        ("/nope", "text/html", "text/html"),
+        ("/nope", "text/html,application/json", "text/html"),
+        ("/nope", "*/*", "application/json"),
+        ("/nope", "application/json", "application/json"),
+        ("/api/v1/nope", "text/html", "application/json"),
+        ("/password/x", "*/*", "text/html"),
+        ("/password/x", "application/json", "application/json"),
+    ],
+)
+@on_shared_loop
+async def test_browsers_get_error_pages_and_clients_json(
+    browser: PageClient, path: str, accept: str, kind: str
+) -> None:
+    answer = await browser.get(path, Accept=accept)
+    assert (answer.status, answer.headers["Content-Type"].partition(";")[0]) == (404, kind)
+    if kind == "application/json":
+        assert list(answer.json) == ["status", "message", "errors"]
+    else:
+        assert "<title>Page not found · musicsvc</title>" in text(answer)
