@@ -99,6 +99,8 @@ class _Run:
 
     def interrupted(self) -> None:
         again = "Run the same command again to continue; imported rows are not added twice."
+        if self._summary is not None and self._summary.run is not None:
+            again += f" To take them back: musicsvc import undo {self._summary.run}"
         if self._summary is not None and self._summary.dry_run:
             self._session.echo("Interrupted. Nothing was written (--dry-run).")
         elif self._through:
@@ -137,6 +139,8 @@ def _print(session: Session, summary: "ImportSummary") -> None:
     refused = "all" if _all_refused(summary) else f"{len(summary.refused):,}"
     read = f"{quantity(summary.rows, 'row')} read, {refused} of them refused."
     session.echo(f"{read} Nothing was written (--dry-run)." if summary.dry_run else read)
+    if summary.run is not None:
+        session.echo(f"Import {summary.run}. To take it back: musicsvc import undo {summary.run}")
 
 
 def _all_refused(summary: "ImportSummary") -> bool:
@@ -145,6 +149,7 @@ def _all_refused(summary: "ImportSummary") -> bool:
 
 def _to_json(file: Path, summary: "ImportSummary") -> JSON:
     return {
+        "import": summary.run,
         "file": str(file),
         "dry_run": summary.dry_run,
         "rows": summary.rows,

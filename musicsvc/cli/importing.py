@@ -1,4 +1,4 @@
-"""`musicsvc import`: import catalogs, follows, playlists and plays from files."""
+"""`musicsvc import`: import catalogs, follows, playlists and plays from files; list and undo imports."""
 
 from functools import partial
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Annotated, Literal, get_args
 
 import typer
 
-from musicsvc.cli import import_run
+from musicsvc.cli import import_run, imports
 from musicsvc.cli.command import group
 from musicsvc.cli.options import AsJson, option
 from musicsvc.cli.session import Session
@@ -17,8 +17,10 @@ app = group(
     " Repeating an import changes nothing.",
     "import catalog songs.csv --map Title=track --map Artist=artist",
     "import plays history.json --listener ada --dry-run",
-    "import playlists lists.csv --user ada@example.test",
+    "import undo 7",
 )
+app.command("list")(imports.list_)
+app.command()(imports.undo)
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="The file to import.", show_default=False)]
 Pairs = Annotated[

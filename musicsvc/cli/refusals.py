@@ -96,6 +96,7 @@ class _Watched(Reader):
         self._records = records
         self.columns = reader.columns
         self.size = reader.size
+        self.name = reader.name
 
     @property
     def position(self) -> int:

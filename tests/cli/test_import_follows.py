@@ -28,6 +28,7 @@ def test_refused_lines_are_told_and_missing_accounts_are_made_when_asked_for(run
         "line 4: an account cannot follow itself",
         "line 5: followed is missing",
         "4 rows read, all of them refused.",
+        "Import 1. To take it back: musicsvc import undo 1",
     ]
     done = run("import", "follows", str(file), "--create-missing")
     assert [line.split() for line in done.stdout.splitlines()] == [
@@ -35,7 +36,7 @@ def test_refused_lines_are_told_and_missing_accounts_are_made_when_asked_for(run
         ["accounts", "2", "0", "2", "0"],
         ["follows", "2", "0", "0", "2"],
     ]
-    assert done.stderr.splitlines()[-1] == "4 rows read, 2 of them refused."
+    assert done.stderr.splitlines()[-2] == "4 rows read, 2 of them refused."
 
 
 def test_json_holds_it_all_and_a_dry_run_writes_nothing(ask: Json, tmp_path: Path, store: Store) -> None:
@@ -44,8 +45,9 @@ def test_json_holds_it_all_and_a_dry_run_writes_nothing(ask: Json, tmp_path: Pat
     shown = ask("import", "follows", str(file), "--create-missing", "--dry-run")
     assert store.read(User.select().count).result() == 0
     done = ask("import", "follows", str(file), "--create-missing")
-    assert shown == done | {"dry_run": True}
+    assert shown == done | {"dry_run": True, "import": None}
     assert done == {
+        "import": 1,
         "file": str(file),
         "dry_run": False,
         "rows": 4,

@@ -23,7 +23,11 @@ def test_a_file_goes_through_both_commands(run: Run, tmp_path: Path, store: Stor
         ["playlists", "1", "0", "2", "0"],
         ["entries", "2", "0", "1", "1"],
     ]
-    assert done.stderr.splitlines() == ["line 5: track is missing", "4 rows read, 1 of them refused."]
+    assert done.stderr.splitlines() == [
+        "line 5: track is missing",
+        "4 rows read, 1 of them refused.",
+        "Import 2. To take it back: musicsvc import undo 2",
+    ]
     assert store.read(lambda: [(each.name, each.public) for each in Playlist.select()]).result() == [("P", True)]
 
 

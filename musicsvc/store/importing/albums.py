@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from musicsvc.store.catalog import sizes
 from musicsvc.store.catalog.sizes import AlbumSize
 from musicsvc.store.engine import bulk, dialect
+from musicsvc.store.importing import runs
 from musicsvc.store.importing.batch import Batch, ItemState, Key
 from musicsvc.store.models import Album, AlbumArtist
 
@@ -120,10 +121,13 @@ def _save(states: Sequence[ItemState], batch: Batch) -> None:
         fields,
         [(s.id, s.values["external_id"], *common, *(s.values.get(name) for name in FIELDS)) for s in new],
     )
-    for state in states:
-        if state.changed and not state.new:
+    runs.made(batch.scope.run, Album, [state.id for state in new])
+    old = [state for state in states if state.altered and not state.new]
+    for state in old:
+        if state.changed:
             changes = {name: state.values[name] for name in state.changed}
             Album.update(**changes).where(Album.id == state.id).execute()
+    runs.changed(batch.scope.run, Album, {s.id: s.changes(artists=[*s.added["artists"]]) for s in old})
     bulk.insert(AlbumArtist, ("album", "artist", "position"), [link for state in states for link in _links(state)])
 
 

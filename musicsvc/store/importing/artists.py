@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from musicsvc.store.engine import bulk, dialect
+from musicsvc.store.importing import runs
 from musicsvc.store.models import Artist
 
 if TYPE_CHECKING:
@@ -41,4 +42,5 @@ def _create(names: Sequence[str], batch: Batch) -> dict[str, int]:
     created = dict(zip(names, bulk.ids(Artist, len(names)), strict=True))
     rows = [(artist_id, name, batch.scope.manager, batch.scope.now) for name, artist_id in created.items()]
     bulk.insert(Artist, ("id", "name", "manager", "created_at"), rows)
+    runs.made(batch.scope.run, Artist, list(created.values()))
     return created

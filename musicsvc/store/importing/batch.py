@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from musicsvc.store.catalog import sizes
 from musicsvc.store.importing.bounds import AlbumBounds
+from musicsvc.store.importing.runs import ADDED, NO_RUN
 from musicsvc.store.importing.summary import KINDS, Counts, Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from musicsvc.store.catalog.sizes import AlbumSize
+    from musicsvc.store.importing.runs import Changes
 
 COUNTED = 1 << 30  # bit of ItemState.given: the item has been counted; lower bits are fields
 Key = tuple[Any, ...]
@@ -26,6 +28,7 @@ class ImportScope:
     manager: int | None
     now: int
     dry_run: bool
+    run: int = NO_RUN  # the id of the import
 
     @property
     def imported_for(self) -> int:
@@ -43,6 +46,7 @@ class ItemState:
     given: int = 0  # bit mask of the fields that rows of this import have set
     new: bool = False
     changed: set[str] = field(default_factory=set)
+    before: dict[str, Any] = field(default_factory=dict)  # the values of the changed fields before this batch
     added: dict[str, dict[Any, Any]] = field(default_factory=dict)
     size: AlbumSize = sizes.NEW_ALBUM  # of the album before this batch; unused for tracks
 
@@ -58,6 +62,7 @@ class ItemState:
                 continue
             self.given |= 1 << place
             if not same:
+                self.before.setdefault(name, self.values.get(name))
                 self.values[name] = value
                 self.changed.add(name)
                 altered = True
@@ -71,6 +76,11 @@ class ItemState:
         self.added.setdefault(name, {}).update(fresh)
         return bool(fresh)
 
+    def changes(self, **added: list[int]) -> Changes:
+        """Return the changes of this batch as they are recorded. `added`: ids by name of the members."""
+        fields = {name: [self.before[name], self.values[name]] for name in sorted(self.changed)}
+        return fields | {ADDED + name: ids for name, ids in added.items() if ids}
+
     @property
     def altered(self) -> bool:
         """True if the batch has changed a field, or added an artist, genre or tag."""
@@ -79,7 +89,7 @@ class ItemState:
     def copy(self) -> ItemState:
         """Return an independent copy whose changes count as written."""
         values = {name: dict(value) if isinstance(value, dict) else value for name, value in self.values.items()}
-        return replace(self, values=values, new=False, changed=set(), added={})
+        return replace(self, values=values, new=False, changed=set(), before={}, added={})
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from musicsvc.errors import Failure
 from musicsvc.store.accounts import users
 from musicsvc.store.engine.binding import savepoint
-from musicsvc.store.importing import albums, artists, rows, tracks
+from musicsvc.store.importing import albums, artists, rows, runs, tracks
 from musicsvc.store.importing.batch import Batch, ImportMemory, ImportScope
 from musicsvc.store.importing.batches import in_batches, lock_imports, read_cells, resume_hint
 from musicsvc.store.importing.bounds import BoundsExceededError
@@ -44,19 +44,20 @@ def run(store: Store, reader: Reader, options: CatalogOptions, *, now: int, on_p
     if reader.columns is not None:
         columns.check(reader.columns, rows.REQUIRED)
     summary = ImportSummary(options.dry_run, unused=columns.unused(reader.columns or []))
-    scope = ImportScope(_manager(store, options.manager), now, options.dry_run)
-    memory = ImportMemory()
+    manager = _manager(store, options.manager)
     through = 0
-    try:
-        for records in in_batches(_parse(reader, columns, options.blanks, summary)):
-            valid = [row for row in records if row is not None]
-            batch = _import_batch(store, valid, scope, memory)
-            memory.absorb(batch)
-            _add(summary, batch, valid)
-            through = summary.rows
-            on_progress(summary)
-    except Failure as failure:
-        raise Failure(failure.here + resume_hint(through, dry_run=options.dry_run)) from None
+    with runs.recording(store, "catalog", reader, summary, user=manager, now=now) as run_id:
+        scope, memory = ImportScope(manager, now, options.dry_run, run_id), ImportMemory()
+        try:
+            for records in in_batches(_parse(reader, columns, options.blanks, summary)):
+                valid = [row for row in records if row is not None]
+                batch = _import_batch(store, valid, scope, memory)
+                memory.absorb(batch)
+                _add(summary, batch, valid)
+                through = summary.rows
+                on_progress(summary)
+        except Failure as failure:
+            raise Failure(failure.here + resume_hint(through, dry_run=options.dry_run)) from None
     summary.refused.sort()
     return summary
 
@@ -93,6 +94,7 @@ def _import_batch(store: Store, valid: list[CatalogRow], scope: ImportScope, mem
     def unit() -> Batch:
         if not scope.dry_run:
             lock_imports()
+            runs.require_running(scope.run)
         refused: dict[int, Refusal] = {}
         for attempt in count():
             batch = Batch(scope, memory, refused, strict=attempt >= ATTEMPTS)

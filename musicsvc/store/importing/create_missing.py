@@ -7,6 +7,7 @@ from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.store.engine import bulk
+from musicsvc.store.importing import runs
 from musicsvc.store.importing.matching import Artist, CatalogIndex, Track, TrackLookup
 from musicsvc.store.models import Artist as ArtistTable
 from musicsvc.store.models import Track as TrackTable
@@ -76,7 +77,8 @@ class MissingCreator:
             self._ids[table] = iter(bulk.ids(table, self._most[table]))
         return next(self._ids[table])
 
-    def write(self) -> None:
+    def write(self, run: int) -> None:
+        """Insert the collected artists and tracks, and record them as made by the import `run`."""
         if self._scope.ids is not None:
             return
         manager, now = self._scope.manager, self._scope.now
@@ -86,6 +88,8 @@ class MissingCreator:
         bulk.insert(TrackTable, ("id", "name", "duration", "external_id", "imported_for", "created_at"), tracks)
         links = [(track.id, artist, at) for track, by, _ in self.tracks for at, artist in enumerate(by)]
         bulk.insert(TrackArtist, ("track", "artist", "position"), links)
+        runs.made(run, ArtistTable, [artist.id for artist in self.artists])
+        runs.made(run, TrackTable, [track.id for track, _, _ in self.tracks])
 
     def add_to(self, catalog: CatalogIndex) -> None:
         """Add the collected artists and tracks to the index, so that later batches find them."""

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from musicsvc.errors import Failure
 from musicsvc.store.engine import bulk, dialect
-from musicsvc.store.importing import accounts, values
+from musicsvc.store.importing import accounts, runs, values
 from musicsvc.store.importing.batches import in_batches, lock_imports, read_cells, resume_hint
 from musicsvc.store.importing.columns import Columns
 from musicsvc.store.importing.summary import Counts, ImportSummary, Progress, Refusal
-from musicsvc.store.models import Follow
+from musicsvc.store.models import Follow, User
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Sequence
+    from collections.abc import Container, Iterable, Iterator, Sequence
 
     from musicsvc.store.engine.store import Store
     from musicsvc.store.importing.accounts import Key, ResolvedAccounts
@@ -26,7 +26,7 @@ SELF_FOLLOW = "an account cannot follow itself"
 PAIR = ("bigint", "bigint")
 INSERT = """
     INSERT INTO follow (id, follower_id, followed_id, created_at) {rows}
-    ON CONFLICT (follower_id, followed_id) DO NOTHING RETURNING follower_id, followed_id
+    ON CONFLICT (follower_id, followed_id) DO NOTHING RETURNING follower_id, followed_id, id
 """
 FIND = """
     WITH asked (follower, followed) AS ({rows})
@@ -43,6 +43,15 @@ class FollowOptions:
     blanks: Sequence[str] = ()
     create_missing: bool = False
     dry_run: bool = False
+
+
+class FollowScope(NamedTuple):
+    """Values for all rows of an import; `run` is its id."""
+
+    create_missing: bool
+    dry_run: bool
+    now: int
+    run: int
 
 
 class FollowRow(NamedTuple):
@@ -77,15 +86,17 @@ def run(store: Store, reader: Reader, options: FollowOptions, *, now: int, on_pr
     unused = columns.unused(reader.columns or [])
     summary = ImportSummary(options.dry_run, unused, counts={kind: Counts() for kind in ("accounts", "follows")})
     unwritten = DryRunState(store.read(accounts.load_exact).result())
-    try:
-        for records in in_batches(_parse(reader, columns, options.blanks, unwritten.accounts)):
-            valid = [row for row in records if isinstance(row, FollowRow)]
-            outcome = _import_batch(store, valid, options, unwritten, now)
-            refused = sorted([*outcome.refused, *(row for row in records if isinstance(row, Refusal))])
-            _add(summary, outcome, refused, len(records))
-            on_progress(summary)
-    except Failure as failure:
-        raise Failure(failure.here + resume_hint(summary.rows, dry_run=options.dry_run)) from None
+    with runs.recording(store, "follows", reader, summary, user=None, now=now) as run_id:
+        scope = FollowScope(options.create_missing, options.dry_run, now, run_id)
+        try:
+            for records in in_batches(_parse(reader, columns, options.blanks, unwritten.accounts)):
+                valid = [row for row in records if isinstance(row, FollowRow)]
+                outcome = _import_batch(store, valid, scope, unwritten)
+                refused = sorted([*outcome.refused, *(row for row in records if isinstance(row, Refusal))])
+                _add(summary, outcome, refused, len(records))
+                on_progress(summary)
+        except Failure as failure:
+            raise Failure(failure.here + resume_hint(summary.rows, dry_run=options.dry_run)) from None
     return summary
 
 
@@ -114,24 +125,24 @@ def _row(record: Record, columns: Columns, blanks: Sequence[str], known: Contain
     return Refusal(record.line, "; ".join(faults)) if faults else FollowRow(record.line, *found)
 
 
-def _import_batch(
-    store: Store, rows: list[FollowRow], options: FollowOptions, unwritten: DryRunState, now: int
-) -> FollowOutcome:
+def _import_batch(store: Store, rows: list[FollowRow], scope: FollowScope, unwritten: DryRunState) -> FollowOutcome:
     """Import a batch in one transaction. A dry run adds the accounts and follows to `unwritten` instead."""
 
     def unit() -> FollowOutcome:
-        if not options.dry_run:
+        if not scope.dry_run:
             lock_imports()
+            runs.require_running(scope.run)
         names = [name for row in rows for name in row[1:]]
-        create, dry_run = options.create_missing, options.dry_run
-        people = accounts.resolve(names, unwritten.accounts, create=create, dry_run=dry_run, now=now)
+        create, dry_run = scope.create_missing, scope.dry_run
+        people = accounts.resolve(names, unwritten.accounts, create=create, dry_run=dry_run, now=scope.now)
+        runs.made(scope.run, User, sorted({*people.created_ids.values()}))
         pairs, refused = _pairs(rows, people, unwritten.accounts)
-        new = _unknown(pairs, unwritten) if dry_run else _insert(pairs, now)
+        new = _unknown(pairs, unwritten) if dry_run else _insert(pairs, scope)
         mentions = sum(accounts.get_key(name, unwritten.accounts) in people.ids for name in names)
         return FollowOutcome(people, refused, new, len(rows), mentions)
 
-    outcome = (store.read(unit) if options.dry_run else store.write(unit)).result()
-    if options.dry_run:
+    outcome = (store.read(unit) if scope.dry_run else store.write(unit)).result()
+    if scope.dry_run:
         unwritten.accounts |= outcome.people.created_ids
         unwritten.follows |= outcome.new
     return outcome
@@ -167,10 +178,12 @@ def _join(faults: Sequence[tuple[str, str, str]]) -> str:
     return "; ".join(f"{fields}: {problem}" for problem, fields in problems.items())
 
 
-def _insert(pairs: list[tuple[int, int]], now: int) -> set[tuple[int, int]]:
+def _insert(pairs: list[tuple[int, int]], scope: FollowScope) -> set[tuple[int, int]]:
     ids = bulk.ids(Follow, len(pairs))
-    rows = [(follow_id, *pair, now) for follow_id, pair in zip(ids, pairs, strict=True)]
-    return _as_pairs(dialect.insert_returning(INSERT, ("bigint", *PAIR, "bigint"), rows))
+    rows = [(follow_id, *pair, scope.now) for follow_id, pair in zip(ids, pairs, strict=True)]
+    new = dialect.insert_returning(INSERT, ("bigint", *PAIR, "bigint"), rows)
+    runs.made(scope.run, Follow, [follow_id for _, _, follow_id in new])
+    return _as_pairs([pair for *pair, _ in new])
 
 
 def _unknown(pairs: list[tuple[int, int]], unwritten: DryRunState) -> set[tuple[int, int]]:
@@ -178,7 +191,7 @@ def _unknown(pairs: list[tuple[int, int]], unwritten: DryRunState) -> set[tuple[
     return set(pairs) - _as_pairs(dialect.insert_returning(FIND, PAIR, pairs)) - unwritten.follows
 
 
-def _as_pairs(rows: list[tuple[Any, ...]]) -> set[tuple[int, int]]:
+def _as_pairs(rows: Iterable[Sequence[Any]]) -> set[tuple[int, int]]:
     return {(follower, followed) for follower, followed in rows}
 
 

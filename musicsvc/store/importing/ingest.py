@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 
 from musicsvc.clock import DAY
 from musicsvc.store.engine import dialect
+from musicsvc.store.importing import known_plays, runs
 from musicsvc.store.importing.batches import lock_imports
 from musicsvc.store.importing.create_missing import CreationScope, MissingCreator
+from musicsvc.store.importing.known_plays import KnownPlays
 from musicsvc.store.importing.listen_rows import Listen
 from musicsvc.store.importing.matching import AMBIGUOUS, TrackLookup
 from musicsvc.store.importing.summary import Counts, ImportSummary, Refusal
 from musicsvc.store.plays import ingest
-from musicsvc.store.plays.ingest import WITHOUT_ID, PlayRow
+from musicsvc.store.plays.ingest import PlayRow
 from musicsvc.store.plays.periods import SLOT
 from musicsvc.store.plays.rollups import listeners, monthly, tables
 
@@ -59,6 +61,7 @@ class PlayImporter:
     catalog: CatalogIndex
     scope: CreationScope
     seen: SeenKeys
+    run: int
 
     def ingest(self, batch: Sequence[Listen | Refusal], summary: ImportSummary, *, create_missing: bool) -> None:
         """Store the plays, or only count them in a dry run. Add counts and refused rows to the summary."""
@@ -83,24 +86,26 @@ class PlayImporter:
     def _unit(self, batch: Sequence[Listen | Refusal], *, create_missing: bool) -> PlayOutcome:
         if not self._dry:
             lock_imports()
+            runs.require_running(self.run)
             tables.lock()
         kept_from = monthly.watermark().kept_from * DAY
         rows = [(at, row) for at, row in enumerate(batch) if isinstance(row, Listen)]
         lookup = TrackLookup([listen for _, listen in rows], self.catalog)
+        known = KnownPlays([listen for _, listen in rows], self.run)
         outcome = PlayOutcome(lookup.fresh, MissingCreator(lookup, self.scope, [listen for _, listen in rows]))
         local: set[str] = set()
         for at, listen in rows:
             if reason := ingest.refuse_time(listen.played_at, kept_from, self.scope.now):
                 outcome.refused[at] = reason, ()
                 continue
-            track = lookup.find(listen)
+            track = known.find(listen, lookup) or lookup.find(listen)
             if track is None and create_missing and _is_creatable(listen):
                 track = outcome.creator.create(listen)
             if track is None or track == AMBIGUOUS:
                 outcome.refused[at] = _unknown(listen, lookup.ambiguous_ids(listen))
             elif self._first(listen, local):
                 outcome.matched.append((listen, track))
-        outcome.creator.write()
+        outcome.creator.write(self.run)
         outcome.accepted = self._record(outcome.matched)
         return outcome
 
@@ -126,14 +131,16 @@ class PlayImporter:
         if self._dry:
             return self._count_new(matched, listeners.find(list(keys.values())))
         ids = listeners.ensure(keys.values())
-        return ingest.record([_row(listen, track, ids[keys[listen.listener]]) for listen, track in matched])
+        rows = [_row(listen, track, ids[keys[listen.listener]], self.run) for listen, track in matched]
+        runs.add_slots(self.run, [row.slot for row in rows])
+        return ingest.record(rows)
 
     def _count_new(self, matched: Sequence[MatchedPlay], ids: dict[str, int]) -> int:
         rows = {}
         for listen, track in matched:
             key = _play_key(listen, track)
             if not self.seen.has(key):
-                rows[key] = _row(listen, track, ids.get(listeners.opaque_key(listen.listener), 0))
+                rows[key] = _row(listen, track, ids.get(listeners.opaque_key(listen.listener), 0), self.run)
         stored = [row[:4] for row in rows.values() if row.track > 0 and row.listener]
         return len(rows) - len(dialect.insert_returning(PRESENT, TYPES, stored))
 
@@ -148,12 +155,10 @@ def _play_key(listen: Listen, track: int) -> tuple[object, ...]:
     return track, listen.listener, when, listen.client_id
 
 
-def _row(listen: Listen, track: int, listener: int) -> PlayRow:
-    key = WITHOUT_ID
-    if listen.client_id is not None:
-        # A client_id is unique only in its file. Plays of two files are the same if listener, track and time match too.
-        key = ingest.client_key("import", repr((track, listen.played_at, listen.listener, listen.client_id)))
-    return PlayRow(listen.played_at // SLOT, track, listener, key, listen.played_at, listen.duration_ms, 0)
+def _row(listen: Listen, track: int, listener: int, run: int) -> PlayRow:
+    key, slot = known_plays.client_key(listen, track), listen.played_at // SLOT
+    named = known_plays.hash_names(listen)
+    return PlayRow(slot, track, listener, key, listen.played_at, listen.duration_ms, 0, run, named)
 
 
 def _unknown(listen: Listen, several: Sequence[int]) -> Reason:

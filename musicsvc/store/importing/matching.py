@@ -83,7 +83,8 @@ class TrackLookup:
         self._catalog = catalog
         self._ids = _ids({each.track_id for each in listens if each.track_id is not None})
         external_ids = {each for listen in listens for each in listen.external_ids}
-        self._external = catalog.external | _external(external_ids, catalog.manager)
+        self._same_id = _external(external_ids, catalog.manager)
+        self._external = catalog.external | {each: tracks[0] for each, tracks in self._same_id.items()}
         names = {fold_case(name) for listen in listens if listen.track_id is None for name in listen.artists}
         met = {artist.id for name in names for artist in catalog.artists.get(name, ())}
         self.fresh = _tracks(met - catalog.tracks.keys())
@@ -99,6 +100,13 @@ class TrackLookup:
             return None
         found = self._candidates(listen)
         return _choose(found, listen, self.created.manager) if found else None
+
+    def alike(self, listen: Listen) -> set[int]:
+        """Return the ids of all tracks that the play's ids or names may mean, whoever manages them."""
+        found = {track for each in listen.external_ids for track in self._same_id.get(each, ())}
+        if listen.track is not None and listen.artists:
+            found |= {track.id for track, _ in _exact(self._candidates(listen), listen) or self._candidates(listen)}
+        return found
 
     def ambiguous_ids(self, listen: Listen) -> list[int]:
         """Return the ids of all matching tracks if `find` returns AMBIGUOUS, otherwise an empty list."""
@@ -131,8 +139,7 @@ class TrackLookup:
 
 
 def _choose(found: Collection[tuple[Track, Artist]], listen: Listen, manager: int | None) -> int:
-    wanted = (listen.artists[0], listen.track)
-    exact = [(track, artist) for track, artist in found if (artist.name, track.name) == wanted]
+    exact = _exact(found, listen)
     if not exact and len({(artist.name, track.name) for track, artist in found}) > 1:
         return AMBIGUOUS
     album = None if listen.album is None else fold_case(listen.album)
@@ -150,19 +157,24 @@ def _choose(found: Collection[tuple[Track, Artist]], listen: Listen, manager: in
     return min(ranks)[-1]
 
 
+def _exact(found: Collection[tuple[Track, Artist]], listen: Listen) -> list[tuple[Track, Artist]]:
+    """Return those whose track and first artist are spelled as in the row."""
+    wanted = (listen.artists[0], listen.track)
+    return [(track, artist) for track, artist in found if (artist.name, track.name) == wanted]
+
+
 def _ids(ids: Collection[int]) -> set[int]:
     condition, values = dialect.in_list(ids)
     return {row[0] for row in fetch(TRACKS.format(among=condition), values)}
 
 
-def _external(ids: Collection[str], manager: int | None) -> dict[str, int]:
-    """Return track ids by external id. Tracks imported for the manager are preferred, then those without manager."""
+def _external(ids: Collection[str], manager: int | None) -> dict[str, list[int]]:
+    """Return track ids by external id: tracks imported for the manager first, then those without manager."""
     condition, values = dialect.in_list(ids)
-    best: dict[str, tuple[bool, bool, int]] = {}
+    ranks: dict[str, list[tuple[bool, bool, int]]] = defaultdict(list)
     for external_id, track, owner in fetch(EXTERNAL.format(among=condition), values):
-        rank = (owner != (manager or 0), owner != 0, track)
-        best[external_id] = min(rank, best.get(external_id, rank))
-    return {external_id: rank[2] for external_id, rank in best.items()}
+        ranks[external_id].append((owner != (manager or 0), owner != 0, track))
+    return {external_id: [track for *_, track in sorted(some)] for external_id, some in ranks.items()}
 
 
 def _tracks(artists: Collection[int]) -> Tracks:

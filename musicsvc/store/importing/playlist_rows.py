@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.store.engine import bulk, dialect
 from musicsvc.store.engine.dialect import lock_rows
+from musicsvc.store.importing import runs
 from musicsvc.store.models import Playlist, PlaylistTrack
 from musicsvc.store.playlists import playlists
 
@@ -24,6 +25,7 @@ class PlaylistScope:
     public: bool
     now: int
     dry_run: bool
+    run: int  # the id of the import
 
 
 class PlaylistRef(NamedTuple):
@@ -83,6 +85,7 @@ def find_or_create(
             created = unwritten if scope.dry_run else _create(external_id, name, scope)
             found = index.add(PlaylistRef(created, external_id, name))
         ids.append(found.id)
+    runs.made(scope.run, Playlist, [created.id for created in index.created])
     return ids, index.created
 
 
@@ -116,6 +119,7 @@ def append(pairs: Iterable[Entry], scope: PlaylistScope, memory: PlaylistMemory)
         ids = bulk.ids(PlaylistTrack, len(new))
         rows = [(entry_id, *pair, scope.owner, scope.now) for entry_id, pair in zip(ids, new, strict=True)]
         bulk.insert(PlaylistTrack, ("id", "playlist", "track", "added_by", "added_at"), rows)
+        runs.made(scope.run, PlaylistTrack, ids)
     return set(new)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.errors import Failure
 from musicsvc.store.accounts import users
-from musicsvc.store.importing import lookup, playlist_rows, rows
+from musicsvc.store.importing import lookup, playlist_rows, rows, runs
 from musicsvc.store.importing.batches import in_batches, lock_imports, read_cells, resume_hint
 from musicsvc.store.importing.columns import Columns
 from musicsvc.store.importing.lookup import TrackMention
@@ -61,16 +61,17 @@ def run(store: Store, reader: Reader, options: PlaylistOptions, *, now: int, on_
     unused = columns.unused(reader.columns or [])
     summary = ImportSummary(options.dry_run, unused, counts={kind: Counts() for kind in ("playlists", "entries")})
     owner = store.read(lambda: int(users.by_email(options.manager).id)).result()
-    scope, memory = PlaylistScope(owner, options.public, now, options.dry_run), PlaylistMemory()
-    try:
-        for records in in_batches(_parse(reader, columns, options.blanks)):
-            outcome = _import_batch(store, [row for row in records if isinstance(row, EntryRow)], scope, memory)
-            refused = sorted([*outcome.refused, *(row for row in records if isinstance(row, Refusal))])
-            _add(summary, outcome, refused, memory)
-            summary.rows += len(records)
-            on_progress(summary)
-    except Failure as failure:
-        raise Failure(failure.here + resume_hint(summary.rows, dry_run=options.dry_run)) from None
+    with runs.recording(store, "playlists", reader, summary, user=owner, now=now) as run_id:
+        scope, memory = PlaylistScope(owner, options.public, now, options.dry_run, run_id), PlaylistMemory()
+        try:
+            for records in in_batches(_parse(reader, columns, options.blanks)):
+                outcome = _import_batch(store, [row for row in records if isinstance(row, EntryRow)], scope, memory)
+                refused = sorted([*outcome.refused, *(row for row in records if isinstance(row, Refusal))])
+                _add(summary, outcome, refused, memory)
+                summary.rows += len(records)
+                on_progress(summary)
+        except Failure as failure:
+            raise Failure(failure.here + resume_hint(summary.rows, dry_run=options.dry_run)) from None
     return summary
 
 
@@ -107,6 +108,7 @@ def _import_batch(store: Store, valid: list[EntryRow], scope: PlaylistScope, mem
     def unit() -> PlaylistOutcome:
         if not scope.dry_run:
             lock_imports()
+            runs.require_running(scope.run)
         tracks = lookup.find([row.mention for row in valid], manager=scope.owner)
         found = [(row, track) for row, track in zip(valid, tracks, strict=True) if track is not None]
         refused = [_unknown(row) for row, track in zip(valid, tracks, strict=True) if track is None]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from musicsvc.errors import Failure
 from musicsvc.store.accounts import users
-from musicsvc.store.importing import listen_rows, matching
+from musicsvc.store.importing import listen_rows, matching, runs
 from musicsvc.store.importing.batches import read_cells, resume_hint
 from musicsvc.store.importing.columns import Columns
 from musicsvc.store.importing.create_missing import CreationScope, dry_run_ids
@@ -56,9 +56,9 @@ def run(store: Store, reader: Reader, options: PlayOptions, *, now: int, on_prog
     )
     manager = None if options.manager is None else store.read(partial(_manager, options.manager)).result()
     catalog = store.read(partial(matching.load, manager)).result()
-    with SeenKeys() as seen:
+    with SeenKeys() as seen, runs.recording(store, "plays", reader, summary, user=manager, now=now) as run:
         scope = CreationScope(manager, now, dry_run_ids() if options.dry_run else None)
-        importer = PlayImporter(store, catalog, scope, seen)
+        importer = PlayImporter(store, catalog, scope, seen, run)
         try:
             for batch in _in_batches(_parse(reader, columns, options, summary)):
                 importer.ingest(batch, summary, create_missing=options.create_missing)

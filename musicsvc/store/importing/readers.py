@@ -32,11 +32,11 @@ def open_file(path: Path, form: str | None = None) -> Reader:
     if kind == "parquet":
         with extras.required("parquet"):
             from musicsvc.store.importing.parquet import ParquetReader  # noqa: PLC0415 - the extra may be missing
-        return ParquetReader(path)
+        return ParquetReader(path).named(path)
     if kind == "csv":
-        return CsvReader(path)
+        return CsvReader(path).named(path)
     _refuse_document(path)
-    return JsonLinesReader(path)
+    return JsonLinesReader(path).named(path)
 
 
 def format_of(path: Path) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
     from typing import Self
 
 
@@ -25,11 +26,17 @@ class Reader(ABC):
 
     columns: list[str] | None
     size: int
+    name: str = ""  # of the file, without its folder
 
     @property
     @abstractmethod
     def position(self) -> int:
         """The amount read so far. It has the same unit as `size`: bytes, rows or entries."""
+
+    def named(self, path: Path) -> Self:
+        """Set the reader's name to that of the file, and return the reader."""
+        self.name = path.name.encode(errors="replace").decode()
+        return self
 
     @abstractmethod
     def __iter__(self) -> Iterator[Record]:

@@ -64,6 +64,7 @@ class ImportSummary:
     counts: dict[str, Counts] = field(default_factory=lambda: {kind: Counts() for kind in KINDS})
     refused: list[Refusal] = field(default_factory=list)
     notes: Counter[str] = field(default_factory=Counter)
+    run: int | None = field(default=None, compare=False)  # the id of the import, which a dry run has not
 
 
 Progress = Callable[[ImportSummary], None]

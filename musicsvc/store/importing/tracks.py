@@ -9,6 +9,7 @@ from peewee import Field
 
 from musicsvc.store.catalog import genres, tags
 from musicsvc.store.engine import bulk, dialect
+from musicsvc.store.importing import runs
 from musicsvc.store.importing.batch import Batch, ItemState, Key
 from musicsvc.store.importing.bounds import BoundsExceededError, Placement
 from musicsvc.store.importing.rows import MOST_TAGS, CatalogRow
@@ -162,14 +163,26 @@ def _save(states: Sequence[ItemState], batch: Batch) -> None:
     new = [state for state in states if state.new]
     for state, track_id in zip(new, bulk.ids(Track, len(new)), strict=True):
         state.id = track_id
-    names = ("id", "external_id", "imported_for", "created_at", *FIELDS)
-    bulk.insert(Track, names, [_columns(state, batch) for state in new])
+    columns = ("id", "external_id", "imported_for", "created_at", *FIELDS)
+    bulk.insert(Track, columns, [_columns(state, batch) for state in new])
     with reattribution.rebuilding([s.id for s in states if not s.new and s.changed & {"album", "artists"}]):
         _update(states)
     genre_ids = genres.ensure(name for s in states for name in s.added["genres"].values())
     bulk.insert(TrackGenre, ("track", "genre"), [(s.id, genre_ids[slug]) for s in states for slug in s.added["genres"]])
-    tag_ids = tags.ensure(name for s in states for name in s.added["tags"])
+    names = {name for s in states for name in s.added["tags"]}
+    known = tags.find(list(names))
+    tag_ids = tags.ensure(names)
     bulk.insert(TrackTag, ("track", "tag"), [(s.id, tag_ids[name]) for s in states for name in s.added["tags"]])
+    run = batch.scope.run
+    runs.made(run, Track, [state.id for state in new])
+    runs.made(run, Genre, [genre_ids[slug] for slug in sorted(batch.new_genres)])
+    runs.made(run, Tag, [tag_ids[name] for name in sorted(names - known.keys())])
+    runs.changed(run, Track, {s.id: _changes(s, genre_ids, tag_ids) for s in states if s.altered and not s.new})
+
+
+def _changes(state: ItemState, genre_ids: Mapping[str, int], tag_ids: Mapping[str, int]) -> runs.Changes:
+    genres_ = [genre_ids[slug] for slug in state.added["genres"]]
+    return state.changes(genres=genres_, tags=[tag_ids[name] for name in state.added["tags"]])
 
 
 def _columns(state: ItemState, batch: Batch) -> tuple[Any, ...]:

@@ -17,6 +17,7 @@ from musicsvc.store.models.catalog import (
     TrackRank,
     TrackTag,
 )
+from musicsvc.store.models.imports import ImportItem, ImportRun
 from musicsvc.store.models.installation import Secret
 from musicsvc.store.models.messaging import Conversation, Device, Message, NotificationChoice, Participant
 from musicsvc.store.models.plays import Listener, Play, PlayBlock, PlayDay, PlayMark, PlayStretch, TrackPlays
@@ -48,6 +49,8 @@ __all__ = [
     "EngagementDay",
     "Follow",
     "Genre",
+    "ImportItem",
+    "ImportRun",
     "ListBlock",
     "Listener",
     "Message",

@@ -30,6 +30,8 @@ class Play(Table):
     played_at = BigIntegerField()
     duration_ms = BigIntegerField(null=True)
     reporter = BigIntegerField(default=0)
+    import_id = BigIntegerField(null=True)  # the `ImportRun` that brought it
+    named = BigIntegerField(null=True)  # a hash of the names by which an imported row named its track
 
     class Meta:
         primary_key = CompositeKey("slot", "track", "listener", "client_key")

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 OLDEST = 400 * DAY
 AHEAD = 5 * MINUTE
 INSERT = """
-    INSERT INTO play (slot, track_id, listener_id, client_key, played_at, duration_ms, reporter) {rows}
+    INSERT INTO play (slot, track_id, listener_id, client_key, played_at, duration_ms, reporter, import_id, named)
+    {rows}
     ON CONFLICT DO NOTHING RETURNING track_id, slot, listener_id
 """
 ADD_TOTALS = """
@@ -32,7 +33,7 @@ ADD_TOTALS = """
     ON CONFLICT (track_id) DO UPDATE SET plays = track_plays.plays + excluded.plays
 """
 KEY = itemgetter(0, 1, 2, 3, 4)  # of a row; its time comes last, so that the earlier of two repeats is kept
-TYPES = ("bigint", "bigint", "bigint", "bytea", "bigint", "bigint", "bigint")
+TYPES = ("bigint", "bigint", "bigint", "bytea", "bigint", "bigint", "bigint", "bigint", "bigint")
 ROLLED_UP_PER_PLAY = 4  # subjects, more than a new play is likely to bring
 ROLLED_UP_AT_ONCE = 1000  # subjects; takes about 25 ms
 WITHOUT_ID = b""
@@ -63,6 +64,8 @@ class PlayRow(NamedTuple):
     played_at: int
     duration_ms: int | None
     reporter: int
+    import_id: int | None = None
+    named: int | None = None  # see `store/importing/known_plays.py`
 
 
 @dataclass(slots=True)

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from musicsvc.errors import NotFound
 from musicsvc.store import opening
 from musicsvc.store.accounts import password_links, security_events, sessions, tokens, users
 from musicsvc.store.accounts.security_events import Event
 from musicsvc.store.catalog import engagement_days
 from musicsvc.store.engine.binding import current
+from musicsvc.store.importing import runs, undo
 from musicsvc.store.schema import schema
 from tests.support import upgrades
 
@@ -87,6 +89,32 @@ def test_collaborators_of_playlists_that_are_not_collaborative_do_not_return(old
             (2, 3, "pending"),
             (2, 4, "declined"),
         ]
+        assert store.read(schema.problems).result() == []
+
+
+PLAYS = """
+INSERT INTO listener (id, key) VALUES (1, 'opaque:a');
+INSERT INTO play (slot, track_id, listener_id, client_key, played_at, duration_ms, reporter)
+    VALUES (7, 8, 1, <empty>, 210000000, NULL, 0), (9, 8, 1, <empty>, 270000000, 5, 3)
+"""
+
+
+def test_plays_of_earlier_versions_are_of_no_import_that_can_be_undone(
+    old: Old, request: pytest.FixtureRequest
+) -> None:
+    empty = "X''" if request.config.getoption("--store") == "sqlite" else "''"
+    url = old("0016_password_links", PLAYS.replace("<empty>", empty))
+    assert "0017_imports" in schema.upgrade(url)
+
+    def plays() -> list[tuple[int | None, ...]]:
+        query = "SELECT slot, track_id, reporter, duration_ms, import_id, named FROM play ORDER BY slot"
+        return [tuple(row) for row in current().execute_sql(query).fetchall()]
+
+    with opening.connect(url) as store:
+        assert store.read(plays).result() == [(7, 8, 0, None, None, None), (9, 8, 3, 5, None, None)]
+        assert store.read(runs.list_all).result() == []
+        with pytest.raises(NotFound, match="before this list existed"):
+            undo.undo(store, 1, now=1, on_progress=lambda _done, _total: None)
         assert store.read(schema.problems).result() == []
 
 

@@ -51,8 +51,8 @@ def open_file(path: Path, form: str | None = None, *, mapped: bool = False) -> R
     if form is not None and form not in FORMATS:
         raise Failure(f"There is no format {form}. The formats are {', '.join([*readers.FORMATS, *FORMATS])}.")
     if archives.is_zip(path):
-        return archives.Archive(path, lambda member: _history(member, form))
-    return FORMATS[form or detection.history_of(path) or ""](path)
+        return archives.Archive(path, lambda member: _history(member, form)).named(path)
+    return FORMATS[form or detection.history_of(path) or ""](path).named(path)
 
 
 def _history(member: Path, form: str | None) -> Reader | None:

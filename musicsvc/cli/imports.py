@@ -1,0 +1,106 @@
+"""`musicsvc import list` and `import undo`: the imports of the past, and how to take one back."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from musicsvc.cli import output, progress
+from musicsvc.cli.options import AsJson, identifier
+from musicsvc.cli.output import JSON, format_time
+from musicsvc.cli.session import Session
+from musicsvc.wording import quantity
+
+if TYPE_CHECKING:
+    from musicsvc.store.importing.runs import RunRow
+    from musicsvc.store.importing.undo import UndoSummary
+
+NOUNS = {
+    "account": "accounts",
+    "album": "albums",
+    "artist": "artists",
+    "follow": "follows",
+    "genre": "genres",
+    "playlist": "playlists",
+    "playlist_track": "entries",
+    "tag": "tags",
+    "track": "tracks",
+}
+MOST_IDS = 12  # per line on stderr
+PARTLY = "partly"
+
+
+def list_(context: typer.Context, json: AsJson = False) -> None:
+    """List the imports, newest first."""
+    from musicsvc.store.importing import runs
+
+    session = Session.from_context(context)
+    columns = ("id", "kind", "state", "rows", "new", "changed", "started_at", "user", "file")
+    found = [_to_json(row) for row in session.read(runs.list_all)]
+    totals = [{"new": _total(row, "new"), "changed": _total(row, "changed")} for row in found]
+    shown = found if json else [row | more for row, more in zip(found, totals, strict=True)]
+    output.print_table(session, shown, columns, json=json)
+    if not found:
+        session.echo(f"No imports yet. {runs.EARLIER}")
+
+
+def undo(context: typer.Context, run: Annotated[int, identifier("import")], json: AsJson = False) -> None:
+    """Take an import back: delete what it made, restore what it changed.
+
+    What something else refers to by now is kept and named; running it again later tries those again.
+    """
+    from musicsvc.store.importing import undo as undoing
+
+    session, now = Session.begin(context)
+    with session.store() as store, progress.bar(session, f"import {run}") as on_progress:
+        summary = undoing.undo(store, run, now=now, on_progress=on_progress)
+    counts = _counts(summary)
+    if json:
+        output.print_json({"import": _to_json(summary.run), **counts, "kept": _kept(summary)})
+        return
+    output.print_table(session, [{"kind": kind} | row for kind, row in counts.items()], COLUMNS, json=False)
+    _explain(session, summary)
+
+
+COLUMNS = ("kind", "taken_back", "kept")
+
+
+def _counts(summary: "UndoSummary") -> dict[str, dict[str, int]]:
+    """Return the numbers of rows taken back and kept, by kind."""
+    found = {"plays": {"taken_back": summary.plays, "kept": 0}}
+    for table, noun in NOUNS.items():
+        kept = sum(len(ids) for (of, _), ids in summary.kept.items() if of == table)
+        found[noun] = {"taken_back": summary.counts[table], "kept": kept}
+    return {kind: row for kind, row in found.items() if any(row.values())}
+
+
+def _kept(summary: "UndoSummary") -> list[JSON]:
+    return [
+        {"kind": NOUNS[table], "reason": reason, "ids": sorted(ids)} for (table, reason), ids in summary.kept.items()
+    ]
+
+
+def _explain(session: Session, summary: "UndoSummary") -> None:
+    for row in _kept(summary):
+        more = len(row["ids"]) - MOST_IDS
+        some = ", ".join(map(str, row["ids"][:MOST_IDS])) + (f" and {more:,} more" if more > 0 else "")
+        session.echo(f"Kept {row['kind']} ({row['reason']}): {some}.")
+    if summary.pruned:
+        session.echo("Plays that are not kept one by one any more stay in the figures.")
+    run = summary.run.id
+    if summary.run.state == PARTLY:
+        session.echo(f"Import {run} is undone but for what is kept. Once nothing refers to it: import undo {run}")
+    else:
+        session.echo(f"Import {run} is undone: {quantity(_done(summary), 'row')} taken back.")
+
+
+def _done(summary: "UndoSummary") -> int:
+    return summary.plays + summary.counts.total()
+
+
+def _to_json(row: "RunRow") -> JSON:
+    times = {name: format_time(getattr(row, name)) for name in ("started_at", "undone_at")}
+    return row._asdict() | times
+
+
+def _total(row: JSON, name: str) -> int:
+    return sum(counts[name] for counts in row["counts"].values())

@@ -1,0 +1,82 @@
+"""Find plays that an earlier import brought, whatever track their artist and title match now."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from typing import TYPE_CHECKING, NamedTuple
+
+from musicsvc.store.engine import dialect
+from musicsvc.store.engine.sql import fetch
+from musicsvc.store.plays import ingest
+from musicsvc.store.plays.ingest import WITHOUT_ID
+from musicsvc.store.plays.periods import SLOT
+from musicsvc.store.plays.rollups import listeners
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from musicsvc.store.importing.listen_rows import Listen
+    from musicsvc.store.importing.matching import TrackLookup
+
+# Plays of the same file are left to the primary key: two of its rows may name two tracks of the same name.
+STORED = """
+    SELECT p.slot, l.key, p.track_id, p.client_key, p.named FROM play p JOIN listener l ON l.id = p.listener_id
+    WHERE p.slot {slots} AND l.key {keys} AND p.reporter = 0 AND p.import_id IS DISTINCT FROM ?
+"""
+
+
+class StoredPlay(NamedTuple):
+    track: int
+    client_key: bytes
+    named: int | None
+
+
+class KnownPlays:
+    """The stored plays of earlier imports at the times and by the listeners of a batch of rows."""
+
+    def __init__(self, listens: Sequence[Listen], run: int) -> None:
+        """Load the plays. `run`: the id of this import. Call in a transaction."""
+        self._plays: dict[tuple[int, str], list[StoredPlay]] = defaultdict(list)
+        slots, numbers = dialect.in_list({listen.played_at // SLOT for listen in listens})
+        keys, names = dialect.in_list({listeners.opaque_key(listen.listener) for listen in listens})
+        for slot, key, *values in fetch(STORED.format(slots=slots, keys=keys), numbers, names, run):
+            self._plays[slot, key].append(StoredPlay(*values))
+
+    def find(self, listen: Listen, lookup: TrackLookup) -> int | None:
+        """Return the track of the stored play that this row repeats, or None.
+
+        The play was brought by a row with the same names, or is one of a track that has them now.
+        """
+        stored = self._plays.get((listen.played_at // SLOT, listeners.opaque_key(listen.listener)), ())
+        if not stored or listen.track_id is not None:
+            return None
+        named = hash_names(listen)
+        for play in stored:
+            if play.named == named:
+                return play.track
+        alike = lookup.alike(listen)
+        for play in stored:
+            if play.track in alike and play.client_key == client_key(listen, play.track):
+                return play.track
+        return None
+
+
+def hash_names(listen: Listen) -> int | None:
+    """Return a 63-bit hash of what the row says of its track and of the play's id. None if it names a `track_id`."""
+    if listen.track_id is not None:
+        return None
+    named = (listen.artists, listen.track) if listen.artists and listen.track else listen.external_ids
+    when = None if listen.client_id is None else (listen.client_id, listen.played_at)
+    digest = hashlib.blake2b(repr((named, when)).encode(), digest_size=8).digest()
+    return int.from_bytes(digest) >> 1
+
+
+def client_key(listen: Listen, track: int) -> bytes:
+    """Return the key of the row's play of a track.
+
+    A client_id is unique only in its file. Plays of two files are the same if listener, track and time match too.
+    """
+    if listen.client_id is None:
+        return WITHOUT_ID
+    return ingest.client_key("import", repr((track, listen.played_at, listen.listener, listen.client_id)))

@@ -1,0 +1,130 @@
+"""Restore the tracks and albums that an import changed, but for what has changed again since."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from musicsvc.store.engine.sql import fetch, run, run_many
+from musicsvc.store.importing.batches import lock_imports
+from musicsvc.store.importing.made_rows import Taken, forget, table_name
+from musicsvc.store.importing.runs import ADDED
+from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist, TrackGenre, TrackTag
+from musicsvc.store.plays import reattribution
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from peewee import Model
+
+    from musicsvc.store.importing.runs import Changes
+
+AT_ONCE = 200
+CHANGED = """
+    SELECT item, changes FROM import_item WHERE run_id = ? AND kind = ? AND changes <> '{}' AND item < ?
+    ORDER BY item DESC LIMIT ?
+"""
+UNMARK = """
+    DELETE FROM import_item WHERE run_id = ? AND changes = '{}'
+    AND NOT EXISTS (SELECT 1 FROM import_item t WHERE t.run_id = ? AND t.kind = 'track' AND t.changes IS NOT NULL)
+"""
+KEEP = "UPDATE import_item SET changes = ? WHERE run_id = ? AND kind = ? AND item = ?"
+CHANGED_SINCE = "changed since"
+ARTISTS = "artists"
+
+
+def restore_tracks(import_id: int, below: int) -> Taken | None:
+    """Restore some tracks that the import changed, with ids below `below`. Return None if there are none."""
+    lock_imports()
+    items = _changed(Track, import_id, below)
+    moved = [track for track, changes in items if changes.keys() & {"album", ARTISTS}]
+    with reattribution.rebuilding(moved):
+        credits_of = _track_artists(moved)
+        kept = {track: _restore_track(track, changes, credits_of.get(track, [])) for track, changes in items}
+    return _taken(Track, import_id, kept)
+
+
+def restore_albums(import_id: int, below: int) -> Taken | None:
+    """Restore some albums that the import changed, with ids below `below`. Return None if there are none."""
+    lock_imports()
+    items = _changed(Album, import_id, below)
+    kept = {}
+    for album, changes in items:
+        _unlink(AlbumArtist, AlbumArtist.album, AlbumArtist.artist, album, changes.pop(ADDED + ARTISTS, ()))
+        kept[album] = _restore_fields(Album, album, changes)
+    return _taken(Album, import_id, kept)
+
+
+def forget_earlier(import_id: int) -> None:
+    """Forget the albums and artists to which the undo would return, once all tracks have been restored."""
+    lock_imports()
+    run(UNMARK, import_id, import_id)
+
+
+def _changed(table: type[Model], import_id: int, below: int) -> list[tuple[int, Changes]]:
+    rows = fetch(CHANGED, import_id, table_name(table), below, AT_ONCE)
+    return [(item, orjson.loads(changes)) for item, changes in rows]
+
+
+def _taken(table: type[Model], import_id: int, kept: Mapping[int, Changes]) -> Taken | None:
+    """Forget the restored rows, and remember what could not be restored of the others (`kept`, by id)."""
+    if not kept:
+        return None
+    name = table_name(table)
+    forget(import_id, name, [item for item, changes in kept.items() if not changes])
+    left = {item: changes for item, changes in kept.items() if changes}
+    run_many(KEEP, [(orjson.dumps(changes).decode(), import_id, name, item) for item, changes in left.items()])
+    reasons = {item: f"{', '.join(changes)} {CHANGED_SINCE}" for item, changes in left.items()}
+    return Taken(name, min(kept), len(kept) - len(left), reasons)
+
+
+def _restore_track(track: int, changes: Changes, artists: Sequence[int]) -> Changes:
+    """Restore a track. Return the changes that were kept."""
+    _unlink(TrackGenre, TrackGenre.track, TrackGenre.genre, track, changes.pop(ADDED + "genres", ()))
+    _unlink(TrackTag, TrackTag.track, TrackTag.tag, track, changes.pop(ADDED + "tags", ()))
+    by = changes.pop(ARTISTS, None)
+    kept = _restore_fields(Track, track, changes)
+    if by is None or not Track.select().where(Track.id == track).exists():
+        return kept
+    old, new = by
+    if list(artists) != new or Artist.select().where(Artist.id.in_(old)).count() != len(old):
+        return kept | {ARTISTS: by}
+    TrackArtist.delete().where(TrackArtist.track == track).execute()
+    TrackArtist.insert_many(
+        [{"track": track, "artist": artist, "position": at} for at, artist in enumerate(old)]
+    ).execute()
+    return kept
+
+
+def _restore_fields(table: Any, item: int, changes: Changes) -> Changes:
+    """Restore the fields of a row that still have the value that the import gave them. Return the other changes."""
+    if not changes:
+        return {}
+    columns = [getattr(table, name) for name in changes]
+    for row in table.select(*columns).where(table.id == item).tuples().iterator():
+        current = dict(zip(changes, row, strict=True))
+        back = {name: old for name, (old, new) in changes.items() if current[name] == new and _exists(name, old)}
+        if back:
+            table.update(**back).where(table.id == item).execute()
+        return {name: each for name, each in changes.items() if name not in back}
+    return {}
+
+
+def _exists(name: str, value: Any) -> bool:
+    """Return False if the value is an album that was deleted since."""
+    return name != "album" or value is None or Album.select().where(Album.id == value).exists()
+
+
+def _unlink(table: Any, owner: Any, member: Any, item: int, members: Sequence[int]) -> None:
+    if members:
+        table.delete().where(owner == item, member.in_(members)).execute()
+
+
+def _track_artists(tracks: Sequence[int]) -> dict[int, list[int]]:
+    found: dict[int, list[int]] = defaultdict(list)
+    query = TrackArtist.select(TrackArtist.track, TrackArtist.artist).where(TrackArtist.track.in_(tracks))
+    for track, artist in query.order_by(TrackArtist.track, TrackArtist.position).tuples().iterator():
+        found[track].append(artist)
+    return found

@@ -1,0 +1,162 @@
+"""Record each import and the rows that it makes and changes, so that it can be listed and undone."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import asdict
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import orjson
+
+from musicsvc.errors import Failure, NotFound
+from musicsvc.store.engine import bulk, dialect
+from musicsvc.store.engine.sql import fetch, run_many
+from musicsvc.store.engine.sql import run as run_sql
+from musicsvc.store.models import Album, Artist, ImportItem, ImportRun, Track, User
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+    from peewee import Model
+
+    from musicsvc.store.engine.store import Store
+    from musicsvc.store.importing.records import Reader
+    from musicsvc.store.importing.summary import ImportSummary
+
+EARLIER = "Imports made before this list existed (database schema 0017) are not in it and cannot be undone."
+NO_RUN = 0  # of a dry run, which records nothing
+Changes = dict[str, Any]  # by field: [old value, new value], or a list of added ids if the field begins with ADDED
+ADDED = "+"
+ITEMS = "SELECT item, changes FROM import_item WHERE run_id = ? AND kind = ? AND item {among}"
+MARK = "INSERT INTO import_item (run_id, kind, item, changes) VALUES (?, ?, ?, '{}') ON CONFLICT DO NOTHING"
+SLOTS = """
+    UPDATE import_run SET first_slot = CASE WHEN first_slot < low THEN first_slot ELSE low END,
+        last_slot = CASE WHEN last_slot > high THEN last_slot ELSE high END
+    FROM (SELECT CAST(? AS BIGINT) AS low, CAST(? AS BIGINT) AS high) AS added WHERE id = ?
+"""
+CHANGE = """
+    INSERT INTO import_item (run_id, kind, item, changes) VALUES (?, ?, ?, ?)
+    ON CONFLICT (run_id, kind, item) DO UPDATE SET changes = excluded.changes
+"""
+
+
+class RunRow(NamedTuple):
+    """An import, with the e-mail address of its account (None without one) and its counts by kind."""
+
+    id: int
+    kind: str
+    file: str
+    user: str | None
+    state: str
+    rows: int
+    counts: dict[str, dict[str, int]]
+    started_at: int
+    undone_at: int | None
+
+
+@contextmanager
+def recording(
+    store: Store, kind: str, reader: Reader, summary: ImportSummary, *, user: int | None, now: int
+) -> Iterator[int]:
+    """Record an import that runs in the `with` block. Yield its id, which is NO_RUN in a dry run."""
+    if summary.dry_run:
+        yield NO_RUN
+        return
+    row = {"kind": kind, "file": reader.name, "user": user, "state": "running", "started_at": now}
+    run = summary.run = store.write(lambda: int(ImportRun.create(**row).id)).result()
+    state = "stopped"
+    try:
+        yield run
+        state = "done"
+    finally:
+        store.write(partial(_end, run, summary, state)).result()
+
+
+def _end(run: int, summary: ImportSummary, state: str) -> None:
+    counts = orjson.dumps({kind: asdict(each) for kind, each in summary.counts.items()}).decode()
+    values = {"state": state, "rows": summary.rows, "counts": counts}
+    ImportRun.update(values).where(ImportRun.id == run, ImportRun.state == "running").execute()
+
+
+def require_running(run: int) -> None:
+    """Raise Failure if the import has been undone since its last batch. Call `lock_imports` before."""
+    if ImportRun.get_by_id(run).state != "running":
+        raise Failure(f"Import {run} was undone while it ran.")
+
+
+def add_slots(run: int, slots: Sequence[int]) -> None:
+    """Record that the import has plays from the least to the greatest of these slots."""
+    if slots:
+        run_sql(SLOTS, min(slots), max(slots), run)
+
+
+def made(run: int, table: type[Model], ids: Collection[int]) -> None:
+    """Record that the import made these rows."""
+    if run != NO_RUN:
+        kind = _kind(table)
+        bulk.insert(ImportItem, ("run", "kind", "item"), [(run, kind, each) for each in ids])
+
+
+def changed(run: int, table: type[Model], changes: Mapping[int, Changes]) -> None:
+    """Record how the import changed these rows, by id. Rows that the same import made stay recorded as made."""
+    if run == NO_RUN or not changes:
+        return
+    kind = _kind(table)
+    among, ids = dialect.in_list(list(changes))
+    earlier = dict(fetch(ITEMS.format(among=among), run, kind, ids))
+    rows = [
+        (run, kind, each, orjson.dumps(_merge(orjson.loads(earlier.get(each, "{}")), new)).decode())
+        for each, new in changes.items()
+        if earlier.get(each, "") is not None
+    ]
+    run_many(CHANGE, rows)
+    if table is Track:
+        _mark(run, changes.values())
+
+
+def _mark(run: int, changes: Iterable[Changes]) -> None:
+    """Record the albums and artists to which an undo would return, so that they are not deleted meanwhile."""
+    albums = {each["album"][0] for each in changes if "album" in each} - {None}
+    artists = {artist for each in changes if "artists" in each for artist in each["artists"][0]}
+    for kind, ids in ((_kind(Album), albums), (_kind(Artist), artists)):
+        run_many(MARK, [(run, kind, each) for each in sorted(ids)])
+
+
+def _merge(first: Changes, then: Changes) -> Changes:
+    """Return two changes of a row as one: from the old values of the first to the new values of the second."""
+    merged = dict(first)
+    for name, value in then.items():
+        if name not in first:
+            merged[name] = value
+        else:
+            merged[name] = first[name] + value if name.startswith(ADDED) else [first[name][0], value[1]]
+    return merged
+
+
+def _kind(table: type[Model]) -> str:
+    name: str = table._meta.table_name  # noqa: SLF001 - Peewee's documented access to a table's names
+    return name
+
+
+def list_all() -> list[RunRow]:
+    """Return all imports, newest first."""
+    return [_row(values) for values in _select().order_by(ImportRun.id.desc()).tuples().iterator()]
+
+
+def get(run: int) -> RunRow:
+    for values in _select().where(ImportRun.id == run).tuples().iterator():
+        return _row(values)
+    raise NotFound(f"There is no import {run}; musicsvc import list shows all. {EARLIER}")
+
+
+def _select() -> Any:
+    names = ("id", "kind", "file", "state", "rows", "counts", "started_at", "undone_at")
+    columns = [getattr(ImportRun, name) for name in names]
+    columns.insert(RunRow._fields.index("user"), User.email)
+    return ImportRun.select(*columns).join(User, "LEFT JOIN", on=(User.id == ImportRun.user))
+
+
+def _row(values: Sequence[Any]) -> RunRow:
+    row = RunRow(*values)
+    return row._replace(counts=orjson.loads(values[RunRow._fields.index("counts")]))

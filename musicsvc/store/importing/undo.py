@@ -1,0 +1,123 @@
+"""`import undo`: take back what an import made and changed, a few hundred rows per transaction.
+
+An undo that was killed is continued by the next one: each transaction also forgets what it took back.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+from musicsvc.clock import DAY, isoformat
+from musicsvc.errors import Failure
+from musicsvc.store.engine.sql import fetch
+from musicsvc.store.importing import made_rows, restoring, runs
+from musicsvc.store.importing.batches import lock_imports
+from musicsvc.store.models import (
+    Album,
+    Artist,
+    Follow,
+    Genre,
+    ImportItem,
+    ImportRun,
+    Playlist,
+    PlaylistTrack,
+    Tag,
+    Track,
+    User,
+)
+from musicsvc.store.plays import withdrawal
+from musicsvc.store.plays.periods import SLOT
+from musicsvc.store.plays.rollups import monthly
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from musicsvc.store.engine.store import Store
+    from musicsvc.store.importing.made_rows import Step
+    from musicsvc.store.importing.runs import RunRow
+
+    OnProgress = Callable[[int, int], None]
+
+# Each after the tables whose rows refer to its rows. Changes of tracks and albums come before the rows they refer to.
+MADE_BEFORE = (PlaylistTrack, Playlist, Follow, User)
+MADE_AFTER = (Track, Album, Artist, Genre, Tag)
+SPAN = "SELECT first_slot, last_slot FROM import_run WHERE id = ?"
+ALL_IDS = 1 << 62  # more than any id
+
+
+@dataclass(slots=True)
+class UndoSummary:
+    """The result of an undo: rows taken back by table, and those kept, by (table, reason), with their ids."""
+
+    run: RunRow
+    plays: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+    kept: dict[tuple[str, str], list[int]] = field(default_factory=dict)
+    pruned: bool = False  # some of the plays are not kept one by one any more
+
+
+def undo(store: Store, run: int, *, now: int, on_progress: OnProgress) -> UndoSummary:
+    """Take back the import. What something else refers to is kept and named; another undo tries it again.
+
+    Raises NotFound for an unknown import, Failure for one that was undone.
+    """
+    total = store.write(partial(_begin, run)).result()
+    summary = UndoSummary(store.read(partial(runs.get, run)).result())
+    _withdraw_plays(store, run, summary, lambda: on_progress(_done(summary), total))
+    steps: tuple[Step, ...] = (
+        *(partial(made_rows.take_back, table) for table in MADE_BEFORE),
+        restoring.restore_tracks,
+        restoring.restore_albums,
+        *(partial(made_rows.take_back, table) for table in MADE_AFTER),
+    )
+    for step in steps:
+        _take_back(store, run, step, summary)
+        on_progress(_done(summary), total)
+    store.write(partial(_end, run, now)).result()
+    summary.run = store.read(partial(runs.get, run)).result()
+    return summary
+
+
+def _done(summary: UndoSummary) -> int:
+    return summary.plays + summary.counts.total()
+
+
+def _begin(run: int) -> int:
+    """Mark the import as being undone, so that it cannot go on. Return about how many rows it made and changed."""
+    lock_imports()
+    found = runs.get(run)
+    if found.state == "undone":
+        raise Failure(f"Import {run} was undone on {isoformat(found.undone_at or 0)[:10]} already.")
+    ImportRun.update(state="undoing").where(ImportRun.id == run).execute()
+    items: int = ImportItem.select().where(ImportItem.run == run).count()
+    return items + found.counts.get("plays", {}).get("new", 0)
+
+
+def _withdraw_plays(store: Store, run: int, summary: UndoSummary, progress: Callable[[], None]) -> None:
+    ((first, last),) = store.read(partial(fetch, SPAN, run)).result()
+    if first is None:
+        return
+    summary.pruned = first * SLOT < store.read(monthly.watermark).result().kept_from * DAY
+    while (done := store.write(partial(withdrawal.withdraw, run, first, last)).result()) is not None:
+        summary.plays += done.plays
+        first = done.next_slot
+        progress()
+
+
+def _take_back(store: Store, run: int, step: Step, summary: UndoSummary) -> None:
+    below = ALL_IDS
+    while (taken := store.write(partial(step, run, below)).result()) is not None:
+        below = taken.lowest
+        summary.counts[taken.table] += taken.restored
+        for item, reason in taken.kept.items():
+            summary.kept.setdefault((taken.table, reason), []).append(item)
+
+
+def _end(run: int, now: int) -> None:
+    restoring.forget_earlier(run)
+    left = ImportItem.select().where(ImportItem.run == run).exists()
+    state = "partly" if left else "undone"
+    ImportRun.update(state=state, undone_at=now).where(ImportRun.id == run).execute()

@@ -1,0 +1,39 @@
+"""Tables of imports, and of the rows that each has made or changed, so that it can be undone."""
+
+from __future__ import annotations
+
+from peewee import BigAutoField, BigIntegerField, CompositeKey, TextField
+
+from musicsvc.store.models.table import Table
+
+
+class ImportRun(Table):
+    """One `musicsvc import`. `counts` is the JSON of its counts by kind; the slots are those of its plays."""
+
+    id = BigAutoField()
+    kind = TextField()  # catalog, plays, follows or playlists
+    file = TextField()
+    user = BigIntegerField(null=True, column_name="user_id")
+    state = TextField()  # running, done, stopped, undoing, partly (undone), undone
+    rows = BigIntegerField(default=0)
+    counts = TextField(default="{}")
+    first_slot = BigIntegerField(null=True)
+    last_slot = BigIntegerField(null=True)
+    started_at = BigIntegerField()
+    undone_at = BigIntegerField(null=True)
+
+
+class ImportItem(Table):
+    """A row that an import made or, with `changes` as JSON, changed, and that was not taken back since.
+
+    A row with no fields in `changes` is one to which an undo would return, such as a track's earlier album.
+    """
+
+    run = BigIntegerField(column_name="run_id")
+    kind = TextField()  # the name of the row's table
+    item = BigIntegerField()  # the row's id
+    changes = TextField(null=True)
+
+    class Meta:
+        primary_key = CompositeKey("run", "kind", "item")
+        indexes = ((("kind", "item"), False),)

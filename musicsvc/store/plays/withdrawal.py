@@ -1,0 +1,157 @@
+"""Delete the plays of an import and take them out of all counts, some thousands per transaction."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING, NamedTuple
+
+from musicsvc.store.engine import dialect
+from musicsvc.store.engine.sql import fetch, run, run_many
+from musicsvc.store.plays import ranks, subjects
+from musicsvc.store.plays.periods import SLOTS_PER_DAY
+from musicsvc.store.plays.rollups import listeners, monthly, tables, weekly
+from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from musicsvc.store.plays.rollups.tables import Key, Table
+
+TAKEN_AT_ONCE = 20_000  # plays, about 150 ms
+NO_LIMIT = 1 << 62
+READ_AT_ONCE = 200_000  # plays of all sources on the days that are counted again
+FIRST = "SELECT min(slot) FROM play WHERE slot >= ? AND slot <= ? AND import_id = ?"
+PLAYS = "SELECT slot, track_id FROM play WHERE slot >= ? AND slot < ? AND import_id = ? ORDER BY slot LIMIT ?"
+DELETE = "DELETE FROM play WHERE slot >= ? AND slot < ? AND import_id = ?"
+LEFT = "SELECT track_id, listener_id FROM play WHERE slot >= ? AND slot < ?"
+MEMBERS = {
+    ALBUM: "SELECT album_id AS subject, id AS track FROM track WHERE album_id {among}",
+    ARTIST: "SELECT artist_id AS subject, track_id AS track FROM track_artist WHERE artist_id {among}",
+}
+DAYS_OF_MEMBERS = """
+    SELECT d.day, m.subject, d.plays, d.listeners FROM ({members}) AS m
+    JOIN play_day d ON d.day {days} AND d.kind = 1 AND d.subject = m.track
+"""
+DAYS = "SELECT subject, day, plays, listeners FROM play_day WHERE day {days} AND kind = ? AND subject {among}"
+WEEKS = "SELECT kind, subject, stretch FROM play_stretch WHERE kind = ? AND subject {among} AND stretch {weeks}"
+TOTALS = "UPDATE track_plays SET plays = plays - ? WHERE track_id = ?"
+NO_TOTALS = "DELETE FROM track_plays WHERE plays = 0 AND track_id {among}"
+
+
+class Withdrawn(NamedTuple):
+    """The number of plays that were deleted, and the slot from which on the import may have more."""
+
+    plays: int
+    next_slot: int
+
+
+def withdraw(import_id: int, first: int, last: int) -> Withdrawn | None:
+    """Delete some plays of the import in slots `first` to `last`, and correct all counts. Return None if none is left.
+
+    The slots are numbers of 30 seconds since 1970.
+    """
+    tables.lock()
+    taken: dict[int, Counter[int]] = {}
+    read = 0
+    while sum(each.total() for each in taken.values()) < TAKEN_AT_ONCE and read < READ_AT_ONCE:
+        ((slot,),) = fetch(FIRST, first, last, import_id)
+        if slot is None:
+            break
+        day = slot // SLOTS_PER_DAY
+        first, taken[day] = _delete(import_id, slot, (day + 1) * SLOTS_PER_DAY)
+        read += _recount_tracks(day, taken[day])
+    if not taken:
+        return None
+    _recount(taken)
+    return Withdrawn(sum(each.total() for each in taken.values()), first)
+
+
+def _delete(import_id: int, first: int, end: int) -> tuple[int, Counter[int]]:
+    """Delete plays in slots from `first` on, before `end`. Return the next slot, and the deleted plays by track."""
+    rows = fetch(PLAYS, first, end, import_id, TAKEN_AT_ONCE + 1)
+    if len(rows) > TAKEN_AT_ONCE:
+        end = max(rows[-1][0], first + 1)
+        rows = fetch(PLAYS, first, end, import_id, NO_LIMIT)
+    run(DELETE, first, end, import_id)
+    return end, Counter(track for _, track in rows)
+
+
+def _recount_tracks(day: int, taken: Collection[int]) -> int:
+    """Count the plays of these tracks on a day again. Return the number of plays that were read."""
+    packed: dict[int, bytes] = defaultdict(bytes)
+    rows = fetch(LEFT, day * SLOTS_PER_DAY, (day + 1) * SLOTS_PER_DAY)
+    for track, listener in rows:
+        if track in taken:
+            packed[track] += listeners.pack([listener])
+    counts = {track: (len(each) // listeners.WIDTH, listeners.merge([each])) for track, each in packed.items()}
+    _store(tables.DAILY, {(day, TRACK, track): counts.get(track) for track in taken})
+    return len(rows)
+
+
+def _recount(taken: Mapping[int, Counter[int]]) -> None:
+    """Correct the other counts after plays of tracks (by day and track) were deleted and their days counted again."""
+    totals = sum(taken.values(), Counter[int]())
+    by_track = subjects.of_tracks(totals)
+    days: dict[int, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))  # by kind and subject
+    for day, tracks in taken.items():
+        for track in tracks:
+            for kind, subject in by_track.get(track, [subjects.Subject(TRACK, track)]):
+                days[kind][subject].add(day)
+    for kind in MEMBERS:
+        _recount_days(kind, days[kind])
+    for kind, of_kind in days.items():
+        _recount_months(kind, of_kind)
+        _recount_weeks(kind, of_kind)
+    with ranks.moving(totals):
+        run_many(TOTALS, [(plays, track) for track, plays in sorted(totals.items())])
+        among, ids = dialect.in_list(totals)
+        run(NO_TOTALS.format(among=among), ids)
+
+
+def _recount_days(kind: int, days: Mapping[int, set[int]]) -> None:
+    """Count the days of albums or artists, by id, again from those of their tracks."""
+    among, ids = dialect.in_list(days)
+    numbers, values = dialect.in_list(set[int]().union(*days.values()))
+    statement = DAYS_OF_MEMBERS.format(members=MEMBERS[kind].format(among=among), days=numbers)
+    found = fetch(statement, ids, values)
+    counts = tables.add_up(((day, subject), plays, packed) for day, subject, plays, packed in found)
+    wanted = [(day, subject) for subject, some in days.items() for day in some]
+    _store(tables.DAILY, {(day, kind, subject): counts.get((day, subject)) for day, subject in wanted})
+
+
+def _recount_months(kind: int, days: Mapping[int, set[int]]) -> None:
+    watermark = monthly.watermark()
+    months = {(subject, day // monthly.DAYS) for subject, some in days.items() for day in some}
+    stored = [(subject, month) for subject, month in months if watermark.rolled_up(month, kind, subject)]
+    counts = _from_days(kind, stored, monthly.DAYS)
+    _store(tables.MONTHLY, {(kind, *each): counts.get(each) for each in stored})
+
+
+def _recount_weeks(kind: int, days: Mapping[int, set[int]]) -> None:
+    """Count the weeks that have counts again. A week's counts are missing if it is not finished or rarely played."""
+    touched = {(subject, day // weekly.DAYS) for subject, some in days.items() for day in some}
+    among, ids = dialect.in_list(days)
+    weeks, numbers = dialect.in_list({week for _, week in touched})
+    rows = fetch(WEEKS.format(among=among, weeks=weeks), kind, ids, numbers)
+    stored = [(subject, week) for _, subject, week in rows if (subject, week) in touched]
+    counts = _from_days(kind, stored, weekly.DAYS)
+    _store(tables.WEEKLY, {(kind, *each): counts.get(each) for each in stored})
+
+
+def _from_days(kind: int, keys: Collection[tuple[int, int]], length: int) -> dict[tuple[int, int], tables.Counts]:
+    """Add up the days of months or weeks, which have `length` days, by (id of the subject, number of the period)."""
+    wanted = set(keys)
+    if not wanted:
+        return {}
+    numbers = {number * length + at for _, number in wanted for at in range(length)}
+    (days, values), (among, ids) = dialect.in_list(numbers), dialect.in_list({subject for subject, _ in wanted})
+    rows = fetch(DAYS.format(days=days, among=among), values, kind, ids)
+    keyed = (((subject, day // length), plays, packed) for subject, day, plays, packed in rows)
+    return tables.add_up(row for row in keyed if row[0] in wanted)
+
+
+def _store(table: Table, counts: Mapping[Key, tables.Counts | None]) -> None:
+    """Write the counts by key. Rows whose counts are None are deleted."""
+    tables.delete(table, [key for key, each in counts.items() if each is None])
+    rows: Iterable[tuple[int, int, int, int, bytes]] = [(*key, *each) for key, each in counts.items() if each]
+    tables.replace(table, rows)

@@ -1,0 +1,301 @@
+"""`import undo` in the store: whatever was imported, the state after the undo is the state before."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import orjson
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as some
+
+from musicsvc.clock import SECOND
+from musicsvc.errors import Failure, NotFound
+from musicsvc.store import models
+from musicsvc.store.accounts import users
+from musicsvc.store.accounts.tokens import Identity
+from musicsvc.store.catalog import likes
+from musicsvc.store.engine.sql import fetch
+from musicsvc.store.importing import (
+    batches,
+    catalog,
+    follows,
+    histories,
+    made_rows,
+    playlists,
+    plays,
+    readers,
+    restoring,
+    runs,
+    undo,
+)
+from musicsvc.store.models import (
+    Comment,
+    ImportItem,
+    ImportRun,
+    ListBlock,
+    Listener,
+    Play,
+    PlayMark,
+    Track,
+    User,
+)
+from musicsvc.store.plays import retention, verify, withdrawal
+from musicsvc.store.plays.rollups import listeners
+from musicsvc.store.schema import schema
+from tests.conftest import NOW
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from musicsvc.store.engine.store import Store
+    from musicsvc.store.importing.summary import ImportSummary
+    from musicsvc.store.importing.undo import UndoSummary
+
+    Rows = Sequence[Mapping[str, object]]
+    Import = Callable[..., ImportSummary]
+
+LABEL = "label@label.test"
+FAN = Identity(1, "Label", None, False, True, False, False, 1, "t", NOW + 1)
+DAY = 86_400
+AT = NOW // SECOND - 600
+OPTIONS: dict[str, Callable[..., Any]] = {
+    "catalog": lambda: catalog.CatalogOptions(manager=LABEL),
+    "plays": lambda: plays.PlayOptions(listener="me", manager=LABEL, create_missing=True),
+    "follows": lambda: follows.FollowOptions(create_missing=True),
+    "playlists": lambda: playlists.PlaylistOptions(LABEL),
+}
+MODULES: dict[str, Any] = {"catalog": catalog, "plays": plays, "follows": follows, "playlists": playlists}
+# What an undo leaves: its own records, names of listeners, and how far monthly counts were made. Counts of blocks and
+# weeks are compared with their rows instead.
+LEFT = {ImportItem, ImportRun, Listener, PlayMark, ListBlock, models.PlayStretch, models.PlayBlock}
+
+
+def quiet(*_: object) -> None:
+    """Ignore the progress."""
+
+
+@pytest.fixture
+def imported(store: Store, tmp_path: Path) -> Import:
+    def run(kind: str, rows: Rows) -> ImportSummary:
+        file = tmp_path / f"{kind}.jsonl"
+        file.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
+        opened = histories.open_file(file, "jsonl") if kind == "plays" else readers.open_file(file)
+        with opened as reader:
+            summary: ImportSummary = MODULES[kind].run(store, reader, OPTIONS[kind](), now=NOW, on_progress=quiet)
+        return summary
+
+    return run
+
+
+@pytest.fixture
+def world(store: Store, imported: Import, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Create the label with the track Rag (1) on One, and Waltz (2), plays of both on two days, and a like."""
+    monkeypatch.setattr(withdrawal, "TAKEN_AT_ONCE", 3)
+    monkeypatch.setattr(made_rows, "AT_ONCE", 2)
+    monkeypatch.setattr(restoring, "AT_ONCE", 2)
+    store.write(lambda: users.create(LABEL, now=NOW).id).result()
+    rag = {"external_id": "1", "track": "Rag", "artist": "Ann", "album": "One", "genre": "jazz", "tags": "old"}
+    imported("catalog", [rag, {"external_id": "2", "track": "Waltz", "artist": "Ann;Bea"}])
+    rows = [{"external_id": track, "played_at": AT - day * DAY} for track, day in (("1", 0), ("1", 50), ("2", 0))]
+    imported("plays", [*rows, rows[0] | {"listener": "other"}])
+    imported("playlists", [{"playlist": "Mix", "external_id": "1"}])
+    store.write(lambda: likes.add(likes.LIKE, 1, now=NOW, actor=FAN)).result()
+
+
+def dump(store: Store) -> dict[str, list[Any]]:
+    """Return the rows of all tables, with sets of listeners as sorted ids."""
+
+    def readable(value: object) -> object:
+        return sorted(listeners.union([value])) if isinstance(value, bytes) else value
+
+    def read() -> dict[str, list[Any]]:
+        return {
+            table.__name__: sorted(
+                ([readable(value) for value in row] for row in table.select().tuples().iterator()), key=str
+            )
+            for table in models.tables()
+            if table not in LEFT
+        }
+
+    found = store.read(read).result()
+    found["EngagementDay"] = [row for row in found["EngagementDay"] if any(row[3:])]  # withdrawn likes leave zeros
+    return found
+
+
+def undone(store: Store, run: int | None) -> UndoSummary:
+    assert run is not None
+    return undo.undo(store, run, now=NOW, on_progress=quiet)
+
+
+def require_sound(store: Store) -> None:
+    assert store.read(schema.problems).result() == []
+    report = verify.run(store, check=True, on_progress=quiet)
+    assert (report.differing, report.differences) == (0, [])
+
+
+NAMES = some.sampled_from(["Rag", "Waltz", "New", "Other"])
+CATALOG = some.fixed_dictionaries(
+    {
+        "track": NAMES,
+        "artist": some.sampled_from(["Ann", "Bea", "Ann;Bea", "Cleo", "Cleo;Ann"]),
+        "external_id": some.sampled_from([None, "1", "2", "3"]),
+        "album": some.sampled_from([None, "One", "Two"]),
+        "genre": some.sampled_from([None, "jazz", "pop;rock"]),
+        "tags": some.sampled_from([None, "old", "loud;slow"]),
+        "release_date": some.sampled_from([None, "2001", "2002-05-06"]),
+        "bpm": some.sampled_from([None, 90, 120]),
+    }
+)
+PLAYS = some.fixed_dictionaries(
+    {
+        "track": NAMES,
+        "artist": some.sampled_from(["Ann", "Bea", "Dora"]),
+        "listener": some.sampled_from(["other", "third"]),
+        "played_at": some.integers(0, 100).map(lambda at: AT - 7 * at - (at % 5) * 17 * DAY),
+        "client_id": some.sampled_from([None, None, "a", "b"]),
+    }
+)
+ACCOUNTS = some.sampled_from([LABEL, "u1", "u2", "u3", "new@label.test"])
+FOLLOWS = some.fixed_dictionaries({"follower": ACCOUNTS, "followed": ACCOUNTS})
+ENTRIES = some.fixed_dictionaries(
+    {"playlist": some.sampled_from(["Mix", "Mine"]), "external_id": some.sampled_from(["1", "2"])}
+)
+ROWS = {"catalog": CATALOG, "plays": PLAYS, "follows": FOLLOWS, "playlists": ENTRIES}
+IMPORTS = some.sampled_from(["catalog", "catalog", "plays", "plays", "follows", "playlists"]).flatmap(
+    lambda kind: some.tuples(some.just(kind), some.lists(ROWS[kind], min_size=1, max_size=12))
+)
+
+
+@pytest.mark.usefixtures("world")
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(batch=some.lists(IMPORTS, min_size=1, max_size=4), order=some.randoms(use_true_random=False))
+def test_whatever_is_imported_and_undone_in_any_order_the_state_is_as_before(
+    store: Store, imported: Import, batch: list[tuple[str, Rows]], order: Any
+) -> None:
+    before = dump(store)
+    ids = [imported(kind, rows).run for kind, rows in batch]
+    require_sound(store)
+    shuffled = [*ids]
+    order.shuffle(shuffled)
+    left = [run for run in shuffled if undone(store, run).run.state == "partly"]
+    require_sound(store)
+    for run in sorted(left, key=lambda run: run or 0, reverse=True):
+        assert undone(store, run).run.state == "undone"
+    assert dump(store) == before
+    require_sound(store)
+
+
+def song(track: str, **more: object) -> dict[str, object]:
+    return {"track": track, "artist": "Cleo", "external_id": track} | more
+
+
+@pytest.mark.usefixtures("world")
+def test_what_others_refer_to_is_kept_and_named_and_goes_once_they_do_not(store: Store, imported: Import) -> None:
+    before = dump(store)
+    names = ("Liked", "Said", "Played", "Listed", "Changed", "Free")
+    first = imported("catalog", [song(name, album="Lp", genre="new") for name in names]).run
+    ids = dict(store.read(lambda: list(Track.select(Track.name, Track.id).tuples().iterator())).result())
+
+    def use() -> int:
+        likes.add(likes.LIKE, ids["Liked"], now=NOW, actor=FAN)
+        comment = {"content": "!", "position": 0, "depth": 0, "place": 1, "created_at": 1}
+        return int(Comment.create(track=ids["Said"], user=1, **comment).id)
+
+    comment = store.write(use).result()
+    played = imported("plays", [{"external_id": "Played", "played_at": AT}]).run
+    listed = imported("playlists", [{"playlist": "Mix", "external_id": "Listed"}]).run
+    changed = imported("catalog", [song("Changed", bpm=99, album="Lp")]).run
+    summary = undone(store, first)
+    assert (summary.run.state, summary.counts["track"]) == ("partly", 1)
+    kept = {reason: some for (table, reason), some in summary.kept.items() if table == "track"}
+    wanted = {"likes": "Liked", "comments": "Said", "plays": "Played", "playlists": "Listed"}
+    assert kept == {reason: [ids[name]] for reason, name in (wanted | {f"import {changed}": "Changed"}).items()}
+    assert [reason for table, reason in summary.kept if table in {"album", "artist"}] == ["tracks", "albums, tracks"]
+    require_sound(store)
+    store.write(lambda: likes.remove(likes.LIKE, ids["Liked"], actor=FAN)).result()
+    store.write(lambda: Comment.delete().where(Comment.id == comment).execute()).result()
+    for run in (changed, listed, played, first):
+        assert undone(store, run).run.state == "undone"
+    assert dump(store) == before
+
+
+@pytest.mark.usefixtures("world")
+def test_a_value_that_changed_since_stays_and_the_rest_is_restored(store: Store, imported: Import) -> None:
+    rag = {"external_id": "1", "track": "Ragtime", "artist": "Ann", "album": "One", "bpm": 99}
+    run = imported("catalog", [rag]).run
+    store.write(lambda: Track.update(bpm=100).where(Track.id == 1).execute()).result()
+    summary = undone(store, run)
+    assert summary.kept == {("track", "bpm changed since"): [1]}
+    (track,) = store.read(lambda: list(Track.select().where(Track.id == 1))).result()
+    assert (track.name, track.bpm, summary.run.state) == ("Rag", 100, "partly")
+    store.write(lambda: Track.update(bpm=99).where(Track.id == 1).execute()).result()
+    assert undone(store, run).run.state == "undone"
+    assert store.read(lambda: Track.get_by_id(1).bpm).result() is None
+
+
+@pytest.mark.usefixtures("world")
+def test_an_account_that_somebody_uses_is_kept_and_others_leave_the_search(store: Store, imported: Import) -> None:
+    run = imported("follows", [{"follower": "used@label.test", "followed": "gone@label.test"}]).run
+    store.write(lambda: User.update(password_hash="x").where(User.email == "used@label.test").execute()).result()
+    summary = undone(store, run)
+    assert [reason for _, reason in summary.kept] == ["its owner"]
+    assert (summary.counts["follow"], summary.counts["account"]) == (1, 1)
+    assert store.read(lambda: fetch("SELECT count(*) FROM account_search")).result()[0][0] == 2
+
+
+@pytest.mark.usefixtures("world")
+def test_plays_that_were_pruned_stay_in_the_figures_and_are_named(store: Store, imported: Import) -> None:
+    rows = [{"external_id": "2", "played_at": AT - day * DAY} for day in (90, 1)]
+    run = imported("plays", rows).run
+    retention.prune(store, 30, now=NOW, on_progress=quiet)
+    summary = undone(store, run)
+    assert (summary.plays, summary.pruned, summary.run.state) == (1, True, "undone")
+    require_sound(store)
+
+
+@pytest.mark.usefixtures("world")
+def test_an_import_that_is_undone_or_unknown_cannot_be_undone(store: Store, imported: Import) -> None:
+    run = imported("plays", [{"external_id": "1", "played_at": AT - 7}]).run
+    undone(store, run)
+    with pytest.raises(Failure, match=f"Import {run} was undone on 2026-03-01 already"):
+        undone(store, run)
+    with pytest.raises(NotFound, match=r"There is no import 99.*before this list existed"):
+        undone(store, 99)
+
+
+@pytest.mark.usefixtures("world")
+def test_an_undo_that_was_cut_short_is_continued(store: Store, imported: Import) -> None:
+    before = dump(store)
+    run = imported("plays", [{"track": f"T{at}", "artist": "New", "played_at": AT - 60 * at} for at in range(9)]).run
+
+    def cut(done: int, total: int) -> None:
+        assert total == 9 + 1 + 9  # plays, an artist, tracks
+        if done >= 5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        undo.undo(store, run or 0, now=NOW, on_progress=cut)
+    require_sound(store)
+    assert store.read(lambda: runs.get(run or 0).state).result() == "undoing"
+    assert 0 < store.read(Play.select().where(Play.import_id == run).count).result() < 9
+    assert undone(store, run).run.state == "undone"
+    assert dump(store) == before
+
+
+@pytest.mark.usefixtures("world")
+def test_an_import_that_is_undone_while_it_runs_stops(store: Store, tmp_path: Path) -> None:
+    before = dump(store)
+    file = tmp_path / "songs.csv"
+    file.write_text("track,artist\n" + "".join(f"S{at},Cleo\n" for at in range(1200)))
+
+    def stop(summary: ImportSummary) -> None:
+        if summary.rows == batches.ROWS_A_UNIT:
+            undone(store, summary.run)
+
+    with readers.open_file(file) as reader, pytest.raises(Failure, match="was undone while it ran"):
+        catalog.run(store, reader, catalog.CatalogOptions(), now=NOW, on_progress=stop)
+    assert dump(store) == before
+    newest = store.read(runs.list_all).result()[0]
+    assert (newest.state, newest.file) == ("undone", "songs.csv")
