@@ -11,8 +11,8 @@ from musicsvc.cli.session import Session
 from musicsvc.wording import quantity
 
 if TYPE_CHECKING:
-    from musicsvc.store.importing.runs import RunRow
-    from musicsvc.store.importing.undo import UndoSummary
+    from musicsvc.store.importing.undoing.runs import RunRow
+    from musicsvc.store.importing.undoing.undo import UndoSummary
 
 NOUNS = {
     "account": "accounts",
@@ -31,7 +31,7 @@ PARTLY = "partly"
 
 def list_(context: typer.Context, json: AsJson = False) -> None:
     """List the imports, newest first."""
-    from musicsvc.store.importing import runs
+    from musicsvc.store.importing.undoing import runs
 
     session = Session.from_context(context)
     columns = ("id", "kind", "state", "rows", "new", "changed", "started_at", "user", "file")
@@ -48,7 +48,7 @@ def undo(context: typer.Context, run: Annotated[int, identifier("import")], json
 
     What something else refers to by now is kept and named; running it again later tries those again.
     """
-    from musicsvc.store.importing import undo as undoing
+    from musicsvc.store.importing.undoing import undo as undoing
 
     session, now = Session.begin(context)
     with session.store() as store, progress.bar(session, f"import {run}") as on_progress:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from musicsvc.store.catalog import sizes
 from musicsvc.store.catalog.sizes import AlbumSize
 from musicsvc.store.engine import bulk, dialect
-from musicsvc.store.importing import runs
 from musicsvc.store.importing.batch import Batch, ItemState, Key
+from musicsvc.store.importing.undoing import runs
 from musicsvc.store.models import Album, AlbumArtist
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from musicsvc.store.engine import bulk, dialect
-from musicsvc.store.importing import runs
+from musicsvc.store.importing.undoing import runs
 from musicsvc.store.models import Artist
 
 if TYPE_CHECKING:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from musicsvc.store.catalog import sizes
 from musicsvc.store.importing.bounds import AlbumBounds
-from musicsvc.store.importing.runs import ADDED, NO_RUN
 from musicsvc.store.importing.summary import KINDS, Counts, Refusal
+from musicsvc.store.importing.undoing.runs import ADDED, NO_RUN
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from musicsvc.store.catalog.sizes import AlbumSize
-    from musicsvc.store.importing.runs import Changes
+    from musicsvc.store.importing.undoing.runs import Changes
 
 COUNTED = 1 << 30  # bit of ItemState.given: the item has been counted; lower bits are fields
 Key = tuple[Any, ...]

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from musicsvc.errors import Failure
 from musicsvc.store.accounts import users
 from musicsvc.store.engine.binding import savepoint
-from musicsvc.store.importing import albums, artists, rows, runs, tracks
+from musicsvc.store.importing import albums, artists, rows, tracks
 from musicsvc.store.importing.batch import Batch, ImportMemory, ImportScope
 from musicsvc.store.importing.batches import in_batches, lock_imports, read_cells, resume_hint
 from musicsvc.store.importing.bounds import BoundsExceededError
 from musicsvc.store.importing.columns import Columns
 from musicsvc.store.importing.summary import ImportSummary, Progress, Refusal
+from musicsvc.store.importing.undoing import runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

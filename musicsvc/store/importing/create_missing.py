@@ -7,8 +7,8 @@ from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.store.engine import bulk
-from musicsvc.store.importing import runs
 from musicsvc.store.importing.matching import Artist, CatalogIndex, Track, TrackLookup
+from musicsvc.store.importing.undoing import runs
 from musicsvc.store.models import Artist as ArtistTable
 from musicsvc.store.models import Track as TrackTable
 from musicsvc.store.models import TrackArtist

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from musicsvc.errors import Failure
 from musicsvc.store.engine import bulk, dialect
-from musicsvc.store.importing import accounts, runs, values
+from musicsvc.store.importing import accounts, values
 from musicsvc.store.importing.batches import in_batches, lock_imports, read_cells, resume_hint
 from musicsvc.store.importing.columns import Columns
 from musicsvc.store.importing.summary import Counts, ImportSummary, Progress, Refusal
+from musicsvc.store.importing.undoing import runs
 from musicsvc.store.models import Follow, User
 
 if TYPE_CHECKING:

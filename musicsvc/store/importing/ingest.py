@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 from musicsvc.clock import DAY
 from musicsvc.store.engine import dialect
-from musicsvc.store.importing import known_plays, runs
+from musicsvc.store.importing import known_plays
 from musicsvc.store.importing.batches import lock_imports
 from musicsvc.store.importing.create_missing import CreationScope, MissingCreator
 from musicsvc.store.importing.known_plays import KnownPlays
 from musicsvc.store.importing.listen_rows import Listen
 from musicsvc.store.importing.matching import AMBIGUOUS, TrackLookup
 from musicsvc.store.importing.summary import Counts, ImportSummary, Refusal
+from musicsvc.store.importing.undoing import runs
 from musicsvc.store.plays import ingest
 from musicsvc.store.plays.ingest import PlayRow
 from musicsvc.store.plays.periods import SLOT

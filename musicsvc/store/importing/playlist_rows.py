@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.store.engine import bulk, dialect
 from musicsvc.store.engine.dialect import lock_rows
-from musicsvc.store.importing import runs
+from musicsvc.store.importing.undoing import runs
 from musicsvc.store.models import Playlist, PlaylistTrack
 from musicsvc.store.playlists import playlists
 

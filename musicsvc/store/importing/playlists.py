@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.errors import Failure
 from musicsvc.store.accounts import users
-from musicsvc.store.importing import lookup, playlist_rows, rows, runs
+from musicsvc.store.importing import lookup, playlist_rows, rows
 from musicsvc.store.importing.batches import in_batches, lock_imports, read_cells, resume_hint
 from musicsvc.store.importing.columns import Columns
 from musicsvc.store.importing.lookup import TrackMention
 from musicsvc.store.importing.playlist_rows import Entry, PlaylistMemory, PlaylistRef, PlaylistScope
 from musicsvc.store.importing.summary import Counts, ImportSummary, Progress, Refusal
+from musicsvc.store.importing.undoing import runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 from musicsvc.errors import Failure
 from musicsvc.store.accounts import users
-from musicsvc.store.importing import listen_rows, matching, runs
+from musicsvc.store.importing import listen_rows, matching
 from musicsvc.store.importing.batches import read_cells, resume_hint
 from musicsvc.store.importing.columns import Columns
 from musicsvc.store.importing.create_missing import CreationScope, dry_run_ids
 from musicsvc.store.importing.ingest import PlayImporter, refusal
 from musicsvc.store.importing.seen_keys import SeenKeys
 from musicsvc.store.importing.summary import Counts, ImportSummary, Progress, Refusal
+from musicsvc.store.importing.undoing import runs
 from musicsvc.store.plays.rollups import monthly
 
 if TYPE_CHECKING:

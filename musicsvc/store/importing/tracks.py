@@ -9,10 +9,10 @@ from peewee import Field
 
 from musicsvc.store.catalog import genres, tags
 from musicsvc.store.engine import bulk, dialect
-from musicsvc.store.importing import runs
 from musicsvc.store.importing.batch import Batch, ItemState, Key
 from musicsvc.store.importing.bounds import BoundsExceededError, Placement
 from musicsvc.store.importing.rows import MOST_TAGS, CatalogRow
+from musicsvc.store.importing.undoing import runs
 from musicsvc.store.models import Genre, Tag, Track, TrackArtist, TrackGenre, TrackTag
 from musicsvc.store.plays import reattribution
 

@@ -16,19 +16,8 @@ from musicsvc.store.accounts import users
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import likes
 from musicsvc.store.engine.sql import fetch
-from musicsvc.store.importing import (
-    batches,
-    catalog,
-    follows,
-    histories,
-    made_rows,
-    playlists,
-    plays,
-    readers,
-    restoring,
-    runs,
-    undo,
-)
+from musicsvc.store.importing import batches, catalog, follows, histories, playlists, plays, readers
+from musicsvc.store.importing.undoing import made_rows, restoring, runs, undo
 from musicsvc.store.models import (
     Comment,
     ImportItem,
@@ -51,7 +40,7 @@ if TYPE_CHECKING:
 
     from musicsvc.store.engine.store import Store
     from musicsvc.store.importing.summary import ImportSummary
-    from musicsvc.store.importing.undo import UndoSummary
+    from musicsvc.store.importing.undoing.undo import UndoSummary
 
     Rows = Sequence[Mapping[str, object]]
     Import = Callable[..., ImportSummary]

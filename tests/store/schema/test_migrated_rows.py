@@ -12,7 +12,7 @@ from musicsvc.store.accounts import password_links, security_events, sessions, t
 from musicsvc.store.accounts.security_events import Event
 from musicsvc.store.catalog import engagement_days
 from musicsvc.store.engine.binding import current
-from musicsvc.store.importing import runs, undo
+from musicsvc.store.importing.undoing import runs, undo
 from musicsvc.store.schema import schema
 from tests.support import upgrades
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from musicsvc.clock import DAY, isoformat
 from musicsvc.errors import Failure
 from musicsvc.store.engine.sql import fetch
-from musicsvc.store.importing import made_rows, restoring, runs
 from musicsvc.store.importing.batches import lock_imports
+from musicsvc.store.importing.undoing import made_rows, restoring, runs
 from musicsvc.store.models import (
     Album,
     Artist,
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from musicsvc.store.engine.store import Store
-    from musicsvc.store.importing.made_rows import Step
-    from musicsvc.store.importing.runs import RunRow
+    from musicsvc.store.importing.undoing.made_rows import Step
+    from musicsvc.store.importing.undoing.runs import RunRow
 
     OnProgress = Callable[[int, int], None]
 

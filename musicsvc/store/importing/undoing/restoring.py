@@ -9,8 +9,8 @@ import orjson
 
 from musicsvc.store.engine.sql import fetch, run, run_many
 from musicsvc.store.importing.batches import lock_imports
-from musicsvc.store.importing.made_rows import Taken, forget, table_name
-from musicsvc.store.importing.runs import ADDED
+from musicsvc.store.importing.undoing.made_rows import Taken, forget, table_name
+from musicsvc.store.importing.undoing.runs import ADDED
 from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist, TrackGenre, TrackTag
 from musicsvc.store.plays import reattribution
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from peewee import Model
 
-    from musicsvc.store.importing.runs import Changes
+    from musicsvc.store.importing.undoing.runs import Changes
 
 AT_ONCE = 200
 CHANGED = """

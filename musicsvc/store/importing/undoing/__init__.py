@@ -1,0 +1,1 @@
+"""Records of imports, and how an import is taken back."""
