@@ -29,8 +29,8 @@ from musicsvc.store.models import (
     Track,
     User,
 )
-from musicsvc.store.plays import retention, verify, withdrawal
-from musicsvc.store.plays.rollups import listeners
+from musicsvc.store.plays import retention, verify
+from musicsvc.store.plays.rollups import listeners, withdrawal
 from musicsvc.store.schema import schema
 from tests.conftest import NOW
 

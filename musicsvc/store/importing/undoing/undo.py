@@ -28,9 +28,8 @@ from musicsvc.store.models import (
     Track,
     User,
 )
-from musicsvc.store.plays import withdrawal
 from musicsvc.store.plays.periods import SLOT
-from musicsvc.store.plays.rollups import monthly
+from musicsvc.store.plays.rollups import monthly, withdrawal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
