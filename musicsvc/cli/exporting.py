@@ -4,11 +4,11 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
-from musicsvc.cli import periods, progress
+from musicsvc.cli import meta_files, periods, progress, verifying
 from musicsvc.cli.command import group
 from musicsvc.cli.options import option
 from musicsvc.cli.output_file import STDOUT, open_output
@@ -18,7 +18,6 @@ from musicsvc.reports.formats import FORMATS
 from musicsvc.reports.formats import Format as FileFormat
 
 if TYPE_CHECKING:
-    from musicsvc.reports.report import Report
     from musicsvc.reports.tables import Table
     from musicsvc.store.insights.overview import Overview
     from musicsvc.store.insights.scopes import Scope
@@ -26,10 +25,8 @@ if TYPE_CHECKING:
 
 app = group(
     "Export figures as CSV, JSON, Excel or Parquet, or as a PDF report.",
-    "export tracks --period 90-days --output tracks.xlsx",
-    "export artists --period last-month --output artists.csv",
-    "export albums --from 2026-01-10 --to 2026-02-09",
-    "export plays --user ada@example.test --format json",
+    "export tracks --period last-month --output tracks.xlsx",
+    "export plays --from 2026-01-10 --to 2026-02-09 --user ada@example.test",
     "export report --period 2026-10 --paper letter --output report.pdf",
 )
 
@@ -48,6 +45,17 @@ ReportFormat = Annotated[
 ]
 
 REPORT_FORMATS = {name: FORMATS[name] for name in ("pdf", "json")}
+
+
+class Wanted(NamedTuple):
+    """The content of a report: the account (its address) and the artist, the window, and the current time."""
+
+    user: str | None
+    artist: int | None
+    window: "Window"
+    now: int
+
+
 TYPES = {
     "tracks": "Export the figures of each track; as PDF the report on all of them.",
     "albums": "Export the figures of each album; as PDF the report.",
@@ -68,34 +76,31 @@ def _add_command(type_: str, help_text: str) -> None:
         form: Format = None,
         out: Out = STDOUT,
     ) -> None:
-        from musicsvc.server.shapes import exports as shapes
-        from musicsvc.store.insights import overview
         from musicsvc.store.plays.history import from_first_day
 
         session, chosen = Session.from_context(context), _format(form, out, FORMATS, "csv")
         window = periods.choose(period, first, last, now := session.clock.now())
+        if chosen.write_table is None:
+            _write_report(session, Wanted(user, artist, window, now), chosen.id, "a4", out)
+            session.echo("musicsvc export report writes this report too, also for Letter paper or as JSON.")
+            return
+        write = chosen.write_table
         bar = progress.bar(session, f"{type_} as {chosen.id}", hidden=out == STDOUT and sys.stdout.isatty())
         with session.store() as store, bar as on_progress, open_output(out) as file:
             begun = False
 
-            def unit() -> "Report | None":
+            def unit() -> Mapping[str, object]:
                 nonlocal begun
                 if begun:  # called again after a connection error
                     raise Failure("The database connection was lost during the export. Run it again.")
-                scope, days = _scope(user, artist), from_first_day(window)
-                if chosen.write_table is None:
-                    return shapes.printed(overview.build(scope, days, for_print=True), now)
                 begun = True
-                with _table(type_, scope, days, now, on_progress) as table:
-                    file.writelines(chosen.write_table(table))
-                return None
+                with _table(type_, _scope(user, artist), from_first_day(window), now, on_progress) as table:
+                    file.writelines(write(table))
+                return table.verification()
 
-            report = store.read(unit).result()
-            if report is not None and chosen.write_report is not None:
-                file.write(chosen.write_report(report))
+            verification = store.read(unit).result()
+        meta_files.write(out, chosen.id, verification)
         _echo_written(session, out)
-        if report is not None:
-            session.echo("musicsvc export report writes this report too, also for Letter paper or as JSON.")
 
 
 @app.command("report")
@@ -112,24 +117,42 @@ def export_report(
     out: Out = STDOUT,
 ) -> None:
     """Write the report: key figures, charts, the most played, as PDF to send on or as JSON."""
+    session, now = Session.begin(context)
+    chosen = _format(form, out, REPORT_FORMATS, "pdf")
+    window = periods.choose(period, first, last, now)
+    _write_report(session, Wanted(user, artist, window, now), chosen.id, paper, out)
+
+
+app.command()(verifying.verify)
+
+
+def _write_report(session: Session, wanted: Wanted, form: str, paper: str, out: Path) -> None:
+    """Write the report as `pdf` or `json`, and its description."""
+    import orjson
+
+    from musicsvc.reports import pdf
+    from musicsvc.reports.verification import checksums
+    from musicsvc.server.shapes import envelope, verification
     from musicsvc.server.shapes import exports as shapes
     from musicsvc.store.insights import overview
     from musicsvc.store.plays.history import from_first_day
 
-    session = Session.from_context(context)
-    now = session.clock.now()
-    chosen = _format(form, out, REPORT_FORMATS, "pdf")
-    window = periods.choose(period, first, last, now)
     with session.store() as store, open_output(out) as file:
-        found = store.read(
-            lambda: overview.build(_scope(user, artist), from_first_day(window), for_print=True)
-        ).result()
-        if chosen.id == "pdf":
-            from musicsvc.reports import pdf
 
-            file.write(pdf.render(shapes.printed(found, now), paper))
+        def unit() -> "tuple[Scope, Overview]":
+            scope = _scope(wanted.user, wanted.artist)
+            return scope, overview.build(scope, from_first_day(wanted.window), for_print=True)
+
+        scope, found = store.read(unit).result()
+        data = shapes.report_file(found, wanted.now, form)
+        rows = verification.report_rows(data)
+        checksum = checksums.of_rows(rows)
+        described = verification.verification("report", scope, found.figures.window, wanted.now, checksum)
+        if form == "pdf":
+            file.write(pdf.render(shapes.printed(found, wanted.now), paper))
         else:
-            file.write(_as_json(found, now))
+            file.write(orjson.dumps(envelope.success(data | {"verification": described})))
+    meta_files.write(out, form, described, rows if form == "pdf" else ())
     _echo_written(session, out)
 
 
@@ -168,28 +191,17 @@ def _format(form: str | None, out: Path, formats: Mapping[str, FileFormat], defa
     return chosen
 
 
-def _as_json(found: "Overview", now: int) -> bytes:
-    """Return the response of the API for a report with charts."""
-    import orjson
-
-    from musicsvc.server.shapes import exports as shapes
-    from musicsvc.server.shapes.envelope import success
-
-    return orjson.dumps(success(shapes.report(found, now, charts=True)))
-
-
 @contextmanager
 def _table(
     type_: str, scope: "Scope", days: "Window", now: int, on_progress: Callable[[float, float], None]
 ) -> "Iterator[Table]":
     """Open the export as a table for the `with` block. The rows are read from one snapshot while they are written."""
-    from musicsvc.reports.tables import Table
     from musicsvc.server.shapes import exports as shapes
     from musicsvc.store.insights import export_rows
 
     with export_rows.cells(type_, scope, days) as cells:
         rows = _counted(cells, export_rows.expected(type_, scope), on_progress)
-        yield Table(export_rows.COLUMNS[type_], rows, shapes.head(type_, days, now))
+        yield shapes.table(type_, scope, days, now, rows)
 
 
 def _counted(rows: Iterable[Any], total: int, on_progress: Callable[[float, float], None]) -> Iterator[Any]:

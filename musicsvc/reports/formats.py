@@ -8,20 +8,18 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from musicsvc.reports.report import Report
     from musicsvc.reports.tables import Table
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A file format of exports (`write_table` writes the rows) or of reports (`write_report` writes the report)."""
+    """A file format of exports. `write_table` writes the rows; without it, the format is one of reports."""
 
     id: str
     name: str
     description: str
     media_type: str
     write_table: Callable[[Table], Iterator[bytes]] | None = None
-    write_report: Callable[[Report], bytes] | None = None
     listed: bool = True  # the API offers it under /export/formats
     attachment: bool = True  # browsers save the response instead of showing it
     text: bool = True  # it may be written to a terminal
@@ -49,12 +47,6 @@ def _parquet(table: Table) -> Iterator[bytes]:
     from musicsvc.reports import parquet  # noqa: PLC0415 - loaded when a file is written
 
     return parquet.parquet(table)
-
-
-def _pdf(report: Report) -> bytes:
-    from musicsvc.reports import pdf  # noqa: PLC0415 - loaded when a file is written
-
-    return pdf.render(report)
 
 
 FORMATS = {
@@ -98,7 +90,6 @@ FORMATS = {
             "PDF",
             "A report to read and to hand on: key figures, charts, the most played tracks.",
             "application/pdf",
-            write_report=_pdf,
             text=False,
         ),
     )

@@ -40,7 +40,7 @@ def page_data(report: Report, paper: str = A4) -> JSON:
     """Return the input of the template: formatted texts, and graphs with positions from 0 to 1."""
     made = report.generated_at.astimezone(UTC)
     days, first, last, before = report.days, report.first, report.last, report.before
-    earlier = None if before is None else dates.earlier_days(before.first, before.last, first)
+    earlier = None if before is None else before.label
     return {
         "paper": PAPERS[paper],
         "title": _named(report.name or EVERYTHING, LONGEST_TITLE),

@@ -22,8 +22,9 @@ class ReportDay:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The earlier days that growth compares with, from `first` to `last`, with the plays and listeners of each."""
+    """The earlier days that growth compares with, with the plays and listeners of each, and their name (`label`)."""
 
+    label: str
     first: date
     last: date
     plays: Sequence[int]

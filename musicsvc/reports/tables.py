@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 PIECE = 64 * 1024
 END = b"\r\n"  # RFC 4180
@@ -19,11 +19,15 @@ _FORMULA = re.compile(r"(?m)(?:^|(?<=[\r\v\f\x1c-\x1e\x85\u2028\u2029]))(?=[=\uf
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The content of an export file. In JSON files, the keys of `head` precede the rows."""
+    """The content of an export file. In JSON files, the keys of `head` precede the rows.
+
+    `verification` describes the export. It is complete once all rows were read.
+    """
 
     columns: Sequence[str]
     rows: Iterable[Sequence[object]]
     head: Mapping[str, object]
+    verification: Callable[[], Mapping[str, object]] = dict
 
 
 def csv(table: Table) -> Iterator[bytes]:
@@ -44,11 +48,21 @@ def cell(value: object) -> str:
     if not isinstance(value, str):
         return str(value)
     # Quotes keep a text in its cell, whichever separator a spreadsheet expects.
-    return '"' + _FORMULA.sub("'", value).replace('"', '""') + '"'
+    return '"' + defused(value).replace('"', '""') + '"'
+
+
+def defused(text: str) -> str:
+    """Return the text with a `'` before each line that a spreadsheet would take for a formula."""
+    return _FORMULA.sub("'", text)
+
+
+def defused_row(row: Mapping[str, object]) -> dict[str, object]:
+    """Return a row with its texts as they are in a CSV file."""
+    return {column: defused(value) if isinstance(value, str) else value for column, value in row.items()}
 
 
 def json(table: Table) -> Iterator[bytes]:
-    """Yield a JSON file in pieces: `{"success": true, "data": {…head, "rows": […]}}`, with rows as objects."""
+    """Yield a JSON file in pieces: `{"success": true, "data": {…head, "rows": […], "verification": {…}}}`."""
     return _pieces(_objects(table))
 
 
@@ -58,7 +72,7 @@ def _objects(table: Table) -> Iterator[bytes]:
     for row in table.rows:
         yield before + orjson.dumps(dict(zip(table.columns, row, strict=True)))
         before = b","
-    yield b"]}}"
+    yield b'],"verification":' + orjson.dumps(table.verification()) + b"}}"
 
 
 def _pieces(parts: Iterable[bytes]) -> Iterator[bytes]:

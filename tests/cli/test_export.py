@@ -151,11 +151,11 @@ def test_a_report_is_a_pdf_on_either_paper(export: Export, made: Catalog, tmp_pa
     assert pypdf.PdfReader(io.BytesIO(export("report"))).pages[0].mediabox.width < 600
 
 
-def test_a_report_as_json_is_that_of_the_api_with_charts(export: Export, made: Catalog) -> None:
+def test_a_report_as_json_is_that_of_the_api_with_charts_and_verification(export: Export, made: Catalog) -> None:
     data = json.loads(export("report", "--artist", str(made.artists[0]), "--period", "7-days", "--format", "json"))
     report = data["data"]
     assert data["success"] is True
-    assert list(report) == ["period", "generated_at", "summary", "top_tracks", "charts"]
+    assert list(report) == ["period", "generated_at", "summary", "top_tracks", "charts", "verification"]
     assert report["summary"]["plays"]["period"] == sum(point["plays"] for point in report["charts"]["points"]) > 0
 
 

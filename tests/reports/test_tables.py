@@ -72,7 +72,7 @@ def test_a_json_file_holds_every_row_under_its_columns(rows: list[tuple[int, str
 
     assert found == {
         "success": True,
-        "data": {"type": "x", "rows": [{"id": number, "name": text} for number, text in rows]},
+        "data": {"type": "x", "rows": [{"id": number, "name": text} for number, text in rows], "verification": {}},
     }
 
 

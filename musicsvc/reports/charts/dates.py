@@ -37,16 +37,3 @@ def calendar_name(first: date, last: date) -> str | None:
         12: str(first.year),
     }
     return names.get(months)
-
-
-def earlier_days(first: date, last: date, start: date) -> str:
-    """Return the name of the days that a period from `start` on is compared with: `September 2026`, `previous 7 days`.
-
-    Days that are not a whole month, quarter or year, and do not end just before `start`, are named by their dates.
-    """
-    if name := calendar_name(first, last):
-        return name
-    days = (last - first).days + 1
-    if last + timedelta(days=1) != start:
-        return span(first, last)
-    return f"previous {days} days" if days > 1 else "previous day"

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.reports import pdf
 from musicsvc.reports.formats import FORMATS
-from musicsvc.reports.tables import Table
 from musicsvc.server.shapes import exports as shapes
 from musicsvc.server.shapes.envelope import JSON, Download, success
 from musicsvc.server.shapes.spooled import Spooled, spool
@@ -44,8 +43,9 @@ def export_table(format_id: str) -> Callable[[ExportIn, Identity, int], Spooled]
     def handle(body: ExportIn, caller: Identity, now: int) -> Spooled:
         days = body.window(now)
         headers = _attachment(shapes.file_name(body.type, days, form.id)) if form.attachment else None
-        with export_rows.cells(body.type, Scope(caller.user_id), days) as rows:
-            table = Table(export_rows.COLUMNS[body.type], rows, shapes.head(body.type, days, now))
+        scope = Scope(caller.user_id)
+        with export_rows.cells(body.type, scope, days) as rows:
+            table = shapes.table(body.type, scope, days, now, rows)
             return spool(write(table), form.media_type, headers)
 
     handle.__name__ = f"export_{form.id}"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
-from musicsvc.server.schemas.answers import Answer, Timestamp
+from musicsvc.server.schemas.answers import Answer, Date, Timestamp
 from musicsvc.server.schemas.fields import TRIMMED, replace_null
 from musicsvc.server.schemas.insights import (
     Chart,
@@ -101,6 +101,45 @@ class PlaysRow(Answer):
     listeners: int
 
 
+class ExportScope(Answer):
+    """The account whose artists an export covers, and the artist; null means any."""
+
+    user_id: int | None
+    artist_id: int | None
+
+
+class ExportWindow(Answer):
+    """The name of a window, and its first and last day."""
+
+    name: str = Field(examples=["30-days"])
+    start: Date = Field(examples=["2026-01-02"])
+    end: Date = Field(examples=["2026-01-31"])
+
+
+class Between(Answer):
+    """A range of time, without its end."""
+
+    since: Timestamp = Field(alias="from")
+    until: Timestamp
+
+
+class Verification(Answer):
+    """The description of an export by which it can be verified (docs/exports.md, Verification)."""
+
+    type: Literal[TypeName, "report"]
+    generated_at: Timestamp
+    scope: ExportScope
+    window: ExportWindow
+    compared_with: Between | None = Field(description="The time that growth compares with, null for all time.")
+    definitions: dict[str, str] = Field(
+        description="What each column means.", examples=[{"plays_total": "Plays of all time."}]
+    )
+    row_count: int
+    sha256: str = Field(
+        pattern="^[0-9a-f]{64}$", description="Over the rows in canonical JSON (RFC 8785).", examples=["0" * 64]
+    )
+
+
 class Export(Answer):
     """An export: rows of one type, all read at the same time."""
 
@@ -108,6 +147,22 @@ class Export(Answer):
     period: Period
     generated_at: Timestamp
     rows: list[TrackRow | AlbumRow | ArtistRow | PlaysRow]
+    verification: Verification
+
+
+class VerifiedFile(Answer):
+    """The file that an export was written to, and the checksum over its bytes."""
+
+    name: str
+    format: str
+    sha256: str
+
+
+class FileVerification(Verification):
+    """The content of `FILE.meta.json`. `rows` has the figures of a report, which cannot be read from a PDF."""
+
+    file: VerifiedFile
+    rows: list[dict[str, Any]] = Field(default_factory=list)
 
 
 class Summary(Answer):

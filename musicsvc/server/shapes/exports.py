@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from musicsvc.clock import isoformat, to_datetime
 from musicsvc.reports.formats import FORMATS
 from musicsvc.reports.report import Comparison, Report, ReportDay, ReportRow
+from musicsvc.reports.tables import Table
+from musicsvc.reports.verification.checksums import Checksum
 from musicsvc.server.shapes import insights
+from musicsvc.server.shapes.verification import verification
+from musicsvc.store.insights.export_rows import COLUMNS
 from musicsvc.store.plays.periods import to_date
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from musicsvc.server.shapes.envelope import JSON
     from musicsvc.store.insights.overview import Overview, TopRow
+    from musicsvc.store.insights.scopes import Scope
     from musicsvc.store.plays.periods import Window
 
 
@@ -22,6 +28,13 @@ def formats() -> list[JSON]:
     return [
         {"id": each.id, "name": each.name, "description": each.description} for each in FORMATS.values() if each.listed
     ]
+
+
+def table(type_: str, scope: Scope, window: Window, now: int, rows: Iterable[Sequence[object]]) -> Table:
+    """Return rows of an export (`export_rows.cells`) as a table for any file format."""
+    checksum, columns = Checksum(), COLUMNS[type_]
+    describe = partial(verification, type_, scope, window, now, checksum)
+    return Table(columns, checksum.watch(columns, rows), head(type_, window, now), describe)
 
 
 def head(type_: str, window: Window, now: int) -> JSON:
@@ -45,6 +58,18 @@ def report(found: Overview, now: int, *, charts: bool) -> JSON:
         "top_tracks": [insights.ranked(row.ranked) for row in found.top],
     }
     return shaped | {"charts": insights.chart(found.chart)} if charts else shaped
+
+
+def report_file(found: Overview, now: int, form: str) -> JSON:
+    """Return the figures of a report file: as `report` with charts, and for `pdf` with all that is printed."""
+    whole = report(found, now, charts=True)
+    if form != "pdf":
+        return whole
+    tops = {"top_tracks": found.top, "top_albums": found.top_albums, "top_artists": found.top_artists}
+    return whole | {
+        name: [insights.ranked(row.ranked) | {"plays_change": row.plays_change} for row in rows]
+        for name, rows in tops.items()
+    }
 
 
 def printed(found: Overview, now: int) -> Report:
@@ -80,7 +105,7 @@ def _comparison(found: Overview) -> Comparison | None:
     before = found.figures.window.before
     if not found.before:
         return None
-    return Comparison(to_date(before.first), to_date(before.last), *zip(*found.before, strict=True))
+    return Comparison(before.label, to_date(before.first), to_date(before.last), *zip(*found.before, strict=True))
 
 
 def _printed(rows: Sequence[TopRow]) -> list[ReportRow]:

@@ -40,6 +40,12 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "artists": ("artist_id", "artist", *FIGURES),
     PLAYS: ("date", "track_id", "track", "plays", "listeners"),
 }
+KEYS: dict[str, tuple[str, ...]] = {  # the columns by which rows are ordered
+    "tracks": ("track_id",),
+    "albums": ("album_id",),
+    "artists": ("artist_id",),
+    PLAYS: ("date", "track_id"),
+}
 BETWEEN_ARTISTS = "; "
 SUBJECTS_PER_BATCH = 256
 TRACKS_PER_BATCH = 10_000

@@ -243,7 +243,8 @@ async def test_the_command_line_writes_the_bytes_of_the_endpoint(
         file = folder / f"{type_}.{form}"
         await asyncio.to_thread(run, type_, "-o", str(file))
         assert file.read_bytes() == answered
-    assert set(os.listdir(folder)) == {f"{type_}.{form}" for type_ in export_rows.COLUMNS}  # noqa: PTH208 - ASYNC240
+    names = {f"{type_}.{form}{more}" for type_ in export_rows.COLUMNS for more in ("", ".meta.json")}
+    assert set(os.listdir(folder)) == names  # noqa: PTH208 - ASYNC240
 
 
 def test_columns_of_files_are_those_that_are_compared() -> None:

@@ -13,6 +13,7 @@ import openpyxl  # type: ignore[import-untyped]
 import pytest
 
 from musicsvc.clock import DAY, MovableClock, isoformat
+from musicsvc.reports.verification import checksums
 from musicsvc.server.routes.paths import INSIGHTS
 from musicsvc.store.engine import bulk
 from musicsvc.store.models import Artist, Track, TrackArtist
@@ -131,7 +132,10 @@ async def test_json_holds_the_rows_of_the_csv_file_under_its_columns(
 
     assert answer.headers["Content-Type"] == "application/json; charset=utf-8"
     assert "Content-Disposition" not in answer.headers  # browsers show it
-    assert list(data) == ["type", "period", "generated_at", "rows"]
+    assert list(data) == ["type", "period", "generated_at", "rows", "verification"]
+    assert data["verification"]["row_count"] == len(lines)
+    assert data["verification"]["sha256"] == checksums.of_rows(data["rows"]).hexdigest()
+    assert set(data["verification"]["definitions"]) == set(header)
     assert data["type"] == type_
     assert data["period"]["name"] == "30-days"
     assert data["generated_at"] == isoformat(clock.now())

@@ -1,0 +1,67 @@
+"""`FILE.meta.json`: the description of an export, written beside it and read to verify it."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from musicsvc.cli.output_file import STDOUT, open_output
+from musicsvc.errors import Failure
+
+if TYPE_CHECKING:
+    from musicsvc.server.schemas.exports import FileVerification
+
+JSON = dict[str, Any]
+SUFFIX = ".meta.json"
+
+
+def write(out: Path, form: str, verification: Mapping[str, Any], rows: Sequence[JSON] = ()) -> None:
+    """Write the description of the export `out`, unless that is stdout or a device. `rows`: those of a report."""
+    if out == STDOUT or not out.is_file():
+        return
+    meta = {**verification, "file": {"name": out.name, "format": form, "sha256": _digest(out)}}
+    if rows:
+        meta["rows"] = rows
+    with open_output(path_of(out)) as target:
+        target.write(json.dumps(meta, ensure_ascii=False, indent=2).encode() + b"\n")
+
+
+def read(file: Path) -> "FileVerification":
+    """Return the description of an export. A JSON export has one inside, which is used if there is no file beside it.
+
+    Raises Failure if there is none, or if it is not one.
+    """
+    from pydantic import ValidationError
+
+    from musicsvc.reports.verification import reading
+    from musicsvc.server.schemas.exports import FileVerification
+
+    if not file.is_file():
+        raise Failure(f"{file}: No such file.")
+    beside = path_of(file)
+    source = beside if beside.is_file() else file
+    if source == file and file.suffix.lower() != ".json":
+        raise Failure(f"{beside} is missing. It was written together with the export; keep it beside the file.")
+    found = reading.document(source)
+    try:
+        if source == file:
+            inside = found["data"]["verification"]
+            found = {**inside, "file": {"name": file.name, "format": "json", "sha256": _digest(file)}}
+        return FileVerification.model_validate(found)
+    except (ValidationError, KeyError, TypeError):
+        raise Failure(f"{source} does not describe an export.") from None
+
+
+def is_unchanged(file: Path, meta: "FileVerification") -> bool:
+    """Return True if the file has the bytes that were written."""
+    return _digest(file) == meta.file.sha256
+
+
+def path_of(file: Path) -> Path:
+    return file.with_name(file.name + SUFFIX)
+
+
+def _digest(file: Path) -> str:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()

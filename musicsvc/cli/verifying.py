@@ -1,0 +1,120 @@
+"""`musicsvc export verify`: compare an export file with the database."""
+
+from collections.abc import Iterable, Iterator
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from musicsvc.cli import meta_files, output
+from musicsvc.cli.options import AsJson
+from musicsvc.cli.session import Session
+from musicsvc.clock import parse
+from musicsvc.errors import Failure
+from musicsvc.wording import quantity
+
+if TYPE_CHECKING:
+    from musicsvc.reports.verification.checksums import Checksum
+    from musicsvc.reports.verification.comparison import Difference
+    from musicsvc.server.schemas.exports import FileVerification
+    from musicsvc.store.insights.scopes import Scope
+    from musicsvc.store.plays.periods import Window
+
+JSON = dict[str, Any]
+COLUMNS = ("row", "figure", "file", "now")
+
+
+def verify(
+    context: typer.Context,
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="An export file, with its FILE.meta.json.", show_default=False)
+    ],
+    json: AsJson = False,
+) -> None:
+    """Recompute an export file's rows, and list those that differ now. Exit code 1 if there are any."""
+    session = Session.from_context(context)
+    meta = meta_files.read(file)
+    found = session.read(lambda: list(_differences(file, meta)))
+    unchanged = meta_files.is_unchanged(file, meta)
+    changes = [{"row": each.row, "figure": each.column, "file": each.file, "now": each.now} for each in found]
+    if json:
+        output.print_json({"rows": meta.row_count, "file_unchanged": unchanged, "differences": changes})
+    elif changes:
+        output.print_table(session, changes, COLUMNS, json=False)
+    session.echo(_summary(meta, len({each.row for each in found}), unchanged=unchanged))
+    if changes:
+        raise typer.Exit(1)
+
+
+def _summary(meta: "FileVerification", differing: int, *, unchanged: bool) -> str:
+    rows = quantity(meta.row_count, "row")
+    if not differing:
+        return f"The file has {rows}, and the database gives the same."
+    cause = "The file is as it was written." if unchanged else "The file was changed after it was written."
+    return f"{quantity(differing, 'row')} of {rows} {'differs' if differing == 1 else 'differ'} now. {cause}"
+
+
+def _differences(file: Path, meta: "FileVerification") -> "Iterator[Difference]":
+    """Yield the differences between the file and the export that the database gives for the same window and scope."""
+    from musicsvc.reports.verification import comparison
+    from musicsvc.reports.verification.checksums import Checksum
+    from musicsvc.store.insights.scopes import Scope
+
+    checksum, same = Checksum(), True
+    compare = _compare_report if meta.type == "report" else _compare_table
+    scope = Scope(meta.scope.user_id, meta.scope.artist_id)
+    for difference in compare(file, meta, scope, _window(meta), checksum):
+        same = False
+        yield difference
+    if same and checksum.hexdigest() != meta.sha256:
+        yield comparison.Difference("all", "sha256", meta.sha256, checksum.hexdigest())
+
+
+def _window(meta: "FileVerification") -> "Window":
+    """Return the window of the export as it was at that time, so that growth compares with the same days."""
+    from musicsvc.store.plays import history, periods
+
+    name = meta.window.name
+    try:
+        exported_at = parse(meta.generated_at)
+        if name == periods.CUSTOM:
+            first, last = date.fromisoformat(meta.window.start), date.fromisoformat(meta.window.end)
+            return periods.between(first, last, exported_at)
+        window = periods.window(name, exported_at)
+    except ValueError as error:
+        raise Failure(f"The description of {meta.file.name} has an invalid window: {error}") from None
+    return history.from_first_day(window)
+
+
+def _compare_table(
+    file: Path, meta: "FileVerification", scope: "Scope", days: "Window", checksum: "Checksum"
+) -> "Iterator[Difference]":
+    from musicsvc.reports import tables
+    from musicsvc.reports.verification import comparison, reading
+    from musicsvc.store.insights import export_rows
+
+    columns, keys = export_rows.COLUMNS[meta.type], export_rows.KEYS[meta.type]
+    with export_rows.cells(meta.type, scope, days) as cells:
+        current: Iterable[JSON] = (dict(zip(columns, row, strict=True)) for row in checksum.watch(columns, cells))
+        if meta.file.format == "csv":
+            current = map(tables.defused_row, current)
+        yield from comparison.differences(reading.rows(file, meta.file.format, columns), current, keys)
+
+
+def _compare_report(
+    file: Path, meta: "FileVerification", scope: "Scope", days: "Window", checksum: "Checksum"
+) -> "Iterator[Difference]":
+    from musicsvc.reports.verification import comparison, reading
+    from musicsvc.server.shapes import exports as shapes
+    from musicsvc.server.shapes import verification
+    from musicsvc.store.insights import overview
+
+    if meta.rows and not meta_files.is_unchanged(file, meta):
+        raise Failure(f"{file} was changed after it was written. The figures in it cannot be read to be verified.")
+    found = overview.build(scope, days, for_print=True)
+    current = verification.report_rows(shapes.report_file(found, 0, meta.file.format))
+    for row in current:
+        checksum.add(row)
+    written = meta.rows or verification.report_rows(reading.document(file)["data"])
+    yield from comparison.differences(written, current, verification.REPORT_KEYS)

@@ -1,0 +1,203 @@
+"""`musicsvc export verify`: what differs between an export file and the database."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import openpyxl  # type: ignore[import-untyped]
+import pytest
+
+from musicsvc.cli import main
+from musicsvc.cli.session import Session
+from musicsvc.clock import DAY, MovableClock, isoformat
+from musicsvc.errors import Failure
+from musicsvc.store.models import Track
+from tests.support.listening_world import SLOT, Catalog, catalog
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from musicsvc.store.engine.store import Store
+
+FORMATS = ("csv", "json", "xlsx", "parquet")
+TYPES = ("tracks", "albums", "artists", "plays")
+
+
+class Done(NamedTuple):
+    """The exit code, stdout and stderr of a command."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def made(store: Store, clock: MovableClock) -> Catalog:
+    now = clock.now()
+
+    def fill() -> Catalog:
+        made = catalog(now)
+        for number, track in enumerate(made.tracks):
+            made.add_plays(
+                (track, now - day * DAY - each * SLOT, str(each % 4))
+                for day in (1, 3, 8)
+                for each in range(2 + number + day)
+            )
+        Track.update(name="=1+1; 'Ω'").where(Track.id == made.tracks[0]).execute()
+        return made
+
+    return store.write(fill).result()
+
+
+@pytest.fixture
+def export(
+    store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> Callable[..., Done]:
+    monkeypatch.setenv("MUSICSVC_DATABASE_URL", store.url)
+
+    def run(*line: str) -> Done:
+        session = Session(clock=clock)
+        code = main.command().main(["export", *line], prog_name="musicsvc", obj=session, standalone_mode=False)
+        sys.stdout.flush()
+        out, err = capfdbinary.readouterr()
+        return Done(code or 0, out.decode(), err.decode())
+
+    return run
+
+
+def differences(done: Done) -> list[Any]:
+    found: list[Any] = json.loads(done.out)["differences"]
+    return [tuple(each.values()) for each in found]
+
+
+def test_a_play_makes_just_its_rows_differ_in_every_format(
+    export: Callable[..., Done], made: Catalog, store: Store, clock: MovableClock, tmp_path: Path
+) -> None:
+    files = [tmp_path / f"{type_}.{form}" for type_ in TYPES for form in FORMATS]
+    files += [tmp_path / "report.pdf", tmp_path / "report.json"]
+    for file in files:
+        export(file.stem, "--period", "7-days", "-o", str(file))
+        done = export("verify", str(file))
+        assert (done.code, done.out) == (0, "")
+        assert done.err.endswith(", and the database gives the same.\n")
+    exported = clock.now()
+    clock.advance(40 * DAY)  # the window stays the same
+    track = made.tracks[0]
+    store.write(lambda: made.add_plays([(track, exported - DAY - 900 * SLOT, "new")])).result()
+
+    expected: dict[str, list[Any]] = {}
+    for file in files:
+        done = export("verify", str(file), "--json")
+        assert done.code == 1
+        assert json.loads(done.out)["file_unchanged"] is True
+        expected.setdefault(file.stem, differences(done))
+        if file.stem != "report":
+            assert differences(done) == expected[file.stem]
+    assert [each for each in expected["tracks"] if "change" not in each[1]] == [
+        (str(track), "plays_total", 18, 19),
+        (str(track), "plays_period", 8, 9),
+        (str(track), "listeners_total", 4, 5),
+        (str(track), "listeners_period", 4, 5),
+    ]
+    day = isoformat(exported - DAY)[:10]
+    assert expected["plays"] == [(f"{day} {track}", "plays", 3, 4), (f"{day} {track}", "listeners", 3, 4)]
+    assert (f"days {day}", "plays", 25, 26) in expected["report"]
+    assert ("summary ", "listeners.unique", 4, 5) in expected["report"]
+    table = export("verify", str(tmp_path / "plays.csv"))
+    assert table.out.splitlines()[1].split() == [day, str(track), "plays", "3", "4"]
+    assert table.err == f"1 row of {count(made)} rows differs now. The file is as it was written.\n"
+
+
+def count(made: Catalog) -> int:
+    return 2 * len(made.tracks)  # with plays on two days of the window
+
+
+def test_a_changed_file_is_found_out(export: Callable[..., Done], made: Catalog, tmp_path: Path) -> None:
+    csv, book, pdf = tmp_path / "a.csv", tmp_path / "a.xlsx", tmp_path / "a.pdf"
+    for type_, file in (("plays", csv), ("tracks", book), ("report", pdf)):
+        export(type_, "--artist", str(made.artists[0]), "-o", str(file))
+    csv.write_bytes(csv.read_bytes().replace(b",5,4\r\n", b",6,4\r\n", 1))
+    sheets = openpyxl.load_workbook(book)
+    sheets["tracks"]["D2"] = 1000
+    sheets.save(book)
+    pdf.write_bytes(pdf.read_bytes() + b" ")
+
+    for file, column in ((csv, "plays"), (book, "plays_total")):
+        done = export("verify", str(file), "--json")
+        assert done.code == 1
+        assert json.loads(done.out)["file_unchanged"] is False
+        assert [each[1] for each in differences(done)] == [column]
+    with pytest.raises(Failure, match="was changed after it was written"):
+        export("verify", str(pdf))
+
+
+def test_a_checksum_that_is_not_that_of_the_rows_is_a_difference(
+    export: Callable[..., Done], made: Catalog, tmp_path: Path
+) -> None:
+    file, meta = tmp_path / "a.csv", tmp_path / "a.csv.meta.json"
+    export("tracks", "--artist", str(made.artists[0]), "-o", str(file))
+    content = json.loads(meta.read_bytes())
+    right, content["sha256"] = content["sha256"], "0" * 64
+    meta.write_text(json.dumps(content))
+    assert differences(export("verify", str(file), "--json")) == [("all", "sha256", "0" * 64, right)]
+
+
+def test_what_describes_an_export_is_beside_it_and_in_json_also_inside(
+    export: Callable[..., Done], made: Catalog, clock: MovableClock, tmp_path: Path
+) -> None:
+    for type_ in ("tracks", "report"):
+        file = tmp_path / f"{type_}.json"
+        export(type_, "--artist", str(made.artists[1]), "--period", "7-days", "-o", str(file))
+        beside = json.loads((tmp_path / f"{type_}.json.meta.json").read_bytes())
+        inside = json.loads(file.read_bytes())["data"]["verification"]
+        assert {**inside, "file": beside["file"]} == beside
+        assert inside["scope"] == {"user_id": None, "artist_id": made.artists[1]}
+        assert inside["generated_at"] == isoformat(clock.now())
+        (tmp_path / f"{type_}.json.meta.json").unlink()
+        assert export("verify", str(file)).code == 0
+    rows = json.loads((tmp_path / "tracks.json").read_bytes())["data"]["rows"]
+    assert inside["row_count"] != len(rows) > 0
+    assert set(json.loads((tmp_path / "tracks.json").read_bytes())["data"]["verification"]["definitions"]) == set(
+        rows[0]
+    )
+
+
+@pytest.mark.parametrize(
+    "period", [("2026-02",), ("this-month",), ("all",), ("--from", "2026-02-03", "--to", "2026-03-01")]
+)
+def test_any_period_is_verified_as_it_was(
+    export: Callable[..., Done], made: Catalog, clock: MovableClock, tmp_path: Path, period: tuple[str, ...]
+) -> None:
+    file = tmp_path / "a.json"
+    line = period if len(period) > 1 else ("--period", *period)
+    export("tracks", "--artist", str(made.artists[0]), *line, "-o", str(file))
+    written = json.loads(file.read_bytes())["data"]
+    assert (written["verification"]["compared_with"] is None) == (period == ("all",))
+    clock.advance(400 * DAY)
+    assert export("verify", str(file)).code == 0
+    for name, value in (("name", "fortnight"), ("start", "tomorrow")):
+        written["verification"]["window"] |= {"name": "custom", name: value}
+        (tmp_path / "b.json").write_text(json.dumps({"data": written}))
+        with pytest.raises(Failure, match="has an invalid window"):
+            export("verify", str(tmp_path / "b.json"))
+
+
+def test_a_file_that_cannot_be_verified_says_why(export: Callable[..., Done], made: Catalog, tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    with pytest.raises(Failure, match="No such file"):
+        export("verify", str(file))
+    export("tracks", "--artist", str(made.artists[0]), "-o", str(file))
+    alone = shutil.copy(file, tmp_path / "b.csv")
+    with pytest.raises(Failure, match=r"b\.csv\.meta\.json is missing"):
+        export("verify", str(alone))
+    for content in ("[]", "{}", '{"type": "tracks"}'):
+        (tmp_path / "a.csv.meta.json").write_text(content)
+        with pytest.raises(Failure, match="does not describe an export"):
+            export("verify", str(file))
+    (tmp_path / "c.json").write_text('{"data": {"rows": []}}')
+    with pytest.raises(Failure, match=r"c\.json does not describe an export"):
+        export("verify", str(tmp_path / "c.json"))

@@ -1,0 +1,113 @@
+"""Checksums over rows, reading files back, and comparing rows."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any
+
+import openpyxl  # type: ignore[import-untyped]
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from musicsvc.errors import Failure
+from musicsvc.reports import tables
+from musicsvc.reports.formats import FORMATS
+from musicsvc.reports.tables import Table
+from musicsvc.reports.verification import checksums, comparison, reading
+from musicsvc.reports.verification.comparison import Difference
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+COLUMNS = ("date", "track_id", "track", "plays", "plays_change")
+HEAD = {"type": "plays", "period": {"name": "7-days"}, "generated_at": "2026-03-01T12:34:56.000000Z"}
+ROWS: list[tuple[Any, ...]] = [
+    ("2026-02-28", 7, "Étude\r\nin a_x0041_ \x01", 41, -3.5),
+    ("2026-03-01", 6, "=1+1", 0, None),
+    ("2026-03-01", 8, ' "夜", ', 2, 12.0),
+]
+READABLE = ("csv", "json", "xlsx", "parquet")
+
+
+def written(path: Path, form: str) -> Path:
+    write = FORMATS[form].write_table
+    assert write is not None
+    path.write_bytes(b"".join(write(Table(COLUMNS, ROWS, HEAD))))
+    return path
+
+
+def named(rows: list[tuple[Any, ...]]) -> list[dict[str, Any]]:
+    return [dict(zip(COLUMNS, row, strict=True)) for row in rows]
+
+
+@pytest.mark.parametrize("form", READABLE)
+def test_a_file_is_read_as_the_rows_that_were_written(form: str, tmp_path: Path) -> None:
+    expected = [tables.defused_row(row) for row in named(ROWS)] if form == "csv" else named(ROWS)
+    assert list(reading.rows(written(tmp_path / "a", form), form, COLUMNS)) == expected
+
+
+def test_a_workbook_that_another_program_saved_is_read_alike(tmp_path: Path) -> None:
+    file = written(tmp_path / "a.xlsx", "xlsx")
+    book = openpyxl.load_workbook(file)
+    book["plays"]["C2"] = "Étude"  # a new text, without what the format must escape
+    book.save(file)
+    expected = [("2026-02-28", 7, "Étude", 41, -3.5), *ROWS[1:]]
+    assert list(reading.rows(file, "xlsx", COLUMNS)) == named(expected)
+
+
+@pytest.mark.parametrize("form", READABLE)
+@pytest.mark.parametrize("content", [b"", b"PK", b"{}", b'"date","plays"\r\n', b'"date",\xff'])
+def test_a_file_without_the_rows_of_an_export_is_a_failure(form: str, content: bytes, tmp_path: Path) -> None:
+    file = tmp_path / "a"
+    file.write_bytes(content)
+    with pytest.raises(Failure, match=r"a .*(does not have the rows of an export|is not a JSON file)"):
+        list(reading.rows(file, form, COLUMNS))
+
+
+@given(st.lists(st.tuples(st.integers(0, 2**53), st.text(st.characters(exclude_categories=["Cs"])))))
+def test_the_checksum_is_over_the_rows_as_canonical_json(rows: list[tuple[int, str]]) -> None:
+    objects = [{"plays": number, "album": text, "change": -0.5, "none": None} for number, text in rows]
+    text = json.dumps(objects, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    checksum = checksums.of_rows(objects)
+    assert checksum.hexdigest() == hashlib.sha256(text.encode()).hexdigest()
+    assert checksum.count == len(rows)
+
+
+def test_whole_numbers_have_no_fraction_in_canonical_json() -> None:
+    assert checksums.canonical({"b": 12.0, "a": -0.5, "c": 100}) == b'{"a":-0.5,"b":12,"c":100}'
+
+
+def test_rows_pass_the_checksum_unchanged() -> None:
+    checksum = checksums.Checksum()
+    assert list(checksum.watch(COLUMNS, ROWS)) == ROWS
+    assert checksum.hexdigest() == checksums.of_rows(named(ROWS)).hexdigest()
+
+
+def test_differences_name_the_row_the_column_and_both_values() -> None:
+    file: list[dict[str, Any]] = [
+        {"id": 1, "plays": 1},
+        {"id": 3, "plays": 3},
+        {"id": 4, "plays": None},
+        {"id": 9, "plays": 9},
+    ]
+    now: list[dict[str, Any]] = [
+        {"id": 2, "plays": 2},
+        {"id": 3, "plays": 5},
+        {"id": 4, "plays": None},
+        {"id": 10, "plays": 1},
+    ]
+    assert list(comparison.differences(file, now, ("id",))) == [
+        Difference("1", "row", "present", "missing"),
+        Difference("2", "row", "missing", "present"),
+        Difference("3", "plays", 3, 5),
+        Difference("9", "row", "present", "missing"),
+        Difference("10", "row", "missing", "present"),
+    ]
+    assert list(comparison.differences(named(ROWS), named(ROWS), ("date", "track_id"))) == []
+
+
+def test_a_file_in_another_order_is_a_failure() -> None:
+    with pytest.raises(Failure, match=r"not in the order of the export: 2026-02-28 7 comes too late"):
+        list(comparison.differences(named(ROWS[1:] + ROWS[:1]), named(ROWS), ("date", "track_id")))
