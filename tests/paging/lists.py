@@ -227,6 +227,18 @@ def _collections(world: World) -> Iterable[View]:
         yield View("collections", name, [collection(world, row) for row in rows])
 
 
+def access_token(row: Row) -> Row:
+    times = {name: row[name] and isoformat(row[name]) for name in ("created_at", "expires_at", "last_used_at")}
+    return _pick(row, "id", "name", "last_four", "scope", "state") | times
+
+
+def _access_tokens(world: World) -> Iterable[View]:
+    for name in ("ann", "ben", "cleo"):
+        me = world.callers[name].user_id
+        rows = [row for row in world.access_tokens if row["owner"] == me]
+        yield View("access-tokens", name, [access_token(row) for row in reversed(rows)])
+
+
 def _conversations(world: World) -> Iterable[View]:
     """Conversations by newest message; one without messages by its creation."""
     for name in OWNERS:
@@ -254,6 +266,7 @@ LISTS: Mapping[str, Callable[[World], Iterable[View]]] = {
     f"{V1}/playlists": _playlists,
     f"{V1}/playlists/{{id}}/tracks": _tracks_of_playlist,
     f"{V1}/collections": _collections,
+    f"{V1}/access-tokens": _access_tokens,
     f"{V1}/messaging/conversations": _conversations,
     f"{V1}/messaging/conversations/{{id}}/messages": _messages,
 }

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from musicsvc.store.accounts import follows
+from musicsvc.clock import DAY
+from musicsvc.store.accounts import follows, tokens, users
 from musicsvc.store.messaging import messages
 from musicsvc.store.playlists import collections, invites, playlists
 
 if TYPE_CHECKING:
     from musicsvc.store.accounts.tokens import Identity
+    from musicsvc.store.models import Token
     from musicsvc.store.playlists.playlists import PlaylistRow
     from tests.paging.world import Row, World
 
@@ -20,6 +22,7 @@ def fill(world: World) -> None:
     _add_playlists(world)
     _add_collections(world)
     _add_conversations(world)
+    _add_access_tokens(world)
 
 
 def _add_follows(world: World) -> None:
@@ -123,3 +126,28 @@ def _say(row: Row, number: int, now: int) -> None:
     message = messages.send(row["id"], text, now=now, actor=by)
     row["messages"].append({"id": message.id, "message_text": text, "by": by.user_id, "created_at": now})
     row["last_at"] = now
+
+
+def _add_access_tokens(world: World) -> None:
+    """37 more of ann and 4 of ben: expired, revoked and valid ones of either scope, some of them used."""
+    for name, caller in world.callers.items():
+        (first,) = tokens.list(users.get(caller.user_id))
+        # Later than the server, so that it stores no other time while the lists are read.
+        tokens.touch({first.id: world.now + 2 * DAY})
+        world.access_tokens.append(_columns_of_token(tokens.get(first.id), "valid"))
+        for number in range({"ann": 37, "ben": 4, "cleo": 0}[name]):
+            state = ("valid", "expired", "revoked")[number % 3]
+            made = world.tick() - (9 * DAY if state == "expired" else 0)
+            scope: tokens.Scope = "read" if number % 2 else "read-write"
+            owner = users.get(caller.user_id)
+            token, _ = tokens.create(owner, f"Token {number * 7 % 37}", days=5 + number % 4, scope=scope, now=made)
+            if state == "revoked":
+                tokens.revoke(token.id, "lost", now=world.tick())
+            if number % 4 == 3:
+                tokens.touch({token.id: world.tick()})
+            world.access_tokens.append(_columns_of_token(tokens.get(token.id), state))
+
+
+def _columns_of_token(token: Token, state: str) -> Row:
+    names = ("id", "name", "last_four", "scope", "created_at", "expires_at", "last_used_at")
+    return {name: getattr(token, name) for name in names} | {"state": state, "owner": token.user.id}

@@ -42,6 +42,7 @@ class World:
     playlists: list[Row] = field(default_factory=list)
     collections: list[Row] = field(default_factory=list)
     conversations: list[Row] = field(default_factory=list)
+    access_tokens: list[Row] = field(default_factory=list)
     follows: list[tuple[int, int]] = field(default_factory=list)  # (follower, followed)
 
     def tick(self) -> int:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from musicsvc.server.pages import html
 from musicsvc.server.routes.paths import INSIGHTS, V1
 from musicsvc.server.routes.route import Access
-from musicsvc.store.accounts import users
+from musicsvc.store.accounts import tokens, users
 from musicsvc.store.catalog import albums, artists, comments, tracks
 from musicsvc.store.insights import figures
 from musicsvc.store.messaging import messages, notifications
@@ -95,7 +95,11 @@ RIGHTS: Mapping[Callable[..., Any] | str, Mapping[str, Right]] = {
     figures.album_of: {"": owner_only(make.album, 403)},
     figures.artist_of: {"": owner_only(make.artist, 403)},
     invites.get_own: ADDRESSED,
+    tokens.get_own: {"": owner_only(make.token, 404)},
     f"POST {V1}/auth/register": ANYBODY,
+    f"POST {V1}/auth/login": ANYBODY,
+    f"GET {V1}/access-tokens": ANYBODY,
+    f"POST {V1}/access-tokens": ANYBODY,
     f"GET {V1}/users/me": ANYBODY,
     f"GET {V1}/users/me/followed-users": ANYBODY,
     f"GET {V1}/users/me/followers": ANYBODY,
@@ -143,6 +147,12 @@ BODIES: Mapping[str, Callable[[World, str, Any], dict[str, Any]]] = {
         "email": f"{who.replace(' ', '-')}@new.{world.domain}",
         "password": "three romances",
     },
+    f"POST {V1}/auth/login": lambda world, *_: {
+        "email": world.email(OWNER),
+        "password": make.PASSWORD,
+        "token_name": "my phone",
+    },
+    f"POST {V1}/access-tokens": lambda *_: {"name": "laptop", "password": make.PASSWORD},
     f"POST {V1}/albums": lambda _, __, artist: {"name": "Sketches", "artist_id": artist},
     f"POST {V1}/tracks": lambda _, __, artist: {"name": "Fireflies", "duration": 1, "artists": [artist]},
     f"POST {V1}/artists": lambda *_: {"name": "Amy Beach"},

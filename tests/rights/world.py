@@ -18,6 +18,7 @@ from musicsvc.store.models import (
     Participant,
     Playlist,
     PlaylistInvite,
+    Token,
     Track,
     TrackArtist,
     User,
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from musicsvc.store.engine.store import Store
 
 T = TypeVar("T")
+PASSWORD = "three romances for violin"
+# Its hash, with parameters that make it fast to verify.
+PASSWORD_HASH = "$argon2id$v=19$m=8,t=1,p=1$oAZu7DyBww81sEcAKANs/g$RxUxFHGgoYaqMuUje3EfL8xPYLqgiJZhTOvkcvQS9NM"
 OWNER = "owner"
 READER = "read token"  # requests what is its own with a token of the scope `read`
 # These ask for what is the owner's, all others for what is their own.
@@ -52,6 +56,10 @@ class World:
         self.ids = {who: user_id for who, (user_id, _) in zip(kinds, accounts, strict=True)}
         self.tokens = {who: token for who, (_, token) in zip(kinds, accounts, strict=True)}
 
+    def email(self, who: str) -> str:
+        """The e-mail of this caller's account."""
+        return f"{who.replace(' ', '-')}@{self.domain}"
+
     def do(self, unit: Callable[[], T]) -> T:
         """Return the result of a write transaction."""
         return self._store.write(unit).result()
@@ -65,8 +73,8 @@ class World:
         return self.do(lambda: int(Artist.create(name="Own", manager=self.ids[who], created_at=self.now).id))
 
     def _account(self, who: str) -> tuple[int, str | None]:
-        name = who.replace(" ", "-")
-        user = users.create(f"{name}@{self.domain}", api_access=who != "without access", now=self.now)
+        email, access = self.email(who), who != "without access"
+        user = users.create(email, password_hash=PASSWORD_HASH, api_access=access, now=self.now)
         made = self.now - (tokens.LIFETIME if who == "expired token" else DAY)
         scope: tokens.Scope = "read" if who == READER else "read-write"
         token, value = tokens.create(user, "test", scope=scope, now=made, without_access=True)
@@ -84,6 +92,13 @@ def nothing(world: World, who: str) -> None:
 def account(world: World, who: str) -> int:
     """The owner's own account."""
     return world.owner(who)
+
+
+def token(world: World, who: str) -> int:
+    """A token of the owner."""
+    value = tokens.generate()
+    times = {"created_at": world.now, "expires_at": world.now + DAY}
+    return int(Token.create(user=world.owner(who), name="a", digest=tokens.digest(value), last_four="abcd", **times).id)
 
 
 def artist(world: World, who: str) -> int:

@@ -94,6 +94,17 @@ FIELDS: Mapping[str, Mapping[str, Rule]] = {
         "password": Rule(["p" * 8, "𝄞" * 128, " " * 9], ["p" * 7, "p" * 129, "", "a\0bcdefgh", 5], required=True),
         "token_name": text(3, 50),
     },
+    f"POST {V1}/auth/login": {
+        "email": Rule([], ["", " ", "nobody@label.test", "x" * 256, "a\0b@label.test", 5], required=True),
+        "password": Rule([], ["a\0bcdefgh", 5], required=True),  # a wrong one is an error of the e-mail
+        "token_name": text(3, 50, required=True),
+    },
+    f"POST {V1}/access-tokens": {
+        "name": text(3, 50, required=True),
+        "password": Rule([], ["", "wrong words", "a\0bcdefgh", 5], required=True),
+        "days": number(1, 90),
+        "scope": choice("read", "read-write"),
+    },
     f"POST {V1}/albums": {
         "name": NAME,
         "artist_id": EXISTING,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from musicsvc.clock import DAY, MINUTE, isoformat
 from musicsvc.errors import Failure, Forbidden, Unauthenticated
 from musicsvc.server.routes.route import Access
-from musicsvc.store.accounts import tokens
+from musicsvc.store.accounts import api_access, tokens
 from musicsvc.store.engine.tables import recorded
 
 if TYPE_CHECKING:
@@ -163,8 +163,7 @@ class Authenticator:
         if caller.suspended:
             raise Forbidden("The account is suspended.")
         if not caller.api_access:
-            hint = f" Ask for it at {self._contact}." if self._contact else ""
-            raise Forbidden(f"The account has no API access.{hint}")
+            raise Forbidden(api_access.no_access(self._contact))
 
     async def _identify(self, header: str) -> Identity | None:
         value = _token_of(header)

@@ -1,17 +1,18 @@
-"""Register accounts."""
+"""Register accounts, and sign in for a user."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from musicsvc.errors import Forbidden
+from musicsvc.errors import Forbidden, Invalid
 from musicsvc.server.shapes import users as shapes
 from musicsvc.server.shapes.envelope import JSON, Site, ok
-from musicsvc.store.accounts import passwords, tokens, users
+from musicsvc.store.accounts import api_access, passwords, sign_in, tokens, users
 
 if TYPE_CHECKING:
     from musicsvc.config import Settings
-    from musicsvc.server.schemas.accounts import RegisterIn
+    from musicsvc.server.schemas.accounts import LoginIn, RegisterIn
+    from musicsvc.store.accounts.sign_in import Credentials
 
 
 def registration_open(settings: Settings) -> None:
@@ -34,3 +35,14 @@ def register(body: RegisterIn, prepared: str, settings: Settings, site: Site, no
         _, value = tokens.create(user, body.token_name, now=now, without_access=True, actor="api")
         shape["access_token"] = value
     return ok(user=shape)
+
+
+def log_in(body: LoginIn, verified: Credentials | None, settings: Settings, site: Site, now: int) -> JSON:
+    """Create an access token for the account with this e-mail and password. The token is not shown again."""
+    user = sign_in.still_valid(verified)
+    if user is None:
+        raise Invalid({"email": sign_in.WRONG})
+    if not user.api_access:
+        raise Forbidden(api_access.no_access(settings.access.contact_email))
+    _, value = tokens.create(user, body.token_name, now=now, actor="api")
+    return ok(user={**shapes.summary(user.id, user.display_name, user.avatar, site), "access_token": value})

@@ -13,12 +13,14 @@ from musicsvc.server.routes import (
     pages,
     playlists,
     plays,
+    tokens,
     users,
 )
 from musicsvc.server.routes.route import Route
 
 ROUTES: tuple[Route, ...] = (
     *users.ROUTES,
+    *tokens.ROUTES,
     *catalog.ROUTES,
     *playlists.ROUTES,
     *plays.ROUTES,

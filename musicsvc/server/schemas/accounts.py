@@ -1,4 +1,4 @@
-"""Request to register an account, and its response."""
+"""Requests to register an account and to sign in, and their responses."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from musicsvc.server.schemas.answers import Success, UserSummary
 from musicsvc.server.schemas.fields import Body, Secret, Text
+from musicsvc.server.schemas.tokens import VALUE, TokenName
 from musicsvc.store.accounts import email_addresses, passwords, users
 
 
@@ -21,7 +22,7 @@ class RegisterIn(Body):
         examples=["three romances for violin"],
         json_schema_extra={"format": "password", "minLength": passwords.SHORTEST, "maxLength": passwords.LONGEST},
     )
-    token_name: Annotated[str, Text(3, 50)] | None = Field(None, examples=["my first token"])
+    token_name: TokenName | None = Field(None, examples=["my first token"])
 
     @field_validator("email")
     @classmethod
@@ -49,7 +50,27 @@ class RegisterIn(Body):
 class RegisteredUser(UserSummary):
     """A new account; `access_token` is present only if the request had a `token_name`."""
 
-    access_token: str = Field("", examples=["msvc_" + "0" * 46])
+    access_token: str = Field("", examples=[VALUE])
+
+
+class LoginIn(Body):
+    """The e-mail and password of an account, and the name of the access token to create for it."""
+
+    email: Annotated[str, Text(1, email_addresses.LENGTH)] = Field(examples=["demo@musicsvc.test"])
+    password: Secret = Field(examples=["three romances for violin"], json_schema_extra={"format": "password"})
+    token_name: TokenName = Field(examples=["my phone"])
+
+
+class LoggedInUser(UserSummary):
+    """An account with a new access token."""
+
+    access_token: str = Field(examples=[VALUE])
+
+
+class LoggedIn(Success):
+    """A response with an account and a new access token, which is not shown again."""
+
+    user: LoggedInUser
 
 
 class Registered(Success):

@@ -38,6 +38,11 @@ class Approval(NamedTuple):
     link: NewLink | None
 
 
+def no_access(contact: str | None) -> str:
+    """Return the message for accounts without API access. `contact`: the e-mail address that grants it, if known."""
+    return "The account has no API access." + (f" Ask for it at {contact}." if contact else "")
+
+
 def grant(user: User, *, plays: bool = False, now: int, actor: Actor = "cli") -> None:
     """Grant API access and, if `plays` is set, the right to report plays of other listeners."""
     had = user.api_access, user.reports_plays

@@ -13,6 +13,8 @@ from musicsvc.errors import Conflict, Forbidden, Invalid, NotFound
 from musicsvc.store.accounts import security_events
 from musicsvc.store.accounts.user_search import newest
 from musicsvc.store.engine.dialect import lock_rows
+from musicsvc.store.engine.list_blocks import LongList
+from musicsvc.store.engine.pagination import Listing, ListQuery, Page, paginate
 from musicsvc.store.engine.sql import fetch, run_many
 from musicsvc.store.models import Token, User
 
@@ -29,6 +31,12 @@ LENGTH = len(PREFIX) + RANDOM_LENGTH + CHECKSUM_LENGTH
 LONGEST_DAYS = 90
 LIFETIME = LONGEST_DAYS * DAY
 SHORTEST_NAME, LONGEST_NAME = 3, 50
+DELETED = "deleted by its owner"
+COLUMNS: tuple[Any, ...] = (
+    Token.id, Token.name, Token.last_four, Token.scope, Token.created_at, Token.expires_at, Token.last_used_at,
+    Token.revoked_at, Token.revoked_reason,
+)  # fmt: skip
+TOKENS = LongList(0, "tokens of account {}", "token", "user_id")  # without blocks, because these lists are short
 IDENTIFY = """
     SELECT a.id, a.display_name, a.avatar, a.admin, a.api_access, a.reports_plays, a.suspended_at IS NOT NULL,
            t.id, t.name, t.expires_at, t.revoked_at IS NOT NULL, t.scope
@@ -183,6 +191,28 @@ def list(  # noqa: A001 - the module is the namespace
     return newest(query.iterator(), limit, text, lambda token: (token.name, token.user.email))
 
 
+def list_own(page: Page, *, actor: Identity) -> Listing[Token]:
+    """Return the actor's tokens, newest first, including revoked and expired ones."""
+    return paginate(_own, page, _token, actor.user_id, counted=TOKENS)
+
+
+def _own(user_id: int) -> ListQuery:
+    keys = Token.select(Token.id).where(Token.user == user_id)
+    return ListQuery(keys, Token.select(*COLUMNS), [Token.id.desc()])
+
+
+def _token(*values: Any) -> Token:
+    return Token(**{column.name: value for column, value in zip(COLUMNS, values, strict=True)})
+
+
+def get_own(token_id: int, *, actor: Identity) -> Token:
+    """Return the actor's token with its account loaded. Raises NotFound if the actor has no such token."""
+    token: Token | None = _with_accounts().where(Token.id == token_id, Token.user == actor.user_id).first()
+    if token is None:
+        raise NotFound("There is no such token.")
+    return token
+
+
 def find_by_value(value: str) -> Token | None:
     """Return the token with this value, with its account loaded, or None. The token may be revoked or expired."""
     token: Token | None = _with_accounts().where(Token.digest == digest(value)).first()
@@ -198,6 +228,11 @@ def revoke(token_id: int, reason: str, *, now: int, actor: Actor = "cli") -> Tok
             "token.revoked", account_id=token.user.id, token_id=token_id, reason=reason, now=now, actor=actor
         )
     return token
+
+
+def delete(token: Token, *, now: int, actor: Actor) -> None:
+    """Delete a token for its owner: the token is revoked, and stays in lists. Safe to repeat."""
+    revoke(token.id, DELETED, now=now, actor=actor)
 
 
 def reinstate(token_id: int, *, now: int, actor: Actor = "cli") -> Token:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
-from peewee import SQL
+from peewee import SQL, fn
 
 from musicsvc.networks import client_network
 from musicsvc.store.engine import dialect
@@ -102,6 +102,14 @@ def of_tokens(token_ids: Collection[int], since: int) -> list[Entry]:
     chosen = Activity.token_id.in_(list(token_ids)), Activity.at >= since
     rows: Any = Activity.select(*COLUMNS).where(*chosen).order_by(Activity.at, Activity.id)
     return [Entry._make(row) for row in rows.tuples()]
+
+
+def count_by_token(token_ids: Collection[int], since: int) -> dict[int, int]:
+    """Return the number of calls of each token since a time (microseconds). Tokens without calls are absent."""
+    chosen = Activity.token_id.in_(list(token_ids)), Activity.at >= since
+    # Counting rows instead of a column needs only the index of the tokens.
+    rows: Any = Activity.select(Activity.token_id, fn.COUNT(SQL("*"))).where(*chosen).group_by(Activity.token_id)
+    return dict(rows.tuples())
 
 
 def replay(log: Store, conditions: Filter = ALL) -> Iterator[Entry]:

@@ -14,10 +14,12 @@ from musicsvc.server.access.rate_limits import HEADERS
 from musicsvc.server.routes.paths import V1
 from musicsvc.server.routes.route import JSON_MEDIA, Access, Route
 from musicsvc.server.routes.table import ROUTES
+from musicsvc.store.accounts import passwords, users
 from tests.support import response_checks
 from tests.support.response_checks import conforms
 
 if TYPE_CHECKING:
+    from musicsvc.store.engine.store import Store
     from tests.support.serving import Answer, Client
 
 SHOWN = [route for route in ROUTES if not route.undocumented]
@@ -200,8 +202,11 @@ async def test_the_examples_of_reading_can_be_sent_as_they_stand(
 
 @each([route for route in SHOWN if route.method != "GET"])
 async def test_the_example_of_a_change_can_be_sent_as_it_stands(
-    anonymous: Client, world: dict[str, str], document: dict[str, Any], route: Route
+    anonymous: Client, store: Store, world: dict[str, str], document: dict[str, Any], route: Route
 ) -> None:
+    if route.password is not None:
+        hashed = passwords.hash_password("three romances for violin")
+        store.write(lambda: users.set_password(users.by_email("demo@musicsvc.test"), hashed, now=1)).result()
     answer = await send_example(caller_of(route, anonymous, world), document, route)
     assert answer.status == route.status, answer.body
     conforms(answer, route.method, route.path)

@@ -53,6 +53,7 @@ UNPAGED: Mapping[str, Any] = {
     f"GET {INSIGHTS}/artists/{{artist}}/collaborations": None,
     f"POST {EXPORT}/csv": {"type": "tracks"},
     f"POST {EXPORT}/json": {"type": "albums"},
+    f"POST {EXPORT}/xlsx": {"type": "artists"},
     f"POST {EXPORT}/report": {"include_charts": True},
     f"POST {EXPORT}/pdf": {},
 }

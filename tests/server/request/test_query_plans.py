@@ -11,7 +11,6 @@ import apsw.ext
 import pytest
 
 from musicsvc.server.routes.paths import V1
-from musicsvc.server.routes.table import ROUTES
 from musicsvc.store.engine import bulk, tables
 from musicsvc.store.engine.list_blocks import LONGEST
 from musicsvc.store.engine.sqlite import database
@@ -21,6 +20,7 @@ from tests.paging.lists import LISTS
 from tests.rights.table import BODIES, RIGHTS, endpoint, key
 from tests.rights.world import OWNER
 from tests.server.request.test_queries import MANY, PAGED, UNPAGED, add_owner
+from tests.support.endpoint_cases import TESTED_ROUTES
 from tests.support.shared_server import Shared, on_shared_loop
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ async def test_no_statement_of_any_endpoint_reads_or_sorts_a_table_that_can_grow
 def requests(shared: Shared) -> Iterator[tuple[str, str | None, Any]]:
     """Yield the method and path, token and body of requests to all endpoints, on short, empty and long lists."""
     rights = shared.world((OWNER,))
-    for route in ROUTES:
+    for route in TESTED_ROUTES:
         for right in RIGHTS[key(route)].values():
             subject = rights.do(partial(right.make, rights, OWNER))
             body = None

@@ -6,6 +6,7 @@ import json
 from functools import partial
 from typing import TYPE_CHECKING
 
+from musicsvc.server.routes.paths import V1
 from musicsvc.server.routes.route import Access
 from musicsvc.server.routes.table import ROUTES
 from musicsvc.server.schemas.fields import Pages
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
     from tests.support.serving import Answer, Client
 
 PAGED = {route.path: route for route in ROUTES if route.query is not None and issubclass(route.query, Pages)}
-WITHOUT_SUBJECT = [path for path, route in PAGED.items() if route.find is None]
+TOKENS = f"{V1}/access-tokens"  # which are never an empty list, because a token asks for it
+WITHOUT_SUBJECT = [path for path, route in PAGED.items() if route.find is None and path != TOKENS]
 SHOWN = {"albums", "artists", "playlists", "tracks"}  # their rows equal the answer of the single resource
 FAR = 2**31 - 1
 

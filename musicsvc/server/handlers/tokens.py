@@ -1,0 +1,38 @@
+"""Create, list and delete the caller's access tokens."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from musicsvc.errors import Invalid
+from musicsvc.server.shapes import tokens as shapes
+from musicsvc.server.shapes.envelope import JSON, ok, paginator
+from musicsvc.store.accounts import sign_in, tokens
+
+if TYPE_CHECKING:
+    from musicsvc.server.schemas.fields import Pages
+    from musicsvc.server.schemas.tokens import TokenIn
+    from musicsvc.store.accounts.sign_in import Credentials
+    from musicsvc.store.accounts.tokens import Identity
+    from musicsvc.store.models import Token
+
+
+def index(query: Pages, caller: Identity, now: int) -> JSON:
+    """List the caller's access tokens, newest first, including expired and revoked ones."""
+    found = tokens.list_own(query.to_page(), actor=caller)
+    return ok(pagination=paginator(found, [shapes.listed(token, now) for token in found.rows]))
+
+
+def create(body: TokenIn, verified: Credentials | None, now: int) -> JSON:
+    """Create an access token. The response has its value, which is not shown again."""
+    user = sign_in.still_valid(verified)
+    if user is None:
+        raise Invalid({"password": "The password is wrong."})
+    token, value = tokens.create(user, body.name, days=body.days, scope=body.scope, now=now, actor="api")
+    return ok(access_token=shapes.created(token), plain_text_token=value)
+
+
+def delete(subject: Token, now: int) -> JSON:
+    """Delete an access token: it is revoked, and stays in the list. Safe to repeat."""
+    tokens.delete(subject, now=now, actor="api")
+    return ok()

@@ -1,0 +1,203 @@
+"""Access tokens over the API: signing in for a user, creating, listing and deleting tokens."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from musicsvc.clock import DAY, isoformat
+from musicsvc.config import Access, Limits, Settings
+from musicsvc.store import opening
+from musicsvc.store.accounts import security_events, tokens, users
+from tests.rights.world import OWNER, PASSWORD, World
+from tests.support.serving import Client, running
+from tests.support.shared_server import Shared, on_shared_loop
+
+if TYPE_CHECKING:
+    from musicsvc.clock import MovableClock
+    from musicsvc.store.engine.store import Store
+    from tests.support.serving import Answer
+
+WRONG = {"email": "The e-mail or the password is wrong."}
+
+
+def sign_in(world: World, who: str = OWNER, **changes: Any) -> dict[str, Any]:
+    return {"email": world.email(who), "password": PASSWORD, "token_name": "my phone"} | changes
+
+
+def count(shared: Shared, world: World, who: str = OWNER) -> int:
+    return len(shared.store.read(lambda: tokens.list(users.get(world.ids[who]))).result())
+
+
+def owner(shared: Shared, world: World) -> Client:
+    return shared.client.holding(world.tokens[OWNER])
+
+
+async def create(client: Client, **changes: Any) -> Answer:
+    return await client.post("access-tokens", {"name": "laptop", "password": PASSWORD} | changes)
+
+
+@on_shared_loop
+async def test_a_client_signs_in_for_its_user_and_gets_a_token_once(shared: Shared) -> None:
+    world = shared.world([OWNER])
+    answer = await shared.client.post("auth/login", sign_in(world))
+    assert (answer.status, answer.json["status"]) == (200, "success")
+    user = answer.json["user"]
+    assert list(user) == ["id", "display_name", "avatar", "access_token"]
+    client = shared.client.holding(user.pop("access_token"))
+    assert (await client.get("users/me")).json["user"] == user
+    assert user["id"] == world.ids[OWNER]
+    newest = (await client.get("access-tokens")).json["pagination"]["data"][0]
+    assert (newest["name"], newest["scope"]) == ("my phone", "read-write")
+    assert newest["expires_at"] == isoformat(world.now + 90 * DAY)
+    wanted = security_events.Filter(token_id=newest["id"])
+    (event,) = shared.store.read(lambda: security_events.find(wanted, limit=9)).result()
+    assert (event.kind, event.actor, event.account_id) == ("token.created", "api", world.ids[OWNER])
+
+
+@on_shared_loop
+async def test_every_reason_not_to_sign_in_has_the_same_answer(shared: Shared) -> None:
+    world = shared.world([OWNER, "suspended"])
+    world.do(lambda: users.create(f"unset@{world.domain}", api_access=True, now=world.now))
+    wrong = [
+        sign_in(world, password=PASSWORD + "s"),
+        sign_in(world, password=""),
+        sign_in(world, "suspended"),
+        sign_in(world, email=f"nobody@{world.domain}"),
+        sign_in(world, email=f"unset@{world.domain}"),
+        sign_in(world, email="nowhere"),
+    ]
+    answers = [await shared.client.post("auth/login", body) for body in wrong]
+    assert {(answer.status, answer.body) for answer in answers} == {(422, answers[0].body)}
+    assert answers[0].json["errors"] == WRONG
+    assert (count(shared, world), count(shared, world, "suspended")) == (1, 1)
+
+
+@on_shared_loop
+async def test_every_missing_field_of_a_sign_in_is_named(shared: Shared) -> None:
+    answer = await shared.client.post("auth/login", {"token_name": "ab", "email": " "})
+    assert answer.status == 422
+    assert set(answer.json["errors"]) == {"email", "password", "token_name"}
+
+
+async def test_without_access_the_right_password_gets_403_and_no_token(store: Store, clock: MovableClock) -> None:
+    world = World(store, clock, ["without access"])
+    settings = Settings(access=Access(contact_email="api@label.test"))
+    async with running(store, clock, settings) as client:
+        answer = await client.post("auth/login", sign_in(world, "without access"))
+        wrong = await client.post("auth/login", sign_in(world, "without access", password="something else"))
+    assert answer.status == 403
+    assert answer.json["message"] == "The account has no API access. Ask for it at api@label.test."
+    assert (wrong.status, wrong.json["errors"]) == (422, WRONG)
+    assert len(store.read(lambda: tokens.list(users.get(world.ids["without access"]))).result()) == 1
+
+
+async def test_ten_wrong_passwords_lock_out_one_address_for_one_account(store: Store, clock: MovableClock) -> None:
+    world = World(store, clock, ["stranger"])
+    home = {"X-Forwarded-For": "198.51.100.7", "X-Forwarded-Proto": "https"}
+    away = home | {"X-Forwarded-For": "203.0.113.9"}
+
+    async with running(store, clock, Settings(limits=Limits(address="1000/minute"))) as client:
+
+        async def login(where: dict[str, str], who: str = OWNER, **changes: Any) -> int:
+            return (await client.post("auth/login", sign_in(world, who, **changes), headers=where)).status
+
+        assert [await login(home) for _ in range(12)] == [200] * 12
+        assert [await login(home, password="wrong word") for _ in range(11)] == [422] * 10 + [429]
+        refused = await client.post("auth/login", sign_in(world), headers=home)
+        assert (refused.status, int(refused.headers["Retry-After"]) in range(200, 301)) == (429, True)
+        assert [await login(away), await login(home, "stranger")] == [200, 200]
+
+
+@on_shared_loop
+async def test_a_created_token_has_its_name_scope_and_lifetime_and_is_shown_once(shared: Shared) -> None:
+    world = shared.world([OWNER])
+    answer = await create(owner(shared, world), name=" dashboard ", days=30, scope="read")
+    assert answer.status == 201
+    assert list(answer.json) == ["status", "access_token", "plain_text_token"]
+    made, value = answer.json["access_token"], answer.json["plain_text_token"]
+    assert made == {"id": made["id"], "name": "dashboard", "expires_at": isoformat(world.now + 30 * DAY)}
+    reader = shared.client.holding(value)
+    listed = (await reader.get("access-tokens")).json["pagination"]
+    assert listed["total"] == 2
+    assert listed["data"][0] == made | {
+        "last_four": value[-4:],
+        "scope": "read",
+        "state": "valid",
+        "created_at": isoformat(world.now),
+        "last_used_at": None,
+    }
+    assert value not in str(listed)
+    refused = await create(reader)
+    assert (refused.status, "scope" in refused.json["message"]) == (403, True)
+    assert (await reader.delete(f"access-tokens/{made['id']}")).status == 403
+
+
+@on_shared_loop
+async def test_only_the_callers_password_creates_a_token(shared: Shared) -> None:
+    world = shared.world([OWNER])
+    refused = await create(owner(shared, world), password="wrong word")
+    assert (refused.status, refused.json["errors"]) == (422, {"password": "The password is wrong."})
+    assert count(shared, world) == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "faults"),
+    [
+        ({"name": "ab", "days": 0, "scope": "write"}, {"name", "days", "scope"}),
+        ({"name": "x" * 51, "days": 91, "scope": "READ"}, {"name", "days", "scope"}),
+        ({"name": None, "days": "7", "password": None}, {"name", "days", "password"}),
+        ({"days": 7.5, "password": "\0"}, {"days", "password"}),
+    ],
+)
+@on_shared_loop
+async def test_every_faulty_field_of_a_new_token_is_named(
+    shared: Shared, changes: dict[str, Any], faults: set[str]
+) -> None:
+    world = shared.world([OWNER])
+    answer = await create(owner(shared, world), **changes)
+    assert (answer.status, set(answer.json["errors"])) == (422, faults)
+    assert count(shared, world) == 1
+
+
+@on_shared_loop
+async def test_tokens_are_listed_newest_first_with_their_states(shared: Shared) -> None:
+    world = shared.world([OWNER, "stranger"])
+    user = world.do(lambda: users.get(world.ids[OWNER]))
+    world.do(lambda: tokens.create(user, "expired", days=1, now=world.now - DAY))
+    lost = world.do(lambda: tokens.create(user, "lost", now=world.now))[0]
+    world.do(lambda: tokens.revoke(lost.id, "<b>lost</b>", now=world.now))
+    client = owner(shared, world)
+
+    page = (await client.get("access-tokens?per_page=2")).json["pagination"]
+    last = (await client.get("access-tokens?perPage=2&page=2")).json["pagination"]
+
+    assert [(each["name"], each["state"]) for each in page["data"]] == [("lost", "revoked"), ("expired", "expired")]
+    assert [(each["name"], each["state"]) for each in last["data"]] == [("test", "valid")]
+    assert (page["total"], page["last_page"], last["from"]) == (3, 2, 3)
+
+
+async def test_a_deleted_token_is_refused_by_every_process_on_the_next_request(
+    store: Store, clock: MovableClock
+) -> None:
+    world = World(store, clock, ["stranger"])
+    with opening.connect(store.url) as other:
+        async with running(store, clock) as here, running(other, clock) as there:
+            created = await create(here.holding(world.tokens[OWNER]))
+            clients = [each.holding(created.json["plain_text_token"]) for each in (here, there)]
+            path = f"access-tokens/{created.json['access_token']['id']}"
+            for _ in range(3):
+                assert [(await each.get("users/me")).status for each in clients] == [200, 200]
+            assert (await here.holding(world.tokens["stranger"]).delete(path)).status == 404
+            assert [(await each.get("users/me")).status for each in clients] == [200, 200]
+            assert (await here.holding(world.tokens[OWNER]).delete(path)).status == 200
+            refused = [await each.get("users/me") for each in clients]
+            assert [each.status for each in refused] == [401, 401]
+            assert 'error_description="revoked"' in refused[1].headers["WWW-Authenticate"]
+            again = await there.holding(world.tokens[OWNER]).delete(path)
+            rows = (await there.holding(world.tokens[OWNER]).get("access-tokens")).json["pagination"]["data"]
+    assert again.status == 200
+    assert [(each["name"], each["state"]) for each in rows] == [("laptop", "revoked"), ("test", "valid")]
+    event = store.read(lambda: security_events.find(limit=1)).result()[0]
+    assert (event.kind, event.reason, event.actor) == ("token.revoked", "deleted by its owner", "api")
