@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 
 SECOND = 1_000_000
 MINUTE = 60 * SECOND
+HOUR = 60 * MINUTE
 DAY = 86_400 * SECOND
 UNITS = {"s": SECOND, "m": MINUTE, "h": 60 * MINUTE, "d": DAY}
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

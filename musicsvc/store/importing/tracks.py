@@ -165,7 +165,7 @@ def _save(states: Sequence[ItemState], batch: Batch) -> None:
         state.id = track_id
     columns = ("id", "external_id", "imported_for", "created_at", *FIELDS)
     bulk.insert(Track, columns, [_columns(state, batch) for state in new])
-    with reattribution.rebuilding([s.id for s in states if not s.new and s.changed & {"album", "artists"}]):
+    with reattribution.rebuilding([s.id for s in states if not s.new and s.changed & {"album", "artists", "duration"}]):
         _update(states)
     genre_ids = genres.ensure(name for s in states for name in s.added["genres"].values())
     bulk.insert(TrackGenre, ("track", "genre"), [(s.id, genre_ids[slug]) for s in states for slug in s.added["genres"]])

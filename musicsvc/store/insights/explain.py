@@ -9,7 +9,7 @@ from musicsvc.clock import DAY
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.insights import charts, figures
 from musicsvc.store.plays.periods import SLOT, SLOTS_PER_DAY, to_date
-from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
+from musicsvc.store.plays.subjects import ALBUM, ARTIST, OF_TRACKS, TRACK
 
 if TYPE_CHECKING:
     from musicsvc.store.insights.figures import Figures
@@ -21,12 +21,6 @@ TRACKS = {
     TRACK: "SELECT COUNT(*) FROM track WHERE id = ?",
     ALBUM: "SELECT COUNT(*) FROM track WHERE album_id = ?",
     ARTIST: "SELECT COUNT(*) FROM track_artist WHERE artist_id = ?",
-}
-# Conditions for the tracks of a subject.
-OF_TRACKS = {
-    TRACK: "track_id = ?",
-    ALBUM: "track_id IN (SELECT id FROM track WHERE album_id = ?)",
-    ARTIST: "track_id IN (SELECT track_id FROM track_artist WHERE artist_id = ?)",
 }
 # `played_at` determines the day; the condition on `slot`, by which the table is ordered, limits the rows read.
 PLAYS = "FROM play WHERE {tracks} AND slot >= ? AND slot < ? AND played_at >= ? AND played_at < ?"

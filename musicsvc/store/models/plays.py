@@ -49,6 +49,7 @@ class PlayDay(Table):
     subject = BigIntegerField()
     plays = BigIntegerField()
     listeners = BlobField()  # ids, packed by musicsvc.store.plays.rollups.listeners
+    histogram = BlobField(default=b"")  # hours and completion, packed by musicsvc.store.plays.rollups.histograms
 
     class Meta:
         primary_key = CompositeKey("day", "kind", "subject")
@@ -62,6 +63,7 @@ class PlayBlock(Table):
     block = IntegerField()
     plays = BigIntegerField()
     listeners = BlobField()
+    histogram = BlobField(default=b"")
 
     class Meta:
         primary_key = CompositeKey("kind", "subject", "block")
@@ -75,6 +77,7 @@ class PlayStretch(Table):
     stretch = IntegerField()
     plays = BigIntegerField()
     listeners = BlobField()
+    histogram = BlobField(default=b"")
 
     class Meta:
         primary_key = CompositeKey("kind", "subject", "stretch")

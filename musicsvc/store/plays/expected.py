@@ -10,8 +10,8 @@ from musicsvc.store.catalog import engagement_days
 from musicsvc.store.engine.sql import fetch, run_many
 from musicsvc.store.plays import ranks, subjects
 from musicsvc.store.plays.periods import SLOTS_PER_DAY, to_date
-from musicsvc.store.plays.rollups import listeners, monthly, tables, weekly
-from musicsvc.store.plays.subjects import KINDS, TRACK, Subject
+from musicsvc.store.plays.rollups import histograms, listeners, monthly, tables, weekly
+from musicsvc.store.plays.subjects import KINDS, TRACK, PlayedTrack, Subject
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 SLOTS_PER_FETCH = 120  # an hour
 LARGE = 4096  # bytes; a larger set is compacted while plays are added to it
 NOUNS = {kind: noun for noun, kind in KINDS.items()}
-PLAYS = "SELECT track_id, listener_id FROM play WHERE slot >= ? AND slot < ?"
-DAY = "SELECT day, kind, subject, plays, listeners FROM play_day WHERE day = ?"
+PLAYS = "SELECT track_id, slot, listener_id, duration_ms FROM play WHERE slot >= ? AND slot < ?"
+DAY = "SELECT day, kind, subject, plays, listeners, histogram FROM play_day WHERE day = ?"
 MONTH = """
-    SELECT kind, subject, block, plays, listeners FROM play_block
+    SELECT kind, subject, block, plays, listeners, histogram FROM play_block
     WHERE kind = ? AND subject BETWEEN ? AND ? AND block = ?
 """
-WEEK = "SELECT kind, subject, stretch, plays, listeners FROM play_stretch WHERE stretch = ?"
+WEEK = "SELECT kind, subject, stretch, plays, listeners, histogram FROM play_stretch WHERE stretch = ?"
 DAYS_OF_WEEK = """
-    SELECT d.kind, d.subject, d.plays, d.listeners FROM play_stretch s
+    SELECT d.kind, d.subject, d.plays, d.listeners, d.histogram FROM play_stretch s
     JOIN play_day d ON d.day IN ({days}) AND d.kind = s.kind AND d.subject = s.subject WHERE s.stretch = ?
 """
 TOTALS = tables.Table("track_plays", ("track_id", "", ""), ())
@@ -41,7 +41,8 @@ WRONG_TOTALS = """
     UNION ALL SELECT track_id, plays, NULL FROM track_plays
     WHERE track_id NOT IN (SELECT subject FROM play_day WHERE kind = 1)
 """
-NONE: Counts = (0, b"")
+NONE: Counts = (0, b"", b"")
+OTHER_HISTOGRAM = ": hours and completion"
 
 
 @dataclass(slots=True)
@@ -72,17 +73,19 @@ class Comparison:
         """Return the row's name for people, such as `track 7, 2026-01-31`."""
         if self.table is TOTALS:
             return f"track {key[0]}, all time"
+        stored, expected = self.sizes(key)
+        what = OTHER_HISTOGRAM if stored == expected else ""
         if self.table is tables.DAILY:
-            return f"{NOUNS[key[1]]} {key[2]}, {to_date(key[0])}"
+            return f"{NOUNS[key[1]]} {key[2]}, {to_date(key[0])}{what}"
         days = monthly.DAYS if self.table is tables.MONTHLY else weekly.DAYS
-        return f"{NOUNS[key[0]]} {key[1]}, the {days} days from {to_date(key[2] * days)}"
+        return f"{NOUNS[key[0]]} {key[1]}, the {days} days from {to_date(key[2] * days)}{what}"
 
     def repair(self, keys: Sequence[Key]) -> None:
         """Replace the stored rows with these keys by the recomputed ones. Rows that should not exist are deleted."""
         wrong = [key for key in keys if key in self.stored]
         right = [(*key, *self.expected[key]) for key in keys if key in self.expected]
         if self.table is TOTALS:
-            rows = [(track, plays) for track, _, _, plays, _ in right]
+            rows = [(track, plays) for track, _, _, plays, *_ in right]
             with ranks.moving([key[0] for key in keys]):
                 run_many("DELETE FROM track_plays WHERE track_id = ?", [(track,) for track, _, _ in wrong])
                 run_many("INSERT INTO track_plays (track_id, plays) VALUES (?, ?)", rows)
@@ -94,7 +97,9 @@ class Comparison:
 def _same(one: Counts | None, other: Counts | None) -> bool:
     if one is None or other is None or one[0] != other[0]:
         return False
-    return one[1] == other[1] or listeners.union([one[1]]) == listeners.union([other[1]])
+    if one[1] != other[1] and listeners.union([one[1]]) != listeners.union([other[1]]):
+        return False
+    return one[2] == other[2] or histograms.unpack([one[2]]) == histograms.unpack([other[2]])
 
 
 @dataclass(slots=True)
@@ -130,28 +135,34 @@ def compare_day(day: int) -> Comparison:
     """Compare the stored play counts of a day (days since 1970-01-01) with the single plays of that day."""
     read = 0
     expected: dict[Key, Counts] = {}
-    by_track: dict[int, list[Subject]] = {}
+    by_track: dict[int, PlayedTrack] = {}
     for start in range(day * SLOTS_PER_DAY, (day + 1) * SLOTS_PER_DAY, SLOTS_PER_FETCH):
+        found = fetch(PLAYS, start, start + SLOTS_PER_FETCH)
+        if fresh := {track for track, *_ in found} - by_track.keys():
+            # A track that does not exist counts for itself.
+            by_track |= {track: PlayedTrack(0, [Subject(TRACK, track)]) for track in fresh} | subjects.of_tracks(fresh)
         played: dict[int, bytes] = defaultdict(bytes)
-        for track, listener in fetch(PLAYS, start, start + SLOTS_PER_FETCH):
+        packed: dict[int, bytes] = defaultdict(bytes)
+        for track, slot, listener, duration_ms in found:
             played[track] += listeners.pack([listener])
-            read += 1
-        if fresh := played.keys() - by_track.keys():
-            by_track |= subjects.of_tracks(fresh)
-        for track, packed in played.items():
-            for subject in by_track.get(track, [Subject(TRACK, track)]):
-                _add(expected, (day, *subject), packed)
+            packed[track] += histograms.pack(slot, duration_ms, by_track[track].length)
+        read += len(found)
+        for track, people in played.items():
+            for subject in by_track[track].subjects:
+                _add(expected, (day, *subject), people, packed[track])
     return Comparison(tables.DAILY, _by_key(fetch(DAY, day)), expected, read)
 
 
-def _add(expected: dict[Key, Counts], key: Key, packed: bytes) -> None:
-    plays, before = expected.get(key, NONE)
-    joined = before + packed
-    expected[key] = plays + len(packed) // listeners.WIDTH, listeners.merge([joined]) if len(joined) > LARGE else joined
+def _add(expected: dict[Key, Counts], key: Key, played: bytes, packed: bytes) -> None:
+    plays, people, histogram = expected.get(key, NONE)
+    plays, people, histogram = plays + len(played) // listeners.WIDTH, people + played, histogram + packed
+    if len(people) > LARGE:
+        people, histogram = listeners.merge([people]), histograms.merge([histogram])
+    expected[key] = plays, people, histogram
 
 
-def _by_key(rows: Iterable[tuple[int, int, int, int, bytes]]) -> dict[Key, Counts]:
-    return {(a, b, c): (plays, packed) for a, b, c, plays, packed in rows}
+def _by_key(rows: Iterable[tuple[int, int, int, int, bytes, bytes]]) -> dict[Key, Counts]:
+    return {(a, b, c): (plays, people, histogram) for a, b, c, plays, people, histogram in rows}
 
 
 def compare_month(month: int, kind: int, subject: int, end: int | None) -> Comparison:
@@ -165,7 +176,7 @@ def compare_month(month: int, kind: int, subject: int, end: int | None) -> Compa
 def compare_week(week: int) -> Comparison:
     """Compare the stored play counts of a week with the daily counts. Missing weekly rows are not reported."""
     days = fetch(DAYS_OF_WEEK.format(days=", ".join(map(str, weekly.days_of(week)))), week)
-    expected = tables.add_up(((kind, subject, week), plays, packed) for kind, subject, plays, packed in days)
+    expected: dict[Key, Counts] = tables.add_up(((row[0], row[1], week), *row[2:]) for row in days)
     return Comparison(tables.WEEKLY, _by_key(fetch(WEEK, week)), expected)
 
 
@@ -179,7 +190,7 @@ def compare_totals() -> Comparison:
     stored, expected = {}, {}
     for track, before, now in fetch(WRONG_TOTALS):
         if before is not None:
-            stored[track, 0, 0] = (before, b"")
+            stored[track, 0, 0] = (before, b"", b"")
         if now is not None:
-            expected[track, 0, 0] = (now, b"")
+            expected[track, 0, 0] = (now, b"", b"")
     return Comparison(TOTALS, stored, expected)

@@ -13,20 +13,20 @@ from musicsvc.store.catalog import tracks
 from musicsvc.store.engine import dialect
 from musicsvc.store.plays import ranks, subjects
 from musicsvc.store.plays.periods import SLOT, SLOTS_PER_DAY
-from musicsvc.store.plays.rollups import listeners, monthly, tables, weekly
+from musicsvc.store.plays.rollups import histograms, listeners, monthly, tables, weekly
+from musicsvc.store.plays.rollups.tables import NewPlays
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from musicsvc.store.accounts.tokens import Identity
-    from musicsvc.store.plays.rollups.tables import Key
 
 OLDEST = 400 * DAY
 AHEAD = 5 * MINUTE
 INSERT = """
     INSERT INTO play (slot, track_id, listener_id, client_key, played_at, duration_ms, reporter, import_id, named)
     {rows}
-    ON CONFLICT DO NOTHING RETURNING track_id, slot, listener_id
+    ON CONFLICT DO NOTHING RETURNING track_id, slot, listener_id, duration_ms
 """
 ADD_TOTALS = """
     INSERT INTO track_plays (track_id, plays) {rows}
@@ -141,19 +141,26 @@ def record(rows: Iterable[PlayRow]) -> int:
     return len(new)
 
 
-def _add_to_rollups(plays: Iterable[tuple[int, ...]]) -> None:
-    """Add new plays, given as (track id, 30-second slot, listener id), to the daily, weekly and other play counts."""
-    played: dict[tuple[int, int], bytes] = {}
-    for track, slot, listener in plays:
-        key = slot // SLOTS_PER_DAY, track
-        played[key] = played.get(key, b"") + listener.to_bytes(listeners.WIDTH, "little")
-    by_track = subjects.of_tracks({track for _, track in played})
+def _add_to_rollups(plays: Sequence[tuple[int, int, int, int | None]]) -> None:
+    """Add new plays to the daily, weekly and other play counts.
+
+    They are given as (track id, 30-second slot, listener id, duration in milliseconds).
+    """
+    by_track = subjects.of_tracks({play[0] for play in plays})
     totals: dict[int, int] = defaultdict(int)
-    days: dict[Key, bytes] = defaultdict(bytes)
-    for (day, track), packed in played.items():
-        totals[track] += len(packed) // listeners.WIDTH
-        for kind, subject in by_track[track]:
-            days[day, kind, subject] += packed
+    people: dict[tuple[int, int], bytes] = defaultdict(bytes)
+    packed: dict[tuple[int, int], bytes] = defaultdict(bytes)
+    for track, slot, listener, duration_ms in plays:
+        key = slot // SLOTS_PER_DAY, track
+        totals[track] += 1
+        people[key] += listener.to_bytes(listeners.WIDTH, "little")
+        packed[key] += histograms.pack(slot, duration_ms, by_track[track].length)
+    days = NewPlays.empty()
+    for (day, track), some in people.items():
+        histogram = packed[day, track]
+        for kind, subject in by_track[track].subjects:
+            days.listeners[day, kind, subject] += some
+            days.histograms[day, kind, subject] += histogram
     tables.add(tables.DAILY, days)
     monthly.add(days)
     weekly.add(days)

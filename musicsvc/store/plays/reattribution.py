@@ -1,22 +1,24 @@
-"""Rebuild the counts of albums and artists after tracks were moved to other albums or artists."""
+"""Rebuild counts after tracks were moved to other albums or artists, or after their lengths changed."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from musicsvc.store.catalog import engagement_days
 from musicsvc.store.engine import dialect
-from musicsvc.store.engine.sql import fetch, run
+from musicsvc.store.engine.sql import fetch, run, run_many
 from musicsvc.store.plays import subjects
-from musicsvc.store.plays.rollups import monthly, tables, weekly
+from musicsvc.store.plays.periods import SLOTS_PER_DAY
+from musicsvc.store.plays.rollups import histograms, monthly, tables, weekly
 from musicsvc.store.plays.rollups.reader import all_time_plays
-from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
+from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
-    from musicsvc.store.plays.subjects import Subject
+    from musicsvc.store.plays.subjects import PlayedTrack
 
 MEMBERS = {
     ALBUM: "SELECT id FROM track WHERE album_id = ?",
@@ -24,8 +26,11 @@ MEMBERS = {
 }
 MONTHS = "SELECT DISTINCT block FROM play_block WHERE kind = ? AND subject {among} AND block < ?"
 FROM_TRACKS = """
-    SELECT day, plays, listeners FROM play_day WHERE day {days} AND kind = 1 AND subject {tracks} ORDER BY day
+    SELECT day, plays, listeners, histogram FROM play_day
+    WHERE day {days} AND kind = 1 AND subject {tracks} ORDER BY day
 """
+HISTOGRAMS = "SELECT day, subject, histogram FROM play_day WHERE day {days} AND kind = 1 AND subject {tracks}"
+PLAYS = "SELECT track_id, slot, duration_ms FROM play WHERE slot >= ? AND slot < ? AND track_id {tracks}"
 DELETE = "DELETE FROM {table} WHERE {days} kind = ? AND subject = ?"
 
 
@@ -33,7 +38,8 @@ DELETE = "DELETE FROM {table} WHERE {days} kind = ? AND subject = ?"
 def rebuilding(tracks: Collection[int]) -> Iterator[None]:
     """After the `with` block, rebuild the counts of albums and artists that gained or lost one of the tracks.
 
-    These are the counts of plays, of likes and of reposts.
+    These are the counts of plays, of likes and of reposts. If the block changes the length of a track, the completion
+    of its plays is computed again.
     """
     if not tracks:
         yield
@@ -45,36 +51,67 @@ def rebuilding(tracks: Collection[int]) -> Iterator[None]:
     after = subjects.of_tracks(tracks)
     engagement_days.rebuild(_changed(before, after, tracks))
     watermark = monthly.watermark()
-    for subject in sorted(_changed(before, after, all_time_plays(TRACK, tracks))):
+    played = all_time_plays(TRACK, tracks)
+    lengths = {track: after[track].length for track in played if after[track].length != before[track].length}
+    measured = _measure(lengths, watermark) if lengths else set()
+    others = {each for track in measured for each in after[track].subjects if each.kind != TRACK}
+    for subject in sorted(_changed(before, after, played) | others):
         _rebuild(subject, watermark)
 
 
 def _changed(
-    before: Mapping[int, list[Subject]], after: Mapping[int, list[Subject]], tracks: Iterable[int]
+    before: Mapping[int, PlayedTrack], after: Mapping[int, PlayedTrack], tracks: Iterable[int]
 ) -> set[Subject]:
-    return {each for track in tracks for each in {*before[track]} ^ {*after[track]}}
+    return {each for track in tracks for each in {*before[track].subjects} ^ {*after[track].subjects}}
+
+
+def _measure(lengths: Mapping[int, int], watermark: monthly.Watermark) -> set[int]:
+    """Compute the completion of plays again. `lengths` has new lengths by track id. Return the tracks with durations.
+
+    Days whose single plays were deleted keep their completion.
+    """
+    among, ids = dialect.in_list(lengths)
+    days, numbers = dialect.in_list([day for day in _days(TRACK, lengths, watermark) if day >= watermark.kept_from])
+    found = fetch(HISTOGRAMS.format(days=days, tracks=among), numbers, ids)
+    timed = {(day, track) for day, track, packed in found if histograms.unpack([packed]).timed}
+    for day in sorted({day for day, _ in timed}):
+        packed: dict[int, bytes] = defaultdict(bytes)
+        slots = day * SLOTS_PER_DAY, (day + 1) * SLOTS_PER_DAY
+        for track, slot, duration_ms in fetch(PLAYS.format(tracks=among), *slots, ids):
+            packed[track] += histograms.pack(slot, duration_ms, lengths[track])
+        rows = [(histograms.merge([some]), day, track) for track, some in packed.items()]
+        run_many("UPDATE play_day SET histogram = ? WHERE day = ? AND kind = 1 AND subject = ?", rows)
+    tracks = {track for _, track in timed}
+    for track in tracks:
+        days, numbers = dialect.in_list(_days(TRACK, [track], watermark))
+        among, ids = dialect.in_list([track])
+        _roll_up(Subject(TRACK, track), fetch(FROM_TRACKS.format(days=days, tracks=among), numbers, ids), watermark)
+    return tracks
 
 
 def _rebuild(subject: Subject, watermark: monthly.Watermark) -> None:
     """Replace the daily and monthly play counts of an album or artist by those recomputed from its tracks."""
     tracks = [track for (track,) in fetch(MEMBERS[subject.kind], subject.id)]
-    days, values = dialect.in_list(_days(subject, tracks, watermark))
+    numbers = {*_days(subject.kind, [subject.id], watermark), *_days(TRACK, tracks, watermark)}
+    days, values = dialect.in_list(sorted(numbers))
     run(DELETE.format(table="play_day", days=f"day {days} AND"), values, *subject)
-    weekly.delete(*subject)
-    run(DELETE.format(table="play_block", days=""), *subject)
     among, ids = dialect.in_list(tracks)
     found = fetch(FROM_TRACKS.format(days=days, tracks=among), values, ids)
     tables.replace(tables.DAILY, [(day, *subject, *counts) for day, counts in tables.add_up(found).items()])
-    by_month = ((day // monthly.DAYS, plays, packed) for day, plays, packed in found)
+    _roll_up(subject, found, watermark)
+
+
+def _roll_up(subject: Subject, found: Iterable[tuple[int, int, bytes, bytes]], watermark: monthly.Watermark) -> None:
+    """Replace the monthly play counts by the sums of daily ones, rows of (day, *counts), and delete the weekly ones."""
+    weekly.delete(*subject)
+    run(DELETE.format(table="play_block", days=""), *subject)
+    by_month = ((day // monthly.DAYS, plays, people, packed) for day, plays, people, packed in found)
     months = tables.add_up(row for row in by_month if watermark.rolled_up(row[0], *subject))
     tables.replace(tables.MONTHLY, [(*subject, month, *counts) for month, counts in months.items()])
 
 
-def _days(subject: Subject, tracks: Collection[int], watermark: monthly.Watermark) -> list[int]:
-    """Return the days (since 1970-01-01, ascending) on which the album, artist or one of its tracks may have plays."""
-    found = {*monthly.open_days(watermark)}
-    for kind, ids in ((subject.kind, [subject.id]), (TRACK, tracks)):
-        among, values = dialect.in_list(ids)
-        for (month,) in fetch(MONTHS.format(among=among), kind, values, watermark.month):
-            found.update(monthly.days_of(month))
-    return sorted(found)
+def _days(kind: int, ids: Collection[int], watermark: monthly.Watermark) -> list[int]:
+    """Return the days (since 1970-01-01) on which one of the tracks, albums or artists may have plays."""
+    among, values = dialect.in_list(ids)
+    months = fetch(MONTHS.format(among=among), kind, values, watermark.month)
+    return [day for (month,) in months for day in monthly.days_of(month)] + [*monthly.open_days(watermark)]

@@ -12,8 +12,15 @@ if TYPE_CHECKING:
 
 TRACK, ALBUM, ARTIST = 1, 2, 3
 KINDS = {"track": TRACK, "album": ALBUM, "artist": ARTIST}
+# Conditions for the plays of a subject.
+OF_TRACKS = {
+    TRACK: "track_id = ?",
+    ALBUM: "track_id IN (SELECT id FROM track WHERE album_id = ?)",
+    ARTIST: "track_id IN (SELECT track_id FROM track_artist WHERE artist_id = ?)",
+}
 SUBJECTS = """
-    SELECT t.id, t.album_id, a.artist_id FROM track t LEFT JOIN track_artist a ON a.track_id = t.id WHERE t.id {among}
+    SELECT t.id, t.duration, t.album_id, a.artist_id
+    FROM track t LEFT JOIN track_artist a ON a.track_id = t.id WHERE t.id {among}
 """
 
 
@@ -32,13 +39,24 @@ def among(ids: Collection[int]) -> tuple[str, Any]:
     return "= ?", only
 
 
-def of_tracks(tracks: Collection[int]) -> dict[int, list[Subject]]:
-    """Return, by track id, everything that a play of the track counts for: the track, its album and its artists."""
-    found: dict[int, list[Subject]] = {}
+class PlayedTrack(NamedTuple):
+    """A track's length in milliseconds (0 if unknown), and everything that its plays count for.
+
+    These are the track, its album and its artists.
+    """
+
+    length: int
+    subjects: list[Subject]
+
+
+def of_tracks(tracks: Collection[int]) -> dict[int, PlayedTrack]:
+    """Return the lengths and subjects of tracks by track id."""
+    found: dict[int, PlayedTrack] = {}
     condition, ids = dialect.in_list(tracks)
-    for track, album, artist in fetch(SUBJECTS.format(among=condition), ids):
+    for track, length, album, artist in fetch(SUBJECTS.format(among=condition), ids):
         if track not in found:
-            found[track] = [Subject(TRACK, track)] if album is None else [Subject(TRACK, track), Subject(ALBUM, album)]
+            of_album = [] if album is None else [Subject(ALBUM, album)]
+            found[track] = PlayedTrack(length, [Subject(TRACK, track), *of_album])
         if artist is not None:
-            found[track].append(Subject(ARTIST, artist))
+            found[track].subjects.append(Subject(ARTIST, artist))
     return found

@@ -30,7 +30,7 @@ from musicsvc.store.models import (
     User,
 )
 from musicsvc.store.plays import retention, verify
-from musicsvc.store.plays.rollups import listeners, withdrawal
+from musicsvc.store.plays.rollups import histograms, listeners, withdrawal
 from musicsvc.store.schema import schema
 from tests.conftest import NOW
 
@@ -94,15 +94,17 @@ def world(store: Store, imported: Import, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def dump(store: Store) -> dict[str, list[Any]]:
-    """Return the rows of all tables, with sets of listeners as sorted ids."""
+    """Return the rows of all tables, with sets of listeners as sorted ids, and histograms as lists."""
 
-    def readable(value: object) -> object:
+    def readable(column: str, value: Any) -> object:
+        if column == "histogram":
+            return histograms.unpack([value])
         return sorted(listeners.union([value])) if isinstance(value, bytes) else value
 
     def read() -> dict[str, list[Any]]:
         return {
             table.__name__: sorted(
-                ([readable(value) for value in row] for row in table.select().tuples().iterator()), key=str
+                ([readable(*cell) for cell in row.items()] for row in table.select().dicts().iterator()), key=str
             )
             for table in models.tables()
             if table not in LEFT

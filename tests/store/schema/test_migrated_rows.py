@@ -12,7 +12,10 @@ from musicsvc.store.accounts import password_links, security_events, sessions, t
 from musicsvc.store.accounts.security_events import Event
 from musicsvc.store.catalog import engagement_days
 from musicsvc.store.engine.binding import current
+from musicsvc.store.engine.sql import fetch
 from musicsvc.store.importing.undoing import runs, undo
+from musicsvc.store.plays import verify
+from musicsvc.store.plays.rollups import histograms
 from musicsvc.store.schema import schema
 from tests.support import upgrades
 
@@ -180,4 +183,66 @@ def test_accounts_of_before_can_sign_in_and_are_signed_out_with_a_new_password(o
         assert (found.user_id, found.email, found.last_used_at) == (2, "ben@label.test", 3)
         store.write(lambda: users.set_password(users.get(2), "hash", now=5)).result()
         assert store.read(lambda: sessions.find(value, now=6)).result() is None
+
+
+TIMED_PLAYS = """
+INSERT INTO artist (id, name, created_at) VALUES (1, 'Trio', 1), (2, 'Solo', 2);
+INSERT INTO album (id, name, created_at) VALUES (5, 'Suite', 3);
+INSERT INTO track (id, name, duration, album_id, currency, licensing_type, exclusive_status, fingerprint_status,
+    created_at) VALUES (7, 'Air', 100000, 5, 'USD', 'both', 'sold', 'failed', 4),
+    (8, 'Gigue', 0, NULL, 'EUR', 'both', 'available', 'failed', 5);
+INSERT INTO track_artist (track_id, artist_id, position) VALUES (7, 1, 0), (7, 2, 1), (8, 2, 0);
+INSERT INTO play (slot, track_id, listener_id, client_key, played_at, duration_ms, reporter)
+    VALUES {plays};
+INSERT INTO play_day (day, kind, subject, plays, listeners) VALUES {days};
+INSERT INTO play_block (kind, subject, block, plays, listeners) VALUES {months};
+INSERT INTO play_stretch (kind, subject, stretch, plays, listeners) VALUES {weeks};
+INSERT INTO track_plays (track_id, plays) VALUES (7, 405), (8, 2);
+UPDATE play_mark SET block = 2, stretch = 8
+"""
+
+
+def plays_before_histograms(*, postgres: bool) -> str:
+    """Return plays with their rollups: track 7 on days 40 (400 times) and 41, track 8 on day 63."""
+    nothing, one = ("''::bytea", r"'\x01000000'::bytea") if postgres else ("x''", "x'01000000'")
+    timed = [(40 * 2880 + n, 7, [None, 20_000, 70_000, 200_000][n % 4]) for n in range(400)]
+    timed += [(41 * 2880 + 121 * n, 7, 29_999) for n in range(5)] + [(63 * 2880, 8, 9), (63 * 2880 + 5, 8, None)]
+    plays = [
+        f"({slot}, {track}, 1, {nothing}, {slot * 30_000_000}, {'NULL' if heard is None else heard}, 0)"
+        for slot, track, heard in timed
+    ]
+    subjects = {7: ((1, 7), (2, 5), (3, 1), (3, 2)), 8: ((1, 8), (3, 2))}
+    counts: dict[tuple[int, int, int], int] = {}
+    for slot, track, _ in timed:
+        for kind, subject in subjects[track]:
+            key = slot // 2880, kind, subject
+            counts[key] = counts.get(key, 0) + 1
+    months: dict[tuple[int, int], int] = {}
+    for (_, kind, subject), count in counts.items():
+        months[kind, subject] = months.get((kind, subject), 0) + count
+    return TIMED_PLAYS.format(
+        plays=", ".join(plays),
+        days=", ".join(f"({day}, {kind}, {of}, {count}, {one})" for (day, kind, of), count in counts.items()),
+        months=", ".join(f"({kind}, {of}, 1, {count}, {one})" for (kind, of), count in months.items()),
+        weeks=f"(1, 7, 5, 405, {one})",
+    )
+
+
+def test_hours_and_completion_are_counted_from_the_plays_that_exist(old: Old, request: pytest.FixtureRequest) -> None:
+    postgres = request.config.getoption("--store") == "postgres"
+    url = old("0017_sessions", plays_before_histograms(postgres=postgres))
+    assert "0018_histograms" in schema.upgrade(url)
+
+    def packed(table: str, where: str) -> histograms.Histogram:
+        ((blob,),) = fetch(f"SELECT histogram FROM {table} WHERE {where}")
+        return histograms.unpack([blob])
+
+    with opening.connect(url) as store:
+        assert verify.run(store, check=True, on_progress=lambda *_: None).differences == []
+        album = store.read(lambda: packed("play_block", "kind = 2")).result()
+        assert (album.skipped[20], album.skipped[29], album.completed[70], album.completed[100]) == (100, 5, 100, 100)
+        week = store.read(lambda: packed("play_stretch", "kind = 1")).result()
+        assert (sum(week.hours), week.skipped[29]) == (405, 5)
+        solo = store.read(lambda: packed("play_day", "kind = 3 AND subject = 2 AND day = 63")).result()
+        assert (solo.hours[3 * 24], solo.without_length, solo.timed) == (2, 1, 1)  # the 63rd day is a Thursday
         assert store.read(schema.problems).result() == []

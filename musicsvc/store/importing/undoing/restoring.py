@@ -39,7 +39,7 @@ def restore_tracks(import_id: int, below: int) -> Taken | None:
     """Restore some tracks that the import changed, with ids below `below`. Return None if there are none."""
     lock_imports()
     items = _changed(Track, import_id, below)
-    moved = [track for track, changes in items if changes.keys() & {"album", ARTISTS}]
+    moved = [track for track, changes in items if changes.keys() & {"album", "duration", ARTISTS}]
     with reattribution.rebuilding(moved):
         credits_of = _track_artists(moved)
         kept = {track: _restore_track(track, changes, credits_of.get(track, [])) for track, changes in items}

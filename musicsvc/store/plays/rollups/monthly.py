@@ -6,24 +6,22 @@ Late plays are added to daily and monthly rollups, so all monthly rollups below 
 
 from __future__ import annotations
 
-from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.store.engine import dialect
 from musicsvc.store.engine.sql import fetch, run
 from musicsvc.store.plays.rollups import tables, weekly
+from musicsvc.store.plays.rollups.tables import NewPlays
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from musicsvc.store.plays.rollups.tables import Counts, Key
+    from musicsvc.store.plays.rollups.tables import Counts
 
 DAYS = 32
 KINDS = 3
 WATERMARK = "SELECT block, kind, subject, kept_from FROM play_mark"
 SPAN = "SELECT min(day), (SELECT max(day) FROM play_day) FROM play_day WHERE day >= ?"
 ROWS = """
-    SELECT subject, plays, listeners FROM play_day
+    SELECT subject, plays, listeners, histogram FROM play_day
     WHERE day {days} AND kind = ? AND subject BETWEEN ? AND ?
 """
 # The subject at this position on each day, and the smallest of these; it limits the size of a batch.
@@ -67,14 +65,16 @@ def open_days(done: Watermark) -> range:
     return range(0) if oldest is None else range(oldest, newest + 1)
 
 
-def add(new: Mapping[Key, bytes]) -> None:
-    """Add plays to existing monthly counts. `new` maps (day, kind, track/album/artist id) to packed listener ids."""
+def add(new: NewPlays) -> None:
+    """Add plays to existing monthly counts. The keys of `new` are (day, kind, track/album/artist id)."""
     done = watermark()
-    late: dict[Key, bytes] = defaultdict(bytes)
-    for (day, kind, subject), packed in new.items():
+    late = NewPlays.empty()
+    for (day, kind, subject), packed in new.listeners.items():
         if day < done.day + DAYS and done.rolled_up(day // DAYS, kind, subject):
-            late[kind, subject, day // DAYS] += packed
-    if late:
+            key = kind, subject, day // DAYS
+            late.listeners[key] += packed
+            late.histograms[key] += new.histograms[day, kind, subject]
+    if late.listeners:
         tables.add(tables.MONTHLY, late)
 
 

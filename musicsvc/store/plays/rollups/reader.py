@@ -14,13 +14,14 @@ from pyroaring import BitMap
 from musicsvc.store.engine import dialect, sql
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.plays import subjects
-from musicsvc.store.plays.rollups import listeners, monthly, parts, weekly
+from musicsvc.store.plays.rollups import histograms, listeners, monthly, parts, weekly
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from musicsvc.store.plays.periods import Window
+    from musicsvc.store.plays.rollups.histograms import Histogram
 
 WATERMARK = f"""
     SELECT block, stretch, kept_from, (SELECT min(day) FROM play_day),
@@ -165,8 +166,12 @@ class Reader:
             found[subject] += plays
         return found
 
+    def histogram(self, kind: int, subject: int) -> Histogram:
+        """Return the histogram of the plays in all windows."""
+        return histograms.unpack(row[4] for row in self._rows(kind, [subject], ", histogram"))
+
     def _rows(self, kind: int, ids: Collection[int], sets: str) -> list[Any]:
-        """Return the fewest rows that have the plays of `ids`, on request with sets of listeners.
+        """Return the fewest rows that have the plays of `ids`, on request with sets of listeners or histograms.
 
         Days of a week are read only for those that do not have the week.
         """

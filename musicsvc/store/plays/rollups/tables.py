@@ -1,4 +1,7 @@
-"""The tables of play counts. A row has the plays and listeners of a track, album or artist in a day, week or month."""
+"""The tables of play counts. A row has the plays of a track, album or artist in a day, week or month.
+
+These are their number, the set of their listeners, and their histogram.
+"""
 
 from __future__ import annotations
 
@@ -7,26 +10,44 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from musicsvc.store.engine import dialect
 from musicsvc.store.engine.sql import fetch, run, run_many
-from musicsvc.store.plays.rollups import listeners
+from musicsvc.store.plays.rollups import histograms, listeners
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Mapping, Sequence
+    from collections.abc import Hashable, Iterable, Sequence
 
     K = TypeVar("K", bound=Hashable)
 
 LOCK = 0x504C4159  # "PLAY"
 COMPACT_EVERY = 64  # plays between compactions of a row, hence the most integers after its bitmap
 ADD = """
-    INSERT INTO {table} ({key}, plays, listeners) {{rows}}
-    ON CONFLICT ({key}) DO UPDATE SET plays = {table}.plays + excluded.plays, listeners = {joined}
+    INSERT INTO {table} ({key}, plays, listeners, histogram) {{rows}}
+    ON CONFLICT ({key}) DO UPDATE SET plays = {table}.plays + excluded.plays, listeners = {listeners},
+        histogram = {histogram}
     RETURNING {key}, plays
 """
 REPLACE = """
-    INSERT INTO {table} ({key}, plays, listeners) {{rows}}
-    ON CONFLICT ({key}) DO UPDATE SET plays = excluded.plays, listeners = excluded.listeners
+    INSERT INTO {table} ({key}, plays, listeners, histogram) {{rows}}
+    ON CONFLICT ({key}) DO UPDATE SET plays = excluded.plays, listeners = excluded.listeners,
+        histogram = excluded.histogram
 """
 Key = tuple[int, int, int]
-Counts = tuple[int, bytes]  # plays, packed listeners
+Counts = tuple[int, bytes, bytes]  # plays, packed listeners, packed histogram
+
+
+class NewPlays(NamedTuple):
+    """Plays to add to rows: by row key, the packed ids of their listeners, one for each play, and their histograms."""
+
+    listeners: defaultdict[Key, bytes]
+    histograms: defaultdict[Key, bytes]
+
+    @classmethod
+    def empty(cls) -> NewPlays:
+        return cls(defaultdict(bytes), defaultdict(bytes))
+
+    def rows(self) -> list[tuple[int, int, int, int, bytes, bytes]]:
+        """Return (*key, number of plays, listeners, histogram) of each row, sorted by key."""
+        packed = self.histograms
+        return [(*key, len(some) // listeners.WIDTH, some, packed[key]) for key, some in sorted(self.listeners.items())]
 
 
 class Table(NamedTuple):
@@ -37,9 +58,11 @@ class Table(NamedTuple):
     types: tuple[str, ...]
 
 
-DAILY = Table("play_day", ("day", "kind", "subject"), ("int", "int", "bigint", "bigint", "bytea"))
-WEEKLY = Table("play_stretch", ("kind", "subject", "stretch"), ("int", "bigint", "int", "bigint", "bytea"))
-MONTHLY = Table("play_block", ("kind", "subject", "block"), ("int", "bigint", "int", "bigint", "bytea"))
+BLOBS = ("listeners", "histogram")
+VALUES = ("bigint", "bytea", "bytea")
+DAILY = Table("play_day", ("day", "kind", "subject"), ("int", "int", "bigint", *VALUES))
+WEEKLY = Table("play_stretch", ("kind", "subject", "stretch"), ("int", "bigint", "int", *VALUES))
+MONTHLY = Table("play_block", ("kind", "subject", "block"), ("int", "bigint", "int", *VALUES))
 
 
 def lock() -> None:
@@ -47,25 +70,24 @@ def lock() -> None:
     dialect.lock(LOCK)
 
 
-def add(table: Table, new: Mapping[Key, bytes]) -> None:
-    """Add new plays to the rows of a table. `new` maps row keys to packed listener ids, with one id for each play."""
-    joined = dialect.concat_blob(f"{table.name}.listeners", "excluded.listeners")
-    statement = ADD.format(table=table.name, key=", ".join(table.key), joined=joined)
-    rows = [(*key, len(new[key]) // listeners.WIDTH, new[key]) for key in sorted(new)]
-    for a, b, c, plays in dialect.insert_returning(statement, table.types, rows):
-        fresh = len(new[a, b, c]) // listeners.WIDTH
+def add(table: Table, new: NewPlays) -> None:
+    """Add new plays to the rows of a table."""
+    joined = {name: dialect.concat_blob(f"{table.name}.{name}", f"excluded.{name}") for name in BLOBS}
+    statement = ADD.format(table=table.name, key=", ".join(table.key), **joined)
+    for a, b, c, plays in dialect.insert_returning(statement, table.types, new.rows()):
+        fresh = len(new.listeners[a, b, c]) // listeners.WIDTH
         if plays // COMPACT_EVERY > (plays - fresh) // COMPACT_EVERY:
             _compact(table, (a, b, c))
 
 
 def _compact(table: Table, key: Key) -> None:
     where = _where(table)
-    ((packed,),) = fetch(f"SELECT listeners FROM {table.name} WHERE {where}", *key)  # noqa: S608 - our own names
-    smaller = listeners.merge([packed])
-    run(f"UPDATE {table.name} SET listeners = ? WHERE {where}", smaller, *key)  # noqa: S608 - our own names
+    ((people, plays),) = fetch(f"SELECT listeners, histogram FROM {table.name} WHERE {where}", *key)  # noqa: S608 - our own names
+    smaller = listeners.merge([people]), histograms.merge([plays])
+    run(f"UPDATE {table.name} SET listeners = ?, histogram = ? WHERE {where}", *smaller, *key)  # noqa: S608 - the same
 
 
-def replace(table: Table, rows: Iterable[tuple[int, int, int, int, bytes]]) -> None:
+def replace(table: Table, rows: Iterable[tuple[int, int, int, int, bytes, bytes]]) -> None:
     statement = REPLACE.format(table=table.name, key=", ".join(table.key))
     dialect.insert_many(statement, table.types, sorted(rows))
 
@@ -78,11 +100,13 @@ def _where(table: Table) -> str:
     return " AND ".join(f"{name} = ?" for name in table.key)
 
 
-def add_up(rows: Iterable[tuple[K, int, bytes]]) -> dict[K, Counts]:
-    """Add up rows of (key, plays, packed listener ids). Return (sum of plays, union of listeners) by key."""
+def add_up(rows: Iterable[tuple[K, int, bytes, bytes]]) -> dict[K, Counts]:
+    """Add up rows of (key, plays, packed listener ids, packed histogram). Return their sums or union by key."""
     plays: dict[K, int] = defaultdict(int)
     sets: dict[K, list[bytes]] = defaultdict(list)
-    for key, count, packed in rows:
+    some: dict[K, list[bytes]] = defaultdict(list)
+    for key, count, packed, histogram in rows:
         plays[key] += count
         sets[key].append(packed)
-    return {key: (plays[key], listeners.merge(some)) for key, some in sets.items()}
+        some[key].append(histogram)
+    return {key: (plays[key], listeners.merge(sets[key]), histograms.merge(some[key])) for key in plays}

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING
 
 from musicsvc.store.engine.dialect import concat_blob
 from musicsvc.store.engine.sql import fetch, run, run_many
-from musicsvc.store.plays.rollups import listeners, tables
+from musicsvc.store.plays.rollups import tables
+from musicsvc.store.plays.rollups.tables import NewPlays
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    from musicsvc.store.plays.rollups.tables import Key
+    from collections.abc import Collection
 
 DAYS = 8  # divides a month
 KEPT = 13  # weeks: the window of 30 days, the 30 days before it, and a margin
@@ -27,10 +26,12 @@ PLAYED = f"""
     GROUP BY kind, subject HAVING SUM(plays) >= {LEAST_PLAYS * DAYS}
 """  # noqa: S608 - constants
 FROM_DAYS = """
-    SELECT subject, plays, listeners FROM play_day WHERE day IN ({days}) AND kind = ? AND subject IN ({subjects})
+    SELECT subject, plays, listeners, histogram FROM play_day
+    WHERE day IN ({days}) AND kind = ? AND subject IN ({subjects})
 """
 ADD = """
-    UPDATE play_stretch SET plays = plays + ?, listeners = {joined} WHERE kind = ? AND subject = ? AND stretch = ?
+    UPDATE play_stretch SET plays = plays + ?, listeners = {listeners}, histogram = {histogram}
+    WHERE kind = ? AND subject = ? AND stretch = ?
 """
 
 
@@ -50,15 +51,17 @@ def days_of(week: int) -> range:
     return range(week * DAYS, (week + 1) * DAYS)
 
 
-def add(new: Mapping[Key, bytes]) -> None:
-    """Add plays to existing weekly counts. `new` maps (day, kind, track/album/artist id) to packed listener ids."""
+def add(new: NewPlays) -> None:
+    """Add plays to existing weekly counts. The keys of `new` are (day, kind, track/album/artist id)."""
     ((watermark, _),) = fetch(WATERMARK)
-    late: dict[Key, bytes] = defaultdict(bytes)
-    for (day, kind, subject), packed in new.items():
+    late = NewPlays.empty()
+    for (day, kind, subject), packed in new.listeners.items():
         if watermark - KEPT <= day // DAYS < watermark:
-            late[kind, subject, day // DAYS] += packed
-    rows = [(len(packed) // listeners.WIDTH, packed, *key) for key, packed in sorted(late.items())]
-    run_many(ADD.format(joined=concat_blob("listeners", "?")), rows)
+            key = kind, subject, day // DAYS
+            late.listeners[key] += packed
+            late.histograms[key] += new.histograms[day, kind, subject]
+    rows = [(*row[3:], *row[:3]) for row in late.rows()]
+    run_many(ADD.format(**{name: concat_blob(name, "?") for name in tables.BLOBS}), rows)
 
 
 def roll_up() -> bool:

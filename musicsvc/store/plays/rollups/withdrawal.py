@@ -9,8 +9,8 @@ from musicsvc.store.engine import dialect
 from musicsvc.store.engine.sql import fetch, run, run_many
 from musicsvc.store.plays import ranks, subjects
 from musicsvc.store.plays.periods import SLOTS_PER_DAY
-from musicsvc.store.plays.rollups import listeners, monthly, tables, weekly
-from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
+from musicsvc.store.plays.rollups import histograms, listeners, monthly, tables, weekly
+from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, PlayedTrack, Subject
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -23,16 +23,18 @@ READ_AT_ONCE = 200_000  # plays of all sources on the days that are counted agai
 FIRST = "SELECT min(slot) FROM play WHERE slot >= ? AND slot <= ? AND import_id = ?"
 PLAYS = "SELECT slot, track_id FROM play WHERE slot >= ? AND slot < ? AND import_id = ? ORDER BY slot LIMIT ?"
 DELETE = "DELETE FROM play WHERE slot >= ? AND slot < ? AND import_id = ?"
-LEFT = "SELECT track_id, listener_id FROM play WHERE slot >= ? AND slot < ?"
+LEFT = "SELECT track_id, slot, listener_id, duration_ms FROM play WHERE slot >= ? AND slot < ?"
 MEMBERS = {
     ALBUM: "SELECT album_id AS subject, id AS track FROM track WHERE album_id {among}",
     ARTIST: "SELECT artist_id AS subject, track_id AS track FROM track_artist WHERE artist_id {among}",
 }
 DAYS_OF_MEMBERS = """
-    SELECT d.day, m.subject, d.plays, d.listeners FROM ({members}) AS m
+    SELECT d.day, m.subject, d.plays, d.listeners, d.histogram FROM ({members}) AS m
     JOIN play_day d ON d.day {days} AND d.kind = 1 AND d.subject = m.track
 """
-DAYS = "SELECT subject, day, plays, listeners FROM play_day WHERE day {days} AND kind = ? AND subject {among}"
+DAYS = (
+    "SELECT subject, day, plays, listeners, histogram FROM play_day WHERE day {days} AND kind = ? AND subject {among}"
+)
 WEEKS = "SELECT kind, subject, stretch FROM play_stretch WHERE kind = ? AND subject {among} AND stretch {weeks}"
 TOTALS = "UPDATE track_plays SET plays = plays - ? WHERE track_id = ?"
 NO_TOTALS = "DELETE FROM track_plays WHERE plays = 0 AND track_id {among}"
@@ -78,12 +80,18 @@ def _delete(import_id: int, first: int, end: int) -> tuple[int, Counter[int]]:
 
 def _recount_tracks(day: int, taken: Collection[int]) -> int:
     """Count the plays of these tracks on a day again. Return the number of plays that were read."""
+    lengths = {track: found.length for track, found in subjects.of_tracks(taken).items()}
+    people: dict[int, bytes] = defaultdict(bytes)
     packed: dict[int, bytes] = defaultdict(bytes)
     rows = fetch(LEFT, day * SLOTS_PER_DAY, (day + 1) * SLOTS_PER_DAY)
-    for track, listener in rows:
+    for track, slot, listener, duration_ms in rows:
         if track in taken:
-            packed[track] += listeners.pack([listener])
-    counts = {track: (len(each) // listeners.WIDTH, listeners.merge([each])) for track, each in packed.items()}
+            people[track] += listeners.pack([listener])
+            packed[track] += histograms.pack(slot, duration_ms, lengths.get(track, 0))
+    counts = {
+        track: (len(some) // listeners.WIDTH, listeners.merge([some]), histograms.merge([packed[track]]))
+        for track, some in people.items()
+    }
     _store(tables.DAILY, {(day, TRACK, track): counts.get(track) for track in taken})
     return len(rows)
 
@@ -95,7 +103,7 @@ def _recount(taken: Mapping[int, Counter[int]]) -> None:
     days: dict[int, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))  # by kind and subject
     for day, tracks in taken.items():
         for track in tracks:
-            for kind, subject in by_track.get(track, [subjects.Subject(TRACK, track)]):
+            for kind, subject in by_track.get(track, PlayedTrack(0, [Subject(TRACK, track)])).subjects:
                 days[kind][subject].add(day)
     for kind in MEMBERS:
         _recount_days(kind, days[kind])
@@ -114,7 +122,8 @@ def _recount_days(kind: int, days: Mapping[int, set[int]]) -> None:
     numbers, values = dialect.in_list(set[int]().union(*days.values()))
     statement = DAYS_OF_MEMBERS.format(members=MEMBERS[kind].format(among=among), days=numbers)
     found = fetch(statement, ids, values)
-    counts = tables.add_up(((day, subject), plays, packed) for day, subject, plays, packed in found)
+    keyed = (((day, subject), plays, people, packed) for day, subject, plays, people, packed in found)
+    counts = tables.add_up(keyed)
     wanted = [(day, subject) for subject, some in days.items() for day in some]
     _store(tables.DAILY, {(day, kind, subject): counts.get((day, subject)) for day, subject in wanted})
 
@@ -146,12 +155,12 @@ def _from_days(kind: int, keys: Collection[tuple[int, int]], length: int) -> dic
     numbers = {number * length + at for _, number in wanted for at in range(length)}
     (days, values), (among, ids) = dialect.in_list(numbers), dialect.in_list({subject for subject, _ in wanted})
     rows = fetch(DAYS.format(days=days, among=among), values, kind, ids)
-    keyed = (((subject, day // length), plays, packed) for subject, day, plays, packed in rows)
+    keyed = (((subject, day // length), plays, people, packed) for subject, day, plays, people, packed in rows)
     return tables.add_up(row for row in keyed if row[0] in wanted)
 
 
 def _store(table: Table, counts: Mapping[Key, tables.Counts | None]) -> None:
     """Write the counts by key. Rows whose counts are None are deleted."""
     tables.delete(table, [key for key, each in counts.items() if each is None])
-    rows: Iterable[tuple[int, int, int, int, bytes]] = [(*key, *each) for key, each in counts.items() if each]
+    rows: Iterable[tuple[int, int, int, int, bytes, bytes]] = [(*key, *each) for key, each in counts.items() if each]
     tables.replace(table, rows)

@@ -1,0 +1,118 @@
+"""Query strings and responses of the endpoints of listening, hours, milestones and releases (docs/insights.md)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
+from musicsvc.server.schemas.answers import Answer, Date, Timestamp
+from musicsvc.server.schemas.fields import DIGITS_ONLY, Query, parse_id
+from musicsvc.server.schemas.insights import Period
+from musicsvc.store.insights.listening.releases import DEFAULT_DAYS, MOST_ALBUMS, MOST_DAYS
+
+AGAINST = {
+    "type": "string",
+    "pattern": r"^([1-9][0-9]*(,[1-9][0-9]*)*)?$",
+    "description": f"The ids of up to {MOST_ALBUMS} other albums, separated by commas.",
+}
+
+
+def _ids(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    ids = [parse_id(part) for part in value.split(",")] if value else []
+    if None in ids:
+        raise ValueError("Must be ids of albums, separated by commas.")
+    if len(ids) > MOST_ALBUMS:
+        raise ValueError(f"Must have at most {MOST_ALBUMS} entries.")
+    return tuple(ids)
+
+
+class ReleaseQuery(Query):
+    """Query string with the albums to compare with, and the number of days."""
+
+    against: Annotated[tuple[int, ...], BeforeValidator(_ids), WithJsonSchema(AGAINST)] = ()
+    days: Annotated[int, Field(ge=1, le=MOST_DAYS), DIGITS_ONLY] = Field(
+        DEFAULT_DAYS, description="Days since the release, the release date included."
+    )
+
+
+class Completion(Answer):
+    """The share of the track that was heard, in percent; null if no play has a known share."""
+
+    mean: float | None = Field(examples=[83.4])
+    median: float | None = Field(examples=[97.5])
+
+
+class Listening(Answer):
+    """Skips, completion, and new and returning listeners in the period."""
+
+    period: Period
+    plays_with_duration: int = Field(
+        description="Plays with a duration, of tracks of known length. Skips and completion are of these.",
+        examples=[380],
+    )
+    skips: int = Field(description="Plays that ended before 30 s and before half of the track.", examples=[41])
+    completion: Completion
+    plays_per_listener: float | None = Field(description="Two decimals; null without listeners.", examples=[2.2])
+    new_listeners: int = Field(description="Their first play of all is in the period.", examples=[64])
+    returning_listeners: int = Field(description="They were listeners before the period.", examples=[123])
+
+
+class Hours(Answer):
+    """Plays in the period by hour of the week."""
+
+    period: Period
+    timezone: Literal["UTC"]
+    hours: list[Annotated[list[int], Field(min_length=24, max_length=24)]] = Field(
+        min_length=7,
+        max_length=7,
+        description="A row for each day of the week, Monday first, with the plays of each hour.",
+        examples=[[[0] * 24] * 7],
+    )
+
+
+class Milestone(Answer):
+    """The time at which a number of plays was reached."""
+
+    count: int = Field(description="100, 1,000, 10,000 and so on.", examples=[1000])
+    at: Timestamp = Field(description="The beginning of the hour if single plays of that day were deleted.")
+
+
+class BestDay(Answer):
+    """The day with the most plays; the first one if several have as many."""
+
+    date: Date
+    plays: int = Field(examples=[212])
+
+
+class Milestones(Answer):
+    """The milestones of all time that were reached, and the best day."""
+
+    plays: list[Milestone]
+    best_day: BestDay | None = Field(description="Null without plays.")
+
+
+class ReleasePoint(Answer):
+    """A day since the release; day 0 is the release date."""
+
+    day: int = Field(examples=[0])
+    plays: int = Field(examples=[64])
+    listeners: int = Field(description="Distinct listeners since day 0.", examples=[51])
+
+
+class Release(Answer):
+    """An album with its first days up to today; without a release date it has no points."""
+
+    id: int
+    name: str = Field(examples=["Ragtime Suite"])
+    release_date: Date | None
+    points: list[ReleasePoint]
+
+
+class Releases(Answer):
+    """The album of the path, then those to compare it with."""
+
+    days: int = Field(examples=[28])
+    releases: list[Release]

@@ -1,0 +1,55 @@
+"""Build the JSON of the endpoints of listening, hours, milestones and releases (docs/insights.md)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from musicsvc.clock import isoformat
+from musicsvc.server.shapes.insights import period
+from musicsvc.store.plays.periods import to_date
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from musicsvc.server.shapes.envelope import JSON
+    from musicsvc.store.insights.listening.listening import Hours, Listening
+    from musicsvc.store.insights.listening.milestones import Milestones
+    from musicsvc.store.insights.listening.releases import Release
+
+
+def listening(found: Listening) -> JSON:
+    """Return skips, completion, and new and returning listeners as JSON."""
+    return {
+        "period": period(found.window),
+        "plays_with_duration": found.with_duration,
+        "skips": found.skips,
+        "completion": {"mean": found.completion.mean, "median": found.completion.median},
+        "plays_per_listener": found.plays_per_listener,
+        "new_listeners": found.new_listeners,
+        "returning_listeners": found.returning_listeners,
+    }
+
+
+def hours(found: Hours) -> JSON:
+    return {"period": period(found.window), "timezone": "UTC", "hours": found.plays}
+
+
+def milestones(found: Milestones) -> JSON:
+    best = found.best_day
+    return {
+        "plays": [{"count": each.number, "at": isoformat(each.at)} for each in found.plays],
+        "best_day": best and {"date": to_date(best.day).isoformat(), "plays": best.plays},
+    }
+
+
+def releases(found: Sequence[Release], days: int) -> JSON:
+    return {"days": days, "releases": [_release(each) for each in found]}
+
+
+def _release(found: Release) -> JSON:
+    return {
+        "id": found.id,
+        "name": found.name,
+        "release_date": found.release_date,
+        "points": [{"day": each.day, "plays": each.plays, "listeners": each.listeners} for each in found.points],
+    }

@@ -1,0 +1,92 @@
+"""Skips, completion, plays per listener, new and returning listeners, and plays by hour of the week."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import TYPE_CHECKING, NamedTuple
+
+from musicsvc.store.plays.periods import Window
+from musicsvc.store.plays.rollups.reader import Reader
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from musicsvc.store.plays.subjects import Subject
+
+
+DAYS_OF_WEEK, HOURS_OF_DAY = 7, 24
+
+
+class Completion(NamedTuple):
+    """The share of the track that was heard, in percent. Both are None without plays of a known completion."""
+
+    mean: float | None
+    median: float | None
+
+
+class Listening(NamedTuple):
+    """Figures of a window. `with_duration` are the plays whose completion is known."""
+
+    window: Window
+    with_duration: int
+    skips: int
+    completion: Completion
+    plays_per_listener: float | None
+    new_listeners: int
+    returning_listeners: int
+
+
+class Hours(NamedTuple):
+    """The plays in a window: a row for each day of the week, Monday first, with a number for each hour in UTC."""
+
+    window: Window
+    plays: list[Sequence[int]]
+
+
+def build(subject: Subject, window: Window) -> Listening:
+    """Return the figures of a track, album or artist in the window."""
+    reader = Reader(Window("", 0, window.first), window, all_time=False)
+    earlier, within = reader.read(subject.kind, [subject.id])[subject.id]
+    histogram = Reader(window, all_time=False).histogram(*subject)
+    listeners = len(within.listeners)
+    returning = within.listeners.intersection_cardinality(earlier.listeners)
+    return Listening(
+        window=window,
+        with_duration=sum(histogram.completions),
+        skips=sum(histogram.skipped),
+        completion=summarize(histogram.completions),
+        plays_per_listener=per_listener(within.plays, listeners),
+        new_listeners=listeners - returning,
+        returning_listeners=returning,
+    )
+
+
+def hours(subject: Subject, window: Window) -> Hours:
+    """Return the plays of a track, album or artist in the window by hour of the week."""
+    return Hours(window, by_day(Reader(window, all_time=False).histogram(*subject).hours))
+
+
+def by_day(plays: Sequence[int]) -> list[Sequence[int]]:
+    """Return the 168 numbers of a week, from Monday 00:00, as a row for each day."""
+    return [plays[day * HOURS_OF_DAY : (day + 1) * HOURS_OF_DAY] for day in range(DAYS_OF_WEEK)]
+
+
+def summarize(plays: Sequence[int]) -> Completion:
+    """Return mean (one decimal) and median of the completion. `plays[n]` is the number of plays of n percent."""
+    count = sum(plays)
+    if not count:
+        return Completion(None, None)
+    mean = sum(percent * number for percent, number in enumerate(plays)) / count
+    below = list(accumulate(plays))
+    middle = (_percent(below, (count - 1) // 2), _percent(below, count // 2))
+    return Completion(round(mean, 1), sum(middle) / 2)
+
+
+def _percent(below: Sequence[int], place: int) -> int:
+    """Return the percentage of the play at this place, from 0, of all plays in ascending order."""
+    return next(percent for percent, plays in enumerate(below) if place < plays)
+
+
+def per_listener(plays: int, listeners: int) -> float | None:
+    """Return the plays per listener with two decimals, or None without listeners."""
+    return round(plays / listeners, 2) if listeners else None

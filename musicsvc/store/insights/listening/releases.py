@@ -1,0 +1,83 @@
+"""Compare the plays and listeners of albums by the days since their release."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import TYPE_CHECKING, NamedTuple
+
+from pyroaring import BitMap
+
+from musicsvc.errors import Invalid
+from musicsvc.store.catalog import albums
+from musicsvc.store.engine import dialect
+from musicsvc.store.engine.sql import fetch
+from musicsvc.store.insights import figures
+from musicsvc.store.plays.periods import EPOCH, day_of
+from musicsvc.store.plays.rollups import reader
+from musicsvc.store.plays.subjects import ALBUM
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from musicsvc.store.accounts.tokens import Identity
+    from musicsvc.store.plays.subjects import Subject
+
+ALBUMS = "SELECT id, name, release_date FROM album WHERE id {among}"
+MOST_DAYS, DEFAULT_DAYS = 365, 28
+MOST_ALBUMS = 9  # to compare an album with
+
+
+class ReleasePoint(NamedTuple):
+    """The plays of a day, and the distinct listeners since the release. Day 0 is the release date."""
+
+    day: int
+    plays: int
+    listeners: int
+
+
+class Release(NamedTuple):
+    """An album with a point for each day since its release. Without a release date it has none."""
+
+    id: int
+    name: str
+    release_date: str | None
+    points: list[ReleasePoint]
+
+
+def build(ids: Sequence[int], days: int, now: int) -> list[Release]:
+    """Return the first days of each album since its release, up to the day of `now`."""
+    among, values = dialect.in_list(ids)
+    found = {each: (each, name, released) for each, name, released in fetch(ALBUMS.format(among=among), values)}
+    named = [found[each] for each in ids]
+    return [Release(each, name, released, _points(each, released, days, now)) for each, name, released in named]
+
+
+def albums_of(album: Subject, against: Sequence[int], *, actor: Identity) -> list[int]:
+    """Return the ids of the album and of those to compare it with, each once.
+
+    Raises Invalid if one of these does not exist, Forbidden if `actor` manages none of its artists.
+    """
+    others = [each for each in dict.fromkeys(against) if each != album.id]
+    require_existing(others)
+    return [album.id, *(figures.album_of(each, actor=actor).id for each in others)]
+
+
+def require_existing(against: Sequence[int]) -> None:
+    """Raise Invalid if one of the albums to compare with does not exist."""
+    if unknown := albums.missing(against):
+        raise Invalid({"against": f"{min(unknown)} does not exist."})
+
+
+def _points(album: int, release_date: str | None, days: int, now: int) -> list[ReleasePoint]:
+    if release_date is None:
+        return []
+    first = (date.fromisoformat(release_date) - EPOCH).days
+    numbers = range(first, min(first + days, day_of(now) + 1))
+    found = reader.days(ALBUM, [album], numbers) if numbers else {}
+    heard = BitMap()
+    points = []
+    for day in numbers:
+        stats = found.get(day, reader.NO_PLAYS)
+        heard |= stats.listeners
+        points.append(ReleasePoint(day - first, stats.plays, len(heard)))
+    return points

@@ -1,0 +1,112 @@
+"""Histograms of plays by hour of the week and by the share of the track that was heard, packed into bytes.
+
+A play has two bytes: its hour of the week (0 is Monday 00:00 UTC), and its completion in whole percent, plus 101 if it
+was skipped; 151 if the play has no duration, 152 if it has one and its track none. A small histogram is a sequence of
+such pairs. In a large one, the numbers of plays by hour and by completion precede the pairs. Appending packed plays to
+a histogram adds the plays to it.
+"""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from collections import Counter
+from operator import add
+from typing import TYPE_CHECKING, NamedTuple
+
+from musicsvc.store.plays.periods import SLOTS_PER_DAY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+WIDTH = 2  # bytes of a play
+HOURS = 168
+SLOTS_PER_HOUR = SLOTS_PER_DAY // 24
+FIRST_HOUR = 72  # 1970-01-01 was a Thursday
+PERCENT = 101  # values of completion, 0 to 100
+SKIP_BEFORE_MS = 30_000
+WITHOUT_DURATION = PERCENT + 50  # a skip ends before half of the track, so its completion is below 50
+WITHOUT_LENGTH = WITHOUT_DURATION + 1
+COMPLETIONS = WITHOUT_LENGTH + 2  # makes SIZE even
+SIZE = HOURS + COMPLETIONS
+TYPES = {array(code).itemsize: code for code in "QLIHB"}  # of integers, by size in bytes
+LARGE = 1 + SIZE  # bytes; the least of a histogram with numbers
+
+
+class Histogram(NamedTuple):
+    """Numbers of plays by hour of the week, and of plays that were and were not skipped by completion in percent.
+
+    `without_length` is the number of plays that have a duration and are of tracks of unknown length.
+    """
+
+    hours: list[int]
+    completed: list[int]
+    skipped: list[int]
+    without_length: int
+
+    @property
+    def timed(self) -> int:
+        """The number of plays with a duration."""
+        return sum(self.completed) + sum(self.skipped) + self.without_length
+
+    @property
+    def completions(self) -> list[int]:
+        """The numbers of all plays with a known completion, by percent."""
+        return [*map(add, self.completed, self.skipped), *self.completed[len(self.skipped) :]]
+
+
+def pack(slot: int, duration_ms: int | None, length: int) -> bytes:
+    """Return a play as bytes. `slot` is its half minute since 1970, `length` its track's in milliseconds, or 0."""
+    if duration_ms is None:
+        completion = WITHOUT_DURATION
+    elif not length:
+        completion = WITHOUT_LENGTH
+    elif duration_ms < SKIP_BEFORE_MS and 2 * duration_ms < length:
+        completion = duration_ms * 100 // length + PERCENT
+    else:
+        completion = min(100, duration_ms * 100 // length)
+    return bytes(((slot // SLOTS_PER_HOUR + FIRST_HOUR) % HOURS, completion))
+
+
+def merge(histograms: Iterable[bytes]) -> bytes:
+    """Return the sum of packed histograms, itself packed. A large result has numbers."""
+    some = list(histograms)
+    joined = b"".join(some)
+    if len(joined) <= LARGE and not any(len(packed) & 1 for packed in some):
+        return joined
+    counts = _count(some)
+    width = next(width for width in sorted(TYPES) if max(counts) < 1 << 8 * width)
+    numbers = array(TYPES[width], counts)
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    # Their width precedes the numbers. The whole has an odd length, which a sequence of pairs never has.
+    return bytes((width,)) + numbers.tobytes()
+
+
+def unpack(histograms: Iterable[bytes]) -> Histogram:
+    """Return the sum of packed histograms."""
+    counts = _count(histograms)
+    hours, completions = counts[:HOURS], counts[HOURS:]
+    completed, skipped = completions[:PERCENT], completions[PERCENT:WITHOUT_DURATION]
+    return Histogram(hours, completed, skipped, completions[WITHOUT_LENGTH])
+
+
+def _count(histograms: Iterable[bytes]) -> list[int]:
+    """Return the numbers of plays by hour, then by byte of completion."""
+    counts = [0] * SIZE
+    pairs = bytearray()
+    for packed in histograms:
+        if not len(packed) & 1:
+            pairs += packed
+            continue
+        width = packed[0]
+        end = 1 + SIZE * width
+        numbers = array(TYPES[width], packed[1:end])
+        if sys.byteorder == "big":
+            numbers.byteswap()
+        counts = list(map(add, counts, numbers))
+        pairs += packed[end:]
+    for first, values in ((0, pairs[::WIDTH]), (HOURS, pairs[1::WIDTH])):
+        for value, plays in Counter(values).items():
+            counts[first + value] += plays
+    return counts

@@ -1,0 +1,89 @@
+"""Expected figures of listening, hours, milestones and releases, counted from single plays with plain lists and sets.
+
+It shares no code with the program.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, NamedTuple
+
+JSON = dict[str, Any]
+
+
+class TimedPlay(NamedTuple):
+    """An accepted play; `at` is in microseconds."""
+
+    track: int
+    at: int
+    listener: str
+    duration_ms: int | None
+
+
+def time(play: TimedPlay) -> datetime:
+    return datetime.fromtimestamp(play.at // 1_000_000, UTC)
+
+
+def listening(plays: list[TimedPlay], lengths: dict[int, int], first: date, last: date) -> JSON:
+    """Return the figures of the days `first` to `last`; `plays` are all plays of the subject."""
+    within = [play for play in plays if first <= time(play).date() <= last]
+    before = {play.listener for play in plays if time(play).date() < first}
+    people = {play.listener for play in within}
+    measured = [
+        (play.duration_ms, lengths[play.track])
+        for play in within
+        if play.duration_ms is not None and lengths[play.track] > 0
+    ]
+    shares = [min(100, heard * 100 // length) for heard, length in measured]
+    return {
+        "plays_with_duration": len(measured),
+        "skips": sum(heard < 30_000 and heard / length < 0.5 for heard, length in measured),
+        "completion": {
+            "mean": round(statistics.mean(shares), 1) if shares else None,
+            "median": statistics.median(shares) if shares else None,
+        },
+        "plays_per_listener": round(len(within) / len(people), 2) if people else None,
+        "new_listeners": len(people - before),
+        "returning_listeners": len(people & before),
+    }
+
+
+def hours(plays: list[TimedPlay], first: date, last: date) -> list[list[int]]:
+    """Return the plays of the days `first` to `last` by day of the week and hour."""
+    rows = [[0] * 24 for _ in range(7)]
+    for play in plays:
+        if first <= time(play).date() <= last:
+            rows[time(play).weekday()][time(play).hour] += 1
+    return rows
+
+
+def milestones(plays: list[TimedPlay]) -> JSON:
+    """Return the times of the plays number 100, 1,000 and so on, and the best day."""
+    times = sorted(play.at for play in plays)
+    counts = [count for count in (100, 1_000, 10_000, 100_000) if count <= len(times)]
+    days = Counter(time(play).date() for play in plays)
+    best = min(days, key=lambda day: (-days[day], day), default=None)
+    return {
+        "plays": [{"count": count, "at": stamp(times[count - 1])} for count in counts],
+        "best_day": best and {"date": best.isoformat(), "plays": days[best]},
+    }
+
+
+def stamp(instant: int) -> str:
+    """Return the time as the API shows it."""
+    seconds, rest = divmod(instant, 1_000_000)
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest:06}Z"
+
+
+def release(plays: list[TimedPlay], released: date, days: int, today: date) -> list[JSON]:
+    """Return the points of an album, one for each day from its release on, up to today."""
+    points = []
+    for day in range(days):
+        at = released + timedelta(days=day)
+        if at <= today:
+            since = {play.listener for play in plays if released <= time(play).date() <= at}
+            count = sum(time(play).date() == at for play in plays)
+            points.append({"day": day, "plays": count, "listeners": len(since)})
+    return points
