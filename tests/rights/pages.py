@@ -6,8 +6,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from musicsvc.server.routes.route import SAFE, Access
+from musicsvc.server.shapes import share_links
+from musicsvc.server.shapes.envelope import Site
 from musicsvc.store.accounts import password_links, users
 from musicsvc.store.accounts import sessions as store_sessions
+from musicsvc.store.dashboards import report_links
+from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist
+from musicsvc.store.plays.periods import window
+from musicsvc.store.plays.subjects import TRACK, Subject
 from tests.rights.table import endpoint
 from tests.support.page_client import PASSWORD, add_account, add_session
 
@@ -83,7 +89,38 @@ def _session(world: PageWorld) -> dict[str, int]:
     return {"id": store_sessions.list(world.ids[OWNER], now=world.shared.clock.now())[0].id}
 
 
+def played(kind: str) -> Callable[[PageWorld], Mapping[str, Any]]:
+    """Return a function that creates an artist, album or track of the owner, for the path's parameter `id`."""
+
+    def make(world: PageWorld) -> Mapping[str, Any]:
+        return {"id": world.do(lambda: _create(kind, world.ids[OWNER]))}
+
+    return make
+
+
+def _create(kind: str, user_id: int) -> int:
+    artist = Artist.create(name="Trio", manager=user_id, created_at=1).id
+    album = Album.create(name="Suite", created_at=2).id
+    AlbumArtist.create(album=album, artist=artist, position=0)
+    track = Track.create(name="Air", duration=1000, album=album, created_at=3).id
+    TrackArtist.create(track=track, artist=artist, position=0)
+    return {"artist": artist, "album": album, "track": track}[kind]
+
+
+def report_link(world: PageWorld) -> Mapping[str, Any]:
+    """Create a link of the owner to the report of a track."""
+
+    def create() -> Mapping[str, Any]:
+        subject, now = Subject(TRACK, _create("track", world.ids[OWNER])), world.shared.clock.now()
+        row = report_links.create(subject, window("7-days", now), user_id=world.ids[OWNER], now=now)
+        return {"id": row.id, "link": share_links.address(row.id, row.created_at, Site("")).rpartition("/")[2]}
+
+    found: Mapping[str, Any] = world.do(create)
+    return found
+
+
 ANYBODY = PageRight()
+DOWNLOAD = PageRight(form=lambda _: {"period": "7-days"}, status=200)
 ALREADY = dict.fromkeys(SIGNED_IN, 303)  # who is signed in need not sign in
 PAGES: Mapping[str, PageRight] = {
     "GET /": ANYBODY,
@@ -99,6 +136,20 @@ PAGES: Mapping[str, PageRight] = {
     "POST /settings/password": PageRight(form=lambda _: {"password": PASSWORD, "new_password": f"{PASSWORD}!"}),
     "POST /settings/sessions/{id}/end": PageRight(_session, stranger=404),
     "POST /settings/sessions/end-others": ANYBODY,
+    "GET /insights": ANYBODY,
+    "GET /insights/artist/{id}": PageRight(played("artist"), stranger=403),
+    "GET /insights/album/{id}": PageRight(played("album"), stranger=403),
+    "GET /insights/track/{id}": PageRight(played("track"), stranger=403),
+    "GET /insights/track/{id}/realtime": PageRight(played("track"), stranger=403),
+    "POST /insights/artist/{id}/share": PageRight(played("artist"), status=201, stranger=403),
+    "POST /insights/album/{id}/share": PageRight(played("album"), status=201, stranger=403),
+    "POST /insights/track/{id}/share": PageRight(played("track"), status=201, stranger=403),
+    "POST /insights/export/csv": DOWNLOAD,
+    "POST /insights/export/json": DOWNLOAD,
+    "POST /insights/export/xlsx": DOWNLOAD,
+    "POST /insights/export/pdf": DOWNLOAD,
+    "GET /reports/{link}": PageRight(report_link),
+    "POST /settings/share-links/{id}/end": PageRight(report_link, stranger=404),
 }
 
 

@@ -33,8 +33,11 @@ def list_formats() -> JSON:
     return {"success": True, "formats": shapes.formats()}
 
 
-def export_table(format_id: str) -> Callable[[ExportIn, Identity, int], Spooled]:
-    """Return a handler that exports tables in this file format. Raises ValueError for PDF, which has no tables."""
+def export_table(format_id: str, *, attachment: bool = False) -> Callable[[ExportIn, Identity, int], Spooled]:
+    """Return a handler that exports tables in this file format. Raises ValueError for PDF, which has no tables.
+
+    `attachment`: browsers save the file even if they usually show files in this format.
+    """
     form = FORMATS[format_id]
     if form.write_table is None:
         raise ValueError(f"{format_id} cannot be used for tables")
@@ -42,7 +45,7 @@ def export_table(format_id: str) -> Callable[[ExportIn, Identity, int], Spooled]
 
     def handle(body: ExportIn, caller: Identity, now: int) -> Spooled:
         days = body.window(now)
-        headers = _attachment(shapes.file_name(body.type, days, form.id)) if form.attachment else None
+        headers = _attachment(shapes.file_name(body.type, days, form.id)) if attachment or form.attachment else None
         scope = Scope(caller.user_id)
         with export_rows.cells(body.type, scope, days) as rows:
             table = shapes.table(body.type, scope, days, now, rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from datetime import date, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -79,7 +80,18 @@ def _environment() -> Environment:
     environment.filters["isoformat"] = isoformat
     environment.filters["day"] = lambda instant: f"{to_datetime(instant):%-d %B %Y}"
     environment.filters["number"] = lambda value: f"{value:,}"
+    environment.filters["date"] = lambda text: f"{date.fromisoformat(text):%-d %b %Y}"
+    environment.filters["time"] = lambda text: f"{datetime.fromisoformat(text):%-d %b %Y, %H:%M:%S} UTC"
+    environment.filters["percent"] = _percent
     return environment
+
+
+def _percent(value: float | None) -> str:
+    """Return a growth for people, such as `+12.5 %`, or a dash if there is none."""
+    if value is None:
+        return "\u2013"
+    sign = "+" if value > 0 else "\u2212" if value < 0 else ""
+    return f"{sign}{abs(value):,.1f}\u00a0%"
 
 
 def _moment(instant: int) -> str:

@@ -141,7 +141,8 @@ class Pages:
     async def _read_form(self, request: BaseRequest, route: Route, visit: Visit, call: Call) -> ParsedBody:
         """Return the form. Raises Forbidden if another site sent it."""
         visit.require_own_site(request.headers)
-        context = {"hosted": self._settings.hosted, "caller_id": visit.caller and visit.caller.user_id}
+        user_id = visit.caller and visit.caller.user_id
+        context = {"hosted": self._settings.hosted, "caller_id": user_id, "now": self._clock.now()}
         schema = route.body or Form
         parsed = await self._bodies.receive(request, schema, context, token_holder=call.token_holder)
         visit.require_own_form(parsed.sent.pop(TOKEN_FIELD, None))

@@ -6,6 +6,7 @@ from musicsvc.server.routes import (
     collections,
     documents,
     exports,
+    figures_pages,
     health,
     insights,
     listening,
@@ -35,4 +36,5 @@ ROUTES: tuple[Route, ...] = (
     *documents.ROUTES,
     *health.ROUTES,
     *pages.ROUTES,
+    *figures_pages.ROUTES,
 )

@@ -14,13 +14,14 @@ from musicsvc.store.engine.dialect import lock_rows
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.insights import figures
 from musicsvc.store.models import ReportLink, User
-from musicsvc.store.plays.periods import Window
+from musicsvc.store.plays.periods import CUSTOM, Window, between, to_date
 from musicsvc.store.plays.subjects import Subject
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from musicsvc.store.accounts.security_events import Actor
+    from musicsvc.store.accounts.sessions import SessionIdentity
 
 LIFETIME = 30 * DAY
 LONGEST_LIFETIME = 365 * DAY
@@ -54,8 +55,8 @@ class LinkRow(NamedTuple):
 
 
 def create(
-    subject: Subject, window: Window, *, user_id: int, now: int, lifetime: int = LIFETIME, actor: Actor = "api"
-) -> ReportLink:
+    subject: Subject, window: Window, *, user_id: int, now: int, lifetime: int = LIFETIME, actor: Actor = "page"
+) -> LinkRow:
     """Create a link to the subject's figures on the days of the window. The account must manage the subject.
 
     Raises Conflict if the account has too many links.
@@ -74,7 +75,7 @@ def create(
         expires_at=now + lifetime,
     )
     security_events.add("report.shared", account_id=user_id, reason=_about(link.id, subject), now=now, actor=actor)
-    return link
+    return _row(link)
 
 
 def open(link_id: int, created_at: int, *, now: int) -> SharedReport:  # noqa: A001 - the module is the namespace
@@ -85,7 +86,7 @@ def open(link_id: int, created_at: int, *, now: int) -> SharedReport:  # noqa: A
             figures.check_manager(subject, user_id)
         except (Forbidden, NotFound):
             break
-        return SharedReport(subject, Window("custom", first, end), user_id, expires_at)
+        return SharedReport(subject, _between(first, end, now), user_id, expires_at)
     raise NotFound(GONE)
 
 
@@ -102,18 +103,27 @@ def _row(link: ReportLink) -> LinkRow:
     except NotFound:
         name = None
     return LinkRow(
-        link.id, subject, name, Window("custom", link.first_day, link.end_day), link.created_at, link.expires_at
+        link.id, subject, name, Window(CUSTOM, link.first_day, link.end_day), link.created_at, link.expires_at
     )
 
 
-def revoke(link_id: int, *, user_id: int, now: int, actor: Actor = "api") -> None:
-    """End a link of the account. Raises NotFound if the account has no such link."""
-    mine = ReportLink.id == link_id, ReportLink.user == user_id
-    link: ReportLink | None = ReportLink.select().where(*mine).first()
-    if link is None or not ReportLink.delete().where(*mine).execute():
+def get_own(link_id: int, *, actor: SessionIdentity) -> ReportLink:
+    """Return a link of the account. Raises NotFound if the account has no such link."""
+    found: ReportLink | None = ReportLink.get_or_none(ReportLink.id == link_id, ReportLink.user == actor.user_id)
+    if found is None:
         raise NotFound("There is no such share link.")
-    subject = Subject(link.kind, link.subject)
-    security_events.add("report.unshared", account_id=user_id, reason=_about(link_id, subject), now=now, actor=actor)
+    return found
+
+
+def end(link: ReportLink, *, user_id: int, now: int, actor: Actor = "page") -> None:
+    """End the link of this account."""
+    ReportLink.delete().where(ReportLink.id == link.id).execute()
+    about = _about(link.id, Subject(link.kind, link.subject))
+    security_events.add("report.unshared", account_id=user_id, reason=about, now=now, actor=actor)
+
+
+def _between(first: int, end: int, now: int) -> Window:
+    return between(to_date(first), to_date(end - 1), now)
 
 
 def _about(link_id: int, subject: Subject) -> str:

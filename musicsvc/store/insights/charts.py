@@ -38,3 +38,9 @@ def build(subject: Subject, window: Window) -> Chart:
     ((whole,),) = Reader(window, all_time=False).read(subject.kind, [subject.id]).values()
     totals = Point(whole.plays, len(whole.listeners), given.likes.total(), given.reposts.total())
     return Chart(window, points, totals)
+
+
+def plays_by_day(subject: Subject, days: range) -> list[int]:
+    """Return the plays of a track, album or artist on each of the days, including days without plays."""
+    found = reader.counts_by_day(*subject, days)
+    return [found.get(day, (0, 0))[0] for day in days]

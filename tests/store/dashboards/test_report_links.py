@@ -10,6 +10,7 @@ import pytest
 from musicsvc.clock import DAY, MovableClock
 from musicsvc.errors import Conflict, Forbidden, NotFound
 from musicsvc.store.accounts import security_events, users
+from musicsvc.store.accounts.sessions import SessionIdentity
 from musicsvc.store.dashboards import report_links
 from musicsvc.store.insights import figures
 from musicsvc.store.models import Artist, Track
@@ -93,6 +94,10 @@ def test_one_artist_of_the_track_suffices(
     assert opened(store, shared, clock.now()).subject.id == made.tracks[1]
 
 
+def session(user_id: int) -> SessionIdentity:
+    return SessionIdentity(1, 0, user_id, "", "", None, False, False, False)
+
+
 def test_only_its_owner_lists_and_ends_a_link(
     store: Store, clock: MovableClock, made: Catalog, shared: tuple[int, int]
 ) -> None:
@@ -114,14 +119,17 @@ def test_only_its_owner_lists_and_ends_a_link(
     assert listed[0].window[1:3] == (100, 131)
     assert store.read(lambda: report_links.list(other, now=now)).result() == []
 
+    def end(user_id: int) -> None:
+        report_links.end(report_links.get_own(shared[0], actor=session(user_id)), user_id=user_id, now=now)
+
     with pytest.raises(NotFound):
-        store.write(lambda: report_links.revoke(shared[0], user_id=other, now=now)).result()
+        store.write(lambda: end(other)).result()
     assert opened(store, shared, now)
-    store.write(lambda: report_links.revoke(shared[0], user_id=owner, now=now)).result()
+    store.write(lambda: end(owner)).result()
     with pytest.raises(NotFound):
         opened(store, shared, now)
     with pytest.raises(NotFound):
-        store.write(lambda: report_links.revoke(shared[0], user_id=owner, now=now)).result()
+        store.write(lambda: end(owner)).result()
 
     events = store.read(lambda: security_events.find(limit=9)).result()
     about = f"link {shared[0]} to track {made.tracks[1]}"

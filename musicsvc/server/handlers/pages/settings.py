@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from musicsvc.errors import Invalid
-from musicsvc.server.shapes import agents
+from musicsvc.server.shapes import agents, share_links
 from musicsvc.server.shapes.pages import Redirect, View
 from musicsvc.store.accounts import passwords, sessions, users
 from musicsvc.store.accounts import sign_in as credentials
+from musicsvc.store.dashboards import report_links
 
 if TYPE_CHECKING:
     from musicsvc.config import Settings
     from musicsvc.server.schemas.pages.accounts import ChangePasswordForm, DisplayNameForm
+    from musicsvc.server.shapes.envelope import Site
     from musicsvc.store.accounts.sessions import SessionIdentity
     from musicsvc.store.accounts.sign_in import Credentials
     from musicsvc.store.models import Session
@@ -20,10 +22,11 @@ if TYPE_CHECKING:
 PATH = "/settings"
 
 
-def show(caller: SessionIdentity, now: int) -> View:
+def show(caller: SessionIdentity, site: Site, now: int) -> View:
     """Show the settings of the account."""
     found = [(session, agents.describe(session.agent)) for session in sessions.list(caller.user_id, now=now)]
-    return View("settings.html", {"sessions": found})
+    links = [share_links.link(row, site) for row in report_links.list(caller.user_id, now=now)]
+    return View("settings.html", {"sessions": found, "share_links": links})
 
 
 def rename(body: DisplayNameForm, caller: SessionIdentity) -> Redirect:

@@ -1,0 +1,129 @@
+// Draws the daily numbers of a table as a line chart. The numbers are read from the table, so both show the same.
+"use strict";
+
+(() => {
+  const DAY = 86400;
+  const HEIGHT = 280;
+  const DATE_STEPS = [1, 2, 7, 14, 31, 62, 92, 184, 366, 731, 1827, 3653].map((days) => days * DAY);
+  const COUNT_STEPS = [...Array(11).keys()].flatMap((power) => [1, 2, 5].map((digit) => digit * 10 ** power));
+  const LOCALE = "en-US"; // as in the rest of the page
+
+  // The columns of the table that have a line, and the days.
+  function read(table) {
+    const rows = [...table.tBodies[0].rows];
+    const columns = [...table.tHead.rows[0].cells].slice(1).map((head, at) => ({
+      label: head.textContent.trim(),
+      color: head.dataset.line,
+      thin: head.hasAttribute("data-thin"),
+      area: head.hasAttribute("data-area"),
+      values: rows.map((row) => number(row.cells[at + 1])),
+    }));
+    return {
+      days: rows.map((row) => Date.parse(row.cells[0].querySelector("time").dateTime) / 1000),
+      names: rows.map((row) => row.cells[0].textContent.trim()),
+      open: rows.length > 1 && rows.at(-1).hasAttribute("data-open"),
+      columns: columns.filter((column) => column.color),
+    };
+  }
+
+  function number(cell) {
+    const text = cell.textContent.replace(/,/g, "").trim();
+    return /^\d+$/.test(text) ? Number(text) : null;
+  }
+
+  // A line is solid up to the last whole day, then dashed to today, which is not over.
+  function lines(data) {
+    const last = data.days.length - 1;
+    const found = [];
+    for (const column of [...data.columns].reverse()) {
+      const dashed = data.open && !column.thin;
+      found.push({ column, values: dashed ? column.values.map((value, at) => (at < last ? value : null)) : column.values });
+      if (dashed) {
+        found.push({ column, open: true, values: column.values.map((value, at) => (at >= last - 1 ? value : null)) });
+      }
+    }
+    return found;
+  }
+
+  function style(line, color, background, last) {
+    const width = line.column.thin ? 1 : last > 120 ? 1.5 : 2;
+    const shared = { stroke: color, width, points: { show: false } };
+    if (!line.open) {
+      return line.column.area ? { ...shared, fill: `color-mix(in srgb, ${color} 10%, transparent)` } : shared;
+    }
+    const hollow = { show: true, size: 7, width: 2, stroke: color, fill: background, filter: () => [last] };
+    return { ...shared, dash: [4, 4], points: hollow };
+  }
+
+  function options(data, found, width, css) {
+    const text = css.getPropertyValue("--chart-text");
+    const grid = { stroke: css.getPropertyValue("--chart-grid"), width: 1 };
+    const axis = { stroke: text, grid, ticks: { show: false }, font: "12px system-ui, sans-serif" };
+    const background = css.getPropertyValue("--chart-background");
+    const color = (line) => css.getPropertyValue(`--chart-${line.column.color}`);
+    return {
+      width,
+      height: HEIGHT,
+      tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
+      padding: [12, 12, 0, 0],
+      legend: { show: false },
+      cursor: { y: false, drag: { x: false, y: false }, points: { size: 8 } },
+      scales: { x: { range: (_, low, high) => [low, high] }, y: { range: (_, low, high) => [0, Math.max(4, high * 1.05)] } },
+      axes: [
+        { ...axis, grid: { show: false }, space: 70, incrs: DATE_STEPS, values: (_, splits) => splits.map(dates(data.days)) },
+        { ...axis, size: 56, incrs: COUNT_STEPS, values: (_, splits) => splits.map(short) },
+      ],
+      series: [{}, ...found.map((line) => style(line, color(line), background, data.days.length - 1))],
+    };
+  }
+
+  const short = (value) => new Intl.NumberFormat(LOCALE, { notation: "compact", maximumFractionDigits: 1 }).format(value);
+
+  function dates(days) {
+    const parts = days.length > 180 ? { month: "short", year: "numeric" } : { month: "short", day: "numeric" };
+    const format = new Intl.DateTimeFormat(LOCALE, { ...parts, timeZone: "UTC" });
+    return (seconds) => format.format(seconds * 1000);
+  }
+
+  // The legend shows the numbers of the day under the pointer.
+  function legend(data, place) {
+    const list = document.createElement("p");
+    list.className = "chart-legend";
+    const values = data.columns.map((column) => {
+      const item = list.appendChild(document.createElement("span"));
+      const swatch = item.appendChild(document.createElement("i"));
+      swatch.className = `chart-swatch chart-${column.color}`;
+      item.append(`${column.label} `);
+      return item.appendChild(document.createElement("strong"));
+    });
+    const day = list.appendChild(document.createElement("span"));
+    place.before(list);
+    return (at) => {
+      day.textContent = at === null ? "" : data.names[at];
+      values.forEach((value, each) => {
+        const number = at === null ? null : data.columns[each].values[at];
+        value.textContent = number === null ? "" : number.toLocaleString(LOCALE);
+      });
+    };
+  }
+
+  function draw(figure) {
+    const data = read(figure.querySelector("table"));
+    const place = figure.querySelector(".chart-area");
+    if (data.days.length < 2) return;
+    const found = lines(data);
+    const show = legend(data, place);
+    let plot;
+    const redraw = () => {
+      plot?.destroy();
+      const settings = options(data, found, place.clientWidth, getComputedStyle(figure));
+      settings.hooks = { setCursor: [(drawn) => show(drawn.cursor.idx ?? null)] };
+      plot = new uPlot(settings, [data.days, ...found.map((line) => line.values)], place);
+    };
+    new ResizeObserver(() => plot?.setSize({ width: place.clientWidth, height: HEIGHT })).observe(place);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+    redraw();
+  }
+
+  document.querySelectorAll("figure.chart").forEach(draw);
+})();

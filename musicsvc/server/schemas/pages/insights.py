@@ -1,0 +1,64 @@
+"""Queries and forms of the pages of figures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
+
+from musicsvc.server.schemas.exports import TypeName
+from musicsvc.server.schemas.fields import DIGITS_ONLY, Input, Query, Text
+from musicsvc.server.schemas.pages.form import Form
+from musicsvc.server.schemas.periods import Day, check_dates
+from musicsvc.store.plays import periods
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from musicsvc.store.plays.periods import Window
+
+
+class PeriodChoice(Input):
+    """A period of the pages: any name that the command line knows, or two dates."""
+
+    period: str = periods.DEFAULT
+    first: Day | None = Field(None, alias="from")
+    last: Day | None = Field(None, alias="to")
+
+    @classmethod
+    def check_together(cls, sent: Mapping[str, Any], faults: Collection[str], context: Mapping[str, Any]) -> Any:
+        """Return a message for a period that does not exist, or for dates that are not allowed."""
+        found = check_dates(sent, faults, context["now"], "period")
+        if not found and "period" in sent:
+            try:
+                periods.window(sent["period"], context["now"])
+            except ValueError as error:
+                return {"period": str(error)}
+        return found
+
+    def window(self, now: int) -> Window:
+        if self.first is not None and self.last is not None:
+            return periods.between(self.first, self.last, now)
+        return periods.window(self.period, now)
+
+
+class PagePeriod(PeriodChoice, Query):
+    """Query string of a page of figures."""
+
+
+class ArtistsQuery(PagePeriod):
+    """Query string of the list of artists. `q`: a part of the name of an artist, album or track to find."""
+
+    q: Annotated[str, Text(0, 255)] = ""
+
+
+class ExportForm(PeriodChoice, Form):
+    """The content and period of a download."""
+
+    type: TypeName = "tracks"
+
+
+class ShareForm(Form):
+    """The number of days after which a share link ends."""
+
+    days: Annotated[int, Field(ge=1, le=365), DIGITS_ONLY] = 30

@@ -1,0 +1,106 @@
+"""Build the values of the pages of figures: the JSON of the API, so that both show the same numbers."""
+
+from __future__ import annotations
+
+from itertools import zip_longest
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+from musicsvc.reports.formats import FORMATS
+from musicsvc.server.shapes import insights
+from musicsvc.store.insights import figures
+from musicsvc.store.plays.periods import CUSTOM, day_of, to_date
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from musicsvc.server.shapes.envelope import JSON
+    from musicsvc.store.dashboards.dashboards import Dashboard, Related
+    from musicsvc.store.insights.rankings import Ranked
+    from musicsvc.store.plays.periods import Window
+
+# Periods with a link of their own; any other one is chosen by its dates.
+PERIODS = {
+    "7-days": "7 days",
+    "30-days": "30 days",
+    "90-days": "90 days",
+    "1-year": "1 year",
+    "this-month": "This month",
+    "last-month": "Last month",
+    "all": "All time",
+}
+DOWNLOADS = ("csv", "json", "xlsx", "pdf")  # Parquet needs an extra, and is for programs
+
+
+def period(window: Window, now: int) -> JSON:
+    """Return the chosen period, and the others that the page offers."""
+    found = insights.period(window)
+    chosen = {"from": found["start"], "to": found["end"]} if window.name == CUSTOM else {"period": window.name}
+    return {
+        "period": found,
+        "chosen": chosen,
+        "query": urlencode(chosen),
+        "periods": PERIODS,
+        "today": to_date(day_of(now)).isoformat(),
+    }
+
+
+def artists(found: Sequence[Ranked], window: Window, now: int) -> JSON:
+    """Return the most played artists of an account."""
+    return period(window, now) | {"artists": [insights.ranked(row) for row in found], "formats": _formats()}
+
+
+def found(results: Sequence[Related], text: str, window: Window, now: int) -> JSON:
+    """Return the tracks, albums and artists that a search for `text` found."""
+    return period(window, now) | {"text": text, "results": [_related(each) for each in results]}
+
+
+def dashboard(found: Dashboard, now: int) -> JSON:
+    """Return the figures of a track, album or artist, with links to what belongs to it."""
+    shaped = report(found, now) | {"related": [_related(each) for each in found.related], "formats": _formats()}
+    if found.realtime is not None:
+        shaped["realtime"] = insights.realtime(found.subject.id, found.realtime, now)
+    if found.collaborations is not None:
+        shaped["collaborations"] = insights.collaborations(found.collaborations, [])
+    return shaped
+
+
+def report(found: Dashboard, now: int) -> JSON:
+    """Return the figures of a track, album or artist as they are shared, without links."""
+    return period(found.figures.window, now) | {
+        "kind": figures.noun(found.subject),
+        "id": found.subject.id,
+        "name": found.name,
+        "data": _data(found),
+        "before": found.figures.window.before.label,
+        "days": _days(found, day_of(now)),
+    }
+
+
+def _data(found: Dashboard) -> JSON:
+    if found.counts is not None:
+        return insights.artist(found.figures, found.counts, list(found.tracks), list(found.albums))
+    return insights.album(found.figures, list(found.tracks))
+
+
+def _days(found: Dashboard, today: int) -> list[JSON]:
+    """Return the numbers of each day, beside the plays of the day with the same place in the period before."""
+    points = zip_longest(found.chart.points, found.before[: len(found.chart.points)])
+    return [
+        {
+            "date": to_date(day).isoformat(),
+            "plays": point.plays,
+            "listeners": point.listeners,
+            "before": before,
+            "open": day == today,
+        }
+        for day, (point, before) in enumerate(points, found.chart.window.first)
+    ]
+
+
+def _related(found: Related) -> JSON:
+    return {"kind": figures.noun(found.subject), "id": found.subject.id, "name": found.name}
+
+
+def _formats() -> list[JSON]:
+    return [{"id": each, "name": FORMATS[each].name} for each in DOWNLOADS]

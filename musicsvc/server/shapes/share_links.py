@@ -1,0 +1,47 @@
+"""Build and read the addresses of shared reports, which contain the signed id of a link."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from musicsvc.errors import NotFound
+from musicsvc.server.shapes import signed_urls
+from musicsvc.store.accounts import secrets
+from musicsvc.store.dashboards import report_links
+from musicsvc.store.insights import figures
+from musicsvc.store.plays.periods import to_date
+
+if TYPE_CHECKING:
+    from musicsvc.server.shapes.envelope import JSON, Site
+    from musicsvc.store.dashboards.report_links import LinkRow
+
+PURPOSE = "report link"
+
+
+def address(link_id: int, created_at: int, site: Site) -> str:
+    """Return the URL of a shared report."""
+    return f"{site.root}/reports/{signed_urls.sign(secrets.key(PURPOSE), [link_id, created_at])}"
+
+
+def parse(text: str) -> tuple[int, int]:
+    """Return the id and the time of creation of the link in the last part of its URL. Raises NotFound."""
+    try:
+        link_id, created_at = signed_urls.verify(secrets.key(PURPOSE), text)
+    except ValueError:
+        raise NotFound(report_links.GONE) from None
+    return link_id, created_at
+
+
+def link(row: LinkRow, site: Site) -> JSON:
+    """Return a link in the list of its owner."""
+    return {
+        "id": row.id,
+        "url": address(row.id, row.created_at, site),
+        "kind": figures.noun(row.subject),
+        "subject": row.subject.id,
+        "name": row.name,
+        "start": to_date(row.window.first).isoformat(),
+        "end": to_date(row.window.end - 1).isoformat(),
+        "created_at": row.created_at,
+        "expires_at": row.expires_at,
+    }

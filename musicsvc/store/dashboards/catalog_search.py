@@ -1,0 +1,45 @@
+"""Search for tracks, albums and artists by name, among those that an account manages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from musicsvc.store.accounts.user_search import fold
+from musicsvc.store.dashboards.dashboards import Related
+from musicsvc.store.engine import sql
+from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MOST = 20  # results of each kind
+MANAGED = {
+    ARTIST: "SELECT id, name FROM artist WHERE manager_id = ?",
+    **{
+        kind: f"""
+            SELECT DISTINCT t.id, t.name FROM artist a JOIN {noun}_artist l ON l.artist_id = a.id
+            JOIN {noun} t ON t.id = l.{noun}_id WHERE a.manager_id = ?
+        """  # noqa: S608 - our own nouns
+        for noun, kind in (("album", ALBUM), ("track", TRACK))
+    },
+}
+
+
+def find(text: str, user_id: int) -> list[Related]:
+    """Return artists, albums and tracks of the account with the text in their names, ignoring case and accents.
+
+    Of each kind, names that begin with the text come first, then shorter ones.
+    """
+    wanted = fold(text)
+    found: list[Related] = []
+    for kind in MANAGED if wanted else ():
+        best = sorted(_matching(kind, wanted, user_id))[:MOST]
+        found += [Related(Subject(kind, each), name) for *_, name, each in best]
+    return found
+
+
+def _matching(kind: int, wanted: str, user_id: int) -> Iterator[tuple[bool, int, str, int]]:
+    for each, name in sql.stream_rows(MANAGED[kind], user_id):
+        folded = fold(name)
+        if wanted in folded:
+            yield not folded.startswith(wanted), len(folded), name, each

@@ -1,0 +1,98 @@
+"""Everything that the page of a track, album or artist shows, read by the functions that the API uses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from musicsvc.store.engine.sql import fetch
+from musicsvc.store.insights import charts, collaborations, figures, rankings, realtime
+from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from musicsvc.store.insights.charts import Chart
+    from musicsvc.store.insights.collaborations import Collaborations
+    from musicsvc.store.insights.figures import ArtistCounts, Figures
+    from musicsvc.store.insights.rankings import Ranked
+    from musicsvc.store.insights.realtime import Realtime
+    from musicsvc.store.plays.periods import Window
+
+# The artists of a track or album that an account manages, and the album of a track.
+MANAGED_ARTISTS = """
+    SELECT a.id, a.name FROM {kind}_artist l JOIN artist a ON a.id = l.artist_id
+    WHERE l.{kind}_id = ? AND a.manager_id = ? ORDER BY l.position
+"""
+ALBUM_OF_TRACK = """
+    SELECT b.id, b.name FROM track t JOIN album b ON b.id = t.album_id WHERE t.id = ? AND EXISTS (
+        SELECT 1 FROM album_artist l JOIN artist a ON a.id = l.artist_id WHERE l.album_id = b.id AND a.manager_id = ?
+    )
+"""
+
+
+class Related(NamedTuple):
+    """A track, album or artist that the page of another one links to."""
+
+    subject: Subject
+    name: str
+
+
+class Dashboard(NamedTuple):
+    """The figures of a subject in a window. `before`: plays on the days since the beginning of the window before.
+
+    `tracks` and `albums`: of an album all its tracks, of an artist the most played ones. Parts that a subject of this
+    kind does not have are None or empty.
+    """
+
+    subject: Subject
+    name: str
+    figures: Figures
+    chart: Chart
+    before: Sequence[int]
+    tracks: Sequence[Ranked] = ()
+    albums: Sequence[Ranked] = ()
+    counts: ArtistCounts | None = None
+    collaborations: Collaborations | None = None
+    realtime: Realtime | None = None
+    related: Sequence[Related] = ()
+
+
+def report(subject: Subject, window: Window) -> Dashboard:
+    """Return the figures of a track, album or artist in the window, without those of now. Use it in a transaction."""
+    before = window.before
+    found = Dashboard(
+        subject,
+        figures.name(subject),
+        figures.figures(subject, window),
+        charts.build(subject, window),
+        charts.plays_by_day(subject, range(before.first, min(before.first + window.days, window.first))),
+    )
+    if subject.kind == ALBUM:
+        return found._replace(tracks=rankings.tracks_of_album(subject.id, window))
+    if subject.kind == ARTIST:
+        return found._replace(
+            tracks=rankings.tracks_of_artist(subject.id, window),
+            albums=rankings.albums_of_artist(subject.id, window),
+            counts=figures.artist_counts(subject.id),
+        )
+    return found
+
+
+def build(subject: Subject, window: Window, user_id: int, now: int) -> Dashboard:
+    """Return the report of a track, album or artist with its figures of now, and with what else the account manages."""
+    found = report(subject, window)
+    if subject.kind == ARTIST:
+        return found._replace(collaborations=collaborations.load(subject.id))
+    if subject.kind == TRACK:
+        found = found._replace(realtime=realtime.load(subject, now))
+    return found._replace(related=_related(subject, user_id))
+
+
+def _related(subject: Subject, user_id: int) -> list[Related]:
+    """Return the artists of a track or album, and the album of a track, as far as the account manages them."""
+    query = MANAGED_ARTISTS.format(kind=figures.noun(subject))
+    found = [Related(Subject(ARTIST, each), name) for each, name in fetch(query, subject.id, user_id)]
+    if subject.kind == TRACK:
+        albums = fetch(ALBUM_OF_TRACK, subject.id, user_id)
+        found += [Related(Subject(ALBUM, each), name) for each, name in albums]
+    return found

@@ -1,0 +1,245 @@
+"""The pages of figures show the numbers of the API, to the last digit."""
+
+from __future__ import annotations
+
+import gzip
+import random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import pytest_asyncio
+
+from musicsvc.clock import DAY
+from musicsvc.server.routes.paths import INSIGHTS
+from tests.support.html_page import HtmlPage
+from tests.support.listening_world import SLOT, Catalog, catalog
+from tests.support.page_client import PageClient, add_session, page_client
+from tests.support.shared_server import Shared, on_shared_loop, shared_server
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from tests.support.databases import Template
+
+pytestmark = on_shared_loop
+PERIODS = {"7-days": "7d", "30-days": "30d", "90-days": "90d", "1-year": "1y"}
+EMPTY = "\u2013"
+
+
+class World:
+    """A server, a browser signed in as the manager of a catalog with plays, and that catalog."""
+
+    def __init__(self, shared: Shared, browser: PageClient, made: Catalog) -> None:
+        self.shared = shared
+        self.browser = browser
+        self.made = made
+
+    async def api(self, path: str) -> Any:
+        answer = await self.shared.client.holding(self.made.token).get(f"{INSIGHTS}/{path}")
+        assert answer.status == 200
+        return answer.json["data"]
+
+    async def page(self, path: str) -> HtmlPage:
+        answer = await self.browser.get(path)
+        assert answer.status == 200, answer.body
+        return HtmlPage(answer.body)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def world(template: Template, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
+    async with (
+        shared_server(template, tmp_path_factory.mktemp("pages")) as shared,
+        page_client(shared.client.root) as browser,
+    ):
+        made = shared.store.write(lambda: _fill(shared.clock.now())).result()
+        browser.cookies["musicsvc"] = add_session(shared, made.manager.user_id)
+        yield World(shared, browser, made)
+
+
+def _fill(now: int) -> Catalog:
+    """Create a catalog in which no two counts are equal, and no list is empty."""
+    chance = random.Random(5)
+    made = catalog(now)
+    tracks = [chance.choice((0, 0, 0, 0, 1, 1, 2, 3)) for _ in range(900)]
+    days = [min(int(chance.expovariate(1 / 60)), 780) for _ in tracks]
+    people = [int(chance.triangular(0, 400, 60)) for _ in tracks]
+    made.add_plays(
+        (made.tracks[track], now - day * DAY - chance.randrange(2000) * SLOT, str(person))
+        for track, day, person in zip(tracks, days, people, strict=True)
+    )
+    made.add_plays((made.tracks[0], now - minute * 60_000_000, f"now {minute}") for minute in range(30))
+    given = [(made.tracks[chance.randrange(4)], now - chance.randrange(300) * DAY) for _ in range(50)]
+    made.give(given[:29], given[29:])
+    return made
+
+
+def shown(number: float | None) -> str:
+    """Return a number as pages show it."""
+    return EMPTY if number is None else f"{number:,}"
+
+
+def growth(number: float | None) -> str:
+    if number is None:
+        return EMPTY
+    sign = "+" if number > 0 else "\u2212" if number < 0 else ""
+    return f"{sign}{abs(number):,.1f} %"
+
+
+def blocks(data: Any) -> dict[str, str]:
+    """Return the figures of an answer as the page marks them."""
+    found = {
+        f"{block}.{name}": value
+        for block in ("plays", "listeners", "engagement")
+        for name, value in data[block].items()
+    }
+    found |= {name: data[name] for name in ("followers", "tracks_count", "albums_count") if name in data}
+    return {name: shown(value) for name, value in found.items()}
+
+
+def ranked(rows: Any) -> list[list[str]]:
+    return [
+        [row["name"], *map(shown, (row["plays"]["period"], row["listeners"]["unique"], row["plays"]["total"]))]
+        for row in rows
+    ]
+
+
+@pytest.mark.parametrize("kind", ["artist", "album", "track"])
+@pytest.mark.parametrize("period", PERIODS)
+async def test_every_number_on_the_page_is_that_of_the_api(world: World, kind: str, period: str) -> None:
+    for each in getattr(world.made, f"{kind}s"):
+        page = await world.page(f"/insights/{kind}/{each}?period={period}")
+        data = await world.api(f"{kind}s/{each}?period={period}")
+        chart = await world.api(f"{kind}s/{each}/charts?timeframe={PERIODS[period]}")
+
+        assert blocks(data).items() <= page.figures.items()
+        assert page.growth == [growth(value) for value in data["growth"].values()]
+        assert [row[1:3] for row in page.table("Day")] == [
+            [shown(point["plays"]), shown(point["listeners"])] for point in chart["points"]
+        ]
+        dates = [found["datetime"] for tag, found in page.attributes if tag == "time"][: len(chart["points"])]
+        assert dates == [point["date"] for point in chart["points"]]
+        for name, heading in (("top_tracks", "Track"), ("top_albums", "Album"), ("tracks", "Track")):
+            if data.get(name):
+                assert page.table(heading) == ranked(data[name])
+
+
+async def test_realtime_is_that_of_the_api_on_the_page_and_when_it_is_refreshed(world: World) -> None:
+    for track in world.made.tracks:
+        data = await world.api(f"tracks/{track}/realtime")
+        page = await world.page(f"/insights/track/{track}")
+        refreshed = await world.page(f"/insights/track/{track}/realtime")
+
+        for found in (page, refreshed):
+            assert found.figures["active_listeners"] == shown(data["active_listeners"])
+            assert found.figures["plays_last_hour"] == shown(data["plays_last_hour"])
+        if data["recent_plays"]:
+            assert refreshed.table("Played") == page.table("Played")
+            assert [row[1] for row in page.table("Played")] == [
+                play["listener_hash"][:8] for play in data["recent_plays"]
+            ]
+            times = [found["datetime"] for tag, found in refreshed.attributes if tag == "time"]
+            assert times == [play["played_at"] for play in data["recent_plays"]]
+
+
+async def test_collaborations_are_those_of_the_api(world: World) -> None:
+    for artist in world.made.artists:
+        data = await world.api(f"artists/{artist}/collaborations")
+        page = await world.page(f"/insights/artist/{artist}")
+
+        assert page.figures["total_collaborations"] == shown(data["total_collaborations"])
+        found = next(rows for rows in page.tables if rows[0][1] == "Tracks together")
+        assert found[1:] == [
+            [each["name"], shown(each["tracks_count"]), shown(each["plays"])] for each in data["top_collaborators"]
+        ]
+
+
+async def test_the_thin_line_has_the_plays_of_the_days_before(world: World) -> None:
+    artist = world.made.artists[0]
+    month = (await world.page(f"/insights/artist/{artist}?period=30-days")).table("Day")
+    longer = (await world.page(f"/insights/artist/{artist}?period=90-days")).table("Day")
+
+    assert [row[3] for row in month] == [row[1] for row in longer[30:60]]
+    assert [row[0].endswith(", not over") for row in month] == [False] * 29 + [True]
+
+
+async def test_a_shorter_month_before_leaves_its_last_days_empty(world: World) -> None:
+    """March has three days more than February 2026."""
+    track = world.made.tracks[0]
+    march = (await world.page(f"/insights/track/{track}?from=2025-03-01&to=2025-03-31")).table("Day")
+    february = (await world.page(f"/insights/track/{track}?period=2025-02")).table("Day")
+
+    assert [row[3] for row in march] == [row[1] for row in february] + [EMPTY] * 3
+    assert not any("not over" in row[0] for row in march)
+
+
+async def test_all_time_begins_with_the_first_play_and_has_no_growth(world: World) -> None:
+    page = await world.page(f"/insights/artist/{world.made.artists[0]}?period=all")
+
+    assert page.growth == []
+    assert page.figures["plays.period"] == page.figures["plays.total"]
+    assert page.table("Day")[0][1] != "0"
+    assert all(len(row) == 3 for row in page.table("Day"))
+
+
+async def test_the_list_has_the_artists_of_the_account(world: World) -> None:
+    page = await world.page("/insights?period=90-days")
+    figures = {each: await world.api(f"artists/{each}?period=90-days") for each in world.made.artists}
+    names = {each: f"Artist {number}" for number, each in enumerate(world.made.artists)}
+    best = sorted(figures, key=lambda each: -figures[each]["plays"]["period"])
+
+    assert page.table("Artist") == ranked([{"name": names[each], **figures[each]} for each in best])
+    found = await world.page("/insights?q=TRACK+3&period=7-days")
+    assert f"/insights/track/{world.made.tracks[3]}?period=7-days" in found.links()
+    assert len([link for link in found.links() if "/insights/track/" in link]) == 1
+    assert "has “nothing” in its name" in (await world.page("/insights?q=nothing")).text
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ("period=2025-13", "period"),
+        ("from=2026-02-30&to=2026-03-01", "from"),
+        ("from=2026-02-01", "to"),
+        ("to=2026-03-02&from=2026-03-01", "to"),
+    ],
+)
+async def test_a_period_that_does_not_exist_is_refused_with_a_page(world: World, query: str, field: str) -> None:
+    answer = await world.browser.get(f"/insights/track/{world.made.tracks[0]}?{query}")
+    assert answer.status == 422
+    assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
+    accepting = await world.browser.get(f"/insights?{query}", Accept="application/json")
+    assert list(accepting.json["errors"]) == [field]
+
+
+async def test_downloads_have_the_bytes_of_the_api_and_are_saved_as_files(world: World) -> None:
+    client = world.shared.client.holding(world.made.token)
+    for form in ("csv", "json", "xlsx", "pdf"):
+        for type_ in ("tracks", "albums", "artists", "plays"):
+            sent = {"period": "90-days"} if form == "pdf" else {"period": "90-days", "type": type_}
+            answer = await world.browser.post(f"/insights/export/{form}", sent)
+            expected = await client.post(f"{INSIGHTS}/export/{form}", sent)
+            assert (answer.status, answer.headers["Content-Type"]) == (200, expected.headers["Content-Type"])
+            name = f'{"report" if form == "pdf" else type_}-2025-12-02-to-2026-03-01.{form}"'
+            assert answer.headers["Content-Disposition"] == f'attachment; filename="musicsvc-{name}'
+            assert answer.body == expected.body
+            if form == "pdf":
+                break
+    dated = await world.browser.post(
+        "/insights/export/csv", {"from": "2025-12-02", "to": "2026-03-01", "type": "plays"}
+    )
+    assert dated.body == (await client.post(f"{INSIGHTS}/export/csv", {"period": "90-days", "type": "plays"})).body
+    for wrong in ({"type": "songs"}, {"period": "2027"}, {"from": "2026-01-01"}, {"from": "x", "to": "y"}):
+        assert (await world.browser.post("/insights/export/csv", wrong)).status == 422
+
+
+async def test_a_page_with_its_chart_weighs_less_than_100_kb(world: World) -> None:
+    """With gzip, and with all files that the page loads, for the longest of the four periods."""
+    answer = await world.browser.get(f"/insights/artist/{world.made.artists[0]}?period=1-year")
+    page = HtmlPage(answer.body)
+    loaded = [found.get("src") or found["href"] for tag, found in page.attributes if tag in {"script", "link", "img"}]
+    files = {path: gzip.compress((await world.browser.get(path or "")).body) for path in loaded}
+    weights = {"page": len(gzip.compress(answer.body))} | {path: len(body) for path, body in files.items()}
+
+    assert len(page.table("Day")) == 365
+    assert len(files) >= 7
+    assert sum(weights.values()) < 100_000, weights

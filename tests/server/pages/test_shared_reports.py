@@ -1,0 +1,200 @@
+"""A share link shows one report to anybody, and nothing else."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest_asyncio
+
+from musicsvc.clock import DAY
+from musicsvc.store.accounts import users
+from musicsvc.store.activity import calls
+from musicsvc.store.activity import log as activity_log
+from musicsvc.store.engine.sql import run
+from musicsvc.store.models import Artist
+from tests.support.html_page import HtmlPage
+from tests.support.listening_world import Catalog, catalog
+from tests.support.page_client import PageClient, add_session, page_client
+from tests.support.shared_server import Shared, on_shared_loop, shared_server
+from tests.support.waiting import until
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    import pytest
+
+    from tests.support.databases import Template
+
+pytestmark = on_shared_loop
+LINK = re.compile(r"/reports/[A-Za-z0-9_.-]+")
+WRONG = "<script>alert(1)</script>"
+
+
+class World(NamedTuple):
+    """A server, its owner's browser and one that is not signed in."""
+
+    shared: Shared
+    owner: PageClient
+    anybody: PageClient
+    made: Catalog
+
+    async def share(self, path: str, days: str = "30") -> str:
+        """Create a link, and return its path."""
+        answer = await self.owner.post(path, {"days": days})
+        assert answer.status == 201, answer.body
+        return str(LINK.findall(answer.body.decode())[0])
+
+    async def status(self, link: str) -> int:
+        return (await self.anybody.get(link)).status
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def world(template: Template, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
+    async with (
+        shared_server(template, tmp_path_factory.mktemp("reports")) as shared,
+        page_client(shared.client.root) as owner,
+        page_client(shared.client.root) as anybody,
+    ):
+        made = shared.store.write(lambda: _fill(shared.clock.now())).result()
+        owner.cookies["musicsvc"] = add_session(shared, made.manager.user_id)
+        yield World(shared, owner, anybody, made)
+
+
+def _fill(now: int) -> Catalog:
+    made = catalog(now)
+    made.add_plays((made.tracks[0], now - day * DAY, f"l{each}") for day in range(40) for each in range(day % 7 + 1))
+    made.add_plays((made.tracks[1], now - day * DAY, f"m{each}") for day in range(40) for each in range(day % 3))
+    return made
+
+
+async def test_a_link_shows_the_report_signed_out_with_fixed_days_and_live_figures(world: World) -> None:
+    artist = world.made.artists[0]
+    link = await world.share(f"/insights/artist/{artist}/share?period=7-days")
+    owner = HtmlPage((await world.owner.get(f"/insights/artist/{artist}?period=7-days")).body)
+
+    answer = await world.anybody.get(link)
+    page = HtmlPage(answer.body)
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert {"name": "robots", "content": "noindex"} in [found for tag, found in page.attributes if tag == "meta"]
+    assert page.figures == {name: owner.figures[name] for name in page.figures}
+    assert page.table("Day") == owner.table("Day")
+    assert page.growth == owner.growth
+    assert page.table("Track") == owner.table("Track")
+    assert not [target for target in page.links() if target.startswith("/insights")]
+    assert world.anybody.cookies == {}
+
+    world.shared.clock.advance(DAY)
+    new = [(world.made.tracks[0], world.shared.clock.now() - ago * DAY, "new") for ago in (0, 1)]
+    world.shared.store.write(lambda: world.made.add_plays(new)).result()
+    later = HtmlPage((await world.anybody.get(link)).body)
+    assert [row[0].removesuffix(", not over") for row in page.table("Day")] == [row[0] for row in later.table("Day")]
+    assert int(later.figures["plays.period"]) == int(page.figures["plays.period"]) + 1
+
+
+async def test_a_link_ends_after_its_days_with_its_owner_and_with_the_rights(world: World) -> None:
+    store, now, made = world.shared.store, world.shared.clock.now(), world.made
+    track, solo = (f"/insights/track/{made.tracks[each]}/share" for each in (1, 0))
+    short, long, other = await world.share(track, "1"), await world.share(track), await world.share(solo)
+    assert [await world.status(each) for each in (short, long, other)] == [200, 200, 200]
+
+    world.shared.clock.advance(DAY)
+    assert [await world.status(each) for each in (short, long)] == [404, 200]
+
+    store.write(lambda: users.suspend(users.get(made.manager.user_id), now=now)).result()
+    assert await world.status(long) == 404
+    store.write(lambda: users.reinstate(users.get(made.manager.user_id), now=now)).result()
+    assert await world.status(long) == 200
+
+    store.write(lambda: Artist.update(manager=None).where(Artist.id == made.artists[0]).execute()).result()
+    assert [await world.status(each) for each in (long, other)] == [200, 404]
+
+
+async def test_a_link_that_was_changed_shows_nothing(world: World) -> None:
+    link = await world.share(f"/insights/album/{world.made.albums[0]}/share")
+    assert await world.status(link) == 200
+    payload, _, signature = link.rpartition(".")
+    swapped = signature[:-2] + ("AA" if signature[-2:] != "AA" else "BB")
+    for wrong in (
+        f"{payload}.{swapped}",
+        f"{payload}x.{signature}",
+        payload,
+        f"{link}.",
+        "/reports/1",
+        "/reports/%F0",
+        f"{link}/",
+    ):
+        answer = await world.anybody.get(wrong)
+        assert answer.status == 404, wrong
+        assert b"<h1>" in answer.body
+
+
+async def test_nobody_else_can_share_or_see_the_page(world: World) -> None:
+    stranger = world.shared.store.write(lambda: users.create("stranger@label.test", now=1).id).result()
+    world.anybody.cookies["musicsvc"] = add_session(world.shared, stranger)
+    for kind in ("artist", "album", "track"):
+        path = f"/insights/{kind}/{getattr(world.made, f'{kind}s')[0]}"
+        assert (await world.anybody.get(path)).status == 403
+        assert (await world.anybody.post(f"{path}/share", {"days": "30"})).status == 403
+        assert (await world.anybody.get(f"/insights/{kind}/999999")).status == 404
+
+
+async def test_days_that_are_not_possible_are_shown_again_with_the_error(world: World) -> None:
+    for days in ("0", "366", "1.5", "-1", "x"):
+        path = f"/insights/track/{world.made.tracks[0]}/share?period=90-days"
+        answer = await world.owner.post(path, {"days": days})
+        assert answer.status == 422
+        page = HtmlPage(answer.body)
+        (field,) = [found for tag, found in page.attributes if tag == "input" and found.get("name") == "days"]
+        assert (field["value"], field["aria-invalid"]) == (days, "true")
+        assert len(page.table("Day")) == 90
+
+
+async def test_its_owner_ends_a_link_in_the_settings(world: World) -> None:
+    link, kept = [await world.share(f"/insights/track/{world.made.tracks[each]}/share") for each in (0, 1)]
+    settings = HtmlPage((await world.owner.get("/settings")).body)
+    assert [target for target in settings.links() if "/reports/" in target] == [
+        f"{world.owner.root}{kept}",
+        f"{world.owner.root}{link}",
+    ]
+    forms = [found["action"] or "" for tag, found in settings.attributes if tag == "form"]
+    ended = [action for action in forms if action.startswith("/settings/share-links/")][-1]
+    answer = await world.owner.post(ended)
+    assert (answer.status, answer.headers["Location"]) == (303, "/settings#share-links")
+    assert [await world.status(each) for each in (link, kept)] == [404, 200]
+    left = HtmlPage((await world.owner.get("/settings")).body)
+    assert [target for target in left.links() if "/reports/" in target] == [f"{world.owner.root}{kept}"]
+
+
+async def test_the_log_has_the_template_of_the_path_and_not_the_link(world: World) -> None:
+    link = await world.share(f"/insights/track/{world.made.tracks[0]}/share")
+    assert await world.status(link) == 200
+
+    def logged() -> list[calls.Entry]:
+        with activity_log.build(world.shared.store.url) as log:
+            log.prepare()
+            return log.read(lambda: calls.find(limit=1_000)).result()
+
+    await until(lambda: any(entry.route == "/reports/{link}" for entry in logged()))
+    assert link.rpartition("/")[2][:20] not in repr(logged())
+
+
+async def test_script_in_every_name_is_text(world: World) -> None:
+    def rename() -> None:
+        made = world.made
+        for table, ids in (("artist", made.artists), ("album", made.albums), ("track", made.tracks)):
+            for each in ids:
+                run(f"UPDATE {table} SET name = ? WHERE id = ?", f"{WRONG}\"'{each}", each)
+
+    world.shared.store.write(rename).result()
+    paths = ["/insights", "/insights?q=script", f"/insights?q={WRONG}"]
+    paths += [
+        f"/insights/{kind}/{each}" for kind in ("artist", "album", "track") for each in getattr(world.made, f"{kind}s")
+    ]
+    paths.append(await world.share(f"/insights/artist/{world.made.artists[1]}/share"))
+    for path in paths:
+        body = (await world.owner.get(path)).body.decode()
+        assert WRONG not in body
+        assert "&lt;script&gt;" in body
+    shown = await world.owner.post(f"/insights/artist/{world.made.artists[1]}/share")
+    assert WRONG not in shown.body.decode()

@@ -1,0 +1,67 @@
+"""The content of an HTML page: texts of marked elements, tables, links and form fields."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+VOID = {"meta", "link", "input", "img", "br", "rect", "hr"}
+
+
+class HtmlPage(HTMLParser):
+    """A parsed page.
+
+    `figures`: the text of each element with `data-figure`, by its value. `tables`: of each table, by the text of its
+    first heading and in order, the rows as lists of texts. `attributes`: (tag, attributes) of all elements in order.
+    """
+
+    def __init__(self, body: bytes) -> None:
+        super().__init__()
+        self.figures: dict[str, str] = {}
+        self.growth: list[str] = []
+        self.tables: list[list[list[str]]] = []
+        self.attributes: list[tuple[str, dict[str, str | None]]] = []
+        self._open: list[tuple[str, dict[str, str | None], list[str]]] = []
+        self.text = ""
+        self.feed(body.decode())
+        self.close()
+
+    def table(self, heading: str) -> list[list[str]]:
+        """Return the rows without the head of the table with this first heading."""
+        return next(rows[1:] for rows in self.tables if rows[0][0] == heading)
+
+    def links(self) -> list[str]:
+        return [found["href"] or "" for tag, found in self.attributes if tag == "a"]
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note an element."""
+        self.attributes.append((tag, dict(attrs)))
+        if tag == "table":
+            self.tables.append([])
+        elif tag == "tr":
+            self.tables[-1].append([])
+        if tag not in VOID:
+            self._open.append((tag, dict(attrs), []))
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note an element without content."""
+        self.attributes.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        """Note a text."""
+        for *_, texts in self._open:
+            texts.append(data)
+
+    def handle_endtag(self, tag: str) -> None:
+        """Note the text of an element."""
+        opened, attributes, texts = self._open.pop()
+        assert opened == tag, f"<{opened}> ends with </{tag}>"
+        text = " ".join("".join(texts).split())
+        if name := attributes.get("data-figure"):
+            assert name not in self.figures, name
+            self.figures[name] = text
+        if "data-growth" in attributes:
+            self.growth.append(text)
+        if tag in {"td", "th"}:
+            self.tables[-1][-1].append(text)
+        if tag == "body":
+            self.text = text
