@@ -128,7 +128,7 @@ def serving(url: str, folder: Path, limits: str) -> Iterator[tuple[int, int]]:
     with subprocess.Popen(line, env=environment, stderr=subprocess.PIPE, text=True) as server:  # noqa: S603 - ours
         try:
             assert server.stderr is not None
-            port = re.search(r":(\d+)\s*$", next(line for line in server.stderr if "listens on" in line))
+            port = re.search(r"listens on \S+:(\d+)", next(line for line in server.stderr if "listens on" in line))
             assert port is not None
             yield server.pid, int(port[1])
         finally:

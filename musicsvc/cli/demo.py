@@ -1,8 +1,10 @@
-"""`musicsvc serve --demo`: a temporary database with sample data, a token, and an adjustable clock."""
+"""`musicsvc serve --demo`: a temporary database with sample data, a password, a token, and an adjustable clock."""
 
 from __future__ import annotations
 
+import secrets
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +13,7 @@ import typer
 from musicsvc.clock import Clock, MovableClock, parse
 from musicsvc.server import serving
 from musicsvc.store import opening
+from musicsvc.store.accounts import passwords, users
 from musicsvc.store.engine.sqlite import files
 from musicsvc.store.schema import schema
 from musicsvc.store.seeding import fixtures, plays
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from musicsvc.cli.session import Session
 
 DEMO = {"registration.grants_access": True, "server.workers": 1, "backups.every_hours": 0}
+PASSWORD_BYTES = 12
 
 
 def run(session: Session, options: dict[str, object], now: str | None, speed: float) -> None:
@@ -30,12 +34,13 @@ def run(session: Session, options: dict[str, object], now: str | None, speed: fl
     with tempfile.TemporaryDirectory(prefix="musicsvc-demo-") as folder:
         url, log = f"sqlite:///{Path(folder) / 'musicsvc.db'}", Path(folder) / "activity.db"
         settings = session.settings(options | DEMO | {"database_url": url, "activity.file": log})
-        token = _prepare(url, start)
+        password = secrets.token_urlsafe(PASSWORD_BYTES)
+        token = _prepare(url, start, password)
 
         def announce(root: str) -> None:
             # Start the clock only now, so that the token does not expire while the sample data is loaded.
             clock.restart()
-            _announce(session, root, token)
+            _announce(session, root, token, password)
 
         serving.serve(settings, clock, announce)
 
@@ -50,18 +55,23 @@ def _start(now: str | None) -> int:
     return start
 
 
-def _prepare(url: str, now: int) -> str:
-    """Create the database with sample data. Return the access token of the demo account."""
+def _prepare(url: str, now: int, password: str) -> str:
+    """Create the database with sample data, and set the demo account's password. Return its access token."""
     files.create(Path(url.removeprefix("sqlite:///")))
     schema.upgrade(url)
     with opening.connect(url) as store:
         token = store.write(lambda: fixtures.load(now=now)).result().tokens["demo"]
         store.write(lambda: plays.load(now=now)).result()
+        hashed = passwords.hash_password(password)
+        set_password = partial(users.set_password, password_hash=hashed, now=now, actor="fixtures")
+        store.write(lambda: set_password(users.by_email(fixtures.DEMO_EMAIL))).result()
         return token
 
 
-def _announce(session: Session, root: str, token: str) -> None:
-    session.echo(f"The demo has a temporary database, deleted when you stop it (Ctrl+C). Documentation: {root}/docs")
+def _announce(session: Session, root: str, token: str, password: str) -> None:
+    session.echo("The demo has a temporary database, deleted when you stop it (Ctrl+C).")
+    session.echo(f"Open {root} in a browser. API documentation: {root}/docs")
+    session.echo(f"Sign in as {fixtures.DEMO_EMAIL} with the password {password}")
     session.echo(f"Token of {fixtures.DEMO_EMAIL}: {token}")
     session.echo("Try:")
     typer.echo(f'curl -H "Authorization: Bearer {token}" {root}/api/v1/albums')

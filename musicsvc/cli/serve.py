@@ -32,7 +32,7 @@ def serve(  # noqa: PLR0917 - typer calls it by name
     now: Annotated[str | None, option("TIME", "Start of the demo's clock: 2026-01-31T12:00:00Z.")] = None,
     speed: Annotated[float | None, option("FACTOR", "Speed of the demo's clock, such as 60.", min=0, max=1e9)] = None,
 ) -> None:
-    """Serve the API."""
+    """Serve the API and its pages."""
     if not demo and (now is not None or speed is not None):
         raise typer.BadParameter("--now and --speed set the clock of the demo. Add --demo.")
     session = Session.from_context(context)
@@ -65,7 +65,7 @@ def _serve(session: Session, options: dict[str, object]) -> None:
         # Called once the server has started, so that a failed start prints only the error.
         if created is not None:
             session.echo(f"Created the database {created}")
-        session.echo(f"musicsvc listens on {root}")
+        session.echo(f"musicsvc listens on {root} (API documentation: {root}/docs)")
 
     serving.serve(settings, session.clock, announce, partial(session.settings, options))
 

@@ -124,6 +124,7 @@ def _staged(file: Path, path: Path, on_progress: OnProgress | None) -> Iterator[
         try:
             _set_journal_mode(staged, "delete")
             facts = verify.check(staged, on_progress)
+            _end_sign_ins(staged)
             _set_journal_mode(staged, "wal")
         except Failure as failure:
             raise Failure(f"{failure.message.replace(str(staged), str(file))} {HINT}") from None
@@ -221,6 +222,17 @@ def _set_journal_mode(file: Path, journal: str) -> None:
     connection = apsw.Connection(str(file), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
         connection.pragma("journal_mode", journal)
+    finally:
+        connection.close()
+
+
+def _end_sign_ins(file: Path) -> None:
+    """Delete sessions and links to set a password: they may have been ended or used since the backup."""
+    connection = apsw.Connection(str(file), flags=apsw.SQLITE_OPEN_READWRITE)
+    try:
+        there = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        for table in sorted(there & {"session", "password_link"}):
+            connection.execute(f"DELETE FROM {table}")  # noqa: S608 - one of the two names
     finally:
         connection.close()
 

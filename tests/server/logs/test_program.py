@@ -190,7 +190,7 @@ def test_a_terminal_gets_lines_for_people() -> None:
     os.close(ours)
     os.close(theirs)
     first, line = seen.decode().splitlines()[:2]
-    assert first == f"musicsvc listens on {root}"
+    assert first == f"musicsvc listens on {root} (API documentation: {root}/docs)"
     assert "[info     ] request [musicsvc.requests]" in line
     assert "route=/healthz status=200" in line
     assert "\x1b" not in line

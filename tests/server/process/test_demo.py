@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +59,17 @@ def ask(line: str, path: str, body: Any = None) -> tuple[int, Any]:
             return error.code, json.load(error)
 
 
+def sign_in(root: str, email: str, password: str) -> str:
+    """Sign in on the page, and return the page that is shown then."""
+    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+    browser.addheaders = [("Accept", "text/html"), ("Origin", root)]
+    with browser.open(f"{root}/sign-in") as answer:
+        token = re.findall(r'name="form_token" value="(\w+)"', answer.read().decode())[0]
+    form = urllib.parse.urlencode({"email": email, "password": password, "form_token": token})
+    with browser.open(f"{root}/sign-in", form.encode()) as answer:
+        return str(answer.read().decode())
+
+
 def test_the_line_on_stdout_works_as_it_stands(folder: Path) -> None:
     with Program(folder, "serve", "--demo", "--port", "0") as program:
         line = line_of(program)
@@ -71,6 +83,10 @@ def test_the_line_on_stdout_works_as_it_stands(folder: Path) -> None:
         assert status == 200
         own = line.replace(re.findall(r"msvc_\w+", line)[0], answer["user"]["access_token"])
         assert ask(own, "artists", {"name": "Isabella Leonarda"})[0] == 201  # registering gives access here
+        root = re.findall(r"http://[^/]+", line)[0]
+        assert f"\nOpen {root} in a browser. API documentation: {root}/docs\n" in program.err
+        password = re.findall(r"\nSign in as demo@musicsvc.test with the password (\S{16})\n", program.err)[0]
+        assert "Sign out" in sign_in(root, "demo@musicsvc.test", password)
         assert program.end(signal.SIGINT) == 0
         assert program.out == f"{line}\n"
         token = re.findall(r"msvc_\w+", line)[0]

@@ -118,7 +118,8 @@ async def test_serve_makes_its_database_and_answers_on_uvloop(folder: Path) -> N
         assert "uvloop" in proc(program.process.pid, "maps").read_text("utf-8")
         file = folder / "folder" / "musicsvc.db"
         assert (stat.S_IMODE(file.stat().st_mode), stat.S_IMODE(file.parent.stat().st_mode)) == (0o600, 0o700)
-        assert program.err == f"Created the database {file}\nmusicsvc listens on {program.root}\n"
+        listens = f"musicsvc listens on {program.root} (API documentation: {program.root}/docs)"
+        assert program.err == f"Created the database {file}\n{listens}\n"
         assert program.end(signal.SIGTERM) == 0
         assert program.out == ""
 
@@ -135,7 +136,7 @@ async def test_the_wire_holds_on_uvloop_too(serve: Callable[..., Program], token
             assert [(await wire.answer()).status for _ in range(count)] == [200] * count
             assert await wire.rest() == b""
     assert program.end(signal.SIGTERM) == 0
-    assert program.err == f"musicsvc listens on {program.root}\n"
+    assert program.err == f"musicsvc listens on {program.root} (API documentation: {program.root}/docs)\n"
 
 
 @pytest.mark.usefixtures("migrated")

@@ -15,6 +15,14 @@ def test_a_password_is_hashed_with_argon2id_by_owasp_and_verified() -> None:
     assert not passwords.verify("no hash", "correct horse")
 
 
+def test_no_hash_costs_as_much_as_any_and_never_matches() -> None:
+    assert not passwords.HASHER.check_needs_rehash(passwords.NOBODYS)
+    hashed = passwords.hash_password("correct horse")
+    assert passwords.matches(hashed, "correct horse")
+    assert not passwords.matches(hashed, "another horse")
+    assert not passwords.matches(None, "correct horse")
+
+
 @pytest.mark.parametrize("password", ["1234567", "x" * 129, "", EMAIL, EMAIL.swapcase()])
 def test_too_short_too_long_or_the_email_is_refused(password: str) -> None:
     assert passwords.check(password, email=EMAIL, hosted=False)

@@ -14,10 +14,11 @@ import pytest
 
 from musicsvc.errors import Failure
 from musicsvc.store import opening
+from musicsvc.store.accounts import password_links, sessions, users
 from musicsvc.store.backups import create, verify
 from musicsvc.store.backups import restore as restore_backup
 from musicsvc.store.engine.sqlite import file_locks
-from musicsvc.store.models import Tag
+from musicsvc.store.models import PasswordLink, Session, Tag, User
 from musicsvc.store.schema import schema
 from tests.faults import small_disk
 from tests.store.backups.killed_restoring import NOW, contents, names
@@ -72,6 +73,22 @@ def test_a_restore_replaces_the_database_and_keeps_the_old_one(path: Path, backu
     assert set(modes) == {path.name, done.kept.name, f"{path.name}.in-use", f"{path.name}.migrating"}
     add(f"sqlite:///{path}", "later")
     assert names(path) == {"new", "later"}
+
+
+def test_sessions_and_links_of_a_backup_do_not_come_back(path: Path, tmp_path: Path) -> None:
+    def sign_in() -> None:
+        user = users.create("ann@label.test", now=NOW)
+        sessions.create(user, address="::1", agent="", now=NOW)
+        password_links.create(user, now=NOW)
+
+    url = f"sqlite:///{path}"
+    with opening.connect(url) as store:
+        store.write(sign_in).result()
+    backup = create.create(path, tmp_path / "signed-in.db").file
+    restore(backup, path)
+    with opening.connect(url) as store:
+        counts = store.read(lambda: (User.select().count(), Session.select().count(), PasswordLink.select().count()))
+        assert counts.result() == (1, 0, 0)
 
 
 def test_the_replaced_database_can_be_restored(path: Path, backup: Path) -> None:
