@@ -51,6 +51,17 @@ def concat_blob(left: str, right: str) -> str:
     return f"CAST({left} || {right} AS BLOB)" if is_sqlite() else f"{left} || {right}"
 
 
+def gather(column: str) -> str:
+    """Return an aggregate expression with the values of an integer column. Read it with `gathered`."""
+    return f"json_group_array({column})" if is_sqlite() else f"array_agg({column})"
+
+
+def gathered(values: Any) -> list[int]:
+    """Return the numbers of an aggregate expression made by `gather`."""
+    found: list[int] = orjson.loads(values) if isinstance(values, str) else values
+    return found
+
+
 def in_list(values: Collection[int] | Collection[str]) -> tuple[str, Any]:
     """Return SQL that means "is one of `values`" after a column name, and the only parameter of this SQL."""
     if is_sqlite():

@@ -5,7 +5,7 @@ Tables with many inserts begin their primary key with the time and have no forei
 
 from __future__ import annotations
 
-from peewee import BigAutoField, BigIntegerField, BlobField, CompositeKey, IntegerField, TextField, fn
+from peewee import SQL, BigAutoField, BigIntegerField, BlobField, CompositeKey, IntegerField, TextField, fn
 
 from musicsvc.store.models.table import Table
 
@@ -39,6 +39,9 @@ class Play(Table):
 
 # Not in Meta, because the index is partial: clients' ids are unique, but many plays have none.
 Play.add_index(Play.client_key, unique=True, name="play_client_key", where=fn.LENGTH(Play.client_key) > 0)
+
+# The plays of a track on a day, in order of time; a window may end within a day.
+Play.add_index(SQL("(slot / 2880)"), Play.track, Play.slot, Play.listener, name="play_of_day")
 
 
 class PlayDay(Table):

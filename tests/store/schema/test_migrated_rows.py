@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,7 +16,9 @@ from musicsvc.store.engine.binding import current
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.importing.undoing import runs, undo
 from musicsvc.store.plays import verify
-from musicsvc.store.plays.rollups import histograms
+from musicsvc.store.plays.periods import Window
+from musicsvc.store.plays.rollups import histograms, parts
+from musicsvc.store.plays.subjects import TRACK
 from musicsvc.store.schema import schema
 from tests.support import upgrades
 
@@ -118,6 +121,20 @@ def test_plays_of_earlier_versions_are_of_no_import_that_can_be_undone(
         assert store.read(runs.list_all).result() == []
         with pytest.raises(NotFound, match="before this list existed"):
             undo.undo(store, 1, now=1, on_progress=lambda _done, _total: None)
+        assert store.read(schema.problems).result() == []
+
+
+def test_plays_of_earlier_versions_count_in_windows_that_end_within_a_day(
+    old: Old, request: pytest.FixtureRequest
+) -> None:
+    empty = "X''" if request.config.getoption("--store") == "sqlite" else "''"
+    url = old("0018_histograms", PLAYS.replace("<empty>", empty))
+    assert "0019_plays_of_days" in schema.upgrade(url)
+
+    with opening.connect(url) as store:
+        for seconds, plays in ((210, {}), (211, {8: [1]}), (271, {8: [1, 1]})):
+            part = Window("", 0, 0, seconds=seconds)
+            assert store.read(partial(parts.of_day, TRACK, [8], part)).result() == plays
         assert store.read(schema.problems).result() == []
 
 

@@ -36,7 +36,10 @@ def opaque_key(name: str) -> str:
 
 def pack(some: Iterable[int]) -> bytes:
     """Return the listener ids as bytes. Repeated ids are kept."""
-    return b"".join(listener.to_bytes(WIDTH, "little") for listener in some)
+    packed = array(INTEGERS, some)
+    if sys.byteorder == "big":
+        packed.byteswap()
+    return packed.tobytes()
 
 
 def merge(sets: Iterable[bytes]) -> bytes:
