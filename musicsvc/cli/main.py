@@ -38,6 +38,7 @@ GROUPS: tuple[tuple[str, str | None], ...] = (
     ("activity", None),
     ("abuse", "abuse"),
     ("settings", "config"),
+    ("covers", None),
     ("openapi", None),
 )
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parent / "fonts"
 TEMPLATES = Path(__file__).parent / "templates"
-# In the order of fallback. WenQuanYi is last: its own Arabic and Devanagari glyphs do not join.
+# In the order of fallback. WenQuanYi comes late: its own Arabic and Devanagari glyphs do not join.
 FAMILIES = (
     "Noto Sans",
     "Noto Sans Arabic",
@@ -23,6 +23,7 @@ FAMILIES = (
     "Noto Sans Devanagari",
     "Noto Sans Thai",
     "WenQuanYi Micro Hei",
+    "Noto Emoji",
 )
 POINTS_PER_INCH = 72
 

@@ -19,6 +19,9 @@ JOINED_STEP = 4  # graphemes; every break that is tried in a joining script cost
 UNBROKEN_BLANK = "\u00a0"
 THAI_RUN = 12  # graphemes; Typst ends lines between Thai words, but its dictionary can fail for a whole title
 
+_LETTER = r"[\p{Latin}\p{Cyrillic}\p{Greek}]\p{M}*+"
+# One or two words of one letter stay with the next word.
+_SHORT = regex.compile(rf"(?<!\S)(?:{_LETTER} ){{1,2}}(?!{_LETTER}(?:\s|$))(?=[^\s\u2013\u2014])")
 _DASH = regex.compile(r" ([\u2013\u2014]) ")  # stays at the end of a line
 _IDEOGRAPHIC = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}]")
 _KANA = regex.compile(r"[\p{Hiragana}\p{Katakana}]")
@@ -44,7 +47,8 @@ class Wrapping:
 def wrapping(text: str) -> Wrapping:
     """Mark the possible line breaks of `text`, which must not contain double spaces."""
     ideographs = "japanese" if _KANA.search(text) else "simplified_chinese"
-    tokens = [_parts(token, ideographs) for token in _DASH.sub(f"{UNBROKEN_BLANK}\\1 ", text).split(" ")]
+    joined = _SHORT.sub(lambda match: match[0].replace(" ", UNBROKEN_BLANK), text)
+    tokens = [_parts(token, ideographs) for token in _DASH.sub(f"{UNBROKEN_BLANK}\\1 ", joined).split(" ")]
     whole = [_runs(parts) for parts in tokens]
     return Wrapping(
         text=" ".join(BREAK.join(map(_glued, runs)) for runs in whole),

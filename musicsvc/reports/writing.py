@@ -17,6 +17,8 @@ _JOINERS = "\u200c\u200d"  # characters that shape their neighbours and have no 
 _INVISIBLE = regex.compile(rf"[[\p{{Default_Ignorable_Code_Point}}]--[{_JOINERS}]]", regex.VERSION1)
 _MARK = r"[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff]"
 _STACK = regex.compile(rf"({_MARK}{{3}}){_MARK}+|(\p{{M}}{{4}})\p{{M}}+")  # higher stacks would leave the canvas
+_NOTES = str.maketrans("♩♫♬", "♪♪♪")  # no font has the first three
+_EMOJI = regex.compile(r"[\p{Extended_Pictographic}\p{Regional_Indicator}]")
 _PILED = regex.compile(rf"{_MARK}{{2}}")
 _TALL = regex.compile(r"[\p{Arabic}\p{Devanagari}\p{Thai}]")
 _JOINED = regex.compile(r"[\p{Arabic}\p{Devanagari}]")
@@ -39,14 +41,20 @@ def covered(text: str) -> bool:
 
 
 def drawable(text: str) -> str:
-    """Return the text with single spaces. Each grapheme that no font can draw is simplified or replaced by SIGN."""
+    """Return the text with single spaces. Each grapheme that no font can draw is simplified or replaced by SIGN.
+
+    Emoji that no font has are left out.
+    """
     seen = _STACK.sub(r"\1\2", _INVISIBLE.sub("", unicodedata.normalize("NFD", text)))
     drawn = "".join(map(_drawable, _CLUSTER.findall(unicodedata.normalize("NFC", seen))))
     return " ".join(drawn.split()) or SIGN
 
 
 def _drawable(cluster: str) -> str:
-    """Return the grapheme in a form that a font can draw: unchanged, simplified, without some marks, or SIGN."""
+    """Return the grapheme in a form that a font can draw: unchanged, simplified, without some marks, or SIGN.
+
+    Return an empty string for an emoji that no font has.
+    """
     visible = cluster.translate(dict.fromkeys(map(ord, _JOINERS)))
     if cluster[0].isspace():
         return " " if visible.isspace() else f" {SIGN}"
@@ -56,14 +64,14 @@ def _drawable(cluster: str) -> str:
         return SIGN
     if covered(visible):
         return cluster
-    compatible = unicodedata.normalize("NFKC", visible)
+    compatible = unicodedata.normalize("NFKC", visible).translate(_NOTES)
     return compatible if covered(compatible) else _bare(visible)
 
 
 def _bare(cluster: str) -> str:
     font = next((font for font in _coverage() if font.fullmatch(cluster[0])), None)
     if font is None:
-        return SIGN
+        return "" if _EMOJI.match(cluster) else SIGN
     return cluster[0] + "".join(mark for mark in cluster[1:] if font.fullmatch(mark))
 
 

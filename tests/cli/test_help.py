@@ -134,7 +134,7 @@ def test_an_argument_is_required_unless_an_option_replaces_it() -> None:
         ("token revoke x", "Invalid value for 'ID': must be a whole number, not 'x'."),
         ("serve --port 65536", "Invalid value for '--port': must be 65535 or less, not '65536'."),
         ("serve --demo --speed x", "Invalid value for '--speed': must be a number, not 'x'."),
-        ("export tracks --period x", "Invalid value for '--period': 'x' is not a period. Use 7-days, "),
+        ("export tracks --period x", "Invalid value for --period: 'x' is not a period. Use 7-days, "),
         ("fingerprint set 1 x", "Invalid value for 'STATUS': 'x' is not one of 'pending', "),
     ],
 )

@@ -38,7 +38,8 @@ EXTREMES = {
     "one thai word": ("ก" * 120, "ก่" * 60),
     "one hangul word": ("밤" * 120, "뷁" * 120),
     "wide signs": ("春江花月夜" * 24, "ー" * 120),
-    "signs of no font": ("\U0001f3b5" * 120, "\ue000" * 120),
+    "signs of no font": ("\ue001" * 120, "\ue000" * 120),
+    "emoji": ("\U0001f3b5" * 120, "\U0001f468\u200d\U0001f469\u200d\U0001f467" * 24),
     "stacked marks": ("Z" + "\u0301" * 119, "o" + "\u0323" * 119),
 }
 SCRIPTS = [name for name in TEXTS if name not in {"latin", "one letter", "mixed"}]
@@ -81,6 +82,19 @@ def test_covers_drawn_at_once_are_those_drawn_one_by_one() -> None:
     alone = [covers.cover(2, title, artist) for title, artist in TEXTS.values()]
     with ThreadPoolExecutor(4) as threads:
         assert list(threads.map(lambda text: covers.cover(2, *text), TEXTS.values())) == alone
+
+
+def test_an_emoji_is_drawn_as_itself_and_not_as_a_box() -> None:
+    texts = ["\U0001f43a", "\U0001f3b7", writing.SIGN]
+    pages = [page(covers.templates()[1], text, "x") for text in texts]
+    pictures = {typesetting.png("cover.typ", {**pages[0], "areas": each["areas"]}, SCALE) for each in pages}
+    assert len(pictures) == 3
+
+
+@pytest.mark.parametrize("size", [0, 15, 3001])
+def test_a_cover_of_a_senseless_size_is_refused(size: int) -> None:
+    with pytest.raises(ValueError, match="pixels per side"):
+        covers.cover(1, "Title", "Artist", size)
 
 
 def test_an_unknown_template_is_refused() -> None:

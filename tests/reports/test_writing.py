@@ -14,9 +14,12 @@ from musicsvc.reports.writing import SIGN
     ("text", "drawn"),
     [
         ("Été à Ω Мир", "Été à Ω Мир"),
-        ("I \U0001f600 you", f"I {SIGN} you"),
-        ("\U0001f468\u200d\U0001f469\u200d\U0001f467 & \U0001f44d\U0001f3fd", f"{SIGN} & {SIGN}"),
-        ("\U0001f1e9\U0001f1ea!", f"{SIGN}!"),
+        ("I \U0001f600 you", "I \U0001f600 you"),
+        ("I \U0001fae8 you \U0001fae9", "I you"),  # emoji that no font has
+        ("\U0001fae8", SIGN),
+        ("♫ ♪", "♪ ♪"),
+        ("\U0001f468\u200d\U0001f469\u200d\U0001f467 & ❤\ufe0f", "\U0001f468\u200d\U0001f469\u200d\U0001f467 & ❤"),
+        ("\U0001f1e9\U0001f1ea!", "\U0001f1e9\U0001f1ea!"),
         ("\ue000\U000f0000", SIGN * 2),
         ("\ud800", SIGN),
         ("a\x00b\x1fc", f"a{SIGN}b c"),
@@ -27,7 +30,7 @@ from musicsvc.reports.writing import SIGN
         ("", SIGN),
         ("\u200d\u3164", SIGN),
         ("𝓦𝓪𝓿𝓮 Ⅴ", "Wave V"),
-        ("1\ufe0f\u20e3", "1"),
+        ("1\ufe0f\u20e3", "1\u20e3"),
         ("क\u0301", "क"),
         ("می‌خواهم", "می‌خواهم"),
         ("e\u0301", "é"),
@@ -63,6 +66,11 @@ def test_wrapping_changes_nothing_but_where_lines_may_end(text: str) -> None:
         ("Tokyo 東京", ["Tokyo", "東京"]),
         ("새벽의 노래를", ["새벽의", "노래를"]),
         ("Moscow – Tver", ["Moscow\u00a0–", "Tver"]),
+        ("Night of a Wolf", ["Night", "of", "a\u00a0Wolf"]),
+        ("Я и ты в доме", ["Я\u00a0и\u00a0ты", "в\u00a0доме"]),
+        ("A B C Song", ["A", "B\u00a0C\u00a0Song"]),
+        ("Love \U0001f33a I", ["Love", "\U0001f33a", "I"]),
+        ("Plan B – I \U0001f33a", ["Plan", "B\u00a0–", "I\u00a0\U0001f33a"]),
     ],
 )
 def test_lines_end_between_words_and_phrases(title: str, parts: list[str]) -> None:

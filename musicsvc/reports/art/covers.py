@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from io import BytesIO
+from typing import TYPE_CHECKING, Literal
 
 from musicsvc.reports import typesetting, wrapping, writing
 from musicsvc.reports.art.chance import Chance
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from musicsvc.reports.designs.canvas import Area, Giant, Picture, Style
 
 SIDE = 1000  # pixels of a cover
+SIDES = range(16, 3001)
+JPEG_QUALITY = 92
 THUMBNAIL_SIDES = range(16, SIDE + 1)
 
 
@@ -45,9 +48,21 @@ def templates() -> list[Template]:
     return list(_TEMPLATES)
 
 
-def cover(template_id: int, title: str, artist: str) -> bytes:
-    """Return a cover as PNG, 1000 by 1000 pixels. Raises KeyError for an unknown template."""
-    return _drawn(_template(template_id), title, artist, 1.0)
+def cover(template_id: int, title: str, artist: str, size: int = SIDE) -> bytes:
+    """Return a cover as PNG. Raises KeyError for an unknown template, ValueError for a size that is not in SIDES."""
+    if size not in SIDES:
+        raise ValueError(f"a cover must have {SIDES.start} to {SIDES.stop - 1} pixels per side, not {size}")
+    return _drawn(_template(template_id), title, artist, size / SIDE)
+
+
+def flattened(png: bytes, form: Literal["JPEG", "PNG"]) -> bytes:
+    """Return a picture without an alpha channel, which shops refuse. JPEGs have full colour resolution."""
+    from PIL import Image  # noqa: PLC0415 - only the command line needs it
+
+    target = BytesIO()
+    with Image.open(BytesIO(png)) as picture:
+        picture.convert("RGB").save(target, form, quality=JPEG_QUALITY, subsampling=0, optimize=form == "JPEG")
+    return target.getvalue()
 
 
 def thumbnail(template_id: int, size: int = 250) -> bytes:

@@ -1,0 +1,63 @@
+"""`musicsvc cover`: pictures for shops, in the format that the name of the file says."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+import pytest
+from PIL import Image
+
+from musicsvc.reports.art import covers
+from tests.reports.pictures import difference
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cli.conftest import Run
+
+LINE = ("cover", "--title", " Night of a \U0001f43a ", "--artist", "Mara", "--template", "2")
+
+
+@pytest.mark.parametrize(
+    ("name", "form", "size"), [("a.jpg", "JPEG", 3000), ("b.PNG", "PNG", 500), ("c.jpeg", "JPEG", 16)]
+)
+def test_a_cover_has_the_format_of_its_name_and_the_size(
+    bare: Run, tmp_path: Path, name: str, form: str, size: int
+) -> None:
+    file = tmp_path / name
+    done = bare(*LINE, "-o", str(file), *(() if size == 3000 else ("--size", str(size))))
+    assert done.stderr == f"Written to {file}.\n"
+    with Image.open(file) as picture:
+        assert (picture.format, picture.size, picture.mode) == (form, (size, size), "RGB")
+
+
+def test_a_cover_looks_as_the_preview(bare: Run, tmp_path: Path) -> None:
+    file = tmp_path / "a.png"
+    bare(*LINE, "--size", "1000", "-o", str(file))
+    assert difference(file.read_bytes(), covers.cover(2, "Night of a \U0001f43a", "Mara")) is None
+    with Image.open(io.BytesIO(covers.flattened(file.read_bytes(), "JPEG"))) as picture:
+        assert picture.layers == 3  # type: ignore[attr-defined]
+        assert {layer[1:3] for layer in picture.layer} == {(1, 1)}  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"--template": "9"}, "There is no template 9. The templates are 1 Horizon, 2 Blocks,"),
+        ({"--template": "0"}, "must be 1 or more"),
+        ({"-o": "cover.gif"}, "cover.gif must end in .jpg or .png."),
+        ({"-o": "-"}, "- must end in .jpg or .png."),
+        ({"--title": "  "}, "must have 1 to 120 characters, not 0"),
+        ({"--artist": "x" * 121}, "must have 1 to 120 characters, not 121"),
+        ({"--size": "3001"}, "must be 3000 or less, not '3001'"),
+    ],
+)
+def test_what_cannot_be_drawn_is_wrong_usage(
+    bare: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, str], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    given = {"--title": "x", "--artist": "x", "--template": "1", "-o": "a.jpg"} | options
+    line = [part for pair in given.items() for part in pair]
+    assert message in " ".join(bare("cover", *line, expect=2).stderr.split())
+    assert list(tmp_path.iterdir()) == []
