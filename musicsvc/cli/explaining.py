@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from musicsvc.cli import output
+from musicsvc.cli import listening, output
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 from musicsvc.wording import quantity
@@ -12,8 +12,10 @@ from musicsvc.wording import quantity
 if TYPE_CHECKING:
     from musicsvc.store.insights.explain import Counted, Explanation
     from musicsvc.store.insights.figures import Figures
+    from musicsvc.store.insights.listening.recount import Recount
     from musicsvc.store.plays.periods import Window
 
+RELEASE_DAYS = 28
 NOT_STORED = "Repeats and refused plays are reported to their sender and not stored; each stored play counts once."
 
 
@@ -34,6 +36,7 @@ def as_json(found: "Explanation") -> JSON:
             "all_time": found.ever._asdict(),
         },
         "growth": _growth(found),
+        "listening": _listening(found),
         "served": shapes.figures(found.served),
         "differences": [each._asdict() for each in found.differences],
         "equal": not found.differences,
@@ -111,7 +114,34 @@ def _sums(found: "Explanation") -> JSON:
         "all time": _pair(found.ever),
         **{f"growth of {name}": f"{each['formula']} = {_result(each['percent'])}" for name, each in growth.items()},
         "likes and reposts": _given(found.served),
+        **listening.lines(_recount(found.listening.counted)),
+        "not in skips": (
+            f"{quantity(found.listening.without_duration, 'play')} without a duration,"
+            f" {found.listening.without_length:,} of tracks of unknown length"
+        ),
     }
+
+
+def _listening(found: "Explanation") -> JSON:
+    more = found.listening
+    return {
+        "plays_without_duration": more.without_duration,
+        "plays_of_unknown_length": more.without_length,
+        "counted": _recount(more.counted),
+        "served": _recount(more.served),
+    }
+
+
+def _recount(found: "Recount") -> JSON:
+    """Return the figures as in the answers of their endpoints."""
+    from musicsvc.server.shapes import listening as shapes
+
+    of_release = {} if found.release is None else {"release": shapes.releases([found.release], RELEASE_DAYS)}
+    return {
+        "listening": shapes.listening(found.listening),
+        "hours": shapes.hours(found.hours),
+        "milestones": shapes.milestones(found.milestones),
+    } | of_release
 
 
 def _pair(counted: "Counted") -> str:

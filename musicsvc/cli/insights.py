@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from musicsvc.cli import explaining, output, periods, sparkline
+from musicsvc.cli import explaining, listening, output, periods, sparkline
 from musicsvc.cli.command import group
 from musicsvc.cli.options import AsJson, identifier
 from musicsvc.cli.output import JSON
@@ -21,9 +21,10 @@ app = group(
     "Show and explain the figures of tracks, albums and artists.",
     "insights show artist 7 --period 1-year",
     "insights explain track 7 --json",
+    "insights release 3 --against 5 --days 14",
 )
+app.command()(listening.release)
 
-LARGEST_ID = 2**53 - 1
 WIDEST = 60
 COLUMNS = ("id", "name", "plays", "listeners", "all time")
 
@@ -35,7 +36,7 @@ class Kind(StrEnum):
 
 
 KindOf = Annotated[Kind, typer.Argument(metavar="KIND", help="track, album or artist.")]
-Id = Annotated[int, identifier("track, album or artist", largest=LARGEST_ID)]
+Id = Annotated[int, identifier("track, album or artist", largest=listening.LARGEST_ID)]
 
 
 @app.command()
@@ -58,14 +59,18 @@ def show(
 
     def unit() -> "tuple[str, JSON, Chart]":
         subject, days = _subject(kind, number), from_first_day(window)
-        return figures.name(subject), data_of(subject, days), charts.build(subject, days)
+        data = data_of(subject, days) | listening.answers(subject, days)
+        return figures.name(subject), data, charts.build(subject, days)
 
     name, data, chart = session.read(unit)
     if json:
         output.print_json({"kind": kind.value, "id": number, "name": name} | data)
         return
     days = sparkline.draw([point.plays for point in chart.points], WIDEST, sys.stdout.encoding)
-    output.print_record({kind.value: f"{number}: {name}"} | _lines(data) | {"plays by day": days}, json=False)
+    lines = _lines(data) | listening.lines(data) | {"plays by day": days}
+    output.print_record({kind.value: f"{number}: {name}"} | lines, json=False)
+    typer.echo("\nhours of the week")
+    listening.print_hours(session, data["hours"]["hours"])
     for title in ("tracks", "top_tracks", "top_albums"):
         if data.get(title):
             typer.echo(f"\n{title.replace('_', ' ')}")
@@ -87,11 +92,12 @@ def explain(
     from musicsvc.store.plays.history import from_first_day
 
     session = Session.from_context(context)
-    window = periods.choose(period, first, last, session.clock.now())
+    now = session.clock.now()
+    window = periods.choose(period, first, last, now)
 
     def unit() -> "tuple[str, Explanation]":
         subject = _subject(kind, number)
-        return figures.name(subject), explain.build(subject, from_first_day(window))
+        return figures.name(subject), explain.build(subject, from_first_day(window), now)
 
     name, found = session.read(unit)
     if json:

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from musicsvc.clock import DAY
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.insights import charts, figures
+from musicsvc.store.insights.listening import recount
 from musicsvc.store.plays.periods import SLOT, SLOTS_PER_DAY, to_date
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, OF_TRACKS, TRACK
 
 if TYPE_CHECKING:
     from musicsvc.store.insights.figures import Figures
+    from musicsvc.store.insights.listening.recount import Recounted
     from musicsvc.store.plays.periods import Window
     from musicsvc.store.plays.subjects import Subject
 
@@ -40,8 +42,8 @@ class Counted(NamedTuple):
 
 class Difference(NamedTuple):
     figure: str
-    served: float | None
-    counted: float | None
+    served: float | str | None
+    counted: float | str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +59,11 @@ class Explanation:
     before: Counted
     ever: Counted
     served: Figures
+    listening: Recounted
     differences: list[Difference]
 
 
-def build(subject: Subject, window: Window) -> Explanation:
+def build(subject: Subject, window: Window, now: int) -> Explanation:
     """Recount plays in the window, in the window before and of all time. Compare with the statistics. May be slow."""
     ((kept_from,),) = fetch(KEPT_FROM)
     ((tracks,),) = fetch(TRACKS[subject.kind], subject.id)
@@ -81,7 +84,9 @@ def build(subject: Subject, window: Window) -> Explanation:
     if kept_from == 0:
         compared += _of_counts("of all time", Counted(served.plays_total, served.listeners_total), ever)
     differences = [each for each in compared if each.served != each.counted]
-    return Explanation(window, earlier, tracks, kept_from, days, within, before, ever, served, differences)
+    more = recount.build(subject, window, now)
+    differences += [Difference(*each) for each in more.differences(kept_from)]
+    return Explanation(window, earlier, tracks, kept_from, days, within, before, ever, served, more, differences)
 
 
 def _count(statement: str, subject: Subject, window: Window) -> list[Any]:

@@ -12,7 +12,7 @@ from musicsvc.store.catalog import albums
 from musicsvc.store.engine import dialect
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.insights import figures
-from musicsvc.store.plays.periods import EPOCH, day_of
+from musicsvc.store.plays.periods import Window, day_of, to_day
 from musicsvc.store.plays.rollups import reader
 from musicsvc.store.plays.subjects import ALBUM
 
@@ -52,6 +52,12 @@ def build(ids: Sequence[int], days: int, now: int) -> list[Release]:
     return [Release(each, name, released, _points(each, released, days, now)) for each, name, released in named]
 
 
+def window(release: Release) -> Window:
+    """Return the days of an album's points."""
+    first = to_day(date.fromisoformat(release.release_date or ""))
+    return Window("", first, first + len(release.points))
+
+
 def albums_of(album: Subject, against: Sequence[int], *, actor: Identity) -> list[int]:
     """Return the ids of the album and of those to compare it with, each once.
 
@@ -71,7 +77,7 @@ def require_existing(against: Sequence[int]) -> None:
 def _points(album: int, release_date: str | None, days: int, now: int) -> list[ReleasePoint]:
     if release_date is None:
         return []
-    first = (date.fromisoformat(release_date) - EPOCH).days
+    first = to_day(date.fromisoformat(release_date))
     numbers = range(first, min(first + days, day_of(now) + 1))
     found = reader.days(ALBUM, [album], numbers) if numbers else {}
     heard = BitMap()

@@ -1,0 +1,184 @@
+"""Count listening, hours, milestones and releases from single plays, to explain and check what the API returns."""
+
+from __future__ import annotations
+
+import calendar
+import statistics
+from collections import defaultdict
+from itertools import chain, repeat
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from musicsvc.clock import DAY, HOUR, isoformat
+from musicsvc.store.engine.sql import fetch
+from musicsvc.store.insights.listening import listening, milestones, releases
+from musicsvc.store.insights.listening.listening import Completion, Hours, Listening
+from musicsvc.store.insights.listening.milestones import BestDay, Milestone, Milestones
+from musicsvc.store.insights.listening.releases import DEFAULT_DAYS, Release, ReleasePoint
+from musicsvc.store.plays.periods import SLOT, SLOTS_PER_DAY, to_date
+from musicsvc.store.plays.rollups import histograms
+from musicsvc.store.plays.subjects import ALBUM, OF_TRACKS
+
+if TYPE_CHECKING:
+    from musicsvc.store.plays.periods import Window
+    from musicsvc.store.plays.subjects import Subject
+
+PLAYS = "FROM play p JOIN track t ON t.id = p.track_id WHERE p.{tracks}"
+WITHIN = f"{PLAYS} AND p.slot >= ? AND p.slot < ? AND p.played_at >= ? AND p.played_at < ?"
+COUNTED = f"""
+    SELECT COUNT(*), COUNT(DISTINCT p.listener_id), COALESCE(SUM(CASE WHEN p.duration_ms IS NULL THEN 1 ELSE 0 END), 0),
+        COALESCE(SUM(CASE WHEN p.duration_ms IS NOT NULL AND t.duration = 0 THEN 1 ELSE 0 END), 0) {WITHIN}
+"""
+MEASURED = f"""
+    SELECT CASE WHEN p.duration_ms >= t.duration THEN 100 ELSE p.duration_ms * 100 / t.duration END,
+        CASE WHEN p.duration_ms < {histograms.SKIP_BEFORE_MS} AND p.duration_ms * 2 < t.duration THEN 1 ELSE 0 END,
+        COUNT(*)
+    {WITHIN} AND p.duration_ms IS NOT NULL AND t.duration > 0 GROUP BY 1, 2
+"""
+FIRST_PLAYED = f"""
+    SELECT COUNT(*) FROM (
+        SELECT p.listener_id {PLAYS} GROUP BY p.listener_id HAVING MIN(p.played_at) >= ? AND MIN(p.played_at) < ?
+    ) AS firsts
+"""  # noqa: S608 - constants
+BY_HOUR = f"""
+    SELECT (p.played_at / {HOUR} + {histograms.FIRST_HOUR}) % {histograms.HOURS}, COUNT(*) {WITHIN} GROUP BY 1
+"""
+NUMBERED = f"SELECT p.played_at {PLAYS} ORDER BY p.played_at LIMIT 1 OFFSET ?"
+BEST_DAY = f"SELECT p.played_at / {DAY}, COUNT(*) {PLAYS} GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 1"
+BY_DAY = f"SELECT p.played_at / {DAY}, p.listener_id {WITHIN}"
+
+
+class Recount(NamedTuple):
+    """Figures that were counted, or those that the API returns. `release` is None unless the subject is an album."""
+
+    listening: Listening
+    hours: Hours
+    milestones: Milestones
+    release: Release | None
+
+
+class Recounted(NamedTuple):
+    """A recount beside what the API returns. Two numbers of plays are in no figure of skips and completion."""
+
+    counted: Recount
+    served: Recount
+    without_duration: int
+    without_length: int
+
+    def differences(self, kept_from: int) -> list[tuple[str, Any, Any]]:
+        """Return (figure, served, counted) of all that differ. Figures with plays before `kept_from` are left out."""
+        pairs: list[tuple[dict[str, Any], dict[str, Any]]] = []
+        if kept_from <= self.served.listening.window.first:
+            pairs.append((_in_window(self.served), _in_window(self.counted)))
+        if kept_from == 0:
+            pairs.append((_of_all_time(self.served), _of_all_time(self.counted)))
+        return [
+            (name, served.get(name), counted.get(name))
+            for served, counted in pairs
+            for name in served | counted
+            if served.get(name) != counted.get(name)
+        ]
+
+
+def _in_window(found: Recount) -> dict[str, Any]:
+    """Return the figures by name that depend on nothing but the plays in the window."""
+    of = found.listening
+    return {
+        "plays with a known completion": of.with_duration,
+        "skips": of.skips,
+        "mean completion": of.completion.mean,
+        "median completion": of.completion.median,
+        "plays per listener": of.plays_per_listener,
+    } | {
+        f"plays on {calendar.day_name[day]}s at {hour:02}:00": plays
+        for day, row in enumerate(found.hours.plays)
+        for hour, plays in enumerate(row)
+    }
+
+
+def _of_all_time(found: Recount) -> dict[str, Any]:
+    """Return the figures by name that depend on plays of other days too."""
+    best = found.milestones.best_day
+    return {
+        "new listeners": found.listening.new_listeners,
+        "returning listeners": found.listening.returning_listeners,
+        "best day": best and f"{to_date(best.day)}, {best.plays} plays",
+        **{f"play {each.number:,}": isoformat(each.at) for each in found.milestones.plays},
+        **{
+            f"{name} on day {point.day} since the release": getattr(point, name)
+            for point in (found.release.points if found.release else ())
+            for name in ("plays", "listeners")
+        },
+    }
+
+
+def build(subject: Subject, window: Window, now: int) -> Recounted:
+    """Count from all single plays that are kept. May be slow."""
+    found = _Plays(subject)
+    ((plays, people, without_duration, without_length),) = found.within(COUNTED, window)
+    released = releases.build([subject.id], DEFAULT_DAYS, now)[0] if subject.kind == ALBUM else None
+    hours = dict(found.within(BY_HOUR, window))
+    counted = Recount(
+        found.listening(window, plays, people),
+        Hours(window, listening.by_day([hours.get(hour, 0) for hour in range(histograms.HOURS)])),
+        found.milestones(),
+        released and found.release(released),
+    )
+    served = Recount(
+        listening.build(subject, window), listening.hours(subject, window), milestones.build(subject), released
+    )
+    return Recounted(counted, served, without_duration, without_length)
+
+
+class _Plays:
+    """The single plays of a track, album or artist."""
+
+    def __init__(self, subject: Subject) -> None:
+        self._subject = subject
+
+    def _fetch(self, statement: str, *values: int) -> list[Any]:
+        return fetch(statement.format(tracks=OF_TRACKS[self._subject.kind]), self._subject.id, *values)
+
+    def within(self, statement: str, window: Window) -> list[Any]:
+        slots = window.first * SLOTS_PER_DAY, -(-window.ends // SLOT)
+        return self._fetch(statement, *slots, window.starts, window.ends)
+
+    def listening(self, window: Window, plays: int, people: int) -> Listening:
+        rows = self.within(MEASURED, window)
+        percent = list(chain.from_iterable(repeat(int(share), count) for share, _, count in rows))
+        ((new,),) = self._fetch(FIRST_PLAYED, window.starts, window.ends)
+        return Listening(
+            window=window,
+            with_duration=len(percent),
+            skips=sum(count for _, skipped, count in rows if skipped),
+            completion=Completion(
+                round(sum(percent) / len(percent), 1) if percent else None,
+                statistics.median(percent) if percent else None,
+            ),
+            plays_per_listener=listening.per_listener(plays, people),
+            new_listeners=new,
+            returning_listeners=people - new,
+        )
+
+    def milestones(self) -> Milestones:
+        found = []
+        number = milestones.FIRST
+        while rows := self._fetch(NUMBERED, number - 1):
+            found.append(Milestone(number, rows[0][0]))
+            number *= milestones.FACTOR
+        best = [BestDay(day, plays) for day, plays in self._fetch(BEST_DAY)]
+        return Milestones(found, best[0] if best else None)
+
+    def release(self, served: Release) -> Release:
+        """Count the points of an album, which has as many as were served."""
+        if not served.points:
+            return served
+        window = releases.window(served)
+        listeners: dict[int, list[int]] = defaultdict(list)
+        for day, listener in self.within(BY_DAY, window):
+            listeners[day - window.first].append(listener)
+        heard = set[int]()
+        points = []
+        for day in range(window.days):
+            heard.update(listeners[day])
+            points.append(ReleasePoint(day, len(listeners[day]), len(heard)))
+        return served._replace(points=points)
