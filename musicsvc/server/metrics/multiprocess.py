@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 MEMORY = Path("/dev/shm")  # noqa: S108 - files there are in memory, and never wait for a disk
 PREFIX = "musicsvc-metrics-"
-SIZES = {"counter": 512 * 1024, "histogram": 1024 * 1024}
+SIZES = {"counter": 1024 * 1024, "histogram": 1024 * 1024}
 GAUGES = 16 * 1024
 
 

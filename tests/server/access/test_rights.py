@@ -12,7 +12,8 @@ from tests.rights.world import WHO, World
 from tests.support.serving import Client
 from tests.support.shared_server import Shared, on_shared_loop
 
-CELLS = [(route, case, right) for route in ROUTES for case, right in RIGHTS.get(key(route), {}).items()]
+API = [route for route in ROUTES if route.family is not Family.PAGE]  # tests/rights/pages.py is about the others
+CELLS = [(route, case, right) for route in API for case, right in RIGHTS.get(key(route), {}).items()]
 
 
 @pytest.mark.parametrize(
@@ -39,9 +40,8 @@ async def ask(client: Client, world: World, who: str, route: Route, right: Right
 
 
 def test_the_matrix_is_complete() -> None:
-    routes = [route for route in ROUTES if route.family is not Family.PAGE]  # tests/rights/pages.py is about these
-    without = [endpoint(route) for route in routes if key(route) not in RIGHTS]
-    bodiless = [endpoint(route) for route in routes if route.body is not None and endpoint(route) not in BODIES]
+    without = [endpoint(route) for route in API if key(route) not in RIGHTS]
+    bodiless = [endpoint(route) for route in API if route.body is not None and endpoint(route) not in BODIES]
 
     assert without == [], "say in tests/rights/table.py who may use these"
     assert bodiless == [], "say in tests/rights/table.py what is sent to these"

@@ -165,7 +165,7 @@ def test_the_room_that_is_reserved_is_enough(monkeypatch: pytest.MonkeyPatch) ->
     with SharedMetrics.create(1) as shared:
         assert shared is not None
         metrics = Metrics(shared.join(0))
-        for status in (*STATUSES.values(), 200, 201, 304, 431, 499, 500):
+        for status in (*STATUSES.values(), 200, 201, 303, 304, 431, 499, 500):
             for route in (None, *ROUTES):
                 for method in METHODS if route is None else {route.method, route.method.replace("GET", "HEAD")}:
                     metrics(Call(1, 1.0, "id", method, "127.0.0.1", route, status=status))
