@@ -55,6 +55,8 @@ def _add_album(world: World, number: int, credited: Sequence[Row]) -> None:
     values = {
         "name": f"Album {number * 11 % 39}",
         "image": None if number % 5 == 0 else f"https://img.test/albums/{number}.png",
+        "upc": "036000291452" if number % 4 else None,
+        "label": f"Label {number % 6}" if number % 3 else None,
         "release_date": None if number % 7 == 0 else f"20{10 + number * 7 % 5}-0{1 + number % 3}-15",
         "description": f"Description {number}" if number % 2 else None,
     }
@@ -115,6 +117,10 @@ def _track_values(number: int) -> Row:
         "licensing_type": LICENSES[number % 3],
         "exclusive_status": EXCLUSIVE[number % 3],
         "exclusive_price": 100.5 + number if number % 4 else None,
+        "isrc": f"GBAYE68{number:05}" if number % 3 else None,
+        "track_number": 1 + number if number % 5 else None,
+        "disc_number": 1 + number % 2 if number % 4 else None,
+        "explicit": (True, False, None)[number % 3],
     }
 
 

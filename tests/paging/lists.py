@@ -84,6 +84,7 @@ def track(row: Row, caller: str | None) -> Row:
         | {"genres": [genre(each, caller) for each in row["genres"]]}
         | {"tags": [{"id": tag_id, "name": name} for tag_id, name in row["tags"]]}
         | {"album_id": row["album"] and row["album"]["id"]}
+        | _pick(row, "isrc", "track_number", "disc_number", "explicit")
     )
 
 
@@ -95,7 +96,7 @@ def album(world: World, row: Row, caller: str | None) -> Row:
     own = _pick(row, "id", "name", "image", "release_date", "description")
     contents = {"tracks": [_track_within(track) for track in tracks], "artists": _by(row)}
     plays = sum(track["plays"] for track in tracks)
-    return own | contents | {"model_type": "album"} | _instant(row) | {"plays": plays}
+    return own | contents | {"model_type": "album"} | _instant(row) | {"plays": plays} | _pick(row, "upc", "label")
 
 
 def genre(row: Row, _caller: str | None) -> Row:

@@ -112,6 +112,11 @@ FIELDS: Mapping[str, Mapping[str, Rule]] = {
         "release_date": DATE,
         "image": URL,
         "tags": TAGS,
+        "upc": Rule(
+            ["036000291452", " 4006381333931 ", "0036000291452"],
+            ["", "036000291453", "4006381333930", "36000291452", "00036000291452", "03600029145x", 36000291452],
+        ),
+        "label": text(1, 255),
     },
     f"POST {V1}/tracks": {
         "name": NAME,
@@ -131,6 +136,13 @@ FIELDS: Mapping[str, Mapping[str, Rule]] = {
         "exclusive_status": choice("available", "not_available", "sold"),
         "exclusive_price": MONEY,
         "tags": TAGS,
+        "isrc": Rule(
+            ["GBAYE6800011", " us-x9x-24-00001 "],
+            ["", "GBAYE680001", "GBAYE68000111", "1BAYE6800011", "GBAYE-6-800011", "GBAYE680001٣", "ſSAYE6800011", 5],
+        ),
+        "track_number": number(1, 9_999),
+        "disc_number": number(1, 999),
+        "explicit": Rule([True, False], ["true", 1, 0, ""]),
     },
     f"POST {V1}/tracks/{{id}}/comments": {
         "content": text(1, 1000, required=True),

@@ -37,7 +37,7 @@ def show(subject: AlbumRow, query: AlbumParts, caller: Identity | None, answer: 
 
 def create(body: AlbumIn, caller: Identity, now: int) -> JSON:
     """Create an album of an artist that the caller manages."""
-    values = body.model_dump(include={"name", "description", "release_date", "image"})
+    values = body.model_dump(include={"name", "description", "release_date", "image", "upc", "label"})
     album = albums.create(values, body.artist_id, body.tags or (), now=now, actor=caller)
     return ok(album=shapes.album_full(album))
 

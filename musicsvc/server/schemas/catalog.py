@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Generic, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, StringConstraints, WithJsonSchema
 
 from musicsvc.server.schemas.answers import Answer, Date, Paginator, Success, T, Timestamp, Uri
 from musicsvc.server.schemas.currencies import CODES
@@ -21,7 +21,10 @@ from musicsvc.server.schemas.fields import (
     Url,
     require_unique,
 )
-from musicsvc.store.catalog import albums, artists, genres
+from musicsvc.store.catalog import albums, artists, genres, identifiers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 MAX_DURATION = 86_400_000
 MAX_PRICE = 1_000_000_000
@@ -52,6 +55,18 @@ def _without_sign(value: float) -> float:
     return value + 0.0
 
 
+def _identifier(parse: Callable[[str], str]) -> Callable[[str], str]:
+    """Return a validator whose errors are sentences."""
+
+    def check(value: str) -> str:
+        try:
+            return parse(value)
+        except ValueError as error:
+            raise ValueError(f"{str(error)[0].upper()}{str(error)[1:]}.") from None
+
+    return check
+
+
 def _parts(value: Any) -> Any:
     if not isinstance(value, str):
         return value
@@ -73,6 +88,26 @@ Price = Annotated[
     float,
     Field(strict=True, ge=0, le=MAX_PRICE, allow_inf_nan=False, examples=[12.5]),
     AfterValidator(_without_sign),
+]
+Isrc = Annotated[
+    str,
+    StringConstraints(strict=True, strip_whitespace=True),
+    AfterValidator(_identifier(identifiers.isrc)),
+    Field(
+        examples=["GBAYE6800011"],
+        description="ISO 3901. Hyphens are removed; unique among the tracks that the caller manages.",
+        json_schema_extra={"pattern": r"^\s*[A-Za-z]{2}-?[A-Za-z0-9]{3}-?[0-9]{2}-?[0-9]{5}\s*$"},
+    ),
+]
+Upc = Annotated[
+    str,
+    StringConstraints(strict=True, strip_whitespace=True),
+    AfterValidator(_identifier(identifiers.upc)),
+    Field(
+        examples=["036000291452"],
+        description="A UPC or EAN, the last digit of which is the check digit.",
+        json_schema_extra={"pattern": r"^\s*[0-9]{12,13}\s*$"},
+    ),
 ]
 Key = Annotated[Literal["C", "C#", "D", "D#", "E", "F", "F#", "G", "G#", "A", "A#", "B"], TRIMMED]
 Scale = Annotated[Literal["Major", "Minor"], TRIMMED]
@@ -101,6 +136,8 @@ class AlbumIn(Body):
     release_date: ReleaseDate | None = None
     image: Url | None = None
     tags: Tags | None = None
+    upc: Upc | None = None
+    label: Name | None = Field(None, examples=["Breitkopf"])
 
 
 class TrackIn(Body):
@@ -132,6 +169,10 @@ class TrackIn(Body):
     exclusive_status: Exclusive | None = None
     exclusive_price: Price | None = None
     tags: Tags | None = None
+    isrc: Isrc | None = None
+    track_number: Annotated[int, Field(strict=True, ge=1, le=identifiers.MOST_TRACKS)] | None = None
+    disc_number: Annotated[int, Field(strict=True, ge=1, le=identifiers.MOST_DISCS)] | None = None
+    explicit: StrictBool | None = None
 
 
 class AlbumParts(Query):
@@ -233,6 +274,10 @@ class Track(TrackNested):
     genres: list[Genre]
     tags: list[Tag]
     album_id: int | None
+    isrc: str | None = Field(examples=["GBAYE6800011"])
+    track_number: int | None = Field(examples=[1])
+    disc_number: int | None = Field(examples=[1])
+    explicit: bool | None = Field(examples=[False])
 
 
 class AlbumPublic(Answer):
@@ -258,6 +303,8 @@ class Album(Answer):
     model_type: Literal["album"]
     created_at: Timestamp
     plays: int
+    upc: str | None = Field(examples=["036000291452"])
+    label: str | None = Field(examples=["Breitkopf"])
     genres: list[Genre] = Field([])
     tags: list[Tag] = Field([])
 

@@ -93,6 +93,10 @@ def track_full(track: TrackRow) -> JSON:
         "genres": [genre(*each) for each in track.genres],
         "tags": [{"id": tag_id, "name": name} for tag_id, name in track.tags],
         "album_id": track.album_id,
+        "isrc": track.isrc,
+        "track_number": track.track_number,
+        "disc_number": track.disc_number,
+        "explicit": None if track.explicit is None else bool(track.explicit),
     }
 
 
@@ -120,6 +124,8 @@ def album_full(album: AlbumRow, parts: Collection[str] = ()) -> JSON:
         "model_type": "album",
         "created_at": isoformat(album.created_at),
         "plays": album.plays,
+        "upc": album.upc,
+        "label": album.label,
     }
     if "genres" in parts:
         shape["genres"] = [genre(*each) for each in album.genres]

@@ -30,6 +30,8 @@ class AlbumRow:
     release_date: str | None
     description: str | None
     created_at: int
+    upc: str | None
+    label: str | None
     artists: Iterable[ArtistRow] = ()
     tracks: Sequence[TrackRow] = ()
     genres: list[tuple[int, str, str]] = field(default_factory=list)  # (id, slug, display name)

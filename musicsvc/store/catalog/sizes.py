@@ -27,7 +27,7 @@ ARTIST = len('{"id":1234567890,"name":,"image_small":,"verified":false},')
 TRACK = len('{"id":1234567890,"name":,"release_date":,"image":,"duration":1234567890,"description":,"artists":[]},')
 ALBUM = len(
     '{"id":1234567890,"name":,"image":,"release_date":,"description":,"tracks":[],"artists":[],"model_type":"album",'
-    '"created_at":"2026-01-31T12:00:00.000000Z","plays":9223372036854775807},'
+    '"created_at":"2026-01-31T12:00:00.000000Z","plays":9223372036854775807,"upc":,"label":},'
 )
 GENRE = len('{"id":1234567890,"name":,"display_name":,"model_type":"genre"},')
 TAG = len('{"id":1234567890,"name":},')
@@ -92,7 +92,7 @@ class AlbumSize(NamedTuple):
 
 EMPTY = AlbumSize(0, 0, 0, 0)
 NULL = len("null")
-NEW_ALBUM = AlbumSize(0, 0, ALBUM + 4 * NULL, NULL)  # without the bytes of its name
+NEW_ALBUM = AlbumSize(0, 0, ALBUM + 6 * NULL, NULL)  # without the bytes of its name
 
 
 def measure_text(value: str | None) -> int:
@@ -130,7 +130,7 @@ def _album_sizes(among: str) -> str:
     return ALBUM_SIZES.format(
         among=among,
         album=ALBUM,
-        a_fields=_fields("a.name", "a.release_date", "a.description"),
+        a_fields=_fields("a.name", "a.release_date", "a.description", "a.upc", "a.label"),
         a_image=_text("a.image"),
         track=TRACK,
         t_fields=_fields("t.name", "t.release_date", "t.description"),

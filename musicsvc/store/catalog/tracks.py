@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from peewee import JOIN, SQL, fn
 
 from musicsvc.errors import Forbidden, NotFound
-from musicsvc.store.catalog import artists, genres, sizes, tags
+from musicsvc.store.catalog import artists, genres, identifiers, sizes, tags
 from musicsvc.store.engine import dialect, list_blocks
 from musicsvc.store.engine.compiled import compiled
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, columns, paginate
@@ -46,6 +46,10 @@ class TrackRow:
     reposts_count: int
     fingerprint_status: str
     created_at: int
+    isrc: str | None
+    track_number: int | None
+    disc_number: int | None
+    explicit: bool | None
     artists: Iterable[ArtistRow] = ()
     genres: list[tuple[int, str, str]] = field(default_factory=list)  # (id, slug, display name)
     tags: list[tuple[int, str]] = field(default_factory=list)  # (id, name)
@@ -202,6 +206,8 @@ def create(
     """Create a track. Raises Forbidden if the actor manages none of the artists, Invalid if the album is too large."""
     if not artists.managed(artist_ids, actor=actor):
         raise Forbidden("You manage none of these artists.")
+    if (code := values.get("isrc")) is not None:
+        identifiers.require_free(code, actor=actor)
     album_id = values.get("album_id")
     if album_id is not None:
         sizes.lock_album(album_id)

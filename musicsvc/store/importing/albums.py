@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from musicsvc.store.importing.rows import CatalogRow
 
 KIND = "albums"
-FIELDS = ("name", "release_date", "image")
-COLUMNS = (Album.id, Album.external_id, Album.name, Album.release_date, Album.image)
+FIELDS = ("name", "release_date", "image", "upc", "label")
+COLUMNS = (Album.id, Album.external_id, *(getattr(Album, name) for name in FIELDS))
 
 
 def resolve(rows: Sequence[CatalogRow], artists: Mapping[str, int], batch: Batch) -> list[int | None]:
     """Create or update the albums of the rows. Return one album id for each row, or None for a row without album."""
     with_album = [row for row in rows if row.album]
-    batch.bounds.load_artists({artists[name] for row in with_album for name in row.artists}, artists)
+    batch.bounds.load_artists({artists[name] for row in with_album for name in row.album_credits}, artists)
     _load(with_album, artists, batch)
     states = {id(row): _merge(row, artists, batch) for row in with_album}
     if not batch.scope.dry_run:
@@ -36,7 +36,7 @@ def resolve(rows: Sequence[CatalogRow], artists: Mapping[str, int], batch: Batch
 def _key(row: CatalogRow, artists: Mapping[str, int]) -> Key:
     if row.album_external_id:
         return ("id", row.album_external_id)
-    return ("name", artists[row.artists[0]], row.album)
+    return ("name", artists[row.album_credits[0]], row.album)
 
 
 def _load(rows: Iterable[CatalogRow], artists: Mapping[str, int], batch: Batch) -> None:
@@ -89,9 +89,11 @@ def _merge(row: CatalogRow, artists: Mapping[str, int], batch: Batch) -> ItemSta
         empty: dict[str, Any] = {"artists": {}, "external_id": row.album_external_id}
         state = batch.add(KIND, ItemState(batch.next_dry_run_id(), empty, new=True))
     before = [state.values.get(name) for name in FIELDS]
-    fresh = [artists[name] for name in row.artists if artists[name] not in state.values["artists"]]
-    altered, differs = state.apply({"name": row.album, "release_date": row.release_date, "image": row.image})
-    altered |= state.add_members("artists", dict.fromkeys(artists[name] for name in row.artists))
+    credit = [artists[name] for name in row.album_credits]
+    fresh = [artist for artist in credit if artist not in state.values["artists"]]
+    offered = {"name": row.album, "release_date": row.release_date, "image": row.image}
+    altered, differs = state.apply(offered | {"upc": row.upc, "label": row.label})
+    altered |= state.add_members("artists", dict.fromkeys(credit))
     if altered:
         batch.bounds.growth[row.line] = _growth(before, state, fresh, batch)
     batch.count(KIND, state, altered=altered)

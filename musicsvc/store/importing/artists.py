@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def resolve(rows: Sequence[CatalogRow], batch: Batch) -> dict[str, int]:
     """Find or create the artists that the rows name. Return artist ids by name. Adds to `batch.counts`."""
-    names = list(dict.fromkeys(name for row in rows for name in row.artists))
+    names = list(dict.fromkeys(name for row in rows for name in (*row.artists, *row.album_artists)))
     found = batch.memory.artists | _find(names, batch.scope)
     missing = [name for name in names if name not in found]
     batch.new_artists = _create(missing, batch)

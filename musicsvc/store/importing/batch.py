@@ -192,6 +192,8 @@ class Batch:
             known = self.get(kind, state_id)
             if known is not None:
                 self.index(kind, known, key[1] if key[0] == "id" else None, known.name_key)
+                if key[0] != "name":
+                    self.states[kind].setdefault(key, known)
 
     def count(self, kind: str, state: ItemState, *, altered: bool) -> None:
         """Count a row: the first of an album or track as new or (if `altered`) changed, all others as repeated."""

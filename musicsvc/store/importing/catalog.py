@@ -117,7 +117,8 @@ def _resolve(valid: list[CatalogRow], batch: Batch) -> None:
 
 
 def _add(summary: ImportSummary, batch: Batch, valid: Iterable[CatalogRow]) -> None:
-    summary.counts["albums"].refused += len(batch.refused)
+    for refusal in batch.refused.values():
+        summary.counts["tracks" if refusal.kind == tracks.ISRC_TAKEN else "albums"].refused += 1
     summary.refused += batch.refused.values()
     for kind, counts in batch.counts.items():
         summary.counts[kind].add(counts)

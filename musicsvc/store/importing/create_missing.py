@@ -29,11 +29,12 @@ class CreationScope:
 
 
 class CreatedTrack(NamedTuple):
-    """A track that an import creates, with the ids of its artists and its id in another service."""
+    """A track that an import creates, with the ids of its artists, its id in another service and its ISRC."""
 
     track: Track
     artists: tuple[int, ...]
     external_id: str | None
+    isrc: str | None
 
 
 class MissingCreator:
@@ -55,10 +56,12 @@ class MissingCreator:
         credit = tuple(dict.fromkeys(self._artist(name) for name in listen.artists))
         external_id = next(iter(listen.external_ids), None)
         track = Track(self._id(TrackTable), listen.track or "", None, len(credit))
-        self.tracks.append(CreatedTrack(track, credit, external_id))
+        self.tracks.append(CreatedTrack(track, credit, external_id, listen.isrc))
         self._lookup.created.add_track(track, credit)
         if external_id is not None:
             self._lookup.created.external[external_id] = track.id
+        if listen.isrc is not None:
+            self._lookup.created.isrcs[listen.isrc] = track.id
         return track.id
 
     def _artist(self, name: str) -> int:
@@ -84,20 +87,23 @@ class MissingCreator:
         manager, now = self._scope.manager, self._scope.now
         artists = [(artist.id, artist.name, manager, now) for artist in self.artists]
         bulk.insert(ArtistTable, ("id", "name", "manager", "created_at"), artists)
-        tracks = [(track.id, track.name, 0, external_id, manager or 0, now) for track, _, external_id in self.tracks]
-        bulk.insert(TrackTable, ("id", "name", "duration", "external_id", "imported_for", "created_at"), tracks)
-        links = [(track.id, artist, at) for track, by, _ in self.tracks for at, artist in enumerate(by)]
+        fields = ("id", "name", "duration", "external_id", "isrc", "imported_for", "created_at")
+        tracks = [(t.track.id, t.track.name, 0, t.external_id, t.isrc, manager or 0, now) for t in self.tracks]
+        bulk.insert(TrackTable, fields, tracks)
+        links = [(t.track.id, artist, at) for t in self.tracks for at, artist in enumerate(t.artists)]
         bulk.insert(TrackArtist, ("track", "artist", "position"), links)
         runs.made(run, ArtistTable, [artist.id for artist in self.artists])
-        runs.made(run, TrackTable, [track.id for track, _, _ in self.tracks])
+        runs.made(run, TrackTable, [created.track.id for created in self.tracks])
 
     def add_to(self, catalog: CatalogIndex) -> None:
         """Add the collected artists and tracks to the index, so that later batches find them."""
         catalog.add(self.artists)
-        for track, artists, external_id in self.tracks:
+        for track, artists, external_id, isrc in self.tracks:
             catalog.add_track(track, artists)
             if external_id is not None and self._scope.ids is not None:
                 catalog.external[external_id] = track.id
+            if isrc is not None and self._scope.ids is not None:
+                catalog.isrcs[isrc] = track.id
 
 
 def dry_run_ids() -> Iterator[int]:

@@ -37,6 +37,7 @@ PRESENT = """
 TYPES = ("bigint", "bigint", "bigint", "bytea")
 NO_ID = "no track has this track_id"
 NO_EXTERNAL_ID = "no track has this external_id; import the catalog first"
+NO_ISRC = "no track has this isrc; import the catalog first"
 NO_TRACK = "no such track; --create-missing creates it"
 SEVERAL = "several tracks differ only in case; name one by track_id or external_id"
 Reason = tuple[str, tuple[str, ...]]  # `kind` and `names` of a Refusal
@@ -167,7 +168,9 @@ def _unknown(listen: Listen, several: Sequence[int]) -> Reason:
     if listen.track_id is not None:
         return NO_ID, (str(listen.track_id),)
     if listen.track is None or not listen.artists:
-        return NO_EXTERNAL_ID, tuple(map(repr, listen.external_ids))
+        if listen.external_ids:
+            return NO_EXTERNAL_ID, tuple(map(repr, listen.external_ids))
+        return NO_ISRC, (str(listen.isrc),)
     named = f"{listen.track!r} by {', '.join(listen.artists)}"
     if several:
         return SEVERAL, (f"{named} (track_id {' or '.join(map(str, several))})",)

@@ -66,7 +66,7 @@ def hash_names(listen: Listen) -> int | None:
     """Return a 63-bit hash of what the row says of its track and of the play's id. None if it names a `track_id`."""
     if listen.track_id is not None:
         return None
-    named = (listen.artists, listen.track) if listen.artists and listen.track else listen.external_ids
+    named = (listen.artists, listen.track) if listen.artists and listen.track else (listen.external_ids, listen.isrc)
     when = None if listen.client_id is None else (listen.client_id, listen.played_at)
     digest = hashlib.blake2b(repr((named, when)).encode(), digest_size=8).digest()
     return int.from_bytes(digest) >> 1

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 FIELDS = (
     "track_id",
     "external_id",
+    "isrc",
     "artist",
     "track",
     "album",
@@ -46,6 +47,7 @@ class Listen(NamedTuple):
     member: str | None
     track_id: int | None
     external_ids: tuple[str, ...]
+    isrc: str | None
     artists: tuple[str, ...]
     track: str | None
     album: str | None
@@ -67,6 +69,7 @@ def parse(record: Record, cells: Mapping[str, list[Any]], listener: str | None) 
         member=record.member,
         track_id=row.one("track_id", _id),
         external_ids=tuple(row.several("external_id", NAME_LENGTH)),
+        isrc=row.one("isrc", values.isrc),
         artists=tuple(row.several("artist", NAME_LENGTH)),
         track=row.text("track"),
         album=_album(cells),
@@ -79,7 +82,7 @@ def parse(record: Record, cells: Mapping[str, list[Any]], listener: str | None) 
     row.refuse("played_at", "is before 1970", when=found.played_at < 0)
     row.refuse("listener", "is missing; name a listener for the whole file with --listener", when=not found.listener)
     row.refuse("artist", f"names more than {MOST_ARTISTS} artists", when=len(found.artists) > MOST_ARTISTS)
-    named = found.track_id is not None or "track_id" in row.faults or found.external_ids
+    named = found.track_id is not None or row.faults.keys() & {"track_id", "isrc"} or found.external_ids or found.isrc
     row.refuse("track", "is missing", when=not (named or found.track))
     row.refuse("artist", "is missing", when=not (named or found.artists))
     if row.faults:

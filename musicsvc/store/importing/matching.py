@@ -1,4 +1,4 @@
-"""Match plays of a listening history with tracks, by id or by artists and name. Names in the same case come first."""
+"""Match plays of a listening history with tracks, by id, ISRC or names. Names in the same case come first."""
 
 from __future__ import annotations
 
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 TRACKS = "SELECT id FROM track WHERE id {among}"
 EXTERNAL = "SELECT external_id, id, imported_for FROM track WHERE external_id {among}"
+ISRC = """
+    SELECT t.isrc, t.id, coalesce(a.manager_id, 0) FROM track t
+    JOIN track_artist l ON l.track_id = t.id JOIN artist a ON a.id = l.artist_id WHERE t.isrc {among}
+"""
 ARTISTS = "SELECT id, name, manager_id FROM artist"
 OF_ARTISTS = """
     SELECT l.artist_id, t.id, t.name, a.name, (SELECT count(*) FROM track_artist o WHERE o.track_id = t.id)
@@ -57,6 +61,7 @@ class CatalogIndex:
     artists: dict[str, list[Artist]] = field(default_factory=lambda: defaultdict(list))  # by case-folded name
     tracks: Tracks = field(default_factory=dict)
     external: dict[str, int] = field(default_factory=dict)  # of tracks that a dry run would have created
+    isrcs: dict[str, int] = field(default_factory=dict)  # of the same
 
     def add(self, artists: Iterable[Artist]) -> None:
         for artist in artists:
@@ -83,7 +88,8 @@ class TrackLookup:
         self._catalog = catalog
         self._ids = _ids({each.track_id for each in listens if each.track_id is not None})
         external_ids = {each for listen in listens for each in listen.external_ids}
-        self._same_id = _external(external_ids, catalog.manager)
+        self._same_id = _by_code(EXTERNAL, external_ids, catalog.manager)
+        self._same_isrc = _by_code(ISRC, {each.isrc for each in listens if each.isrc}, catalog.manager)
         self._external = catalog.external | {each: tracks[0] for each, tracks in self._same_id.items()}
         names = {fold_case(name) for listen in listens if listen.track_id is None for name in listen.artists}
         met = {artist.id for name in names for artist in catalog.artists.get(name, ())}
@@ -96,6 +102,10 @@ class TrackLookup:
         for each in listen.external_ids:
             if each in self._external or each in self.created.external:
                 return self._external.get(each) or self.created.external[each]
+        if listen.isrc in self._same_isrc:
+            return self._same_isrc[listen.isrc][0]
+        if listen.isrc in self.created.isrcs or listen.isrc in self._catalog.isrcs:
+            return self.created.isrcs.get(listen.isrc) or self._catalog.isrcs[listen.isrc]
         if listen.track is None or not listen.artists:
             return None
         found = self._candidates(listen)
@@ -104,6 +114,7 @@ class TrackLookup:
     def alike(self, listen: Listen) -> set[int]:
         """Return the ids of all tracks that the play's ids or names may mean, whoever manages them."""
         found = {track for each in listen.external_ids for track in self._same_id.get(each, ())}
+        found.update(self._same_isrc.get(listen.isrc or "", ()))
         if listen.track is not None and listen.artists:
             found |= {track.id for track, _ in _exact(self._candidates(listen), listen) or self._candidates(listen)}
         return found
@@ -168,13 +179,15 @@ def _ids(ids: Collection[int]) -> set[int]:
     return {row[0] for row in fetch(TRACKS.format(among=condition), values)}
 
 
-def _external(ids: Collection[str], manager: int | None) -> dict[str, list[int]]:
-    """Return track ids by external id: tracks imported for the manager first, then those without manager."""
-    condition, values = dialect.in_list(ids)
+def _by_code(statement: str, codes: Collection[str], manager: int | None) -> dict[str, list[int]]:
+    """Return track ids by external id or ISRC: tracks of the manager first, then those without manager."""
+    if not codes:
+        return {}
+    condition, values = dialect.in_list(codes)
     ranks: dict[str, list[tuple[bool, bool, int]]] = defaultdict(list)
-    for external_id, track, owner in fetch(EXTERNAL.format(among=condition), values):
-        ranks[external_id].append((owner != (manager or 0), owner != 0, track))
-    return {external_id: [track for *_, track in sorted(some)] for external_id, some in ranks.items()}
+    for code, track, owner in fetch(statement.format(among=condition), values):
+        ranks[code].append((owner != (manager or 0), owner != 0, track))
+    return {code: [track for *_, track in sorted(some)] for code, some in ranks.items()}
 
 
 def _tracks(artists: Collection[int]) -> Tracks:

@@ -30,7 +30,7 @@ ROWS_A_UNIT = 2000  # about 50 ms per transaction, so that a running server hard
 SUBJECTS_A_FOLD = 2000
 KINDS = ("artists", "tracks", "plays")
 NO_LISTENER = "The file does not say whose plays these are: add --listener NAME, or --map COLUMN=listener."
-NO_TRACK = "No column names the track. Add --map COLUMN=FIELD for track_id, for external_id, or for artist and track."
+NO_TRACK = "No column names the track. Add --map COLUMN=FIELD: track_id, external_id, isrc, or both artist and track."
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def _check(columns: Columns, names: list[str], options: PlayOptions) -> None:
     """Raise Failure unless the columns name the time, the track and (without a default) the listener of each play."""
     columns.check(names, ("played_at",))
     found = {columns.field(name) for name in names}
-    if not (found & {"track_id", "external_id"} or found >= {"artist", "track"}):
+    if not (found & {"track_id", "external_id", "isrc"} or found >= {"artist", "track"}):
         raise Failure(NO_TRACK)
     if "listener" not in found and options.listener is None:
         raise Failure(NO_LISTENER)

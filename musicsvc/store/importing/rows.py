@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from musicsvc.store.catalog import genres
+from musicsvc.store.catalog import genres, identifiers
 from musicsvc.store.importing import values
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ LONGEST = 86_400_000
 SLOWEST, FASTEST = 20, 400
 
 REQUIRED = ("track", "artist")
-SEVERAL = ("artist", "genre", "tags")
+SEVERAL = ("artist", "genre", "tags", "album_artist")
 LATER = ("playlist", "playlist_external_id")
 # Each field, and the kind of item that is counted as refused if the field is faulty.
 FIELDS = {
@@ -38,6 +38,13 @@ FIELDS = {
     "scale": "tracks",
     "image": "tracks",
     "description": "tracks",
+    "isrc": "tracks",
+    "track_number": "tracks",
+    "disc_number": "tracks",
+    "explicit": "tracks",
+    "album_artist": "albums",
+    "upc": "albums",
+    "label": "albums",
     "playlist": "tracks",
     "playlist_external_id": "tracks",
 }
@@ -60,9 +67,21 @@ class CatalogRow:
     scale: str | None
     image: str | None
     description: str | None
+    isrc: str | None
+    track_number: int | None
+    disc_number: int | None
+    explicit: bool | None
+    album_artists: tuple[str, ...]  # those of the album before the artists of its rows; the first identifies it
+    upc: str | None
+    label: str | None
     genres: Mapping[str, str]  # display names by slug
     tags: tuple[str, ...]
     notes: tuple[str, ...]  # keys of summary.NOTES
+
+    @property
+    def album_credits(self) -> tuple[str, ...]:
+        """The artists of the album that the row names, in order; the first identifies an album without an id."""
+        return tuple(dict.fromkeys((*self.album_artists, *self.artists)))
 
 
 class RefusedError(Exception):
@@ -127,11 +146,19 @@ def parse(line: int, cells: Mapping[str, list[Any]]) -> CatalogRow:
         scale=row.one("scale", values.scale),
         image=row.one("image", values.url),
         description=row.text("description", DESCRIPTION_LENGTH),
+        isrc=row.one("isrc", values.isrc),
+        track_number=row.one("track_number", lambda value: values.whole(value, 1, identifiers.MOST_TRACKS)),
+        disc_number=row.one("disc_number", lambda value: values.whole(value, 1, identifiers.MOST_DISCS)),
+        explicit=row.one("explicit", values.flag),
+        album_artists=tuple(row.several("album_artist", NAME_LENGTH)),
+        upc=row.one("upc", values.upc),
+        label=row.text("label"),
         notes=tuple(notes),
     )
     row.refuse("track", "is missing", when=not found.name)
     row.refuse("artist", "is missing", when=not found.artists)
     row.refuse("artist", f"names more than {MOST_ARTISTS} artists", when=len(found.artists) > MOST_ARTISTS)
+    row.refuse("album_artist", f"names more than {MOST_ARTISTS} artists", when=len(found.album_artists) > MOST_ARTISTS)
     row.refuse("tags", f"holds more than {MOST_TAGS} tags", when=len(found.tags) > MOST_TAGS)
     nameless = found.album_external_id is not None and found.album is None
     row.refuse("album", "is missing; album_external_id needs the name too", when=nameless)

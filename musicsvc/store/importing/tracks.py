@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 from peewee import Field
 
-from musicsvc.store.catalog import genres, tags
+from musicsvc.store.catalog import genres, identifiers, tags
 from musicsvc.store.engine import bulk, dialect
 from musicsvc.store.importing.batch import Batch, ItemState, Key
 from musicsvc.store.importing.bounds import BoundsExceededError, Placement
 from musicsvc.store.importing.rows import MOST_TAGS, CatalogRow
+from musicsvc.store.importing.summary import Refusal
 from musicsvc.store.importing.undoing import runs
 from musicsvc.store.models import Genre, Tag, Track, TrackArtist, TrackGenre, TrackTag
 from musicsvc.store.plays import reattribution
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
 
 KIND = "tracks"
@@ -27,6 +28,7 @@ FIELDS = tuple(
     for each in fields(CatalogRow)
     if each.name != "external_id" and isinstance(getattr(Track, each.name, None), Field)
 )
+ISRC_TAKEN = "another track has this isrc"
 ALBUM_GIVEN = 1 << FIELDS.index("album")
 COLUMNS = (Track.id, Track.external_id, *(getattr(Track, name) for name in FIELDS))
 
@@ -37,13 +39,16 @@ def resolve(rows: Sequence[CatalogRow], artists: Mapping[str, int], albums: Sequ
     Raises BoundsExceededError if an album would exceed its limits.
     """
     keys = [_key(row, artists, album) for row, album in zip(rows, albums, strict=True)]
-    _load(keys, batch)
+    _load(keys, {row.isrc for row in rows if row.isrc}, batch)
     _measure(rows, artists, batch)
     states: dict[int, ItemState] = {}
     for row, key, album in zip(rows, keys, albums, strict=True):
-        found = batch.find(KIND, key)
+        found = _find(row, key, batch)
         before = None if found is None else dict(found.values)
-        state = _merge(row, key, artists, album, batch)
+        if (other := _find_isrc(row.isrc, batch)) is not None and other is not found:
+            batch.bounds.refused[row.line] = Refusal(row.line, ISRC_TAKEN, (row.isrc or "",))
+            continue
+        state = _merge(row, found, artists, album, batch)
         if state.values != before or row.line in batch.bounds.growth or batch.bounds.strict:
             old = Placement() if before is None else batch.bounds.measure_track(before)
             batch.bounds.apply(row, album, old, batch.bounds.measure_track(state.values))
@@ -61,10 +66,25 @@ def _key(row: CatalogRow, artists: Mapping[str, int], album: int | None) -> Key:
     return ("name", frozenset(artists[name] for name in row.artists), row.name, album)
 
 
-def _load(keys: Sequence[Key], batch: Batch) -> None:
-    """Load the tracks with these keys into the batch, including those that exist only in a dry run."""
+def _find(row: CatalogRow, key: Key, batch: Batch) -> ItemState | None:
+    """Return the row's track: by external id or, without one, by ISRC, otherwise by name if that has no other ISRC."""
+    if row.external_id or not row.isrc:
+        return batch.find(KIND, key)
+    named = batch.find(KIND, key)
+    same = named is not None and named.values["isrc"] in {None, row.isrc}
+    return _find_isrc(row.isrc, batch) or (named if same else None)
+
+
+def _find_isrc(code: str | None, batch: Batch) -> ItemState | None:
+    found = batch.find(KIND, ("isrc", code))
+    return found if found is not None and found.values["isrc"] == code else None
+
+
+def _load(keys: Sequence[Key], codes: Collection[str], batch: Batch) -> None:
+    """Load the tracks with these keys or ISRCs into the batch, including those that exist only in a dry run."""
     found = [*_by_external_id([key[1] for key in keys if key[0] == "id"], batch)]
     found += _by_name([key for key in keys if key[0] == "name"])
+    found += _by_isrc(codes, batch)
     ids = [row[0] for row in found]
     credit, words, labels = _collect(TrackArtist, ids), _collect(TrackGenre, ids), _collect(TrackTag, ids)
     # For a row without an external id, tracks without one come first, then the oldest.
@@ -75,8 +95,8 @@ def _load(keys: Sequence[Key], batch: Batch) -> None:
             values["artists"] = tuple(credit.get(track_id, ()))
             values |= {"genres": words.get(track_id, {}), "tags": labels.get(track_id, {})}
             state = batch.add(KIND, ItemState(track_id, values))
-        batch.index(KIND, state, external_id, _name_key(state))
-    for key in keys:
+        _index(state, external_id, batch)
+    for key in (*keys, *(("isrc", code) for code in sorted(codes))):
         batch.load_unwritten(KIND, key)
 
 
@@ -94,6 +114,21 @@ def _by_external_id(external_ids: Sequence[Any], batch: Batch) -> Iterable[Any]:
     for some in dialect.batches(external_ids):
         mine = Track.imported_for == batch.scope.imported_for
         yield from Track.select(*COLUMNS).where(mine, Track.external_id.in_(some)).tuples().iterator()
+
+
+def _by_isrc(codes: Collection[str], batch: Batch) -> Iterable[Any]:
+    """Yield the tracks of the manager's artists that have these ISRCs."""
+    if codes and not batch.scope.dry_run:
+        identifiers.lock()
+    ids = list(identifiers.tracks_by_isrc(codes, batch.scope.manager).values())
+    for some in dialect.batches(ids):
+        yield from Track.select(*COLUMNS).where(Track.id.in_(some)).tuples().iterator()
+
+
+def _index(state: ItemState, external_id: str | None, batch: Batch) -> None:
+    batch.index(KIND, state, external_id, _name_key(state))
+    if state.values["isrc"] is not None:
+        batch.states[KIND].setdefault(("isrc", state.values["isrc"]), state)
 
 
 def _by_name(keys: Sequence[Any]) -> Iterable[Any]:
@@ -124,8 +159,9 @@ def _name_key(state: ItemState) -> Key:
     return ("name", frozenset(state.values["artists"]), state.values["name"], state.values["album"])
 
 
-def _merge(row: CatalogRow, key: Key, artists: Mapping[str, int], album: int | None, batch: Batch) -> ItemState:
-    state = batch.find(KIND, key)
+def _merge(
+    row: CatalogRow, state: ItemState | None, artists: Mapping[str, int], album: int | None, batch: Batch
+) -> ItemState:
     if state is None:
         empty = dict.fromkeys(FIELDS) | {"artists": (), "genres": {}, "tags": {}}
         state = ItemState(batch.next_dry_run_id(), empty | {"external_id": row.external_id}, new=True)
@@ -139,7 +175,7 @@ def _merge(row: CatalogRow, key: Key, artists: Mapping[str, int], album: int | N
     batch.count(KIND, state, altered=altered)
     if differs:
         batch.differing.add(row.line)
-    batch.index(KIND, state, row.external_id, _name_key(state))
+    _index(state, row.external_id, batch)
     return state
 
 

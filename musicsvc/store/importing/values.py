@@ -9,12 +9,16 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from musicsvc.store.catalog import identifiers
+
 DATE = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2}))?)?")
 NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 LONGEST_NUMBER = 40
 NOTES = ("C", "C#", "D", "D#", "E", "F", "F#", "G", "G#", "A", "A#", "B")
 NOTE = re.compile(r"([A-Ga-g])([#♯b♭]?)")
 SCALES = {"major": "Major", "maj": "Major", "1": "Major", "minor": "Minor", "min": "Minor", "0": "Minor"}
+FLAGS = dict.fromkeys(("true", "yes", "y", "explicit", "1"), True)
+FLAGS |= dict.fromkeys(("false", "no", "n", "clean", "0"), False)
 URL_LENGTH = 2048
 UNSAFE = re.compile(r"[\s\x00-\x1f\x7f]")
 SEPARATOR = ";"
@@ -110,6 +114,27 @@ def key(value: Any) -> str | None:
     if place is None or not -1 <= place < len(NOTES):
         raise ValueError("must be a note (C, C#, … B) or a number from 0 to 11")
     return None if place == -1 else NOTES[place]
+
+
+def isrc(value: Any) -> str | None:
+    found = text(value, LONGEST_NUMBER)
+    return None if found is None else identifiers.isrc(found)
+
+
+def upc(value: Any) -> str | None:
+    found = text(value, LONGEST_NUMBER)
+    return None if found is None else identifiers.upc(found)
+
+
+def flag(value: Any) -> bool | None:
+    """Parse true, yes, explicit or 1, and false, no, clean or 0."""
+    if is_blank(value):
+        return None
+    place = None if isinstance(value, bool) else _integer(value)
+    found = FLAGS.get(str(value).strip().lower() if place is None else str(place))
+    if found is None:
+        raise ValueError("must be true or false")
+    return found
 
 
 def scale(value: Any) -> str | None:

@@ -43,6 +43,8 @@ class Album(Table):
     external_id = TextField(null=True)
     imported_for = BigIntegerField(default=0)
     created_at = BigIntegerField()
+    upc = TextField(null=True)
+    label = TextField(null=True)
 
     class Meta:
         indexes = ((("external_id", "imported_for"), True),)
@@ -80,6 +82,10 @@ class Track(Table):
     external_id = TextField(null=True)
     imported_for = BigIntegerField(default=0)
     created_at = BigIntegerField()
+    isrc = TextField(null=True, index=True)
+    track_number = IntegerField(null=True)
+    disc_number = IntegerField(null=True)
+    explicit = BooleanField(null=True)
 
     class Meta:
         indexes = ((("external_id", "imported_for"), True),)

@@ -63,3 +63,22 @@ async def test_a_negative_zero_is_answered_as_zero(client: Client) -> None:
     for answer in (made, read):
         assert b'"price":0.0,' in answer.body
         assert b'"exclusive_price":0.0,' in answer.body
+
+
+async def test_identifiers_are_answered_as_they_are_written_and_an_isrc_is_of_one_track_of_the_caller(
+    client: Client,
+) -> None:
+    artist = (await client.post("artists", {"name": "Louise Farrenc"})).json["artist"]["id"]
+    album = {"name": "Symphonies", "artist_id": artist, "upc": " 036000291452", "label": "Heugel "}
+    made = (await client.post("albums", album)).json["album"]
+    assert (made["upc"], made["label"]) == ("036000291452", "Heugel")
+    track = {"name": "No. 3", "duration": 1000, "artists": [artist]}
+    more = {"isrc": "fr-z03-14-00212", "track_number": 3, "disc_number": 2, "explicit": False}
+    shown = (await client.post("tracks", track | more)).json["track"]
+    assert {name: shown[name] for name in more} == more | {"isrc": "FRZ031400212"}
+    again = await client.post("tracks", track | {"isrc": "FRZ031400212"})
+    assert (again.status, again.json["errors"]) == (422, {"isrc": "Another of your tracks has this ISRC."})
+    without = (await client.post("tracks", track)).json["track"]
+    assert [without[name] for name in more] == [None] * 4
+    wrong = await client.post("albums", album | {"upc": "036000291453"})
+    assert wrong.json["errors"] == {"upc": "Must be a UPC or EAN; the check digit of 036000291453 is wrong."}

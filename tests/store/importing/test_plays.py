@@ -352,7 +352,7 @@ def test_without_a_listener_each_row_is_refused_and_a_table_at_once(
         run(listener=" ")
     assert tally(run(listener="me")) == (1, 0, 0)
     file.write_text("artist,played_at\nAnn,1140000000\n")
-    with pytest.raises(Failure, match="track_id, for external_id, or for artist and track"):
+    with pytest.raises(Failure, match="track_id, external_id, isrc, or both artist and track"):
         run(listener="me")
 
 

@@ -137,6 +137,9 @@ CATALOG = some.fixed_dictionaries(
         "tags": some.sampled_from([None, "old", "loud;slow"]),
         "release_date": some.sampled_from([None, "2001", "2002-05-06"]),
         "bpm": some.sampled_from([None, 90, 120]),
+        "isrc": some.sampled_from([None, None, "GBAYE6800011", "USX9X2400001"]),
+        "explicit": some.sampled_from([None, True, False]),
+        "label": some.sampled_from([None, "Blue"]),
     }
 )
 PLAYS = some.fixed_dictionaries(

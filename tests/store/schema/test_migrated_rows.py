@@ -98,6 +98,19 @@ def test_collaborators_of_playlists_that_are_not_collaborative_do_not_return(old
         assert store.read(schema.problems).result() == []
 
 
+def test_tracks_and_albums_of_earlier_versions_have_no_identifiers(old: Old) -> None:
+    url = old("0017_sessions", LIKES)
+    assert schema.upgrade(url) == ["0018_identifiers"]
+
+    def rows() -> list[tuple[object, ...]]:
+        query = "SELECT id, isrc, track_number, disc_number, explicit FROM track ORDER BY id"
+        return [tuple(row) for text in (query, "SELECT id, upc, label FROM album") for row in fetch(text)]
+
+    with opening.connect(url) as store:
+        assert store.read(rows).result() == [(7, *[None] * 4), (8, *[None] * 4), (5, None, None)]
+        assert store.read(schema.problems).result() == []
+
+
 PLAYS = """
 INSERT INTO listener (id, key) VALUES (1, 'opaque:a');
 INSERT INTO play (slot, track_id, listener_id, client_key, played_at, duration_ms, reporter)

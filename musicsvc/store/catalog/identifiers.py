@@ -1,0 +1,64 @@
+"""ISRC of recordings (ISO 3901) and UPC of releases (GTIN-12 and GTIN-13), and which tracks have an ISRC."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from musicsvc.errors import Invalid
+from musicsvc.store.engine import dialect
+from musicsvc.store.engine.sql import fetch
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from musicsvc.store.accounts.tokens import Identity
+
+LOCK = 0x49535243  # "ISRC"
+MOST_TRACKS, MOST_DISCS = 9_999, 999
+ISRC = re.compile(r"[A-Z]{2}-?[A-Z0-9]{3}-?[0-9]{2}-?[0-9]{5}", re.ASCII | re.IGNORECASE)
+UPC = re.compile(r"[0-9]{12,13}")
+# The tracks of artists with one manager; NULL is the manager of the artists without one.
+OWNERS = """
+    SELECT t.isrc, t.id FROM track t WHERE t.isrc {among} AND EXISTS (
+        SELECT 1 FROM track_artist l JOIN artist a ON a.id = l.artist_id
+        WHERE l.track_id = t.id AND a.manager_id IS NOT DISTINCT FROM ?
+    ) ORDER BY t.id DESC
+"""
+
+
+def isrc(text: str) -> str:
+    """Return the ISRC without hyphens, in capitals. Raises ValueError if it is none."""
+    if not ISRC.fullmatch(text):
+        raise ValueError("must be an ISRC: two letters, three letters or digits, seven digits, such as GBAYE6800011")
+    return text.replace("-", "").upper()
+
+
+def upc(text: str) -> str:
+    """Return the UPC or EAN. Raises ValueError if it has another number of digits or a wrong check digit."""
+    if not UPC.fullmatch(text):
+        raise ValueError("must be a UPC or EAN of 12 or 13 digits (spreadsheets drop zeros at the beginning)")
+    weighted = sum(int(digit) * (3 if place % 2 else 1) for place, digit in enumerate(reversed(text)))
+    if weighted % 10:
+        raise ValueError(f"must be a UPC or EAN; the check digit of {text} is wrong")
+    return text
+
+
+def tracks_by_isrc(codes: Collection[str], manager: int | None) -> dict[str, int]:
+    """Return track ids by ISRC, for tracks of artists of this manager (None: of artists without one)."""
+    if not codes:
+        return {}
+    among, values = dialect.in_list(codes)
+    return dict(fetch(OWNERS.format(among=among), values, manager))
+
+
+def lock() -> None:
+    """Let no other transaction give a track an ISRC until this one ends."""
+    dialect.lock(LOCK)
+
+
+def require_free(code: str, *, actor: Identity) -> None:
+    """Raise Invalid if a track that the actor manages has this ISRC."""
+    lock()
+    if tracks_by_isrc([code], actor.user_id):
+        raise Invalid({"isrc": "Another of your tracks has this ISRC."})
