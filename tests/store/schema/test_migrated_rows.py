@@ -99,8 +99,8 @@ def test_collaborators_of_playlists_that_are_not_collaborative_do_not_return(old
 
 
 def test_tracks_and_albums_of_earlier_versions_have_no_identifiers(old: Old) -> None:
-    url = old("0018_histograms", LIKES)
-    assert schema.upgrade(url) == ["0019_identifiers"]
+    url = old("0019_plays_of_days", LIKES)
+    assert schema.upgrade(url) == ["0020_identifiers"]
 
     def rows() -> list[tuple[object, ...]]:
         query = "SELECT id, isrc, track_number, disc_number, explicit FROM track ORDER BY id"
