@@ -20,6 +20,7 @@ LARGE_FOLDERS = {
     "server/schemas",
     "server/shapes",
     "store/accounts",
+    "store/catalog",
     "store/importing",
     "store/models",
 }
