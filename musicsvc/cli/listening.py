@@ -33,7 +33,7 @@ def release(
     ] = 28,
     json: AsJson = False,
 ) -> None:
-    """Compare albums by the days since their release: plays of each day, and distinct listeners up to it."""
+    """Compare the plays and listeners of albums by the days since their release."""
     from musicsvc.server.shapes import listening as shapes
     from musicsvc.store.insights import figures
     from musicsvc.store.insights.listening import releases
