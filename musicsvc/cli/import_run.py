@@ -16,6 +16,7 @@ from musicsvc.wording import escape_controls, quantity
 
 if TYPE_CHECKING:
     from musicsvc.cli.refusals import RefusedFile
+    from musicsvc.store.engine.store import Store
     from musicsvc.store.importing.records import Reader
     from musicsvc.store.importing.summary import ImportSummary
 
@@ -30,12 +31,21 @@ class RunOptions(NamedTuple):
     refused: Path | None  # the CSV file to write refused rows to
 
 
-def run(session: Session, options: RunOptions, open_file: "Callable[[], Reader]", work: "Work") -> None:
-    """Open the file, import it with `work`, and print the result. Exits with code 1 if every row was refused."""
+def run(
+    session: Session,
+    options: RunOptions,
+    open_file: "Callable[[], Reader]",
+    work: "Work",
+    warn: "Callable[[Store], None] | None" = None,
+) -> None:
+    """Open the file, import it with `work`, and print the result. Exits with code 1 if every row was refused.
+
+    `warn` is called before the import.
+    """
     _check(options)
     run = _Run(session, options)
     try:
-        summary = run.do(open_file, work)
+        summary = run.do(open_file, work, warn)
     except Invalid as wrong:
         raise typer.BadParameter(next(iter(wrong.errors.values())), param_hint="--map") from None
     except KeyboardInterrupt:
@@ -78,7 +88,9 @@ class _Run:
         self._through = 0
         self._file: RefusedFile | None = None
 
-    def do(self, open_file: "Callable[[], Reader]", work: "Work") -> "ImportSummary":
+    def do(
+        self, open_file: "Callable[[], Reader]", work: "Work", warn: "Callable[[Store], None] | None"
+    ) -> "ImportSummary":
         with ExitStack() as stack:
             reader = stack.enter_context(open_file())
             if self._options.refused is not None:
@@ -87,6 +99,8 @@ class _Run:
                 self._file = RefusedFile(self._options.refused, reader)
                 reader = self._file.reader
             store = stack.enter_context(self._session.store())
+            if warn is not None:
+                warn(store)
             show_progress = stack.enter_context(progress.bar(self._session, self._options.file.name))
 
             def on_progress(summary: "ImportSummary") -> None:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, get_args
 
 import typer
 
-from musicsvc.cli import import_run, imports
+from musicsvc.cli import import_run, imports, twins
 from musicsvc.cli.command import group
 from musicsvc.cli.options import AsJson, option
 from musicsvc.cli.session import Session
@@ -86,7 +86,9 @@ def catalog(  # noqa: PLR0917 - a parameter for each option
     session, now = Session.begin(context)
     options = importing.CatalogOptions((*(map_ or ()), *(more or ())), tuple(blank or ()), manager, dry_run)
     work = partial(importing.run, options=options, now=now)
-    import_run.run(session, import_run.RunOptions(file, json, refused), lambda: readers.open_file(file, form), work)
+    opened = partial(readers.open_file, file, form)
+    warn = partial(twins.warn_of_catalog, session, file, opened, options)
+    import_run.run(session, import_run.RunOptions(file, json, refused), opened, work, warn)
 
 
 @app.command()
@@ -168,4 +170,5 @@ def plays(  # noqa: PLR0917 - a parameter for each option
         import_run.RunOptions(file, json, refused),
         lambda: histories.open_file(file, form, mapped=bool(pairs)),
         work,
+        partial(twins.warn_of_plays, session),
     )

@@ -1,0 +1,76 @@
+"""Count artists that exist under several managers, to warn of second copies before an import."""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from musicsvc.errors import Failure
+from musicsvc.store.accounts import users
+from musicsvc.store.engine import dialect
+from musicsvc.store.engine.sql import fetch
+from musicsvc.store.importing import rows, values
+from musicsvc.store.importing.batches import read_cells
+from musicsvc.store.importing.columns import Columns
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from musicsvc.store.engine.store import Store
+    from musicsvc.store.importing.catalog import CatalogOptions
+    from musicsvc.store.importing.records import Reader
+
+NAMES_AT_ONCE = 5000
+UNDER_OTHERS = """
+    SELECT DISTINCT a.name, u.email FROM artist a LEFT JOIN account u ON u.id = a.manager_id
+    WHERE a.name {among} AND a.manager_id IS DISTINCT FROM ?
+"""
+TWINS = """
+    SELECT count(*) FROM (
+        SELECT name FROM artist GROUP BY name HAVING count(DISTINCT coalesce(manager_id, 0)) > 1
+    ) AS twins
+"""
+
+
+class Twins(NamedTuple):
+    """Artists that exist under another manager: how many names, and how many artists of each manager by e-mail."""
+
+    names: int
+    managers: Counter[str | None]  # None: of artists without a manager
+
+
+def of_catalog(open_file: Callable[[], Reader], options: CatalogOptions, store: Store) -> Twins:
+    """Count the artists of a catalog file that exist under another manager than that of the import."""
+    with open_file() as reader:
+        names = list(dict.fromkeys(_artists(reader, options)))
+    return store.read(partial(_under_others, names, options.manager)).result()
+
+
+def of_all(store: Store) -> int:
+    """Count the names of artists that exist under several managers."""
+    return int(store.read(partial(fetch, TWINS)).result()[0][0])
+
+
+def _artists(reader: Reader, options: CatalogOptions) -> Iterator[str]:
+    """Yield the names of artists. Faulty rows are left to the import, and so is what follows damage."""
+    columns = Columns(rows.FIELDS, options.pairs, rows.SEVERAL)
+    with suppress(Failure):
+        for record in reader:
+            held = {} if record.fault is not None else read_cells(record, columns, options.blanks)
+            for cell in (*held.get("artist", ()), *held.get("album_artist", ())):
+                with suppress(ValueError):
+                    yield from values.several(cell, rows.NAME_LENGTH)
+
+
+def _under_others(names: Sequence[str], email: str | None) -> Twins:
+    manager = None if email is None else int(users.by_email(email).id)
+    found: set[str] = set()
+    managers: Counter[str | None] = Counter()
+    for start in range(0, len(names), NAMES_AT_ONCE):
+        among, some = dialect.in_list(names[start : start + NAMES_AT_ONCE])
+        for name, other in fetch(UNDER_OTHERS.format(among=among), some, manager):
+            found.add(name)
+            managers[other] += 1
+    return Twins(len(found), managers)
