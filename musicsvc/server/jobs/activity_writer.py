@@ -157,6 +157,7 @@ class ActivityWriter:
 
     async def _prune(self) -> None:
         """Delete calls older than `activity.keep_days`, a few at a time so that new calls can be written meanwhile."""
+        await asyncio.to_thread(self._calls.prepare)
         unit = partial(activity_calls.prune, self._clock.now() - self._keep_days * DAY)
         while await asyncio.wrap_future(self._calls.write(unit)) and not self._pruning.stopping:
             await self._pruning.sleep(PRUNING_PAUSE_SECONDS)
