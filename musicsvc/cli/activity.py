@@ -79,17 +79,12 @@ def activity(  # noqa: PLR0917 - Typer reads options from parameters
 def _filters(
     kind: str, call_filters: dict[str, Any], common_filters: dict[str, Any]
 ) -> "tuple[calls.Filter | None, security_events.Filter | None]":
-    """Return the filters for API calls and for security events; None hides them. Any of `call_filters` hides events."""
-    from musicsvc.store.accounts import security_events
-    from musicsvc.store.activity import calls
+    """Return the filters for API calls and for security events; None hides them."""
+    from musicsvc.store.activity import timeline
 
-    calls_only = any(value is not None for value in call_filters.values())
-    if calls_only and kind == "events":
+    if kind == "events" and any(value is not None for value in call_filters.values()):
         raise typer.BadParameter("--address, --status, --method, --route and --request need --kind calls or all.")
-    return (
-        None if kind == "events" else calls.Filter(**call_filters, **common_filters),
-        None if calls_only or kind == "calls" else security_events.Filter(**common_filters),
-    )
+    return timeline.build_filters(kind, call_filters, common_filters)
 
 
 def _range(since: str | None, until: str | None, now: int, *, follow: bool) -> dict[str, int | None]:

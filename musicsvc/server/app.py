@@ -6,8 +6,9 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
+from musicsvc import config
 from musicsvc.errors import Failure
-from musicsvc.server import openapi
+from musicsvc.server import doctor, openapi
 from musicsvc.server.access.authentication import Authenticator
 from musicsvc.server.access.rate_limit_counter import RateLimitCounter
 from musicsvc.server.access.rate_limits import RateLimiter
@@ -26,6 +27,7 @@ from musicsvc.server.request.dispatch import Dispatcher
 from musicsvc.server.request.executors import Executors
 from musicsvc.server.responses.pictures import PictureCache
 from musicsvc.server.shapes.envelope import Site
+from musicsvc.store.abuse import replay
 from musicsvc.store.activity import log as activity_log
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from musicsvc.clock import Clock
     from musicsvc.config import Settings
     from musicsvc.server.call import Observer
+    from musicsvc.store.activity.log_store import Log
     from musicsvc.store.engine.store import Store
 
 JOB_SECONDS = 1.0
@@ -69,7 +72,7 @@ class App:
         if settings.log.requests:
             observers.append(access_log.write)
         self._dispatcher = Dispatcher(
-            settings, store, clock, self._authenticator, freshness, self._executors, observers, self._sources(root)
+            settings, store, clock, self._authenticator, freshness, self._executors, observers, self._sources(root, log)
         )
         last_used, refresh = self._authenticator.write_last_used, self._metrics.refresh
         # In the order in which the jobs stop: the abuse monitor needs the activity log.
@@ -92,9 +95,16 @@ class App:
         collectors.add_answers(self._metrics, *answers)
         collectors.add_activity(self._metrics, self._activity_writer, self._abuse_monitor)
 
-    def _sources(self, root: str) -> dict[str, Any]:
+    def _sources(self, root: str, log: Log) -> dict[str, Any]:
         """Map names of handler parameters, such as `site`, to their values. All requests share these values."""
+        settings = self._settings.model_copy(update={"database_url": self._store.url})  # the one that is open
+        keep_days = settings.activity.keep_days
         return {
+            "store": self._store,  # for handlers that run outside of a transaction
+            "activity_log": log,
+            "check_installation": partial(doctor.check, settings, config.file_of()),
+            "backup_folder": settings.backup_folder,
+            "replay_token": partial(replay.replay_token, self._store, log, settings.abuse, keep_days=keep_days),
             "site": Site(root),
             "pictures": PictureCache(),
             "read_metrics": self._metrics.text,

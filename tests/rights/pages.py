@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from musicsvc.server.routes.route import SAFE, Access
 from musicsvc.server.shapes import share_links
 from musicsvc.server.shapes.envelope import Site
 from musicsvc.store.accounts import password_links, users
@@ -14,70 +12,16 @@ from musicsvc.store.dashboards import report_links
 from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist
 from musicsvc.store.plays.periods import window
 from musicsvc.store.plays.subjects import TRACK, Subject
+from tests.rights import admin
+from tests.rights.page_right import OWNER, SIGNED_IN, PageRight
 from tests.rights.table import endpoint
-from tests.support.page_client import PASSWORD, add_account, add_session
+from tests.support.page_client import PASSWORD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from musicsvc.server.routes.route import Route
-    from tests.support.shared_server import Shared
-
-OWNER, STRANGER, ADMINISTRATOR = "owner", "stranger", "administrator"
-SIGNED_IN = (OWNER, STRANGER, ADMINISTRATOR)
-SIGNED_OUT = ("signed out", "suspended", "session ended")
-VISITORS = (*SIGNED_OUT, *SIGNED_IN)
-ADMINISTRATORS_PAGE = 404
-
-
-class PageWorld:
-    """An account for each kind of visitor, and its session."""
-
-    def __init__(self, shared: Shared, number: int) -> None:
-        self.shared = shared
-        self.domain = f"pages{number}.test"
-        self.ids = {who: self._account(who) for who in VISITORS if who != "signed out"}
-        self.sessions = {who: add_session(shared, user_id) for who, user_id in self.ids.items()}
-        self.do(lambda: users.suspend(users.get(self.ids["suspended"]), now=shared.clock.now()))
-        self.do(lambda: store_sessions.end_all(self.ids["session ended"]))
-
-    def email(self, who: str) -> str:
-        return f"{who.replace(' ', '-')}@{self.domain}"
-
-    def do(self, unit: Callable[[], Any]) -> Any:
-        """Return the result of a write transaction."""
-        return self.shared.store.write(unit).result()
-
-    def _account(self, who: str) -> int:
-        return add_account(self.shared, self.email(who), api_access=True, admin=who == ADMINISTRATOR)
-
-
-@dataclass(frozen=True)
-class PageRight:
-    """The expected status for each kind of visitor who may see a page at all; the row says who that is.
-
-    `make` returns the values of the path's parameters, of what belongs to the owner. `form`: the fields that are sent.
-    `status` is that of success; `stranger`: the status for another account, if it differs.
-    """
-
-    make: Callable[[PageWorld], Mapping[str, Any]] = lambda _: {}
-    form: Callable[[PageWorld], Mapping[str, str]] = lambda _: {}
-    status: int = 0
-    stranger: int = 0
-    others: Mapping[str, int] = field(default_factory=dict)  # further exceptions, by visitor
-    query: str = ""
-
-    def expected(self, route: Route) -> dict[str, int]:
-        """Return the status for each kind of visitor."""
-        success = self.status or (200 if route.method in SAFE else 303)
-        found = dict.fromkeys(VISITORS, success)
-        if route.access is not Access.OPEN:
-            found |= dict.fromkeys(SIGNED_OUT, 303)
-        if route.access is Access.ADMIN:
-            found |= {OWNER: ADMINISTRATORS_PAGE, STRANGER: ADMINISTRATORS_PAGE}
-        if self.stranger:
-            found |= {STRANGER: self.stranger, ADMINISTRATOR: self.stranger}
-        return found | dict(self.others)
+    from tests.rights.page_right import PageWorld
 
 
 def _password_link(world: PageWorld) -> dict[str, str]:
@@ -93,7 +37,7 @@ def played(kind: str) -> Callable[[PageWorld], Mapping[str, Any]]:
     """Return a function that creates an artist, album or track of the owner, for the path's parameter `id`."""
 
     def make(world: PageWorld) -> Mapping[str, Any]:
-        return {"id": world.do(lambda: _create(kind, world.ids[OWNER]))}
+        return {"id": _create(kind, world.ids[OWNER])}
 
     return make
 
@@ -109,14 +53,9 @@ def _create(kind: str, user_id: int) -> int:
 
 def report_link(world: PageWorld) -> Mapping[str, Any]:
     """Create a link of the owner to the report of a track."""
-
-    def create() -> Mapping[str, Any]:
-        subject, now = Subject(TRACK, _create("track", world.ids[OWNER])), world.shared.clock.now()
-        row = report_links.create(subject, window("7-days", now), user_id=world.ids[OWNER], now=now)
-        return {"id": row.id, "link": share_links.address(row.id, row.created_at, Site("")).rpartition("/")[2]}
-
-    found: Mapping[str, Any] = world.do(create)
-    return found
+    subject, now = Subject(TRACK, _create("track", world.ids[OWNER])), world.shared.clock.now()
+    row = report_links.create(subject, window("7-days", now), user_id=world.ids[OWNER], now=now)
+    return {"id": row.id, "link": share_links.address(row.id, row.created_at, Site("")).rpartition("/")[2]}
 
 
 ANYBODY = PageRight()
@@ -150,6 +89,7 @@ PAGES: Mapping[str, PageRight] = {
     "POST /insights/export/pdf": DOWNLOAD,
     "GET /reports/{link}": PageRight(report_link),
     "POST /settings/share-links/{id}/end": PageRight(report_link, stranger=404),
+    **admin.PAGES,
 }
 
 

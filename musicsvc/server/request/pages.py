@@ -93,7 +93,7 @@ class Pages:
     ) -> Reply:
         visit = self._open(request, peer)
         visit.caller = await self._find_session(visit, call)
-        if (refused := _refuse_caller(request, route, visit)) is not None:
+        if (refused := _refuse_caller(request, route, values, visit)) is not None:
             return refused
         await self._limiter.count(route, call)
         if route.enabled_if is not None:
@@ -106,7 +106,7 @@ class Pages:
         parsed = await self._read_form(request, route, visit, call)
         if late:
             given["caller"] = visit.caller = await self._find_session(visit, call)
-            if (refused := _refuse_caller(request, route, visit)) is not None:
+            if (refused := _refuse_caller(request, route, values, visit)) is not None:
                 return refused
         try:
             result = await self._run(route, values, request, parsed, given, call)
@@ -211,12 +211,12 @@ def wants_page(request: BaseRequest, route: Route | None) -> bool:
     return route is not None and route.family is Family.PAGE and "application/json" not in accepted
 
 
-def _refuse_caller(request: BaseRequest, route: Route, visit: Visit) -> Reply | None:
+def _refuse_caller(request: BaseRequest, route: Route, values: Mapping[str, str], visit: Visit) -> Reply | None:
     """Return a redirect to sign in if the page needs a session. Raises NotFound on pages of administrators."""
     if route.access is Access.OPEN:
         return None
     if visit.caller is None:
-        wanted = request.raw_path if request.method in SAFE else route.form or "/"
+        wanted = request.raw_path if request.method in SAFE else (route.form or "/").format_map(values)
         return _redirect(request, Redirect(f"{SIGN_IN}?next={quote(wanted)}"), visit)
     if route.access is Access.ADMIN and not visit.caller.admin:
         raise NotFound("There is nothing at this path.")

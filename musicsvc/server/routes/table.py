@@ -1,6 +1,7 @@
 """The table of endpoints: every path that the service answers."""
 
 from musicsvc.server.routes import (
+    admin,
     art,
     catalog,
     collections,
@@ -37,4 +38,5 @@ ROUTES: tuple[Route, ...] = (
     *health.ROUTES,
     *pages.ROUTES,
     *figures_pages.ROUTES,
+    *admin.ROUTES,
 )

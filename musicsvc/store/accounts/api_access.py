@@ -89,17 +89,21 @@ def list(*, limit: int | None = None, text: str | None = None) -> Sequence[Acces
     return (*found, *newest(others, None if limit is None else limit - len(found), text, _texts))
 
 
-def requests(*, pending: bool, limit: int, before: int | None = None) -> Sequence[AccessEntry]:
-    """Return requests that are pending, or else decided, with their accounts, newest first.
+def get(request_id: int) -> AccessRequest:
+    """Return the request with this id. Raises NotFound."""
+    found: AccessRequest | None = AccessRequest.get_or_none(AccessRequest.id == request_id)
+    if found is None:
+        raise NotFound(f"There is no request {request_id}.")
+    return found
 
-    `before`: only those with a smaller id.
-    """
+
+def requests(*, pending: bool, limit: int, before: int | None = None) -> Sequence[AccessRequest]:
+    """Return requests that are pending, or else decided, newest first. `before`: only those with a smaller id."""
     state = AccessRequest.state == "pending" if pending else AccessRequest.state != "pending"
     query = AccessRequest.select().where(state)
     if before is not None:
         query = query.where(AccessRequest.id < before)
-    found = query.order_by(AccessRequest.id.desc()).limit(limit)
-    return [AccessEntry(request, users.find_by_email(request.email)) for request in found]
+    return tuple(query.order_by(AccessRequest.id.desc()).limit(limit))
 
 
 def _texts(entry: AccessEntry) -> tuple[str | None, ...]:

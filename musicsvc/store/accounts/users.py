@@ -12,6 +12,7 @@ from musicsvc.store.accounts.security_events import Administrator
 from musicsvc.store.accounts.user_search import newest
 from musicsvc.store.engine import bulk
 from musicsvc.store.engine.binding import savepoint
+from musicsvc.store.engine.dialect import lock_rows
 from musicsvc.store.models import PasswordLink, User
 
 if TYPE_CHECKING:
@@ -166,15 +167,25 @@ def set_display_name(user: User, name: str) -> None:
 def suspend(user: User, *, now: int, reason: str | None = None, actor: Actor = "cli") -> None:
     """Suspend the account unless it is already suspended. Ends its sessions; calls with its tokens get 403.
 
-    Raises Conflict if an administrator suspends the own account: somebody must be left to reinstate it.
+    Raises Conflict if an administrator suspends the own account, so that one is left who can reinstate accounts.
     """
-    if isinstance(actor, Administrator) and actor.account_id == user.id:
-        raise Conflict("You cannot suspend your own account. Another administrator can.")
+    if isinstance(actor, Administrator):
+        _check_suspender(actor.account_id, user.id)
     if user.suspended_at is None:
         sessions.end_all(user.id)
         user.suspended_at, user.suspended_reason = now, reason
         _save_suspension(user)
         security_events.add("account.suspended", account_id=user.id, reason=reason, now=now, actor=actor)
+
+
+def _check_suspender(admin_id: int, user_id: int) -> None:
+    """Raise Conflict unless the administrator may suspend the account now."""
+    if admin_id == user_id:
+        raise Conflict("You cannot suspend your own account. Another administrator can.")
+    # The lock keeps two administrators from suspending each other at the same time.
+    for account in lock_rows(User.select().where(User.id.in_([admin_id, user_id])).order_by(User.id)):
+        if account.id == admin_id and account.suspended_at is not None:
+            raise Conflict("Your own account is suspended.")
 
 
 def reinstate(user: User, *, now: int, actor: Actor = "cli") -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import heapq
 from operator import attrgetter
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from musicsvc.store.accounts import security_events
 from musicsvc.store.activity import calls as activity_calls
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from musicsvc.store.accounts.security_events import Event
     from musicsvc.store.activity.calls import Entry
@@ -20,6 +20,20 @@ if TYPE_CHECKING:
 T = TypeVar("T", "Entry", "Event")
 # Concurrent writers take their ids before they commit, so this many ids are read again for late commits.
 OVERLAP = 1_000
+
+
+def build_filters(
+    kind: str, of_calls: Mapping[str, Any], common: Mapping[str, Any]
+) -> tuple[activity_calls.Filter | None, security_events.Filter | None]:
+    """Return the filters for API calls and for security events; None hides them.
+
+    `kind`: `all`, `calls` or `events`. `of_calls`: conditions that events do not have, so any of them hides events.
+    """
+    calls_only = kind == "calls" or any(value is not None for value in of_calls.values())
+    return (
+        None if kind == "events" else activity_calls.Filter(**of_calls, **common),
+        None if calls_only else security_events.Filter(**common),
+    )
 
 
 class Timeline:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from musicsvc.server.routes.route import SAFE, Family
+from musicsvc.server.routes.route import SAFE, Access, Family
 from musicsvc.server.routes.table import ROUTES
-from tests.rights.pages import OWNER, PAGES, VISITORS, PageWorld, right
+from tests.rights.page_right import ADMINISTRATOR, OWNER, VISITORS, PageWorld
+from tests.rights.pages import PAGES, right
 from tests.rights.table import endpoint
 from tests.support.page_client import PageClient, page_client, text
 from tests.support.shared_server import on_shared_loop
@@ -34,6 +35,10 @@ POLICY = (
 def path_of(world: PageWorld, route: Route) -> str:
     values = world.do(lambda: right(route).make(world))
     return re.sub(r"\{(\w+)\}", lambda found: str(values[found[1]]), route.path) + right(route).query
+
+
+def who_may(route: Route) -> str:
+    return ADMINISTRATOR if route.access is Access.ADMIN else OWNER
 
 
 async def ask(browser: PageClient, world: PageWorld, route: Route, who: str) -> Answer:
@@ -71,7 +76,7 @@ async def test_forms_of_other_sites_and_of_other_browsers_are_refused(shared: Sh
     path, fields = path_of(world, route), dict(right(route).form(world))
     async with page_client(shared.client.root) as other, page_client(shared.client.root) as browser:
         others = await other.form_token()
-        browser.cookies = {"musicsvc": world.sessions[OWNER]}
+        browser.cookies = {"musicsvc": world.sessions[who_may(route)]}
         own = await browser.form_token()
         bad_tokens = ["", "00" * 48, others, own[:-2] + ("00" if own[-2:] != "00" else "11"), "x", own + "é"]
         refused = [await browser.post(path, {**fields, "form_token": token}) for token in bad_tokens]
@@ -89,7 +94,7 @@ async def test_forms_of_other_sites_and_of_other_browsers_are_refused(shared: Sh
         assert "<title>Not allowed" in text(refused[-1])
         # Each was refused for its fault: the same form from here is accepted.
         accepted = await browser.post(path, fields, **{"Origin": "", "Sec-Fetch-Site": "same-origin"})
-        assert accepted.status == right(route).expected(route)[OWNER]
+        assert accepted.status == right(route).expected(route)[who_may(route)]
 
 
 @each_form
@@ -97,7 +102,7 @@ async def test_forms_of_other_sites_and_of_other_browsers_are_refused(shared: Sh
 async def test_a_form_must_be_a_form(shared: Shared, route: Route) -> None:
     world = PageWorld(shared, next(NUMBERS))
     async with page_client(shared.client.root) as browser:
-        browser.cookies = {"musicsvc": world.sessions[OWNER]}
+        browser.cookies = {"musicsvc": world.sessions[who_may(route)]}
         path = path_of(world, route)
         json = await browser.post(path, right(route).form(world), **{"Content-Type": "application/json"})
         assert json.status == 415

@@ -82,6 +82,8 @@ def test_an_administrator_suspends_others_but_not_the_own_account(store: Store) 
     with pytest.raises(Conflict, match="your own account"):
         suspend(1, 1)
     suspend(2, 1)
+    with pytest.raises(Conflict, match="is suspended"):  # as if both suspended each other at the same time
+        suspend(1, 2)
     assert [user.suspended_at for user in store.read(users.list).result()] == [None, 2]
 
 

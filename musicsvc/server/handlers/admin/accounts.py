@@ -1,0 +1,81 @@
+"""Accounts: search, creation, password links, API access, suspension."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from musicsvc.server.shapes import newest
+from musicsvc.server.shapes.pages import Redirect, View
+from musicsvc.store.accounts import api_access, password_links, security_events, tokens, users
+from musicsvc.store.accounts.security_events import Administrator
+
+if TYPE_CHECKING:
+    from musicsvc.server.schemas.pages.admin import AccountForm, ReasonForm, SearchQuery
+    from musicsvc.server.shapes.envelope import Site
+    from musicsvc.store.accounts.password_links import NewLink
+    from musicsvc.store.accounts.sessions import SessionIdentity
+    from musicsvc.store.models import User
+
+PATH = "/admin/accounts"
+EVENTS = 20
+
+
+def search(query: SearchQuery) -> View:
+    """Show accounts, and the form to create one."""
+    found = users.list(limit=newest.WANTED, text=query.q, before=query.before)
+    shown = newest.by_id(found[::-1], lambda user: user.id)
+    return View("admin/accounts.html", {"list": shown, "query": query}, part="results")
+
+
+def create(body: AccountForm, caller: SessionIdentity, site: Site, now: int) -> View:
+    """Create an account, and show a link to set its password."""
+    actor = Administrator(caller.user_id)
+    user = users.create(body.email, display_name=body.display_name, now=now, actor=actor)
+    return _link(user, password_links.create(user, now=now, actor=actor), site, created=True)
+
+
+def show(subject: User, now: int) -> View:
+    """Show an account with its tokens and its last security events."""
+    events = security_events.find(security_events.Filter(account_id=subject.id), limit=EVENTS)[::-1]
+    actors = users.emails({event.actor_id for event in events if event.actor_id is not None})
+    owned = [(token, tokens.state(token, now)) for token in tokens.list(subject, limit=newest.SHOWN)[::-1]]
+    values = {"user": subject, "tokens": owned, "events": events, "emails": actors}
+    return View("admin/account.html", values)
+
+
+def create_link(subject: User, caller: SessionIdentity, site: Site, now: int) -> View:
+    """Show a new link to set the account's password."""
+    return _link(subject, password_links.create(subject, now=now, actor=Administrator(caller.user_id)), site)
+
+
+def suspend(subject: User, body: ReasonForm, caller: SessionIdentity, now: int) -> Redirect:
+    """Suspend an account, with a reason."""
+    users.suspend(subject, reason=body.reason, now=now, actor=Administrator(caller.user_id))
+    return _back(subject, f"{subject.email} is suspended.")
+
+
+def reinstate(subject: User, caller: SessionIdentity, now: int) -> Redirect:
+    """End the suspension of an account."""
+    users.reinstate(subject, now=now, actor=Administrator(caller.user_id))
+    return _back(subject, f"{subject.email} is no longer suspended.")
+
+
+def grant(subject: User, caller: SessionIdentity, now: int) -> Redirect:
+    """Grant API access to an account."""
+    api_access.grant(subject, now=now, actor=Administrator(caller.user_id))
+    return _back(subject, f"{subject.email} has API access.")
+
+
+def revoke(subject: User, caller: SessionIdentity, now: int) -> Redirect:
+    """Revoke an account's API access."""
+    api_access.revoke(subject, now=now, actor=Administrator(caller.user_id))
+    return _back(subject, f"{subject.email} has no API access any more.")
+
+
+def _link(user: User, link: NewLink, site: Site, *, created: bool = False) -> View:
+    values = {"user": user, "url": link.url(site.root), "expires_at": link.expires_at, "created": created}
+    return View("admin/password_link.html", values)
+
+
+def _back(user: User, notice: str) -> Redirect:
+    return Redirect(f"{PATH}/{user.id}", notice)

@@ -1,0 +1,81 @@
+"""API calls and security events."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from musicsvc.clock import parse_time_or_age
+from musicsvc.errors import NotFound
+from musicsvc.server.schemas.fields import parse_id
+from musicsvc.server.shapes import newest
+from musicsvc.server.shapes.pages import FormState, View
+from musicsvc.store.accounts import security_events, users
+from musicsvc.store.activity import calls
+from musicsvc.store.activity.timeline import Timeline, build_filters
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from musicsvc.config import Settings
+    from musicsvc.server.schemas.pages.admin import ActivityQuery
+    from musicsvc.store.activity.log_store import Log
+    from musicsvc.store.engine.store import Store
+
+    Filters = tuple[calls.Filter | None, security_events.Filter | None]
+
+PATH = "/admin/activity"
+
+
+def show(query: ActivityQuery, store: Store, activity_log: Log, settings: Settings, now: int) -> View:
+    """Show API calls and security events."""
+    keep_days = settings.activity.keep_days
+    filters, errors = _filters(query, store, now)
+    found = [] if errors else Timeline(store, activity_log, *filters).newest(newest.WANTED)[::-1]
+    ids = {each for row in found for each in (row.account_id, getattr(row, "actor_id", None)) if each is not None}
+    emails = store.read(lambda: users.emails(ids)).result()
+    form = FormState(PATH, query.model_dump(), errors)
+    kept = {name: value for name, value in query.model_dump(exclude={"before"}, exclude_defaults=True).items() if value}
+    values = {"list": newest.by_time(found), "emails": emails, "filters": form, "kept": kept, "keep_days": keep_days}
+    return View("admin/activity.html", values, status=422 if errors else 200)
+
+
+def _filters(query: ActivityQuery, store: Store, now: int) -> tuple[Filters, dict[str, str]]:
+    """Return the filters of the timeline, and a message for each condition that is not valid."""
+    errors: dict[str, str] = {}
+
+    def parse(name: str, parser: Callable[[str], Any]) -> Any:
+        """Return the condition as the store takes it, None if it was left empty or is not valid."""
+        text = getattr(query, name)
+        try:
+            return parser(text) if text else None
+        except (NotFound, ValueError) as error:
+            errors[name] = str(error)
+            return None
+
+    of_calls = {
+        "address": query.address or None,
+        "route": query.route or None,
+        "statuses": parse("status", calls.parse_statuses),
+    }
+    common = {
+        "account_id": parse("account", lambda email: store.read(lambda: users.by_email(email)).result().id),
+        "token_id": parse("token", _token_id),
+        "since": parse("since", lambda text: _time(text, now)),
+        "until": query.before,
+    }
+    if query.kind == "events" and any(value is not None for value in of_calls.values()):
+        errors["kind"] = "Events have no address, status or route. Choose calls, or leave these fields empty."
+    return build_filters(query.kind, of_calls, common), errors
+
+
+def _token_id(text: str) -> int:
+    if (found := parse_id(text)) is None:
+        raise ValueError(f"{text!r} is not the id of a token, a whole number.")
+    return found
+
+
+def _time(text: str, now: int) -> int:
+    try:
+        return parse_time_or_age(text, now)
+    except ValueError:
+        raise ValueError(f"{text!r} is not a time (2026-01-31T12:00:00Z), nor an age (15m, 7d).") from None

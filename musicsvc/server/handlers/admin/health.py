@@ -1,0 +1,40 @@
+"""The state of the installation: backups, and the checks of `musicsvc doctor`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from musicsvc.server.shapes.pages import View
+from musicsvc.store.backups import folder
+from musicsvc.store.engine.url import path_of, without_password
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from musicsvc.config import Settings
+    from musicsvc.server.schemas.pages.admin import HealthQuery
+    from musicsvc.store.doctor.finding import Finding
+    from musicsvc.store.engine.store import Store
+
+LEVELS = ("problem", "warning", "ok")
+
+
+def show(
+    query: HealthQuery,
+    store: Store,
+    backup_folder: Path,
+    check_installation: Callable[..., Iterator[Finding]],
+    settings: Settings,
+    now: int,
+) -> View:
+    """Show the last backup, and on request the results of all checks of the installation."""
+    findings = sorted(check_installation(now=now), key=lambda each: LEVELS.index(each.level)) if query.checks else None
+    values = {
+        "findings": findings,
+        "database": without_password(store.url),
+        "makes_backups": path_of(store.url) is not None,
+        "backup": folder.newest(backup_folder, now),
+        "every_hours": settings.backups.every_hours,
+    }
+    return View("admin/health.html", values, part="checks")

@@ -1,0 +1,51 @@
+"""Pages of administration, for administrators only."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from musicsvc.server.handlers.admin import abuse, accounts, activity, health, requests, tokens
+from musicsvc.server.routes.pages import page
+from musicsvc.server.routes.route import Access, Route
+from musicsvc.server.schemas.pages.admin import (
+    AccountForm,
+    ActivityQuery,
+    HealthQuery,
+    OlderQuery,
+    ReasonForm,
+    RequestsQuery,
+    SearchQuery,
+)
+from musicsvc.store.accounts import api_access, users
+from musicsvc.store.accounts import tokens as stored_tokens
+
+REQUEST, ACCOUNT, TOKEN = "/admin/requests/{id}", "/admin/accounts/{id}", "/admin/tokens/{id}"
+request = partial(page, access=Access.ADMIN, find=api_access.get)
+account = partial(page, access=Access.ADMIN, find=users.get)
+token = partial(page, access=Access.ADMIN, find=stored_tokens.get)
+admin = partial(page, access=Access.ADMIN)
+
+# fmt: off
+ROUTES: tuple[Route, ...] = (
+    admin("GET", "/admin", requests.show, query=RequestsQuery),
+    request("GET", REQUEST, requests.show_one),
+    request("POST", f"{REQUEST}/approve", requests.approve, form=REQUEST),
+    request("POST", f"{REQUEST}/deny", requests.deny, body=ReasonForm, form=REQUEST),
+    admin("GET", "/admin/accounts", accounts.search, query=SearchQuery),
+    admin("POST", "/admin/accounts", accounts.create, body=AccountForm, form="/admin/accounts"),
+    account("GET", ACCOUNT, accounts.show),
+    account("POST", f"{ACCOUNT}/password-link", accounts.create_link, form=ACCOUNT),
+    account("POST", f"{ACCOUNT}/suspend", accounts.suspend, body=ReasonForm, form=ACCOUNT),
+    account("POST", f"{ACCOUNT}/reinstate", accounts.reinstate, form=ACCOUNT),
+    account("POST", f"{ACCOUNT}/grant-access", accounts.grant, form=ACCOUNT),
+    account("POST", f"{ACCOUNT}/revoke-access", accounts.revoke, form=ACCOUNT),
+    admin("GET", "/admin/tokens", tokens.search, query=SearchQuery),
+    token("GET", TOKEN, tokens.show),
+    token("POST", f"{TOKEN}/revoke", tokens.revoke, body=ReasonForm, form=TOKEN),
+    token("POST", f"{TOKEN}/reinstate", tokens.reinstate, form=TOKEN),
+    admin("GET", "/admin/abuse", abuse.show, query=OlderQuery),
+    admin("GET", "/admin/abuse/{id}", abuse.explain, no_store=True),
+    admin("GET", "/admin/activity", activity.show, query=ActivityQuery, no_store=True),
+    admin("GET", "/admin/health", health.show, query=HealthQuery, no_store=True),
+)
+# fmt: on

@@ -1,0 +1,65 @@
+"""Forms and queries of the pages of administration."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field
+
+from musicsvc.server.schemas.fields import DIGITS_ONLY, Query, Text
+from musicsvc.server.schemas.pages.form import Form
+from musicsvc.store.accounts import api_access, email_addresses, users
+
+LONGEST_ID = 2**63 - 1
+# A field of a search form that was left empty is sent as an empty parameter.
+EMPTY_IS_NONE = BeforeValidator(lambda sent: sent or None)
+Before = Annotated[int | None, Field(ge=1, le=LONGEST_ID), DIGITS_ONLY, EMPTY_IS_NONE]
+Typed = Annotated[str, Text(0, 255)]
+
+
+class RequestsQuery(Query):
+    show: Literal["pending", "decided"] = "pending"
+    before: Before = None
+
+
+class SearchQuery(Query):
+    """A search in a list. `before`: the id of the last row of the page before."""
+
+    q: Typed = ""
+    before: Before = None
+
+
+class OlderQuery(Query):
+    before: Before = None
+
+
+class ActivityQuery(Query):
+    """Conditions on the activity log, as they were typed. `before`: a time in microseconds."""
+
+    kind: Literal["all", "calls", "events"] = "all"
+    account: Typed = ""
+    token: Typed = ""
+    address: Typed = ""
+    status: Typed = ""
+    route: Typed = ""
+    since: Typed = ""
+    before: Before = None
+
+
+class HealthQuery(Query):
+    """`checks`: run the checks, which read the whole database."""
+
+    checks: Literal["", "run"] = ""
+
+
+class ReasonForm(Form):
+    """A reason that is required."""
+
+    reason: Annotated[str, Text(1, api_access.LONGEST["reason"])]
+
+
+class AccountForm(Form):
+    """A new account."""
+
+    email: Annotated[str, Text(1, email_addresses.LENGTH)]
+    display_name: Annotated[str | None, Text(1, users.NAME_LENGTH)] = None

@@ -1,0 +1,73 @@
+"""Kinds of visitors of pages, and the status that each of them expects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from musicsvc.server.routes.route import SAFE, Access
+from musicsvc.store.accounts import sessions as store_sessions
+from musicsvc.store.accounts import users
+from tests.support.page_client import add_account, add_session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from musicsvc.server.routes.route import Route
+    from tests.support.shared_server import Shared
+
+OWNER, STRANGER, ADMINISTRATOR = "owner", "stranger", "administrator"
+SIGNED_IN = (OWNER, STRANGER, ADMINISTRATOR)
+SIGNED_OUT = ("signed out", "suspended", "session ended")
+VISITORS = (*SIGNED_OUT, *SIGNED_IN)
+ADMINISTRATORS_PAGE = 404
+
+
+class PageWorld:
+    """An account for each kind of visitor, and its session."""
+
+    def __init__(self, shared: Shared, number: int) -> None:
+        self.shared = shared
+        self.domain = f"pages{number}.test"
+        self.ids = {who: self._account(who) for who in VISITORS if who != "signed out"}
+        self.sessions = {who: add_session(shared, user_id) for who, user_id in self.ids.items()}
+        self.do(lambda: users.suspend(users.get(self.ids["suspended"]), now=shared.clock.now()))
+        self.do(lambda: store_sessions.end_all(self.ids["session ended"]))
+
+    def email(self, who: str) -> str:
+        return f"{who.replace(' ', '-')}@{self.domain}"
+
+    def do(self, unit: Callable[[], Any]) -> Any:
+        """Return the result of a write transaction."""
+        return self.shared.store.write(unit).result()
+
+    def _account(self, who: str) -> int:
+        return add_account(self.shared, self.email(who), api_access=True, admin=who == ADMINISTRATOR)
+
+
+@dataclass(frozen=True)
+class PageRight:
+    """The expected status for each kind of visitor who may see a page at all; the row says who that is.
+
+    `make` returns the values of the path's parameters, of what belongs to the owner. `form`: the fields that are sent.
+    `status` is that of success; `stranger`: the status for another account, if it differs.
+    """
+
+    make: Callable[[PageWorld], Mapping[str, Any]] = lambda _: {}
+    form: Callable[[PageWorld], Mapping[str, str]] = lambda _: {}
+    status: int = 0
+    stranger: int = 0
+    others: Mapping[str, int] = field(default_factory=dict)  # further exceptions, by visitor
+    query: str = ""
+
+    def expected(self, route: Route) -> dict[str, int]:
+        """Return the status for each kind of visitor."""
+        success = self.status or (200 if route.method in SAFE else 303)
+        found = dict.fromkeys(VISITORS, success)
+        if route.access is not Access.OPEN:
+            found |= dict.fromkeys(SIGNED_OUT, 303)
+        if route.access is Access.ADMIN:
+            found |= {OWNER: ADMINISTRATORS_PAGE, STRANGER: ADMINISTRATORS_PAGE}
+        if self.stranger:
+            found |= {STRANGER: self.stranger, ADMINISTRATOR: self.stranger}
+        return found | dict(self.others)
