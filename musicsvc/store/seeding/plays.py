@@ -4,46 +4,107 @@ from __future__ import annotations
 
 import math
 import random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from musicsvc.clock import DAY, SECOND
+from musicsvc.clock import DAY, MINUTE, SECOND
 from musicsvc.store.models import Track
 from musicsvc.store.plays import ingest, periods
 from musicsvc.store.plays.rollups import listeners
 from musicsvc.store.seeding.world import PREFIX
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping
 
 DAYS = 730  # a year, and the one before it
 AUDIENCE = 240
+NEWCOMER = 2  # days until the audience has one more listener, and lost the oldest
 BUSIEST = 9.0  # plays on an ordinary day of the most played track
 DECLINE = 0.8  # factor from each track to the next
 WEEKEND = {2, 3}  # 1970-01-01 was a Thursday
+SWING, SEASON = 113, 565  # days of the two cycles in which a track rises and falls
+APART = 2.4  # radians between the cycles of a track and of the next, so that at any time some rise and some fall
+HOUR = 60 * MINUTE
+LIVE = 5 * MINUTE  # between plays of the most played track in the last hour; three times as long for the next one
+LIVE_TRACKS = 3
+LONGEST_HEARD = 10 * MINUTE // 1000  # milliseconds
+SKIPPED, UNKNOWN = 0.15, 0.25  # shares of plays that were skipped, and up to which the duration is not known
+
+
+class FixtureTrack(NamedTuple):
+    """An example track: its place in the order of plays, id, and length in milliseconds."""
+
+    place: int
+    id: int
+    duration: int
 
 
 def load(*, now: int) -> int:
     """Store the plays of the example tracks. Return the number of new plays."""
-    mine = Track.select(Track.id).where(Track.external_id.startswith(PREFIX)).order_by(Track.id)
-    names = [listeners.opaque_key(f"fixture-{number}") for number in range(AUDIENCE)]
-    known = listeners.ensure(names)
-    audience = [known[name] for name in names]
+    mine = Track.select(Track.id, Track.duration).where(Track.external_id.startswith(PREFIX)).order_by(Track.id)
+    tracks = [FixtureTrack(place, each.id, each.duration) for place, each in enumerate(mine)]
     today = periods.day_of(now)
+    numbers = range(_oldest(today - DAYS), _oldest(today) + AUDIENCE)
+    names = {number: listeners.opaque_key(f"fixture-{number}") for number in numbers}
+    known = listeners.ensure(names.values())
+    audience = {number: known[name] for number, name in names.items()}
     return ingest.record(
         row
-        for at, (track,) in enumerate(mine.tuples().iterator())
-        for day in range(today - DAYS, today + 1)
-        for row in _day(at, track, day, audience)
+        for track in tracks
+        for rows in (
+            *(_day(track, day, audience) for day in range(today - DAYS, today + 1)),
+            _live(track, audience, now),
+        )
+        for row in rows
         if row.played_at <= now
     )
 
 
-def _day(at: int, track: int, day: int, audience: Sequence[int]) -> Iterator[ingest.PlayRow]:
-    """Yield a track's plays on a day. More plays fall on weekends, some seasons, and tracks at a low position `at`."""
-    chance = random.Random(f"{at} {day}")  # noqa: S311 - plays must be reproducible
-    mood = 1 + 0.4 * (day % 7 in WEEKEND) + 0.25 * math.sin(day / 23 + at) + 0.3 * math.sin(day / 90)
-    wanted = BUSIEST * DECLINE**at * mood
+def _oldest(day: int) -> int:
+    """Return the number of the listener who has been in the audience for longest on this day."""
+    return day // NEWCOMER
+
+
+def _day(track: FixtureTrack, day: int, audience: Mapping[int, int]) -> Iterator[ingest.PlayRow]:
+    """Yield a track's plays on a day. More plays fall on weekends, some seasons, tracks with a low place."""
+    chance = random.Random(f"{track.place} {day}")  # noqa: S311 - plays must be reproducible
+    phase = APART * track.place
+    mood = (
+        1
+        + 0.4 * (day % 7 in WEEKEND)
+        + 0.3 * math.sin(math.tau * day / SWING + phase)
+        + 0.3 * math.sin(math.tau * day / SEASON + phase)
+    )
+    wanted = BUSIEST * DECLINE**track.place * mood
     for _ in range(int(wanted) + (chance.random() < wanted % 1)):
-        listener = audience[int(len(audience) * chance.random() ** 2)]
-        played_at = day * DAY + chance.randrange(86_400) * SECOND
-        yield ingest.PlayRow(played_at // periods.SLOT, track, listener, ingest.WITHOUT_ID, played_at, None, 0)
+        yield _play(track, day * DAY + chance.randrange(86_400) * SECOND, audience, chance)
+
+
+def _live(track: FixtureTrack, audience: Mapping[int, int], now: int) -> Iterator[ingest.PlayRow]:
+    """Yield plays of the last hour, at even distances, so that a track that is played much has current listeners."""
+    if track.place < LIVE_TRACKS:
+        every = LIVE * 3**track.place
+        for at in range(now - now % every, now - HOUR, -every):
+            yield _play(track, at, audience, random.Random(f"{track.place} {at}"))  # noqa: S311 - the same
+
+
+def _play(track: FixtureTrack, played_at: int, audience: Mapping[int, int], chance: random.Random) -> ingest.PlayRow:
+    number = _oldest(periods.day_of(played_at)) + int(AUDIENCE * chance.random() ** 2)
+    return ingest.PlayRow(
+        slot=played_at // periods.SLOT,
+        track=track.id,
+        listener=audience[number],
+        client_key=ingest.WITHOUT_ID,
+        played_at=played_at,
+        duration_ms=_heard(track, chance),
+        reporter=0,
+    )
+
+
+def _heard(track: FixtureTrack, chance: random.Random) -> int | None:
+    """Return how many milliseconds of a track were heard: little if it was skipped, or None if it is not known."""
+    luck, share = chance.random(), chance.random()
+    if luck < SKIPPED:
+        return int(min(30_000, track.duration / 2) * share)
+    if luck < UNKNOWN:
+        return None
+    return int(min(track.duration, LONGEST_HEARD) * (1 - share**3 / 2))
