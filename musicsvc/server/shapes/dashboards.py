@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from musicsvc.reports.formats import FORMATS
-from musicsvc.server.shapes import insights
+from musicsvc.server.shapes import insights, listening
 from musicsvc.store.insights import figures
+from musicsvc.store.insights.listening.releases import DEFAULT_DAYS
 from musicsvc.store.plays.periods import CUSTOM, day_of, to_date
 
 if TYPE_CHECKING:
@@ -60,6 +61,10 @@ def dashboard(found: Dashboard, now: int) -> JSON:
     shaped = report(found, now) | {"related": [_related(each) for each in found.related], "formats": _formats()}
     if found.realtime is not None:
         shaped["realtime"] = insights.realtime(found.subject.id, found.realtime, now)
+    if found.milestones is not None:
+        shaped["milestones"] = listening.milestones(found.milestones)
+    if found.releases:
+        shaped["releases"] = listening.releases(found.releases, DEFAULT_DAYS)
     if found.collaborations is not None:
         shaped["collaborations"] = insights.collaborations(found.collaborations, [])
     return shaped
@@ -67,12 +72,16 @@ def dashboard(found: Dashboard, now: int) -> JSON:
 
 def report(found: Dashboard, now: int) -> JSON:
     """Return the figures of a track, album or artist as they are shared, without links."""
+    before = found.figures.window.before
     return period(found.figures.window, now) | {
         "kind": figures.noun(found.subject),
         "id": found.subject.id,
         "name": found.name,
         "data": _data(found),
-        "before": found.figures.window.before.label,
+        "before": before.label,
+        "before_start": to_date(before.first).isoformat(),
+        "listening": listening.listening(found.listening),
+        "hours": listening.hours(found.hours)["hours"],
         "days": _days(found, day_of(now)),
     }
 

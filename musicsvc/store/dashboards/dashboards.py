@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.insights import charts, collaborations, figures, rankings, realtime
+from musicsvc.store.insights.listening import listening, milestones, releases
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
 
 if TYPE_CHECKING:
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from musicsvc.store.insights.charts import Chart
     from musicsvc.store.insights.collaborations import Collaborations
     from musicsvc.store.insights.figures import ArtistCounts, Figures
+    from musicsvc.store.insights.listening.listening import Hours, Listening
+    from musicsvc.store.insights.listening.milestones import Milestones
+    from musicsvc.store.insights.listening.releases import Release
     from musicsvc.store.insights.rankings import Ranked
     from musicsvc.store.insights.realtime import Realtime
     from musicsvc.store.plays.periods import Window
@@ -28,6 +32,13 @@ ALBUM_OF_TRACK = """
         SELECT 1 FROM album_artist l JOIN artist a ON a.id = l.artist_id WHERE l.album_id = b.id AND a.manager_id = ?
     )
 """
+# The newest other albums, by release date, of those artists of an album that an account manages.
+OTHER_ALBUMS = """
+    SELECT DISTINCT b.id, b.release_date FROM album_artist mine JOIN artist a ON a.id = mine.artist_id
+    JOIN album_artist l ON l.artist_id = a.id JOIN album b ON b.id = l.album_id
+    WHERE mine.album_id = ? AND a.manager_id = ? AND b.id <> mine.album_id AND b.release_date IS NOT NULL
+    ORDER BY b.release_date DESC, b.id DESC LIMIT 3
+"""
 
 
 class Related(NamedTuple):
@@ -40,8 +51,8 @@ class Related(NamedTuple):
 class Dashboard(NamedTuple):
     """The figures of a subject in a window. `before`: plays on the days since the beginning of the window before.
 
-    `tracks` and `albums`: of an album all its tracks, of an artist the most played ones. Parts that a subject of this
-    kind does not have are None or empty.
+    `tracks` and `albums`: of an album all its tracks, of an artist the most played ones. `releases`: of an album itself
+    and of others to compare it with. Parts that a subject of this kind does not have are None or empty.
     """
 
     subject: Subject
@@ -49,11 +60,15 @@ class Dashboard(NamedTuple):
     figures: Figures
     chart: Chart
     before: Sequence[int]
+    listening: Listening
+    hours: Hours
     tracks: Sequence[Ranked] = ()
     albums: Sequence[Ranked] = ()
     counts: ArtistCounts | None = None
     collaborations: Collaborations | None = None
     realtime: Realtime | None = None
+    milestones: Milestones | None = None
+    releases: Sequence[Release] = ()
     related: Sequence[Related] = ()
 
 
@@ -66,6 +81,8 @@ def report(subject: Subject, window: Window) -> Dashboard:
         figures.figures(subject, window),
         charts.build(subject, window),
         charts.plays_by_day(subject, range(before.first, min(before.first + window.days, window.first))),
+        listening.build(subject, window),
+        listening.hours(subject, window),
     )
     if subject.kind == ALBUM:
         return found._replace(tracks=rankings.tracks_of_album(subject.id, window))
@@ -80,12 +97,14 @@ def report(subject: Subject, window: Window) -> Dashboard:
 
 def build(subject: Subject, window: Window, user_id: int, now: int) -> Dashboard:
     """Return the report of a track, album or artist with its figures of now, and with what else the account manages."""
-    found = report(subject, window)
+    found = report(subject, window)._replace(milestones=milestones.build(subject))
     if subject.kind == ARTIST:
         return found._replace(collaborations=collaborations.load(subject.id))
+    found = found._replace(related=_related(subject, user_id))
     if subject.kind == TRACK:
-        found = found._replace(realtime=realtime.load(subject, now))
-    return found._replace(related=_related(subject, user_id))
+        return found._replace(realtime=realtime.load(subject, now))
+    others = [each for each, _ in fetch(OTHER_ALBUMS, subject.id, user_id)]
+    return found._replace(releases=releases.build([subject.id, *others], releases.DEFAULT_DAYS, now))
 
 
 def _related(subject: Subject, user_id: int) -> list[Related]:

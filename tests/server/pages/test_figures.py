@@ -11,6 +11,9 @@ import pytest_asyncio
 
 from musicsvc.clock import DAY
 from musicsvc.server.routes.paths import INSIGHTS
+from musicsvc.store.models import Album, AlbumArtist, Track
+from musicsvc.store.plays import ingest
+from musicsvc.store.plays.rollups import listeners
 from tests.support.html_page import HtmlPage
 from tests.support.listening_world import SLOT, Catalog, catalog
 from tests.support.page_client import PageClient, add_session, page_client
@@ -68,9 +71,25 @@ def _fill(now: int) -> Catalog:
         for track, day, person in zip(tracks, days, people, strict=True)
     )
     made.add_plays((made.tracks[0], now - minute * 60_000_000, f"now {minute}") for minute in range(30))
+    _add_durations(made, now, chance)
     given = [(made.tracks[chance.randrange(4)], now - chance.randrange(300) * DAY) for _ in range(50)]
     made.give(given[:29], given[29:])
     return made
+
+
+def _add_durations(made: Catalog, now: int, chance: random.Random) -> None:
+    """Record plays with a duration, also on the first days of both albums."""
+    Track.update(duration=200_000).where(Track.id.in_(made.tracks)).execute()
+    Album.update(release_date="2026-02-10").where(Album.id == made.albums[0]).execute()
+    Album.update(release_date="2026-02-20").where(Album.id == made.albums[1]).execute()
+    AlbumArtist.create(album=made.albums[1], artist=made.artists[0], position=1)
+    people = listeners.ensure({listeners.opaque_key(f"long {each}") for each in range(40)})
+    rows = set()
+    for number, person in enumerate(sorted(people.values()) * 6):
+        at = now - chance.randrange(24 * 60) * DAY // 60 // 24 * 40
+        track = made.tracks[(0, 3, 1, 0, 2)[number % 5]]
+        rows.add(ingest.PlayRow(at // SLOT, track, person, ingest.WITHOUT_ID, at, chance.randrange(210_000), 0))
+    ingest.record(rows)
 
 
 def shown(number: float | None) -> str:
@@ -103,6 +122,15 @@ def ranked(rows: Any) -> list[list[str]]:
     ]
 
 
+def listening(data: Any) -> dict[str, str]:
+    """Return the figures of listening as the page marks them."""
+    names = ("new_listeners", "returning_listeners", "plays_per_listener", "skips", "plays_with_duration")
+    found = {name: shown(data[name]) for name in names}
+    if data["plays_with_duration"]:
+        found |= {f"completion.{name}": shown(value) for name, value in data["completion"].items()}
+    return found
+
+
 @pytest.mark.parametrize("kind", ["artist", "album", "track"])
 @pytest.mark.parametrize("period", PERIODS)
 async def test_every_number_on_the_page_is_that_of_the_api(world: World, kind: str, period: str) -> None:
@@ -118,6 +146,14 @@ async def test_every_number_on_the_page_is_that_of_the_api(world: World, kind: s
         ]
         dates = [found["datetime"] for tag, found in page.attributes if tag == "time"][: len(chart["points"])]
         assert dates == [point["date"] for point in chart["points"]]
+        listened = await world.api(f"{kind}s/{each}/listening?period={period}")
+        assert listening(listened).items() <= page.figures.items()
+        hours = await world.api(f"{kind}s/{each}/hours?period={period}")
+        found = [rows for rows in page.tables if rows[0][0] == "UTC"]
+        if any(map(any, hours["hours"])):
+            assert [row[1:] for row in found[0][1:]] == [[*map(shown, row)] for row in hours["hours"]]
+        else:
+            assert found == []
         for name, heading in (("top_tracks", "Track"), ("top_albums", "Album"), ("tracks", "Track")):
             if data.get(name):
                 assert page.table(heading) == ranked(data[name])
@@ -139,6 +175,35 @@ async def test_realtime_is_that_of_the_api_on_the_page_and_when_it_is_refreshed(
             ]
             times = [found["datetime"] for tag, found in refreshed.attributes if tag == "time"]
             assert times == [play["played_at"] for play in data["recent_plays"]]
+
+
+async def test_milestones_are_those_of_the_api(world: World) -> None:
+    for kind, ids in (("artist", world.made.artists), ("album", world.made.albums), ("track", world.made.tracks)):
+        for each in ids:
+            data = await world.api(f"{kind}s/{each}/milestones")
+            page = await world.page(f"/insights/{kind}/{each}")
+            times = [found["datetime"] for tag, found in page.attributes if tag == "time"]
+            best = data["best_day"]
+            expected = [reached["at"] for reached in data["plays"]] + ([best["date"]] if best else [])
+            assert expected == times[len(times) - len(expected) :]
+            for reached in data["plays"]:
+                assert f"{reached['count']:,} plays on" in page.text
+            assert not best or f"{best['plays']:,} plays" in page.text.partition("Best day")[2]
+
+
+async def test_an_album_is_compared_with_others_by_the_days_since_the_release(world: World) -> None:
+    first, second = world.made.albums
+    data = await world.api(f"albums/{first}/release?against={second}")
+    page = await world.page(f"/insights/album/{first}")
+    own, other = (each["points"] for each in data["releases"])
+
+    assert (len(own), len(other)) == (20, 10)
+    expected = [[shown(point["plays"]), shown(point["listeners"])] for point in other] + [[EMPTY, EMPTY]] * 10
+    assert page.table("Day since release") == [
+        [str(point["day"]), shown(point["plays"]), shown(point["listeners"]), *more]
+        for point, more in zip(own, expected, strict=True)
+    ]
+    assert sum(point["plays"] for point in own) > sum(point["plays"] for point in other) > 0
 
 
 async def test_collaborations_are_those_of_the_api(world: World) -> None:

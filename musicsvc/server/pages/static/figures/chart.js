@@ -2,10 +2,10 @@
 "use strict";
 
 (() => {
-  const DAY = 86400;
   const HEIGHT = 280;
-  const DATE_STEPS = [1, 2, 7, 14, 31, 62, 92, 184, 366, 731, 1827, 3653].map((days) => days * DAY);
+  const DATE_STEPS = [1, 2, 7, 14, 31, 62, 92, 184, 366, 731, 1827, 3653].map((days) => days * 86400); // seconds
   const COUNT_STEPS = [...Array(11).keys()].flatMap((power) => [1, 2, 5].map((digit) => digit * 10 ** power));
+  const DAY_STEPS = [1, 2, 7, 14, 28, 56, 112];
   const LOCALE = "en-US"; // as in the rest of the page
 
   // The columns of the table that have a line, and the days.
@@ -18,8 +18,11 @@
       area: head.hasAttribute("data-area"),
       values: rows.map((row) => number(row.cells[at + 1])),
     }));
+    const time = (row) => row.cells[0].querySelector("time");
+    const dated = rows.some(time);
     return {
-      days: rows.map((row) => Date.parse(row.cells[0].querySelector("time").dateTime) / 1000),
+      dated, // else the days are numbered
+      days: rows.map((row) => (dated ? Date.parse(time(row).dateTime) / 1000 : number(row.cells[0]))),
       names: rows.map((row) => row.cells[0].textContent.trim()),
       open: rows.length > 1 && rows.at(-1).hasAttribute("data-open"),
       columns: columns.filter((column) => column.color),
@@ -65,12 +68,12 @@
       width,
       height: HEIGHT,
       tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
-      padding: [12, 12, 0, 0],
+      padding: [12, 24, 0, 0],
       legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false }, points: { size: 8 } },
-      scales: { x: { range: (_, low, high) => [low, high] }, y: { range: (_, low, high) => [0, Math.max(4, high * 1.05)] } },
+      scales: { x: { time: data.dated, range: (_, low, high) => [low, high] }, y: { range: (_, low, high) => [0, Math.max(4, high * 1.05)] } },
       axes: [
-        { ...axis, grid: { show: false }, space: 70, incrs: DATE_STEPS, values: (_, splits) => splits.map(dates(data.days)) },
+        { ...axis, grid: { show: false }, space: 70, ...(data.dated ? dateAxis(data.days) : { incrs: DAY_STEPS }) },
         { ...axis, size: 56, incrs: COUNT_STEPS, values: (_, splits) => splits.map(short) },
       ],
       series: [{}, ...found.map((line) => style(line, color(line), background, data.days.length - 1))],
@@ -79,10 +82,10 @@
 
   const short = (value) => new Intl.NumberFormat(LOCALE, { notation: "compact", maximumFractionDigits: 1 }).format(value);
 
-  function dates(days) {
+  function dateAxis(days) {
     const parts = days.length > 180 ? { month: "short", year: "numeric" } : { month: "short", day: "numeric" };
     const format = new Intl.DateTimeFormat(LOCALE, { ...parts, timeZone: "UTC" });
-    return (seconds) => format.format(seconds * 1000);
+    return { incrs: DATE_STEPS, values: (_, splits) => splits.map((seconds) => format.format(seconds * 1000)) };
   }
 
   // The legend shows the numbers of the day under the pointer.
