@@ -76,7 +76,7 @@ def _add_command(type_: str, help_text: str) -> None:
         form: Format = None,
         out: Out = STDOUT,
     ) -> None:
-        from musicsvc.store.plays.history import from_first_day
+        from musicsvc.store.plays import history
 
         session, chosen = Session.from_context(context), _format(form, out, FORMATS, "csv")
         window = periods.choose(period, first, last, now := session.clock.now())
@@ -94,7 +94,7 @@ def _add_command(type_: str, help_text: str) -> None:
                 if begun:  # called again after a connection error
                     raise Failure("The database connection was lost during the export. Run it again.")
                 begun = True
-                with _table(type_, _scope(user, artist), from_first_day(window), now, on_progress) as table:
+                with _table(type_, _scope(user, artist), history.adapt(window), now, on_progress) as table:
                     file.writelines(write(table))
                 return table.verification()
 
@@ -135,13 +135,13 @@ def _write_report(session: Session, wanted: Wanted, form: str, paper: str, out: 
     from musicsvc.server.shapes import envelope, verification
     from musicsvc.server.shapes import exports as shapes
     from musicsvc.store.insights import overview
-    from musicsvc.store.plays.history import from_first_day
+    from musicsvc.store.plays import history
 
     with session.store() as store, open_output(out) as file:
 
         def unit() -> "tuple[Scope, Overview]":
             scope = _scope(wanted.user, wanted.artist)
-            return scope, overview.build(scope, from_first_day(wanted.window), for_print=True)
+            return scope, overview.build(scope, history.adapt(wanted.window), for_print=True)
 
         scope, found = store.read(unit).result()
         data = shapes.report_file(found, wanted.now, form)

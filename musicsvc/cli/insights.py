@@ -52,13 +52,13 @@ def show(
     """Show the figures of the API, and the plays of each day."""
     from musicsvc.server.handlers.insights import data_of
     from musicsvc.store.insights import charts, figures
-    from musicsvc.store.plays.history import from_first_day
+    from musicsvc.store.plays import history
 
     session = Session.from_context(context)
     window = periods.choose(period, first, last, session.clock.now())
 
     def unit() -> "tuple[str, JSON, Chart]":
-        subject, days = _subject(kind, number), from_first_day(window)
+        subject, days = _subject(kind, number), history.adapt(window)
         data = data_of(subject, days) | listening.answers(subject, days)
         return figures.name(subject), data, charts.build(subject, days)
 
@@ -89,7 +89,7 @@ def explain(
 ) -> None:
     """Recount the figures from the stored plays step by step, and compare them with the API."""
     from musicsvc.store.insights import explain, figures
-    from musicsvc.store.plays.history import from_first_day
+    from musicsvc.store.plays import history
 
     session = Session.from_context(context)
     now = session.clock.now()
@@ -97,7 +97,7 @@ def explain(
 
     def unit() -> "tuple[str, Explanation]":
         subject = _subject(kind, number)
-        return figures.name(subject), explain.build(subject, from_first_day(window), now)
+        return figures.name(subject), explain.build(subject, history.adapt(window), now)
 
     name, found = session.read(unit)
     if json:

@@ -84,7 +84,7 @@ def _window(meta: "FileVerification") -> "Window":
         window = periods.window(name, exported_at)
     except ValueError as error:
         raise Failure(f"The description of {meta.file.name} has an invalid window: {error}") from None
-    return history.from_first_day(window)
+    return history.adapt(window)
 
 
 def _compare_table(

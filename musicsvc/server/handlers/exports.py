@@ -11,6 +11,7 @@ from musicsvc.server.shapes.envelope import JSON, Download, success
 from musicsvc.server.shapes.spooled import Spooled, spool
 from musicsvc.store.insights import export_rows, overview
 from musicsvc.store.insights.scopes import Scope
+from musicsvc.store.plays import history
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,7 +45,7 @@ def export_table(format_id: str, *, attachment: bool = False) -> Callable[[Expor
     write = form.write_table
 
     def handle(body: ExportIn, caller: Identity, now: int) -> Spooled:
-        days = body.window(now)
+        days = history.adapt(body.window(now))
         headers = _attachment(shapes.file_name(body.type, days, form.id)) if attachment or form.attachment else None
         scope = Scope(caller.user_id)
         with export_rows.cells(body.type, scope, days) as rows:
@@ -58,13 +59,13 @@ def export_table(format_id: str, *, attachment: bool = False) -> Callable[[Expor
 
 def export_report(body: ReportIn, caller: Identity, now: int) -> JSON:
     """Report on everything that the caller manages."""
-    found = overview.build(Scope(caller.user_id), body.window(now))
+    found = overview.build(Scope(caller.user_id), history.adapt(body.window(now)))
     return success(shapes.report(found, now, charts=body.include_charts))
 
 
 def export_pdf(body: PeriodIn, caller: Identity, now: int) -> PendingReport:
     """Export the report as a PDF document."""
-    days = body.window(now)
+    days = history.adapt(body.window(now))
     found = overview.build(Scope(caller.user_id), days, for_print=True)
     return PendingReport(shapes.file_name("report", days, "pdf"), shapes.printed(found, now))
 

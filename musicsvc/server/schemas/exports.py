@@ -21,6 +21,10 @@ from musicsvc.server.schemas.insights import (
 from musicsvc.server.schemas.periods import PeriodIn
 
 TypeName = Literal["tracks", "albums", "artists", "plays"]
+WholeDay = Annotated[
+    Literal["whole-day"] | SkipJsonSchema[None],
+    Field(description="Only if growth compares with a whole day, because its single plays were deleted."),
+]
 Growing = Annotated[float | None, Field(description="Percent against the period before, null if that had none.")]
 
 
@@ -131,6 +135,9 @@ class Verification(Answer):
     scope: ExportScope
     window: ExportWindow
     compared_with: Between | None = Field(description="The time that growth compares with, null for all time.")
+    growth_basis: Literal["like-for-like", "whole-day"] | None = Field(
+        description="`whole-day`: a whole day is compared with a part of today; null for all time."
+    )
     definitions: dict[str, str] = Field(
         description="What each column means.", examples=[{"plays_total": "Plays of all time."}]
     )
@@ -146,6 +153,7 @@ class Export(Answer):
     type: TypeName
     period: Period
     generated_at: Timestamp
+    growth_basis: WholeDay = None
     rows: list[TrackRow | AlbumRow | ArtistRow | PlaysRow]
     verification: Verification
 
@@ -182,6 +190,7 @@ class Report(Answer):
 
     period: Period
     generated_at: Timestamp
+    growth_basis: WholeDay = None
     summary: Summary
     top_tracks: list[Ranked] = Field(max_length=10, description="Most played in the period first.")
     charts: Chart | SkipJsonSchema[None] = Field(None, description="Only if `include_charts` is true.")

@@ -39,7 +39,12 @@ def table(type_: str, scope: Scope, window: Window, now: int, rows: Iterable[Seq
 
 def head(type_: str, window: Window, now: int) -> JSON:
     """Return the keys that precede the rows of a JSON export: type of the rows, period, and time of the export."""
-    return {"type": type_, "period": insights.period(window), "generated_at": isoformat(now)}
+    return {"type": type_, "period": insights.period(window), "generated_at": isoformat(now)} | _unlike(window)
+
+
+def _unlike(window: Window) -> JSON:
+    """Return `growth_basis` if growth does not compare like with like."""
+    return {"growth_basis": insights.growth_basis(window)} if window.before.whole_day else {}
 
 
 def file_name(type_: str, window: Window, suffix: str) -> str:
@@ -56,7 +61,7 @@ def report(found: Overview, now: int, *, charts: bool) -> JSON:
         "generated_at": isoformat(now),
         "summary": figures | counts,
         "top_tracks": [insights.ranked(row.ranked) for row in found.top],
-    }
+    } | _unlike(found.figures.window)
     return shaped | {"charts": insights.chart(found.chart)} if charts else shaped
 
 

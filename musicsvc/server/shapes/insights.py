@@ -42,6 +42,11 @@ def period(window: Window) -> JSON:
     }
 
 
+def growth_basis(window: Window) -> str:
+    """Return `whole-day` if a whole day is compared with a part of today, since its single plays were deleted."""
+    return "whole-day" if window.before.whole_day else "like-for-like"
+
+
 def album(found: Figures, tracks: list[Ranked]) -> JSON:
     return figures(found) | {"tracks": [ranked(row) for row in tracks]}
 

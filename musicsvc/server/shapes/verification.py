@@ -58,6 +58,7 @@ def verification(type_: str, scope: Scope, window: Window, now: int, checksum: C
         "scope": {"user_id": scope.manager, "artist_id": scope.artist},
         "window": insights.period(window),
         "compared_with": before and {"from": isoformat(before.starts), "until": isoformat(before.ends)},
+        "growth_basis": before and insights.growth_basis(window),
         "definitions": known,
         "row_count": checksum.count,
         "sha256": checksum.hexdigest(),

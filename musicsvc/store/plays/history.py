@@ -1,4 +1,4 @@
-"""The first day that has figures, on which the period `all` begins."""
+"""Adapt windows to the plays that the database has."""
 
 from __future__ import annotations
 
@@ -12,13 +12,21 @@ if TYPE_CHECKING:
     from musicsvc.store.plays.periods import Window
 
 FIRST_DAYS = """
-    SELECT min(day) FROM play_day UNION ALL SELECT min(day) FROM engagement_day WHERE kind = ? ORDER BY 1
+    SELECT min(day) FROM play_day UNION ALL SELECT min(day) FROM engagement_day WHERE kind = ?
 """
+KEPT_FROM = "SELECT kept_from FROM play_mark"
 
 
-def from_first_day(window: Window) -> Window:
-    """Return the window; if its period is `all`, let it begin on the day of the first play, like or repost."""
-    if window.name != ALL:
+def adapt(window: Window) -> Window:
+    """Return the window as it can be counted in this database.
+
+    `all` begins on the day of the first play, like or repost. The window before has its whole last day if the single
+    plays of that day were deleted.
+    """
+    if window.name == ALL:
+        first = min((day for (day,) in fetch(FIRST_DAYS, TRACK) if day is not None), default=window.end - 1)
+        return window._replace(first=min(first, window.end - 1))
+    if window.compared_with is None:
         return window
-    first = min((day for (day,) in fetch(FIRST_DAYS, TRACK) if day is not None), default=window.end - 1)
-    return window._replace(first=min(first, window.end - 1))
+    ((kept_from,),) = fetch(KEPT_FROM)
+    return window._replace(compared_with=window.compared_with.countable(kept_from))

@@ -46,6 +46,7 @@ class Window(NamedTuple):
     label: str = ""
     compared_with: Window | None = None
     seconds: int = 0
+    whole_day: bool = False  # the last day counts as a whole, although only a part of it should
 
     @property
     def before(self) -> Window:
@@ -81,12 +82,12 @@ class Window(NamedTuple):
         Of a day without single plays only the whole can be counted.
         """
         if self.seconds and self.end < kept_from:
-            return self._replace(end=self.end + 1, seconds=0)
+            return self._replace(end=self.end + 1, seconds=0, whole_day=True)
         return self
 
 
 def window(period: str, now: int) -> Window:
-    """Return the window of a period (one of NAMES) at `now`. `all` begins in 1970; see `history.from_first_day`.
+    """Return the window of a period (one of NAMES) at `now`. `all` begins in 1970; see `history.adapt`.
 
     Raises ValueError if there is no such period, or if it has not begun.
     """

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def show_artists(query: ArtistsQuery, caller: SessionIdentity, now: int) -> View:
     """Show the artists that the account manages, with their plays, or what it manages by this name."""
-    days = history.from_first_day(query.window(now))
+    days = history.adapt(query.window(now))
     if query.q:
         found = catalog_search.find(query.q, caller.user_id)
         return View("insights/found.html", {"page": shapes.found(found, query.q, days, now)})
@@ -31,7 +31,7 @@ def show_artists(query: ArtistsQuery, caller: SessionIdentity, now: int) -> View
 
 def show(subject: Subject, query: PagePeriod, caller: SessionIdentity, now: int) -> View:
     """Show the figures of an artist, album or track."""
-    found = dashboards.build(subject, history.from_first_day(query.window(now)), caller.user_id, now)
+    found = dashboards.build(subject, history.adapt(query.window(now)), caller.user_id, now)
     return View("insights/show.html", {"page": shapes.dashboard(found, now)})
 
 
@@ -45,6 +45,6 @@ def share(subject: Subject, body: ShareForm, query: PagePeriod, caller: SessionI
     """Create a link to a report, and show it."""
     lifetime = body.days * DAY
     link = report_links.create(
-        subject, history.from_first_day(query.window(now)), user_id=caller.user_id, lifetime=lifetime, now=now
+        subject, history.adapt(query.window(now)), user_id=caller.user_id, lifetime=lifetime, now=now
     )
     return View("insights/shared.html", {"page": share_links.link(link, site)}, status=201)
