@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from musicsvc.server.shapes import share_links
 from musicsvc.server.shapes.envelope import Site
-from musicsvc.store.accounts import password_links, users
+from musicsvc.store.accounts import password_links, tokens, users
 from musicsvc.store.accounts import sessions as store_sessions
 from musicsvc.store.dashboards import report_links
 from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist
@@ -58,6 +58,11 @@ def report_link(world: PageWorld) -> Mapping[str, Any]:
     return {"id": row.id, "link": share_links.address(row.id, row.created_at, Site("")).rpartition("/")[2]}
 
 
+def _token(world: PageWorld) -> dict[str, int]:
+    owner = users.get(world.ids[OWNER])
+    return {"id": tokens.create(owner, "laptop", now=world.shared.clock.now())[0].id}
+
+
 ANYBODY = PageRight()
 DOWNLOAD = PageRight(form=lambda _: {"period": "7-days"}, status=200)
 ALREADY = dict.fromkeys(SIGNED_IN, 303)  # who is signed in need not sign in
@@ -89,6 +94,17 @@ PAGES: Mapping[str, PageRight] = {
     "POST /insights/export/pdf": DOWNLOAD,
     "GET /reports/{link}": PageRight(report_link),
     "POST /settings/share-links/{id}/end": PageRight(report_link, stranger=404),
+    "GET /settings/developers": ANYBODY,
+    "POST /settings/developers/access": PageRight(
+        form=lambda _: {"use_case": "a page", "volume": "few", "organization": "Label"},
+        status=409,  # all visitors have access already
+    ),
+    "POST /settings/developers/tokens": PageRight(form=lambda _: {"name": "laptop", "password": PASSWORD}, status=200),
+    "GET /settings/developers/tokens/{id}": PageRight(_token, stranger=404),
+    "POST /settings/developers/tokens/{id}/regenerate": PageRight(
+        _token, form=lambda _: {"password": PASSWORD}, status=200, stranger=404
+    ),
+    "POST /settings/developers/tokens/{id}/delete": PageRight(_token, stranger=404),
     **admin.PAGES,
 }
 

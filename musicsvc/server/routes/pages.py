@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from musicsvc.server.handlers.accounts import registration_open
-from musicsvc.server.handlers.pages import accounts, home, settings, sign_in, static
+from musicsvc.server.handlers.pages import accounts, developers, home, settings, sign_in, static
 from musicsvc.server.routes.route import Access, Family, PasswordOf, RateLimit, Route
 from musicsvc.server.schemas.pages.accounts import (
     ChangePasswordForm,
@@ -13,12 +13,15 @@ from musicsvc.server.schemas.pages.accounts import (
     NewPasswordForm,
     RegisterForm,
 )
+from musicsvc.server.schemas.pages.developers import AccessForm, PasswordForm, TokenForm
 from musicsvc.server.schemas.pages.sign_in import SignInForm, SignInQuery
-from musicsvc.store.accounts import sessions
+from musicsvc.store.accounts import sessions, tokens
 
 OPEN, SESSION = Access.OPEN, Access.SESSION
 PASSWORD = "/password/{link}"  # noqa: S105 - a path
 SETTINGS = "/settings"
+DEVELOPERS = "/settings/developers"
+TOKEN = f"{DEVELOPERS}/tokens/{{id}}"
 
 
 def page(method: str, path: str, handler: Any, access: Access, **more: Any) -> Route:
@@ -45,6 +48,14 @@ ROUTES: tuple[Route, ...] = (
          password=PasswordOf.CALLER, prepare=accounts.hash_new_password),
     page("POST", f"{SETTINGS}/sessions/{{id}}/end", settings.end_session, SESSION, find=sessions.get_own),
     page("POST", f"{SETTINGS}/sessions/end-others", settings.end_other_sessions, SESSION),
+    page("GET", DEVELOPERS, developers.show, SESSION),
+    page("POST", f"{DEVELOPERS}/access", developers.request_access, SESSION, body=AccessForm, form=DEVELOPERS),
+    page("POST", f"{DEVELOPERS}/tokens", developers.create_token, SESSION, body=TokenForm, form=DEVELOPERS,
+         password=PasswordOf.CALLER),
+    page("GET", TOKEN, developers.show_token, SESSION, find=tokens.get_own),
+    page("POST", f"{TOKEN}/regenerate", developers.regenerate_token, SESSION, find=tokens.get_own, body=PasswordForm,
+         form=TOKEN, password=PasswordOf.CALLER),
+    page("POST", f"{TOKEN}/delete", developers.delete_token, SESSION, find=tokens.get_own),
     Route("GET", "/static/{name}", static.send, OPEN, family=Family.PLAIN, no_store=True, undocumented=True),
 )
 # fmt: on

@@ -136,6 +136,13 @@ def request(
     return pending
 
 
+def latest_request(user: User) -> AccessRequest | None:
+    """Return the newest request by the account's e-mail, or None."""
+    found = AccessRequest.select().where(email_addresses.matches(AccessRequest, user.email))
+    latest: AccessRequest | None = found.order_by(AccessRequest.id.desc()).first()
+    return latest
+
+
 def approve(asked: int | str, *, now: int, actor: Actor = "cli") -> Approval:
     """Approve the request with this id or e-mail. If no account has the e-mail, create one with a password link."""
     found = _find(asked)

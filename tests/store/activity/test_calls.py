@@ -47,6 +47,14 @@ def write(log: Store, *entries: Entry) -> None:
     log.write(lambda: calls.add(entries)).result()
 
 
+def test_the_calls_of_tokens_are_counted_from_a_time_on(log: Log) -> None:
+    at = (999, 1_000, 1_001, 1_002)
+    write(log, *(PLAIN._replace(at=each, token_id=2) for each in at), PLAIN._replace(token_id=3))
+    write(log, PLAIN._replace(token_id=None), PLAIN._replace(token_id=4), PLAIN._replace(token_id=5, at=999))
+    counts = log.read(lambda: calls.count_by_token([2, 3, 5, 6], 1_000)).result()
+    assert counts == {2: 3, 3: 1}
+
+
 def found(log: Store, limit: int = 100, **wanted: Any) -> list[Entry]:
     return log.read(lambda: calls.find(Filter(**wanted), limit=limit)).result()
 

@@ -10,3 +10,6 @@ document.addEventListener("click", async (event) => {
   button.textContent = "Copied";
   setTimeout(() => { button.textContent = label; }, 2000);
 });
+
+// Buttons that copy are of no use without this script.
+for (const button of document.querySelectorAll("[data-copy]")) button.hidden = false;
