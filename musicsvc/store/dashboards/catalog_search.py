@@ -1,4 +1,4 @@
-"""Search for tracks, albums and artists by name, among those that an account manages."""
+"""Search for tracks, albums and artists by name, ISRC or UPC, among those that an account manages."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 MOST = 20  # results of each kind
 MANAGED = {
-    ARTIST: "SELECT id, name FROM artist WHERE manager_id = ?",
+    ARTIST: "SELECT id, name, NULL FROM artist WHERE manager_id = ?",
     **{
         kind: f"""
-            SELECT DISTINCT t.id, t.name FROM artist a JOIN {noun}_artist l ON l.artist_id = a.id
+            SELECT DISTINCT t.id, t.name, t.{code} FROM artist a JOIN {noun}_artist l ON l.artist_id = a.id
             JOIN {noun} t ON t.id = l.{noun}_id WHERE a.manager_id = ?
         """  # noqa: S608 - our own nouns
-        for noun, kind in (("album", ALBUM), ("track", TRACK))
+        for noun, kind, code in (("album", ALBUM, "upc"), ("track", TRACK, "isrc"))
     },
 }
 
@@ -28,7 +28,8 @@ MANAGED = {
 def find(text: str, user_id: int) -> list[Related]:
     """Return artists, albums and tracks of the account with the text in their names, ignoring case and accents.
 
-    Of each kind, names that begin with the text come first, then shorter ones.
+    Of each kind, those with the text as their ISRC (with or without hyphens) or UPC come first, then names that begin
+    with the text, then shorter ones.
     """
     wanted = fold(text)
     found: list[Related] = []
@@ -38,8 +39,9 @@ def find(text: str, user_id: int) -> list[Related]:
     return found
 
 
-def _matching(kind: int, wanted: str, user_id: int) -> Iterator[tuple[bool, int, str, int]]:
-    for each, name in sql.stream_rows(MANAGED[kind], user_id):
+def _matching(kind: int, wanted: str, user_id: int) -> Iterator[tuple[bool, bool, int, str, int]]:
+    spelled = wanted.replace("-", "").upper()
+    for each, name, code in sql.stream_rows(MANAGED[kind], user_id):
         folded = fold(name)
-        if wanted in folded:
-            yield not folded.startswith(wanted), len(folded), name, each
+        if wanted in folded or code == spelled:
+            yield code != spelled, not folded.startswith(wanted), len(folded), name, each

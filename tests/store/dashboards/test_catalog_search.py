@@ -51,3 +51,22 @@ def test_names_that_begin_with_the_text_come_first_then_shorter_ones(store: Stor
     results = store.read(partial(catalog_search.find, "rain", made.manager.user_id)).result()
 
     assert [each.name for each in results] == ["rainy", "Rainbow", "rainfall", "a rain", "The rain"]
+
+
+def test_an_isrc_or_upc_finds_its_track_or_album_first(store: Store, made: Catalog) -> None:
+    def identify() -> None:
+        Track.update(isrc="GBAYE6800011").where(Track.id == made.tracks[4]).execute()
+        Track.update(name="GBAYE6800011").where(Track.id == made.tracks[2]).execute()
+        Album.update(upc="036000291452").where(Album.id == made.albums[0]).execute()
+
+    store.write(identify).result()
+
+    def found(text: str) -> list[int]:
+        return [
+            each.subject.id for each in store.read(partial(catalog_search.find, text, made.manager.user_id)).result()
+        ]
+
+    assert found("gbaye6800011") == [made.tracks[4], made.tracks[2]]
+    assert found(" gb-aye-68-00011") == [made.tracks[4]]
+    assert found("036000291452") == [made.albums[0]]
+    assert found("036000291") == []
