@@ -50,7 +50,8 @@ class PageClient:
     async def post(self, path: str, fields: Mapping[str, Any] | None = None, **headers: str) -> Answer:
         """Send a form, with the token of a form that this browser was shown unless `fields` has another one."""
         sent = dict(fields or {})
-        sent.setdefault("form_token", await self.form_token())
+        if "form_token" not in sent:
+            sent["form_token"] = await self.form_token()
         kind = {"Content-Type": "application/x-www-form-urlencoded"}
         return await self._send("POST", path, BytesIO(urlencode(sent).encode()), kind | headers)
 

@@ -10,8 +10,9 @@ from urllib.parse import quote, urlsplit
 
 from aiohttp import hdrs
 
-from musicsvc.errors import Conflict, Failure, Invalid, NotFound, TooMany
+from musicsvc.errors import Conflict, Failure, Invalid, NotFound, Overloaded, TooMany
 from musicsvc.server import visits
+from musicsvc.server.call import BUSY
 from musicsvc.server.pages import html
 from musicsvc.server.pages.html import Html
 from musicsvc.server.responses import errors
@@ -51,7 +52,7 @@ HEADERS = {
     "Referrer-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-CORRECTABLE = (Invalid, Conflict, TooMany)  # failures after which the page with the form is shown again
+CORRECTABLE = (Invalid, Conflict, TooMany, Overloaded)  # failures after which the page with the form is shown again
 PAGES = {route.path: route for route in ROUTES if route.family is Family.PAGE and route.method == "GET"}
 # The navigation; links without a page are left out.
 LINKS = (
@@ -161,6 +162,9 @@ class Pages:
         """Show the page of the form again, with what was typed and the errors."""
         if isinstance(failure, TooMany):
             call.retry_after = failure.retry_after
+        if isinstance(failure, Overloaded):
+            call.refused_by = BUSY
+            await self._limiter.uncount(call)
         typed = {name: value for name, value in parsed.sent.items() if "password" not in name}
         faults = failure.errors if isinstance(failure, Invalid) else {}
         given |= {"form": FormState(request.path, typed, faults, None if faults else failure.message)}
