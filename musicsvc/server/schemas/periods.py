@@ -7,7 +7,6 @@ from datetime import date
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
-from pydantic.json_schema import SkipJsonSchema
 
 from musicsvc.server.schemas.fields import DATE, TRIMMED, Body, Query, replace_null
 from musicsvc.store.plays import periods
@@ -34,15 +33,19 @@ def _parse_date(value: Any) -> Any:
 
 
 # Without an example: Swagger UI would send it beside the example of the period, which is refused.
-Day = Annotated[date, BeforeValidator(_parse_date), WithJsonSchema({"type": "string", "format": "date"})]
+DATE_SCHEMA = {"type": "string", "format": "date"}
+QueryDate = Annotated[date | None, BeforeValidator(_parse_date), WithJsonSchema(DATE_SCHEMA)]
+BodyDate = Annotated[
+    date | None, BeforeValidator(_parse_date), TRIMMED, WithJsonSchema({"anyOf": [DATE_SCHEMA, {"type": "null"}]})
+]
 
 
 class PeriodQuery(Query):
     """Query string with the period that the figures cover."""
 
     period: PeriodName = Field("30-days", description=PERIOD)
-    first: Day | SkipJsonSchema[None] = Field(None, alias="from", description=FROM.format(name="period"))
-    last: Day | SkipJsonSchema[None] = Field(None, alias="to", description=TO)
+    first: QueryDate = Field(None, alias="from", description=FROM.format(name="period"))
+    last: QueryDate = Field(None, alias="to", description=TO)
 
     @classmethod
     def check_together(cls, sent: Mapping[str, Any], faults: Collection[str], context: Mapping[str, Any]) -> Any:
@@ -57,8 +60,8 @@ class TimeframeQuery(Query):
     """Query string with the timeframe that a chart covers."""
 
     timeframe: TimeframeName = Field("30d", description=PERIOD)
-    first: Day | SkipJsonSchema[None] = Field(None, alias="from", description=FROM.format(name="timeframe"))
-    last: Day | SkipJsonSchema[None] = Field(None, alias="to", description=TO)
+    first: QueryDate = Field(None, alias="from", description=FROM.format(name="timeframe"))
+    last: QueryDate = Field(None, alias="to", description=TO)
 
     @classmethod
     def check_together(cls, sent: Mapping[str, Any], faults: Collection[str], context: Mapping[str, Any]) -> Any:
@@ -73,10 +76,8 @@ class PeriodIn(Body):
     """The period of an export."""
 
     period: Annotated[PeriodName, TRIMMED, replace_null("30-days", PeriodName)] = Field("30-days", description=PERIOD)
-    first: Annotated[Day | None, TRIMMED] = Field(
-        None, alias="from", description=FROM.format(name="period"), examples=[None]
-    )
-    last: Annotated[Day | None, TRIMMED] = Field(None, alias="to", description=TO, examples=[None])
+    first: BodyDate = Field(None, alias="from", description=FROM.format(name="period"), examples=[None])
+    last: BodyDate = Field(None, alias="to", description=TO, examples=[None])
 
     @classmethod
     def check_together(cls, sent: Mapping[str, Any], faults: Collection[str], context: Mapping[str, Any]) -> Any:

@@ -8,8 +8,10 @@ import io
 import json
 import os
 import random
+from datetime import date
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlencode
 
 import pypdf
 import pytest
@@ -22,9 +24,10 @@ from musicsvc.server.shapes import exports as shapes
 from musicsvc.store.accounts import users
 from musicsvc.store.insights import export_rows, overview
 from musicsvc.store.insights.scopes import Scope
-from musicsvc.store.plays.periods import window
+from musicsvc.store.plays import periods
 from musicsvc.store.plays.rollups import monthly
 from tests.support.listening_world import SLOT, Catalog, catalog
+from tests.support.oracle import Period
 from tests.support.serving import Client, running
 
 if TYPE_CHECKING:
@@ -34,6 +37,8 @@ if TYPE_CHECKING:
     from musicsvc.store.engine.store import Store
 
 TIMEFRAMES = {"7-days": "7d", "30-days": "30d", "90-days": "90d", "1-year": "1y"}
+# Beside the names, a month, and days of which the last is today, compared with days that end within a day.
+PERIODS: list[Period] = [*TIMEFRAMES, ("2026-02-01", "2026-02-28"), ("2026-01-10", "2026-03-01")]
 NOUNS = ("track", "album", "artist")
 
 
@@ -95,10 +100,35 @@ def made(store: Store, clock: MovableClock) -> Catalog:
     return store.write(fill).result()
 
 
+def in_body(period: Period) -> dict[str, str]:
+    """Return the fields of a body that select a period."""
+    return {"period": period} if isinstance(period, str) else dict(zip(("from", "to"), period, strict=True))
+
+
+def in_query(period: Period) -> str:
+    return urlencode(in_body(period))
+
+
+def in_chart_query(period: Period) -> str:
+    return f"timeframe={TIMEFRAMES[period]}" if isinstance(period, str) else in_query(period)
+
+
+def timeframe_of(period: Period) -> Period:
+    """Return the timeframe of a chart (the dates, if the period has no name)."""
+    return TIMEFRAMES[period] if isinstance(period, str) else period
+
+
 @pytest.fixture
 async def ask(store: Store, clock: MovableClock, made: Catalog) -> AsyncIterator[Client]:
     async with running(store, clock) as client:
         yield client.holding(made.token)
+
+
+def window(period: Period, now: int) -> periods.Window:
+    if isinstance(period, str):
+        return periods.window(period, now)
+    first, last = map(date.fromisoformat, period)
+    return periods.between(first, last, now)
 
 
 async def data(client: Client, path: str) -> Any:
@@ -113,63 +143,63 @@ async def body(client: Client, name: str, **sent: Any) -> bytes:
     return answer.body
 
 
-@pytest.mark.parametrize("period", TIMEFRAMES)
+@pytest.mark.parametrize("period", PERIODS, ids=str)
 async def test_every_figure_is_the_same_from_every_source(
-    ask: Client, made: Catalog, clock: MovableClock, period: str
+    ask: Client, made: Catalog, clock: MovableClock, period: Period
 ) -> None:
     numbers = dict(zip(NOUNS, (made.tracks, made.albums, made.artists), strict=True))
     for noun in NOUNS:
-        asked = {each: await data(ask, f"{noun}s/{each}?period={period}") for each in numbers[noun]}
+        asked = {each: await data(ask, f"{noun}s/{each}?{in_query(period)}") for each in numbers[noun]}
         figures = {each: Figures.of(found) for each, found in asked.items()}
         assert figures == {
             each: Figures.of(made.past.figures(noun, each, period, clock.now())) for each in numbers[noun]
         }
 
-        rows = json.loads(await body(ask, "json", type=f"{noun}s", period=period))["data"]["rows"]
+        rows = json.loads(await body(ask, "json", type=f"{noun}s", **in_body(period)))["data"]["rows"]
         assert {row[f"{noun}_id"]: Figures(*(row[name] for name in Figures._fields)) for row in rows} == figures
 
-        text = (await body(ask, "csv", type=f"{noun}s", period=period)).decode()
+        text = (await body(ask, "csv", type=f"{noun}s", **in_body(period))).decode()
         lines = csv.DictReader(io.StringIO(text, newline=""))
         shown = {int(line[f"{noun}_id"]): tuple(line[name] for name in Figures._fields) for line in lines}
         assert shown == {each: tuple("" if part is None else str(part) for part in of) for each, of in figures.items()}
 
         for each, of in figures.items():
-            totals = (await data(ask, f"{noun}s/{each}/charts?timeframe={TIMEFRAMES[period]}"))["totals"]
+            totals = (await data(ask, f"{noun}s/{each}/charts?{in_chart_query(period)}"))["totals"]
             assert tuple(totals.values()) == (of.plays_period, of.listeners_period, of.likes, of.reposts)
 
 
-@pytest.mark.parametrize("period", TIMEFRAMES)
-async def test_daily_rows_are_the_days_of_the_charts(ask: Client, made: Catalog, period: str) -> None:
-    rows = json.loads(await body(ask, "json", type="plays", period=period))["data"]["rows"]
-    text = (await body(ask, "csv", type="plays", period=period)).decode()
+@pytest.mark.parametrize("period", PERIODS, ids=str)
+async def test_daily_rows_are_the_days_of_the_charts(ask: Client, made: Catalog, period: Period) -> None:
+    rows = json.loads(await body(ask, "json", type="plays", **in_body(period)))["data"]["rows"]
+    text = (await body(ask, "csv", type="plays", **in_body(period))).decode()
     lines = list(csv.DictReader(io.StringIO(text, newline="")))
     assert [{name: str(part) for name, part in row.items()} for row in rows] == lines
     assert rows == sorted(rows, key=lambda row: (row["date"], row["track_id"]))
     for track in made.tracks:
-        points = (await data(ask, f"tracks/{track}/charts?timeframe={TIMEFRAMES[period]}"))["points"]
+        points = (await data(ask, f"tracks/{track}/charts?{in_chart_query(period)}"))["points"]
         charted = [(point["date"], point["plays"], point["listeners"]) for point in points if point["plays"]]
         assert charted == [(row["date"], row["plays"], row["listeners"]) for row in rows if row["track_id"] == track]
 
 
-@pytest.mark.parametrize("period", TIMEFRAMES)
+@pytest.mark.parametrize("period", PERIODS, ids=str)
 async def test_the_report_and_its_pdf_have_the_same_figures(
-    ask: Client, made: Catalog, clock: MovableClock, period: str
+    ask: Client, made: Catalog, clock: MovableClock, period: Period
 ) -> None:
-    report = json.loads(await body(ask, "report", period=period, include_charts=True))["data"]
+    report = json.loads(await body(ask, "report", **in_body(period), include_charts=True))["data"]
     past, now = made.past, clock.now()
     past.by_artist[0] = made.tracks  # no artist's id: everything together
     everything = past.figures("artist", 0, period, now)
     assert report["period"] == everything.pop("period")
     assert {name: report["summary"][name] for name in everything} == everything
-    assert report["charts"] == past.chart("artist", 0, TIMEFRAMES[period], now)
+    assert report["charts"] == past.chart("artist", 0, timeframe_of(period), now)
     played = [row for row in past.artist(0, period, now, 0)["top_tracks"] if row["plays"]["period"]]
     assert report["top_tracks"] == played != []
     for row in report["top_tracks"]:
-        figures = await data(ask, f"tracks/{row['id']}?period={period}")
+        figures = await data(ask, f"tracks/{row['id']}?{in_query(period)}")
         assert row["plays"] == figures["plays"]
         assert row["listeners"]["unique"] == figures["listeners"]["unique"]
 
-    text = printed(await body(ask, "pdf", period=period))
+    text = printed(await body(ask, "pdf", **in_body(period)))
     summary = Figures.of(report["summary"])
     for figure in summary:
         assert in_print(figure) in text, text
@@ -179,7 +209,7 @@ async def test_the_report_and_its_pdf_have_the_same_figures(
     assert f"Plays of all time {summary.plays_total:,} Listeners of all time {summary.listeners_total:,}" in text
     for noun, numbers in (("Track", made.tracks), ("Album", made.albums), ("Artist", made.artists)):
         for number, each in enumerate(numbers):
-            of = Figures.of(await data(ask, f"{noun.lower()}s/{each}?period={period}"))
+            of = Figures.of(await data(ask, f"{noun.lower()}s/{each}?{in_query(period)}"))
             if of.plays_period:
                 line = f"{of.plays_period:,} {in_print(of.plays_change)} {of.listeners_period:,} {of.plays_total:,}"
                 assert line in text.partition(f"{noun} {number} ")[2], text
@@ -203,15 +233,15 @@ async def test_a_manager_of_one_artist_gets_the_artists_figures(
     ask: Client, made: Catalog, store: Store, clock: MovableClock
 ) -> None:
     """The option `--artist` has that scope."""
-    for period, timeframe in TIMEFRAMES.items():
+    for period in PERIODS:
         for artist in made.artists:
             days = window(period, clock.now())
             found = store.read(partial(overview.build, Scope(artist=artist), days)).result()
             told = shapes.report(found, clock.now(), charts=True)
-            endpoint = await data(ask, f"artists/{artist}?period={period}")
+            endpoint = await data(ask, f"artists/{artist}?{in_query(period)}")
             assert Figures.of(told["summary"]) == Figures.of(endpoint)
             assert told["top_tracks"] == [row for row in endpoint["top_tracks"] if row["plays"]["period"]]
-            assert told["charts"] == await data(ask, f"artists/{artist}/charts?timeframe={timeframe}")
+            assert told["charts"] == await data(ask, f"artists/{artist}/charts?{in_chart_query(period)}")
 
 
 @pytest.mark.parametrize("form", ["csv", "json", "pdf"])
@@ -231,12 +261,15 @@ async def test_the_command_line_writes_the_bytes_of_the_endpoint(
     folder.mkdir()
     email = store.read(lambda: users.get(made.manager.user_id).email).result()
 
+    period = PERIODS[-1]
+    chosen = ["--from", period[0], "--to", period[1]]
+
     def run(type_: str, *more: str) -> None:
-        line = ["export", type_, "--user", email, "--period", "90-days", *more]
+        line = ["export", type_, "--user", email, *chosen, *more]
         main.command().main(line, prog_name="musicsvc", obj=Session(clock=clock), standalone_mode=False)
 
     for type_ in export_rows.COLUMNS:
-        sent = {"period": "90-days"} if form == "pdf" else {"type": type_, "period": "90-days"}
+        sent = in_body(period) if form == "pdf" else {"type": type_, **in_body(period)}
         answered = await body(ask, form, **sent)
         await asyncio.to_thread(run, type_, "--format", form)
         assert capsysbinary.readouterr().out == answered

@@ -7,12 +7,14 @@ import gzip
 import io
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from musicsvc.clock import DAY, SECOND
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import histories
 from musicsvc.store.importing import plays as importing
+from musicsvc.store.insights import figures
 from musicsvc.store.models import Artist, Track, TrackArtist
 from musicsvc.store.plays import periods, verify
 from musicsvc.store.plays.rollups.reader import PlayStats
@@ -75,6 +77,7 @@ def test_plays_and_listeners_are_those_that_were_published(store: Store, shared_
     for row in agreeing:
         assert sum(found[song].plays for song in spelled[row["COMBINED"]]) == int(row["PlayCount"])
     _artists_are_unions(store, rows)
+    _growth_compares_like_with_like(store, rows)
     assert verify.run(store, check=True, on_progress=lambda _done, _total: None).differing == 0
 
 
@@ -97,3 +100,28 @@ def _artists_are_unions(store: Store, rows: list[dict[str, str]]) -> None:
         )
         for name, _ in most
     }
+
+
+def _growth_compares_like_with_like(store: Store, rows: list[dict[str, str]]) -> None:
+    """Count the plays and stations of the most played artists in days of 2014, and in those before, in the file."""
+    of: dict[str, list[tuple[int, str]]] = defaultdict(list)
+    for row in rows:
+        of[row["artist"].strip()].append((int(row["time"]), row["callsign"]))
+    last = max(time for times in of.values() for time, _ in times)
+    ids = store.read(lambda: dict(Artist.select(Artist.name, Artist.id).tuples().iterator())).result()
+    seen = set()
+    for days, now in ((1, last), (2, last - 20_000), (3, last - 86_400 // 2)):
+        today = now // 86_400
+        window = periods.between(periods.to_date(today + 1 - days), periods.to_date(today), now * SECOND)
+        begins = (today + 1 - days) * 86_400
+        spans = (begins, (today + 1) * 86_400), (begins - days * 86_400, now - days * 86_400)
+        for name, heard in sorted(of.items(), key=lambda each: -len(each[1]))[:20]:
+            counted = [[play for play in heard if first <= play[0] < end] for first, end in spans]
+            sizes = [(len(plays), len({station for _, station in plays})) for plays in counted]
+            read = partial(figures.figures, Subject(ARTIST, ids[name]), window)
+            found = store.read(read).result()
+            assert (found.plays, found.listeners) == sizes[0]
+            changes = [round((now - before) * 100 / before, 1) for now, before in zip(*sizes, strict=True) if before]
+            assert [found.plays_change, found.listeners_change] == (changes or [None, None])
+            seen.add(found.plays_change)
+    assert len(seen) > 20

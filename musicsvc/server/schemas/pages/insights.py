@@ -9,7 +9,7 @@ from pydantic import Field
 from musicsvc.server.schemas.exports import TypeName
 from musicsvc.server.schemas.fields import DIGITS_ONLY, Input, Query, Text
 from musicsvc.server.schemas.pages.form import Form
-from musicsvc.server.schemas.periods import Day, check_dates
+from musicsvc.server.schemas.periods import QueryDate, check_dates
 from musicsvc.store.plays import periods
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ class PeriodChoice(Input):
     """A period of the pages: any name that the command line knows, or two dates."""
 
     period: str = periods.DEFAULT
-    first: Day | None = Field(None, alias="from")
-    last: Day | None = Field(None, alias="to")
+    first: QueryDate = Field(None, alias="from")
+    last: QueryDate = Field(None, alias="to")
 
     @classmethod
     def check_together(cls, sent: Mapping[str, Any], faults: Collection[str], context: Mapping[str, Any]) -> Any:

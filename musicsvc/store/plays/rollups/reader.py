@@ -43,6 +43,8 @@ NOT_IN_WEEKS = f"""
         SELECT subject, stretch FROM play_stretch WHERE kind = ? AND subject {{subjects}} AND stretch {{numbers}}
     )
 """  # noqa: S608 - a constant
+SPAN = "SELECT (SELECT min(day) FROM play_day), (SELECT max(day) FROM play_day)"
+MANY_DAYS = 400  # a longer list of numbers in a statement costs more than to look for the first and the last play
 POPULAR = "SELECT DISTINCT subject FROM play_stretch WHERE kind = ? AND subject {subjects} AND stretch {numbers}"
 SETS = ", listeners"
 ALL_TIME_PLAYS = {
@@ -232,16 +234,27 @@ def _fetch(query: str, sets: str, kind: int, ids: Collection[int], numbers: str)
     return fetch(query.format(sets=sets, subjects=condition, numbers=numbers), kind, value)
 
 
-def counts_by_day(kind: int, subject: int, numbers: Sequence[int]) -> dict[int, tuple[int, int]]:
+def _played(numbers: range) -> range:
+    """Return the days between the first and the last play, if `numbers` are more than a few."""
+    if len(numbers) <= MANY_DAYS:
+        return numbers
+    ((oldest, newest),) = fetch(SPAN)
+    return range(0) if oldest is None else range(max(numbers.start, oldest), min(numbers.stop, newest + 1))
+
+
+def counts_by_day(kind: int, subject: int, numbers: range) -> dict[int, tuple[int, int]]:
     """Return the numbers of plays and listeners of a track, album or artist by day, for the days with plays."""
-    rows = _fetch(DAYS, SETS, kind, [subject], _numbers(numbers))
+    rows = _fetch(DAYS, SETS, kind, [subject], _numbers(_played(numbers)))
     return {day: (plays, listeners.count(packed)) for _, day, _, plays, packed in rows}
 
 
-def days(kind: int, ids: Sequence[int], numbers: Sequence[int]) -> dict[int, PlayStats]:
+def days(kind: int, ids: Sequence[int], numbers: range) -> dict[int, PlayStats]:
     """Return plays and listeners of all `ids` together by day, for the days `numbers` with plays. `ids` ascend."""
+    played = _played(numbers)
+    if not played:
+        return {}
     condition, values = dialect.in_range_or_list(ids)
-    statement = DAYS.format(sets=SETS, subjects=condition, numbers=_numbers(numbers))
+    statement = DAYS.format(sets=SETS, subjects=condition, numbers=_numbers(played))
     wanted = set(ids)
     plays: dict[int, int] = defaultdict(int)
     sets: dict[int, list[bytes]] = defaultdict(list)

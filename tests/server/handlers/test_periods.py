@@ -1,0 +1,106 @@
+"""`from` and `to` in place of a period: what is accepted, and which errors name which field."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from musicsvc.server.routes.paths import INSIGHTS
+from musicsvc.store.models import Artist
+from tests.rights.world import OWNER
+from tests.support.serving import Client
+from tests.support.shared_server import Shared, on_shared_loop
+
+TODAY, TOMORROW = "2026-03-01", "2026-03-02"
+BOTH, ALONE = "Must not be given together with ", "This field is required with "
+# What is sent, and the beginnings of the messages by field.
+REFUSED: list[tuple[dict[str, str], dict[str, str]]] = [
+    ({"from": "2026-02-01"}, {"to": ALONE}),
+    ({"to": "2026-02-01"}, {"from": ALONE}),
+    ({"from": "2026-02-02", "to": "2026-02-01"}, {"from": "Must not be after to."}),
+    ({"from": "2026-02-02", "to": TOMORROW}, {"to": f"Must not be after today, {TODAY} in UTC."}),
+    ({"from": "1925-12-16", "to": TODAY}, {"from": "The period must have at most 36,600 days."}),
+    ({"from": "2026-02-30", "to": "20260301"}, {"from": "Must be a date", "to": "Must be a date"}),
+    ({"from": "2026-02-30"}, {"from": "Must be a date", "to": ALONE}),
+    ({"from": "", "to": TODAY}, {"from": "Must be a date"}),
+    ({"from": "2026-02-01", "to": TODAY, "PERIOD": ""}, {"from": BOTH, "to": BOTH}),
+    ({"to": TODAY, "PERIOD": ""}, {"to": BOTH}),
+    ({"from": "yesterday", "to": TODAY, "PERIOD": "8-days"}, {"PERIOD": "Must be", "from": "Must be", "to": BOTH}),
+    ({"PERIOD": "last-month"}, {"PERIOD": "Must be one of: "}),
+    ({"PERIOD": "custom"}, {"PERIOD": "Must be one of: "}),
+]
+FIELDS = {"": "period", "/charts": "timeframe"}
+NAMES = {"period": "7-days", "timeframe": "7d"}
+
+
+def artist_of(shared: Shared) -> tuple[Client, int]:
+    """Return a client, and an artist that it manages."""
+    world = shared.world()
+    manager = world.ids[OWNER]
+    artist = world.do(lambda: int(Artist.create(name="Artist", manager=manager, created_at=1).id))
+    return shared.client.holding(world.tokens[OWNER]), artist
+
+
+def spelled(sent: dict[str, str], name: str) -> dict[str, str]:
+    """Return the fields with the name of the period's field, and a name of a period where there is none."""
+    return {
+        name if each == "PERIOD" else each: value or (NAMES[name] if each == "PERIOD" else "")
+        for each, value in sent.items()
+    }
+
+
+@on_shared_loop
+async def test_dates_that_are_no_period_are_refused_by_field(shared: Shared) -> None:
+    client, artist = artist_of(shared)
+    for sent, expected in REFUSED:
+        answers = [
+            (name, await client.get(f"{INSIGHTS}/artists/{artist}{path}?{urlencode(spelled(sent, name))}"))
+            for path, name in FIELDS.items()
+        ]
+        answers += [
+            ("period", await client.post(f"{INSIGHTS}/export/{form}", spelled(sent, "period")))
+            for form in ("csv", "report", "pdf")
+        ]
+        for name, answer in answers:
+            assert answer.status == 422, sent
+            assert answer.json["error"] == "validation_failed"
+            wanted = {name if field == "PERIOD" else field: start for field, start in expected.items()}
+            errors = answer.json["errors"]
+            assert errors.keys() == wanted.keys(), (sent, name)
+            assert all(errors[field].startswith(start) for field, start in wanted.items()), errors
+
+
+@on_shared_loop
+@pytest.mark.parametrize(
+    ("first", "last", "days"),
+    [
+        ("2026-03-01", TODAY, 1),
+        ("2025-12-15", "2026-02-03", 51),
+        ("1925-12-17", TODAY, 36_600),
+        ("0001-01-01", "0001-01-02", 2),
+    ],
+)
+async def test_dates_are_the_period_of_every_answer(shared: Shared, first: str, last: str, days: int) -> None:
+    client, artist = artist_of(shared)
+    dates: dict[str, Any] = {"from": first, "to": last}
+    period = {"name": "custom", "start": first, "end": last}
+
+    figures = await client.get(f"{INSIGHTS}/artists/{artist}?{urlencode(dates)}")
+    chart = await client.get(f"{INSIGHTS}/artists/{artist}/charts?{urlencode(dates)}")
+    exported = await client.post(f"{INSIGHTS}/export/json", {"from": f" {first}\n", "to": last, "period": None})
+    report = await client.post(f"{INSIGHTS}/export/report", {**dates, "include_charts": True})
+
+    assert figures.json["data"]["period"] == exported.json["data"]["period"] == report.json["data"]["period"] == period
+    for found in (chart.json["data"], report.json["data"]["charts"]):
+        assert (found["timeframe"], len(found["points"])) == ("custom", days)
+        assert (found["points"][0]["date"], found["points"][-1]["date"]) == (first, last)
+
+
+@on_shared_loop
+async def test_null_is_no_date(shared: Shared) -> None:
+    client, _ = artist_of(shared)
+    sent: dict[str, Any] = {"from": None, "to": None, "period": "7-days"}
+    answer = await client.post(f"{INSIGHTS}/export/json", sent)
+    assert answer.json["data"]["period"]["name"] == "7-days"
