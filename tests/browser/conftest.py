@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 AXE = Path(__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # until it ends, its event loop counts as running, and no test can be asynchronous
 def browser() -> Iterator[Browser]:
     program = shutil.which("chromium")
     if program is None:

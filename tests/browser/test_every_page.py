@@ -11,7 +11,7 @@ from musicsvc.server.routes.route import Access, Family
 from musicsvc.server.routes.table import ROUTES
 from musicsvc.server.shapes import share_links
 from musicsvc.server.shapes.envelope import Site
-from musicsvc.store.accounts import password_links, sessions, users
+from musicsvc.store.accounts import api_access, password_links, sessions, users
 from musicsvc.store.dashboards import report_links
 from musicsvc.store.models import User
 from musicsvc.store.plays.periods import window
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.only_on("sqlite")
 
 WINDOWS: tuple[tuple[int, Literal["light", "dark"]], ...] = ((1280, "light"), (390, "dark"))
-FITS = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+FITS = "() => document.documentElement.scrollWidth <= document.documentElement.clientWidth"
 PARTS = {"/insights/track/{id}/realtime"}  # of other pages
 PAGES = [each for each in ROUTES if each.family is Family.PAGE and each.method == "GET" and each.path not in PARTS]
 
@@ -57,6 +57,7 @@ def sample(store: Store, clock: MovableClock) -> Sample:
         User.update(admin=True).where(User.id == demo.id).execute()
         report = report_links.create(Subject(ARTIST, 1), window("30-days", now), user_id=demo.id, now=now)
         other = users.create("other@label.test", now=now)
+        api_access.request(other.email, "Charts", "100 a day", "Label & Daughters", now=now)
         return Sample(
             sessions.create(users.get(demo.id), address="127.0.0.1", agent="Tests/1.0", now=now),
             {

@@ -230,6 +230,7 @@ def _end_sign_ins(file: Path) -> None:
     """Delete sessions and links to set a password: they may have been ended or used since the backup."""
     connection = apsw.Connection(str(file), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
+        connection.pragma("journal_mode", "memory")  # the file is a copy, and is synced before it takes its place
         there = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         for table in sorted(there & {"session", "password_link"}):
             connection.execute(f"DELETE FROM {table}")  # noqa: S608 - one of the two names
