@@ -197,7 +197,9 @@ class Pages:
 async def error_page(request: BaseRequest, failure: Failure) -> Reply:
     """Return an error response as a page, without the navigation of a signed-in account."""
     status = errors.status_of(failure)
-    view = View("error.html", {"title": TITLES.get(status, "Something is wrong"), "message": failure.message})
+    faults = failure.errors if isinstance(failure, Invalid) else {}
+    title = TITLES.get(status, "Something is wrong")
+    view = View("error.html", {"title": title, "message": failure.message, "errors": faults})
     context = {"caller": None, "links": (), "notice": None, "pages": PAGES, "path": ""}
     rendered = await asyncio.to_thread(html.render, view, context)
     whole = {"HX-Retarget": "body"} if HTMX in request.headers else {}

@@ -94,7 +94,7 @@ def _data(found: Dashboard) -> JSON:
 
 def _days(found: Dashboard, today: int) -> list[JSON]:
     """Return the numbers of each day, beside the plays of the day with the same place in the period before."""
-    points = zip_longest(found.chart.points, found.before[: len(found.chart.points)])
+    points = zip_longest(found.chart.points, found.before)
     return [
         {
             "date": to_date(day).isoformat(),

@@ -11,7 +11,7 @@ import pytest_asyncio
 
 from musicsvc.clock import DAY
 from musicsvc.server.routes.paths import INSIGHTS
-from musicsvc.store.models import Album, AlbumArtist, Track
+from musicsvc.store.models import Album, AlbumArtist, Track, TrackArtist
 from musicsvc.store.plays import ingest
 from musicsvc.store.plays.rollups import listeners
 from tests.support.html_page import HtmlPage
@@ -63,6 +63,7 @@ def _fill(now: int) -> Catalog:
     """Create a catalog in which no two counts are equal, and no list is empty."""
     chance = random.Random(5)
     made = catalog(now)
+    _fill_other(now, made)
     tracks = [chance.choice((0, 0, 0, 0, 1, 1, 2, 3)) for _ in range(900)]
     days = [min(int(chance.expovariate(1 / 60)), 780) for _ in tracks]
     people = [int(chance.triangular(0, 400, 60)) for _ in tracks]
@@ -75,6 +76,13 @@ def _fill(now: int) -> Catalog:
     given = [(made.tracks[chance.randrange(4)], now - chance.randrange(300) * DAY) for _ in range(50)]
     made.give(given[:29], given[29:])
     return made
+
+
+def _fill_other(now: int, made: Catalog) -> None:
+    """Create the catalog of another account, and an artist of it on the third track and second album."""
+    other = catalog(now)
+    TrackArtist.create(track=made.tracks[2], artist=other.artists[0], position=7)
+    AlbumArtist.create(album=made.albums[1], artist=other.artists[0], position=7)
 
 
 def _add_durations(made: Catalog, now: int, chance: random.Random) -> None:
@@ -177,6 +185,32 @@ async def test_realtime_is_that_of_the_api_on_the_page_and_when_it_is_refreshed(
             assert times == [play["played_at"] for play in data["recent_plays"]]
 
 
+async def test_a_page_leads_to_the_artists_and_the_album_that_the_account_manages(world: World) -> None:
+    made = world.made
+    pages: dict[str, list[tuple[int, ...]]] = {
+        "artist": [()] * 3,
+        "album": [(0,), (2, 0)],
+        "track": [(0,), (0, 1), (1,), (2, 0, 1), (2,)],
+    }
+    for kind, credited in pages.items():
+        for number, artists in enumerate(credited):
+            page = await world.page(f"/insights/{kind}/{getattr(made, f'{kind}s')[number]}?period=7-days")
+            expected = [f"/insights/artist/{made.artists[each]}?period=7-days" for each in artists]
+            if kind == "track" and number in {0, 1, 3}:
+                expected.append(f"/insights/album/{made.albums[number == 3]}?period=7-days")
+            start = page.links().index("/insights?period=7-days") + 1
+            assert page.links()[start : start + len(expected)] == expected
+
+
+async def test_a_link_has_the_period_that_the_page_shows(world: World) -> None:
+    page = await world.page(f"/insights/track/{world.made.tracks[0]}?from=2026-01-05&to=2026-01-09")
+    (action,) = [found["action"] or "" for _, found in page.attributes if (found.get("action") or "").count("/share")]
+    shared = await world.browser.post(action.partition("#")[0])
+    (report,) = [target for target in HtmlPage(shared.body).links() if "/reports/" in target]
+    table = (await world.page(report.removeprefix(world.browser.root))).table("Day")
+    assert [row[0] for row in table] == [f"{day} Jan 2026" for day in range(5, 10)]
+
+
 async def test_milestones_are_those_of_the_api(world: World) -> None:
     for kind, ids in (("artist", world.made.artists), ("album", world.made.albums), ("track", world.made.tracks)):
         for each in ids:
@@ -271,7 +305,7 @@ async def test_the_list_has_the_artists_of_the_account(world: World) -> None:
 async def test_a_period_that_does_not_exist_is_refused_with_a_page(world: World, query: str, field: str) -> None:
     answer = await world.browser.get(f"/insights/track/{world.made.tracks[0]}?{query}")
     assert answer.status == 422
-    assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
+    assert f"{field.capitalize()}: " in HtmlPage(answer.body).text
     accepting = await world.browser.get(f"/insights?{query}", Accept="application/json")
     assert list(accepting.json["errors"]) == [field]
 
