@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from musicsvc.server.routes.route import SAFE, Access
 from musicsvc.store.accounts import sessions as store_sessions
 from musicsvc.store.accounts import users
-from tests.support.page_client import add_account, add_session
+from tests.support.page_client import password_hash
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -24,15 +24,14 @@ ADMINISTRATORS_PAGE = 404
 
 
 class PageWorld:
-    """An account for each kind of visitor, and its session."""
+    """An account of the owner and one of the visitor, with their sessions."""
 
-    def __init__(self, shared: Shared, number: int) -> None:
+    def __init__(self, shared: Shared, number: int, who: str = OWNER) -> None:
         self.shared = shared
         self.domain = f"pages{number}.test"
-        self.ids = {who: self._account(who) for who in VISITORS if who != "signed out"}
-        self.sessions = {who: add_session(shared, user_id) for who, user_id in self.ids.items()}
-        self.do(lambda: users.suspend(users.get(self.ids["suspended"]), now=shared.clock.now()))
-        self.do(lambda: store_sessions.end_all(self.ids["session ended"]))
+        self.ids: dict[str, int] = {}
+        self.sessions: dict[str, str] = {}
+        self.do(lambda: self._create(who))
 
     def email(self, who: str) -> str:
         return f"{who.replace(' ', '-')}@{self.domain}"
@@ -41,8 +40,17 @@ class PageWorld:
         """Return the result of a write transaction."""
         return self.shared.store.write(unit).result()
 
-    def _account(self, who: str) -> int:
-        return add_account(self.shared, self.email(who), api_access=True, admin=who == ADMINISTRATOR)
+    def _create(self, visitor: str) -> None:
+        now = self.shared.clock.now()
+        for who in {OWNER, visitor} - {"signed out"}:
+            admin, hashed = who == ADMINISTRATOR, password_hash()
+            user = users.create(self.email(who), password_hash=hashed, admin=admin, api_access=True, now=now)
+            self.ids[who] = user.id
+            self.sessions[who] = store_sessions.create(user, address="127.0.0.1", agent="Tests/1.0", now=now)
+            if who == "suspended":
+                users.suspend(user, now=now)
+            if who == "session ended":
+                store_sessions.end_all(user.id)
 
 
 @dataclass(frozen=True)

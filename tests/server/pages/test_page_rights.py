@@ -56,7 +56,7 @@ async def test_each_kind_of_visitor_is_answered_as_the_table_says(shared: Shared
     found = {}
     async with page_client(shared.client.root) as browser:
         for who in VISITORS:
-            world = PageWorld(shared, next(NUMBERS))
+            world = PageWorld(shared, next(NUMBERS), who)
             answer = await ask(browser, world, route, who)
             found[who] = answer.status
             assert answer.headers["Content-Security-Policy"] == POLICY
@@ -72,7 +72,7 @@ def test_the_table_is_complete() -> None:
 @each_form
 @on_shared_loop
 async def test_forms_of_other_sites_and_of_other_browsers_are_refused(shared: Shared, route: Route) -> None:
-    world = PageWorld(shared, next(NUMBERS))
+    world = PageWorld(shared, next(NUMBERS), who_may(route))
     path, fields = path_of(world, route), dict(right(route).form(world))
     async with page_client(shared.client.root) as other, page_client(shared.client.root) as browser:
         others = await other.form_token()
@@ -100,7 +100,7 @@ async def test_forms_of_other_sites_and_of_other_browsers_are_refused(shared: Sh
 @each_form
 @on_shared_loop
 async def test_a_form_must_be_a_form(shared: Shared, route: Route) -> None:
-    world = PageWorld(shared, next(NUMBERS))
+    world = PageWorld(shared, next(NUMBERS), who_may(route))
     async with page_client(shared.client.root) as browser:
         browser.cookies = {"musicsvc": world.sessions[who_may(route)]}
         path = path_of(world, route)
