@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from musicsvc.cli import sparkline
-from musicsvc.clock import DAY, MINUTE, SECOND, Clock, isoformat, parse
+from musicsvc.clock import DAY, MINUTE, SECOND, Clock, isoformat, parse, to_date
 from musicsvc.store.models import Play, PlayDay, PlayMark
 from tests.support.listening_world import SLOT, Catalog, catalog
 
@@ -180,3 +180,47 @@ def test_a_sparkline_tells_little_from_nothing_and_fits(numbers: list[int], widt
 
 def test_a_sparkline_is_plain_where_there_are_no_bars() -> None:
     assert sparkline.draw([0, 1, 8], 10, "ascii") == "_.#"
+
+
+def test_periods_have_names_and_dates(ask: Json, made: Catalog, now: int) -> None:
+    today = to_date(now)
+    month, year = f"{today:%Y-%m}", f"{today:%Y}"
+    line = ("insights", "show", "track", str(made.tracks[0]))
+    starts = {}
+    for period in ("today", "yesterday", "this-month", "last-month", month, f"{year}-Q1", year, "2020", "all"):
+        found = ask(*line, "--period", period)["period"]
+        assert found["name"] == period
+        starts[period] = found["start"]
+    assert starts["today"] == today.isoformat()
+    assert starts["this-month"] == starts[month] == f"{month}-01"
+    assert (starts[year], starts["2020"]) == (f"{year}-01-01", "2020-01-01")
+    assert starts["all"] == to_date(now - 39 * DAY - MINUTE).isoformat()
+
+    first, last = to_date(now - 20 * DAY), to_date(now - 11 * DAY)
+    dates = (first.isoformat(), last.isoformat())
+    expected = made.past.figures("track", made.tracks[0], dates, now)
+    assert expected["plays"]["period"] > 0
+    found = ask(*line, "--from", dates[0], "--to", dates[1])
+    assert {name: found[name] for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--period", "8-days"], "'8-days' is not a period. Use 7-days"),
+        (["--period", "2999-01"], "2999-01 begins after today."),
+        (["--from", "2026-01-01"], "Use --from and --to together."),
+        (["--from", "2026-01-02", "--to", "2026-01-01"], "Must not be after to."),
+        (["--from", "2026-01-01", "--to", "2999-01-01"], "Must not be after today"),
+        (["--from", "2026-01", "--to", "2026-01-31"], "'2026-01' is not a date such as 2026-01-31."),
+        (
+            ["--period", "today", "--from", "2026-01-01", "--to", "2026-01-31"],
+            "Use either --period or --from and --to.",
+        ),
+    ],
+)
+def test_a_period_that_is_none_is_wrong_usage(run: Run, made: Catalog, options: list[str], message: str) -> None:
+    track = str(made.tracks[0])
+    for line in (["insights", "show", "track", track], ["insights", "explain", "track", track], ["export", "report"]):
+        done = run(*line, *options, expect=2)
+        assert message in " ".join(done.stderr.replace("│", " ").split())

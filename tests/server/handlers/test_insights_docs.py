@@ -53,5 +53,5 @@ async def test_the_example_has_the_documented_answers(anonymous: Client, store: 
     }
 
     assert found == {path: json.loads(block) for path, block in ASKED.findall(text)}
-    assert len(found) == 3
-    assert len(PLAYED.findall(text)) == 7
+    assert len(found) == 4
+    assert len(PLAYED.findall(text)) == 8
