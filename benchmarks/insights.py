@@ -36,7 +36,7 @@ from musicsvc.store.engine.sql import fetch
 from musicsvc.store.insights import charts, export_rows, overview
 from musicsvc.store.insights import figures as insight_figures
 from musicsvc.store.insights.scopes import Scope
-from musicsvc.store.plays.periods import SLOTS_PER_DAY, TIMEFRAMES, window
+from musicsvc.store.plays.periods import SLOT, TIMEFRAMES, window
 from musicsvc.store.plays.subjects import ARTIST, TRACK, Subject
 
 if TYPE_CHECKING:
@@ -49,11 +49,10 @@ SUBJECTS = {"track": Subject(TRACK, 1), "artist": Subject(ARTIST, 1)}
 PERIODS = ("30-days", "1-year")
 GOALS = {"30-days": 1.0, "1-year": 4.0}  # milliseconds of the figures
 INDEX = "CREATE INDEX IF NOT EXISTS raw ON play (track_id, slot, listener_id)"
-RAW = f"""
+RAW = """
     SELECT COUNT(*), COUNT(DISTINCT listener_id) FROM play
-    WHERE track_id IN (SELECT track_id FROM track_artist WHERE {{those}}) AND slot >= ? * {SLOTS_PER_DAY}
-    AND slot < ? * {SLOTS_PER_DAY}
-"""  # noqa: S608 - constants
+    WHERE track_id IN (SELECT track_id FROM track_artist WHERE {those}) AND slot >= ? AND slot < ?
+"""
 THOSE = {TRACK: "track_id = ?", ARTIST: "artist_id = ?"}
 ARTIST_ALONE = Scope(artist=1)
 Case = tuple[str, str, str]
@@ -185,7 +184,9 @@ def _tell_raw(world: World) -> None:
 
 def _raw(subject: Subject, days: Window) -> list[tuple[int, int]]:
     statement = RAW.format(those=THOSE[subject.kind])
-    return [tuple(fetch(statement, subject.id, each.first, each.end)[0]) for each in (days, days.before)]
+    # All plays of this world are at the beginning of their slot.
+    spans = [(each.starts // SLOT, -(-each.ends // SLOT)) for each in (days, days.before)]
+    return [tuple(fetch(statement, subject.id, *span)[0]) for span in spans]
 
 
 def _agree(world: World, subject: Subject, days: Window) -> None:
