@@ -34,7 +34,8 @@ class PasswordVerifier:
         own = route.password is PasswordOf.CALLER
         find = partial(sign_in.by_id, caller.user_id) if own else partial(sign_in.by_email, body.email)
         credentials: Credentials | None = await asyncio.wrap_future(self._store.read(find))
-        account = email_addresses.normalize(body.email) if credentials is None else str(credentials.user_id)
+        named = str(caller.user_id) if own else email_addresses.normalize(body.email)
+        account = named if credentials is None else str(credentials.user_id)
         attempt = await self._limiter.count_attempt(account, call)
         hashed = credentials and credentials.password_hash
         try:

@@ -11,7 +11,7 @@ from musicsvc.config import Access, Limits, Settings
 from musicsvc.store import opening
 from musicsvc.store.accounts import security_events, tokens, users
 from tests.rights.world import OWNER, PASSWORD, World
-from tests.support.serving import Client, running
+from tests.support.serving import Client, person, running
 from tests.support.shared_server import Shared, on_shared_loop
 
 if TYPE_CHECKING:
@@ -140,6 +140,9 @@ async def test_only_the_callers_password_creates_a_token(shared: Shared) -> None
     refused = await create(owner(shared, world), password="wrong word")
     assert (refused.status, refused.json["errors"]) == (422, {"password": "The password is wrong."})
     assert count(shared, world) == 1
+    _, value = person(shared.store, shared.clock, f"unset@{world.domain}")  # without a password
+    unset = await create(shared.client.holding(value))
+    assert (unset.status, unset.json["errors"]) == (422, {"password": "The password is wrong."})
 
 
 @pytest.mark.parametrize(

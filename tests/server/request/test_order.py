@@ -307,6 +307,11 @@ SOURCES = {
     "verified",
     "visit",
     "form",
+    "activity_log",
+    "backup_folder",
+    "check_installation",
+    "replay_token",
+    "store",
 }
 
 
