@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 DENSE = 4  # ascending ids are read as one range if they are at least 1/DENSE of its numbers
 BATCH = 500  # values in one statement; both databases take more than ten thousand
+SIZES = (512, 128, 32, 8, 1)  # rows of one INSERT; few sizes, so that the statements are prepared once
 
 
 def is_sqlite() -> bool:
@@ -105,9 +106,13 @@ def insert_returning(statement: str, types: Sequence[str], rows: Sequence[Sequen
     if not is_sqlite():
         return list(_insert_arrays(statement, types, rows).fetchall())
     found: list[tuple[Any, ...]] = []
-    for batch in batches(rows):
-        values = f"VALUES {', '.join([_placeholders(types)] * len(batch))}"
-        found += current().execute_sql(statement.format(rows=values), tuple(chain.from_iterable(batch))).fetchall()
+    start = 0
+    for size in SIZES:
+        values = f"VALUES {', '.join([_placeholders(types)] * size)}"
+        while len(rows) - start >= size:
+            batch = tuple(chain.from_iterable(rows[start : start + size]))
+            found += current().execute_sql(statement.format(rows=values), batch).fetchall()
+            start += size
     return found
 
 

@@ -11,7 +11,7 @@ from musicsvc.store.engine.sql import fetch, run_many
 from musicsvc.store.plays import ranks, subjects
 from musicsvc.store.plays.periods import SLOTS_PER_DAY, to_date
 from musicsvc.store.plays.rollups import histograms, listeners, monthly, tables, weekly
-from musicsvc.store.plays.subjects import KINDS, TRACK, PlayedTrack, Subject
+from musicsvc.store.plays.subjects import KINDS, TRACK, Subject
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -135,20 +135,23 @@ def compare_day(day: int) -> Comparison:
     """Compare the stored play counts of a day (days since 1970-01-01) with the single plays of that day."""
     read = 0
     expected: dict[Key, Counts] = {}
-    by_track: dict[int, PlayedTrack] = {}
+    lengths: dict[int, int] = {}
+    by_track: dict[int, list[Subject]] = {}
     for start in range(day * SLOTS_PER_DAY, (day + 1) * SLOTS_PER_DAY, SLOTS_PER_FETCH):
         found = fetch(PLAYS, start, start + SLOTS_PER_FETCH)
         if fresh := {track for track, *_ in found} - by_track.keys():
             # A track that does not exist counts for itself.
-            by_track |= {track: PlayedTrack(0, [Subject(TRACK, track)]) for track in fresh} | subjects.of_tracks(fresh)
+            existing = subjects.of_tracks(fresh)
+            lengths |= dict.fromkeys(fresh, 0) | existing.lengths
+            by_track |= {track: [Subject(TRACK, track)] for track in fresh} | existing.subjects
         played: dict[int, bytes] = defaultdict(bytes)
         packed: dict[int, bytes] = defaultdict(bytes)
         for track, slot, listener, duration_ms in found:
             played[track] += listeners.pack([listener])
-            packed[track] += histograms.pack(slot, duration_ms, by_track[track].length)
+            packed[track] += histograms.pack(slot, duration_ms, lengths[track])
         read += len(found)
         for track, people in played.items():
-            for subject in by_track[track].subjects:
+            for subject in by_track[track]:
                 _add(expected, (day, *subject), people, packed[track])
     return Comparison(tables.DAILY, _by_key(fetch(DAY, day)), expected, read)
 

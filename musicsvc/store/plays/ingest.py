@@ -13,13 +13,13 @@ from musicsvc.store.catalog import tracks
 from musicsvc.store.engine import dialect
 from musicsvc.store.plays import ranks, subjects
 from musicsvc.store.plays.periods import SLOT, SLOTS_PER_DAY
-from musicsvc.store.plays.rollups import histograms, listeners, monthly, tables, weekly
-from musicsvc.store.plays.rollups.tables import NewPlays
+from musicsvc.store.plays.rollups import listeners, monthly, tables, weekly
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from musicsvc.store.accounts.tokens import Identity
+    from musicsvc.store.plays.rollups.tables import Key
 
 OLDEST = 400 * DAY
 AHEAD = 5 * MINUTE
@@ -146,21 +146,16 @@ def _add_to_rollups(plays: Sequence[tuple[int, int, int, int | None]]) -> None:
 
     They are given as (track id, 30-second slot, listener id, duration in milliseconds).
     """
-    by_track = subjects.of_tracks({play[0] for play in plays})
+    lengths, by_track = subjects.of_tracks({play[0] for play in plays})
     totals: dict[int, int] = defaultdict(int)
-    people: dict[tuple[int, int], bytes] = defaultdict(bytes)
-    packed: dict[tuple[int, int], bytes] = defaultdict(bytes)
+    played: dict[tuple[int, int], bytes] = defaultdict(bytes)
     for track, slot, listener, duration_ms in plays:
-        key = slot // SLOTS_PER_DAY, track
-        totals[track] += 1
-        people[key] += listener.to_bytes(listeners.WIDTH, "little")
-        packed[key] += histograms.pack(slot, duration_ms, by_track[track].length)
-    days = NewPlays.empty()
-    for (day, track), some in people.items():
-        histogram = packed[day, track]
-        for kind, subject in by_track[track].subjects:
-            days.listeners[day, kind, subject] += some
-            days.histograms[day, kind, subject] += histogram
+        played[slot // SLOTS_PER_DAY, track] += tables.pack(slot, listener, duration_ms, lengths[track])
+    days: dict[Key, bytes] = defaultdict(bytes)
+    for (day, track), some in played.items():
+        totals[track] += len(some) // tables.PLAY
+        for kind, subject in by_track[track]:
+            days[day, kind, subject] += some
     tables.add(tables.DAILY, days)
     monthly.add(days)
     weekly.add(days)

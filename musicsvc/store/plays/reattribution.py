@@ -18,7 +18,6 @@ from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
-    from musicsvc.store.plays.subjects import PlayedTrack
 
 MEMBERS = {
     ALBUM: "SELECT id FROM track WHERE album_id = ?",
@@ -49,20 +48,20 @@ def rebuilding(tracks: Collection[int]) -> Iterator[None]:
     before = subjects.of_tracks(tracks)
     yield
     after = subjects.of_tracks(tracks)
-    engagement_days.rebuild(_changed(before, after, tracks))
+    engagement_days.rebuild(_changed(before.subjects, after.subjects, tracks))
     watermark = monthly.watermark()
     played = all_time_plays(TRACK, tracks)
-    lengths = {track: after[track].length for track in played if after[track].length != before[track].length}
+    lengths = {track: after.lengths[track] for track in played if after.lengths[track] != before.lengths[track]}
     measured = _measure(lengths, watermark) if lengths else set()
-    others = {each for track in measured for each in after[track].subjects if each.kind != TRACK}
-    for subject in sorted(_changed(before, after, played) | others):
+    others = {each for track in measured for each in after.subjects[track] if each.kind != TRACK}
+    for subject in sorted(_changed(before.subjects, after.subjects, played) | others):
         _rebuild(subject, watermark)
 
 
 def _changed(
-    before: Mapping[int, PlayedTrack], after: Mapping[int, PlayedTrack], tracks: Iterable[int]
+    before: Mapping[int, list[Subject]], after: Mapping[int, list[Subject]], tracks: Iterable[int]
 ) -> set[Subject]:
-    return {each for track in tracks for each in {*before[track].subjects} ^ {*after[track].subjects}}
+    return {each for track in tracks for each in {*before[track]} ^ {*after[track]}}
 
 
 def _measure(lengths: Mapping[int, int], watermark: monthly.Watermark) -> set[int]:

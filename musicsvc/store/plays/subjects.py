@@ -39,24 +39,25 @@ def among(ids: Collection[int]) -> tuple[str, Any]:
     return "= ?", only
 
 
-class PlayedTrack(NamedTuple):
-    """A track's length in milliseconds (0 if unknown), and everything that its plays count for.
+class PlayedTracks(NamedTuple):
+    """Tracks by id: their lengths in milliseconds (0 if unknown), and everything that their plays count for."""
 
-    These are the track, its album and its artists.
-    """
-
-    length: int
-    subjects: list[Subject]
+    lengths: dict[int, int]
+    subjects: dict[int, list[Subject]]  # the track, its album and its artists
 
 
-def of_tracks(tracks: Collection[int]) -> dict[int, PlayedTrack]:
-    """Return the lengths and subjects of tracks by track id."""
-    found: dict[int, PlayedTrack] = {}
+def of_tracks(tracks: Collection[int]) -> PlayedTracks:
+    """Return the lengths and the subjects of the tracks that exist."""
+    lengths: dict[int, int] = {}
+    found: dict[int, list[Subject]] = {}
+    new = tuple.__new__  # half as long as Subject(…), which each play needs three times
     condition, ids = dialect.in_list(tracks)
     for track, length, album, artist in fetch(SUBJECTS.format(among=condition), ids):
         if track not in found:
-            of_album = [] if album is None else [Subject(ALBUM, album)]
-            found[track] = PlayedTrack(length, [Subject(TRACK, track), *of_album])
+            lengths[track] = length
+            found[track] = [new(Subject, (TRACK, track))]
+            if album is not None:
+                found[track].append(new(Subject, (ALBUM, album)))
         if artist is not None:
-            found[track].subjects.append(Subject(ARTIST, artist))
-    return found
+            found[track].append(new(Subject, (ARTIST, artist)))
+    return PlayedTracks(lengths, found)

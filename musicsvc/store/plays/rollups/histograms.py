@@ -30,7 +30,7 @@ WITHOUT_LENGTH = WITHOUT_DURATION + 1
 COMPLETIONS = WITHOUT_LENGTH + 2  # makes SIZE even
 SIZE = HOURS + COMPLETIONS
 TYPES = {array(code).itemsize: code for code in "QLIHB"}  # of integers, by size in bytes
-LARGE = 1 + SIZE  # bytes; the least of a histogram with numbers
+LARGE = 1 + SIZE  # bytes of the smallest histogram with numbers
 
 
 class Histogram(NamedTuple):
@@ -57,22 +57,26 @@ class Histogram(NamedTuple):
 
 def pack(slot: int, duration_ms: int | None, length: int) -> bytes:
     """Return a play as bytes. `slot` is its half minute since 1970, `length` its track's in milliseconds, or 0."""
+    return bytes(((slot // SLOTS_PER_HOUR + FIRST_HOUR) % HOURS, completion(duration_ms, length)))
+
+
+def completion(duration_ms: int | None, length: int) -> int:
+    """Return a play's byte of completion, skip included."""
     if duration_ms is None:
-        completion = WITHOUT_DURATION
-    elif not length:
-        completion = WITHOUT_LENGTH
-    elif duration_ms < SKIP_BEFORE_MS and 2 * duration_ms < length:
-        completion = duration_ms * 100 // length + PERCENT
-    else:
-        completion = min(100, duration_ms * 100 // length)
-    return bytes(((slot // SLOTS_PER_HOUR + FIRST_HOUR) % HOURS, completion))
+        return WITHOUT_DURATION
+    if not length:
+        return WITHOUT_LENGTH
+    if duration_ms >= length:
+        return 100
+    percent = duration_ms * 100 // length
+    return percent + PERCENT if duration_ms < SKIP_BEFORE_MS and 2 * duration_ms < length else percent
 
 
 def merge(histograms: Iterable[bytes]) -> bytes:
     """Return the sum of packed histograms, itself packed. A large result has numbers."""
     some = list(histograms)
     joined = b"".join(some)
-    if len(joined) <= LARGE and not any(len(packed) & 1 for packed in some):
+    if len(joined) < LARGE:
         return joined
     counts = _count(some)
     width = next(width for width in sorted(TYPES) if max(counts) < 1 << 8 * width)

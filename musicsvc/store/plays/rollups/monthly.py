@@ -6,15 +6,17 @@ Late plays are added to daily and monthly rollups, so all monthly rollups below 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.store.engine import dialect
 from musicsvc.store.engine.sql import fetch, run
 from musicsvc.store.plays.rollups import tables, weekly
-from musicsvc.store.plays.rollups.tables import NewPlays
 
 if TYPE_CHECKING:
-    from musicsvc.store.plays.rollups.tables import Counts
+    from collections.abc import Mapping
+
+    from musicsvc.store.plays.rollups.tables import Counts, Key
 
 DAYS = 32
 KINDS = 3
@@ -65,16 +67,15 @@ def open_days(done: Watermark) -> range:
     return range(0) if oldest is None else range(oldest, newest + 1)
 
 
-def add(new: NewPlays) -> None:
-    """Add plays to existing monthly counts. The keys of `new` are (day, kind, track/album/artist id)."""
+def add(new: Mapping[Key, bytes]) -> None:
+    """Add plays to existing monthly counts. `new` maps (day, kind, track/album/artist id) to plays."""
     done = watermark()
-    late = NewPlays.empty()
-    for (day, kind, subject), packed in new.listeners.items():
-        if day < done.day + DAYS and done.rolled_up(day // DAYS, kind, subject):
-            key = kind, subject, day // DAYS
-            late.listeners[key] += packed
-            late.histograms[key] += new.histograms[day, kind, subject]
-    if late.listeners:
+    late: dict[Key, bytes] = defaultdict(bytes)
+    end = done.day + DAYS
+    for (day, kind, subject), plays in new.items():
+        if day < end and done.rolled_up(day // DAYS, kind, subject):
+            late[kind, subject, day // DAYS] += plays
+    if late:
         tables.add(tables.MONTHLY, late)
 
 

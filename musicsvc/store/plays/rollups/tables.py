@@ -5,7 +5,9 @@ These are their number, the set of their listeners, and their histogram.
 
 from __future__ import annotations
 
+from array import array
 from collections import defaultdict
+from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from musicsvc.store.engine import dialect
@@ -13,7 +15,7 @@ from musicsvc.store.engine.sql import fetch, run, run_many
 from musicsvc.store.plays.rollups import histograms, listeners
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Sequence
+    from collections.abc import Hashable, Iterable, Mapping, Sequence
 
     K = TypeVar("K", bound=Hashable)
 
@@ -30,24 +32,10 @@ REPLACE = """
     ON CONFLICT ({key}) DO UPDATE SET plays = excluded.plays, listeners = excluded.listeners,
         histogram = excluded.histogram
 """
+PACKED_PLAY = Struct("<IBB")  # a new play: its listener's id, its hour of the week, its completion
+PLAY = PACKED_PLAY.size
 Key = tuple[int, int, int]
 Counts = tuple[int, bytes, bytes]  # plays, packed listeners, packed histogram
-
-
-class NewPlays(NamedTuple):
-    """Plays to add to rows: by row key, the packed ids of their listeners, one for each play, and their histograms."""
-
-    listeners: defaultdict[Key, bytes]
-    histograms: defaultdict[Key, bytes]
-
-    @classmethod
-    def empty(cls) -> NewPlays:
-        return cls(defaultdict(bytes), defaultdict(bytes))
-
-    def rows(self) -> list[tuple[int, int, int, int, bytes, bytes]]:
-        """Return (*key, number of plays, listeners, histogram) of each row, sorted by key."""
-        packed = self.histograms
-        return [(*key, len(some) // listeners.WIDTH, some, packed[key]) for key, some in sorted(self.listeners.items())]
 
 
 class Table(NamedTuple):
@@ -70,12 +58,29 @@ def lock() -> None:
     dialect.lock(LOCK)
 
 
-def add(table: Table, new: NewPlays) -> None:
-    """Add new plays to the rows of a table."""
+def pack(slot: int, listener: int, duration_ms: int | None, length: int) -> bytes:
+    """Return a new play as PLAY bytes. `slot` is its half minute since 1970, `length` its track's in milliseconds."""
+    hour = (slot // histograms.SLOTS_PER_HOUR + histograms.FIRST_HOUR) % histograms.HOURS
+    return PACKED_PLAY.pack(listener, hour, histograms.completion(duration_ms, length))
+
+
+def split(new: bytes) -> tuple[int, bytes, bytes]:
+    """Return the number of new plays, their packed listeners, and their packed histogram."""
+    if len(new) == PLAY:  # most often
+        return 1, new[:4], new[4:]
+    pairs = array("H", new)  # two bytes each: two of a listener, then one of a histogram
+    people = array("H", bytes(len(new) // PLAY * listeners.WIDTH))
+    people[::2], people[1::2] = pairs[::3], pairs[1::3]
+    return len(new) // PLAY, people.tobytes(), pairs[2::3].tobytes()
+
+
+def add(table: Table, new: Mapping[Key, bytes]) -> None:
+    """Add new plays to the rows of a table. `new` maps row keys to plays of PLAY bytes each."""
     joined = {name: dialect.concat_blob(f"{table.name}.{name}", f"excluded.{name}") for name in BLOBS}
     statement = ADD.format(table=table.name, key=", ".join(table.key), **joined)
-    for a, b, c, plays in dialect.insert_returning(statement, table.types, new.rows()):
-        fresh = len(new.listeners[a, b, c]) // listeners.WIDTH
+    rows = [(*key, *split(plays)) for key, plays in sorted(new.items())]
+    for a, b, c, plays in dialect.insert_returning(statement, table.types, rows):
+        fresh = len(new[a, b, c]) // PLAY
         if plays // COMPACT_EVERY > (plays - fresh) // COMPACT_EVERY:
             _compact(table, (a, b, c))
 

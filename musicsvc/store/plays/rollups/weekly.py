@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 from musicsvc.store.engine.dialect import concat_blob
 from musicsvc.store.engine.sql import fetch, run, run_many
 from musicsvc.store.plays.rollups import tables
-from musicsvc.store.plays.rollups.tables import NewPlays
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
+
+    from musicsvc.store.plays.rollups.tables import Key
 
 DAYS = 8  # divides a month
 KEPT = 13  # weeks: the window of 30 days, the 30 days before it, and a margin
@@ -51,16 +52,14 @@ def days_of(week: int) -> range:
     return range(week * DAYS, (week + 1) * DAYS)
 
 
-def add(new: NewPlays) -> None:
-    """Add plays to existing weekly counts. The keys of `new` are (day, kind, track/album/artist id)."""
+def add(new: Mapping[Key, bytes]) -> None:
+    """Add plays to existing weekly counts. `new` maps (day, kind, track/album/artist id) to plays."""
     ((watermark, _),) = fetch(WATERMARK)
-    late = NewPlays.empty()
-    for (day, kind, subject), packed in new.listeners.items():
+    late: dict[Key, bytes] = defaultdict(bytes)
+    for (day, kind, subject), plays in new.items():
         if watermark - KEPT <= day // DAYS < watermark:
-            key = kind, subject, day // DAYS
-            late.listeners[key] += packed
-            late.histograms[key] += new.histograms[day, kind, subject]
-    rows = [(*row[3:], *row[:3]) for row in late.rows()]
+            late[kind, subject, day // DAYS] += plays
+    rows = [(*tables.split(plays), *key) for key, plays in sorted(late.items())]
     run_many(ADD.format(**{name: concat_blob(name, "?") for name in tables.BLOBS}), rows)
 
 

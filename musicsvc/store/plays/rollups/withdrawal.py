@@ -10,7 +10,7 @@ from musicsvc.store.engine.sql import fetch, run, run_many
 from musicsvc.store.plays import ranks, subjects
 from musicsvc.store.plays.periods import SLOTS_PER_DAY
 from musicsvc.store.plays.rollups import histograms, listeners, monthly, tables, weekly
-from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, PlayedTrack, Subject
+from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -80,7 +80,7 @@ def _delete(import_id: int, first: int, end: int) -> tuple[int, Counter[int]]:
 
 def _recount_tracks(day: int, taken: Collection[int]) -> int:
     """Count the plays of these tracks on a day again. Return the number of plays that were read."""
-    lengths = {track: found.length for track, found in subjects.of_tracks(taken).items()}
+    lengths = subjects.of_tracks(taken).lengths
     people: dict[int, bytes] = defaultdict(bytes)
     packed: dict[int, bytes] = defaultdict(bytes)
     rows = fetch(LEFT, day * SLOTS_PER_DAY, (day + 1) * SLOTS_PER_DAY)
@@ -99,11 +99,11 @@ def _recount_tracks(day: int, taken: Collection[int]) -> int:
 def _recount(taken: Mapping[int, Counter[int]]) -> None:
     """Correct the other counts after plays of tracks (by day and track) were deleted and their days counted again."""
     totals = sum(taken.values(), Counter[int]())
-    by_track = subjects.of_tracks(totals)
+    by_track = subjects.of_tracks(totals).subjects
     days: dict[int, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))  # by kind and subject
     for day, tracks in taken.items():
         for track in tracks:
-            for kind, subject in by_track.get(track, PlayedTrack(0, [Subject(TRACK, track)])).subjects:
+            for kind, subject in by_track.get(track, [Subject(TRACK, track)]):
                 days[kind][subject].add(day)
     for kind in MEMBERS:
         _recount_days(kind, days[kind])
