@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.store.engine import dialect
@@ -68,8 +69,12 @@ def hash_names(listen: Listen) -> int | None:
         return None
     named = (listen.artists, listen.track) if listen.artists and listen.track else (listen.external_ids, listen.isrc)
     when = None if listen.client_id is None else (listen.client_id, listen.played_at)
-    digest = hashlib.blake2b(repr((named, when)).encode(), digest_size=8).digest()
-    return int.from_bytes(digest) >> 1
+    return _digest(named, when)
+
+
+@lru_cache(1024)  # rows of a file often name the same tracks
+def _digest(named: tuple[object, ...], when: tuple[str, int] | None) -> int:
+    return int.from_bytes(hashlib.blake2b(repr((named, when)).encode(), digest_size=8).digest()) >> 1
 
 
 def client_key(listen: Listen, track: int) -> bytes:

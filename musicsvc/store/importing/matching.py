@@ -187,7 +187,9 @@ def _by_code(statement: str, codes: Collection[str], manager: int | None) -> dic
     ranks: dict[str, list[tuple[bool, bool, int]]] = defaultdict(list)
     for code, track, owner in fetch(statement.format(among=condition), values):
         ranks[code].append((owner != (manager or 0), owner != 0, track))
-    return {code: [track for *_, track in sorted(some)] for code, some in ranks.items()}
+    for some in ranks.values():
+        some.sort()
+    return {code: [rank[2] for rank in some] for code, some in ranks.items()}
 
 
 def _tracks(artists: Collection[int]) -> Tracks:

@@ -293,3 +293,13 @@ def test_an_import_that_is_undone_while_it_runs_stops(store: Store, tmp_path: Pa
     assert dump(store) == before
     newest = store.read(runs.list_all).result()[0]
     assert (newest.state, newest.file) == ("undone", "songs.csv")
+
+
+@pytest.mark.usefixtures("world")
+def test_a_day_that_is_taken_back_in_several_parts_is_counted_whole(store: Store, imported: Import) -> None:
+    before = dump(store)
+    rows = [{"track": f"T{at}", "artist": f"A{at}", "played_at": AT - 60 * (at // 2)} for at in range(11)]
+    run = imported("plays", rows).run
+    assert undone(store, run).plays == 11
+    assert dump(store) == before
+    require_sound(store)

@@ -53,15 +53,16 @@ def withdraw(import_id: int, first: int, last: int) -> Withdrawn | None:
     The slots are numbers of 30 seconds since 1970.
     """
     tables.lock()
-    taken: dict[int, Counter[int]] = {}
+    taken: dict[int, Counter[int]] = defaultdict(Counter)  # plays of tracks by day, which may take several parts
     read = 0
     while sum(each.total() for each in taken.values()) < TAKEN_AT_ONCE and read < READ_AT_ONCE:
         ((slot,),) = fetch(FIRST, first, last, import_id)
         if slot is None:
             break
         day = slot // SLOTS_PER_DAY
-        first, taken[day] = _delete(import_id, slot, (day + 1) * SLOTS_PER_DAY)
-        read += _recount_tracks(day, taken[day])
+        first, tracks = _delete(import_id, slot, (day + 1) * SLOTS_PER_DAY)
+        taken[day] += tracks
+        read += _recount_tracks(day, tracks)
     if not taken:
         return None
     _recount(taken)
