@@ -1,7 +1,8 @@
 """Draw the pictures of the README from the fixtures: `python docs/pictures/draw.py`.
 
 `report.png` is the first page of the PDF report, drawn by Typst. `api.png` is the page at `/docs` of a running demo,
-drawn by Chromium: the program that CHROMIUM names, or `chromium` on the path; without one, the old picture stays.
+`figures.png` its page of an artist's figures, both drawn by Chromium: the program that CHROMIUM names, or `chromium`
+on the path; without one, the old pictures stay.
 """
 
 import io
@@ -10,9 +11,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from PIL import Image
+from playwright.sync_api import sync_playwright
 
 from musicsvc.clock import parse
 from musicsvc.reports import pdf
@@ -29,14 +33,12 @@ FOLDER = Path(__file__).parent
 NOW = "2026-03-01T12:00:00Z"
 WIDTH = 900  # pixels
 COLOURS, KMEANS = 128, 2  # without k-means, the green of a growth is lost
-WINDOW = (1280, 2000)  # pixels of the browser
-TOP = 970  # pixels of introduction above the endpoints
+WIDE, TALL = 1280, 1010  # pixels of the browser
 
 
-def save(name: str, png: bytes, top: int = 0) -> None:
-    """Save a picture, without the pixels above `top` and small enough for a README."""
+def save(name: str, png: bytes) -> None:
+    """Save a picture, small enough for a README."""
     picture = Image.open(io.BytesIO(png)).convert("RGB")
-    picture = picture.crop((0, top, picture.width, picture.height))
     height = round(picture.height * WIDTH / picture.width)
     small = picture.resize((WIDTH, height), Image.Resampling.LANCZOS).quantize(COLOURS, kmeans=KMEANS)
     small.save(FOLDER / name, optimize=True)
@@ -60,34 +62,52 @@ def report() -> bytes:
     return pdf.pages(content, 2)[0]
 
 
-def api_page(browser: str) -> bytes:
-    """Return a screenshot of `/docs`, from the list of endpoints on."""
+@contextmanager
+def demo() -> Iterator[tuple[str, str]]:
+    """Run the demo; yield its root URL and the password of its account."""
     command = [sys.executable, "-m", "musicsvc", "serve", "--demo", "--port", "0", "--now", NOW]
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as demo,  # noqa: S603 - this program
-    ):
-        if demo.stdout is None:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:  # noqa: S603 - this program
+        if running.stdout is None or running.stderr is None:
             raise RuntimeError("The demo has no output.")
-        root = demo.stdout.readline().split()[-1].removesuffix("/api/v1/albums")
-        picture = Path(folder) / "page.png"
-        size = ",".join(map(str, WINDOW))
-        options = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--virtual-time-budget=10000"]
-        shot = [browser, *options, f"--window-size={size}", f"--screenshot={picture}", f"{root}/docs"]
         try:
-            subprocess.run(shot, check=True, timeout=120, stderr=subprocess.DEVNULL)  # noqa: S603 - a browser that the user named
-            return picture.read_bytes()
+            root = running.stdout.readline().split()[-1].removesuffix("/api/v1/albums")
+            password = next(line.split()[-1] for line in running.stderr if "password" in line)
+            yield root, password
         finally:
-            demo.terminate()
+            running.terminate()
+
+
+def pages(browser: str) -> tuple[bytes, bytes]:
+    """Return screenshots of the albums in `/docs`, and of the figures of an artist."""
+    with demo() as (root, password), sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
+        page = started.new_page(base_url=root, viewport={"width": WIDE, "height": TALL}, color_scheme="light")
+        page.goto("/docs")
+        page.get_by_text("/api/v1/albums").first.wait_for()
+        albums = page.locator("#operations-tag-albums").bounding_box()
+        if albums is None:
+            raise RuntimeError("The page of the API does not show the albums.")
+        api = page.screenshot(full_page=True, clip={"x": 0, "y": albums["y"], "width": WIDE, "height": TALL})
+        page.goto("/sign-in")
+        page.get_by_label("E-mail").fill(fixtures.DEMO_EMAIL)
+        page.get_by_label("Password").fill(password)
+        page.get_by_role("main").get_by_role("button", name="Sign in").click()
+        page.goto("/insights/artist/1?period=90-days")
+        page.locator("canvas").first.wait_for()
+        figures = page.screenshot()
+        started.close()
+    return api, figures
 
 
 def main() -> None:
-    """Draw both pictures."""
+    """Draw all pictures."""
     save("report.png", report())
     browser = os.environ.get("CHROMIUM") or shutil.which("chromium")  # noqa: TID251 - a script, not the service
     if browser is None:
-        sys.exit("api.png stays as it is: no chromium on the path, and CHROMIUM names none.")
-    save("api.png", api_page(browser), TOP)
+        sys.exit("api.png and figures.png stay as they are: no chromium on the path, and CHROMIUM names none.")
+    api, figures = pages(browser)
+    save("api.png", api)
+    save("figures.png", figures)
 
 
 if __name__ == "__main__":
