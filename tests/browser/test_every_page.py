@@ -11,7 +11,7 @@ from musicsvc.server.routes.route import Access, Family
 from musicsvc.server.routes.table import ROUTES
 from musicsvc.server.shapes import share_links
 from musicsvc.server.shapes.envelope import Site
-from musicsvc.store.accounts import api_access, password_links, sessions, users
+from musicsvc.store.accounts import api_access, password_links, sessions, tokens, users
 from musicsvc.store.dashboards import report_links
 from musicsvc.store.models import User
 from musicsvc.store.plays.periods import window
@@ -58,6 +58,7 @@ def sample(store: Store, clock: MovableClock) -> Sample:
         report = report_links.create(Subject(ARTIST, 1), window("30-days", now), user_id=demo.id, now=now)
         other = users.create("other@label.test", now=now)
         api_access.request(other.email, "Charts", "100 a day", "Label & Daughters", now=now)
+        tokens.revoke(1, "abuse: 100 requests refused", now=now, actor="abuse")
         return Sample(
             sessions.create(users.get(demo.id), address="127.0.0.1", agent="Tests/1.0", now=now),
             {
