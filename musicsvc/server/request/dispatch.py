@@ -262,6 +262,8 @@ class Dispatcher:
         if route.no_store:
             # The handler may read files, which would block the event loop.
             return await asyncio.to_thread(unit)
+        if route.urgent:
+            return await asyncio.wrap_future(self._store.write_urgently(unit))
         if route.writes and not route.heavy:
             return await self._store.write_on_loop(unit, counters_only=route.counters_only)
         run = self._store.write if route.writes else self._store.read

@@ -74,6 +74,7 @@ class Route:
     - `form`: the path of the page that shows the form of this POST, and shows it again if the form has errors.
     - `enabled_if` raises a Failure if the settings switch the endpoint off.
     - `prepare`, `render`: slow work before the handler, and after it on its result; both run outside the transaction.
+    - `urgent`: takes a right away, so it also succeeds on a full disk, in the space reserved for that.
     - `reads`: a method other than GET that writes nothing; `no_store`: the handler uses no database.
     - `counters_only`: writes nothing but counters, which cached responses may show up to 5 seconds later.
     - `constant`: the handler reads nothing and returns at once, so it runs on the event loop.
@@ -104,6 +105,7 @@ class Route:
     prepare: Callable[..., Any] | None = None
     render: Callable[..., Any] | None = None
     reads: bool = False
+    urgent: bool = False
     slow: bool = False
     nests_tracks: bool = False
     no_store: bool = False

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
 import pytest_asyncio
 
 from musicsvc.store.accounts import api_access, password_links, security_events, tokens, users
 from musicsvc.store.activity import calls
 from musicsvc.store.activity import log as activity_log
 from tests.cli.test_activity import CALL
+from tests.faults import system
+from tests.store.engine.test_disk_full import FullDisk
 from tests.support.page_client import PageClient, add_account, add_session, page_client, text
+from tests.support.serving import running
 from tests.support.shared_server import Shared, on_shared_loop
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
+    from musicsvc.clock import MovableClock
+    from musicsvc.store.activity.calls import Entry
+    from musicsvc.store.engine.store import Store
     from tests.support.serving import Answer
 
 SCRIPT = "<script>alert('x')</script>\"'><img src=x onerror=alert(1)>"
@@ -350,3 +359,40 @@ async def test_names_and_reasons_are_text_on_every_page(office: Office) -> None:
     searched = (await office.browser.get("/admin/accounts?q=%22%3E%3Cscript%3Ealert(1)")).body.decode()
     assert "&#34;&gt;&lt;script&gt;alert(1)" in searched
     assert "<script>alert(" not in searched
+
+
+@on_shared_loop
+async def test_a_password_link_shows_in_no_log(office: Office) -> None:
+    user_id, now = office.account(), office.shared.clock.now()
+    secret = office.do(lambda: password_links.create(users.get(user_id), now=now)).secret
+    async with page_client(office.shared.client.root) as other:
+        assert (await other.get(f"/password/{secret}")).status == 200
+        assert (await other.post(f"/password/{secret}", {"new_password": "x"})).status == 422
+
+    def logged() -> list[Entry]:
+        with activity_log.build(office.shared.store.url) as log:
+            log.prepare()
+            return log.read(lambda: calls.find(limit=1_000)).result()
+
+    await until(lambda: [entry.status for entry in logged() if entry.route == "/password/{link}"] == [200, 422])
+    assert secret not in repr(logged())
+    assert secret not in repr(office.do(lambda: security_events.find(limit=500)))
+
+
+@pytest.mark.only_on("sqlite")
+async def test_on_a_full_disk_rights_are_taken_away(store: Store, clock: MovableClock) -> None:
+    file = Path(store.url.removeprefix("sqlite:///"))
+    async with running(store, clock) as client, page_client(client.root) as browser:
+        office = Office(Shared(client, store, clock), browser, 0)
+        user_id = office.account(api_access=True)
+        token_id, value = office.token(user_id)
+        await browser.form_token()
+        store.reserve_space()
+        with system.calls(file.parent) as disk:
+            disk.fault = FullDisk(file)
+            assert (await browser.post(f"/admin/accounts/{user_id}/grant-access")).status == 503
+            await office.act(f"/admin/tokens/{token_id}/revoke", reason="leaked")
+            await office.act(f"/admin/accounts/{user_id}/revoke-access")
+            await office.act(f"/admin/accounts/{user_id}/suspend", reason="scraping")
+        assert (await client.holding(value)("GET", "/api/v1/playlists")).status == 401
+        assert [kind for kind, *_ in office.events()] == ["token.revoked", "access.revoked", "account.suspended"]
