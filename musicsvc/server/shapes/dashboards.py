@@ -30,6 +30,7 @@ PERIODS = {
     "last-month": "Last month",
     "all": "All time",
 }
+A_YEAR = 366  # days
 DOWNLOADS = ("csv", "json", "xlsx", "pdf")  # Parquet needs an extra, and is for programs
 
 
@@ -93,8 +94,13 @@ def _data(found: Dashboard) -> JSON:
 
 
 def _days(found: Dashboard, today: int) -> list[JSON]:
-    """Return the numbers of each day, beside the plays of the day with the same place in the period before."""
-    points = zip_longest(found.chart.points, found.before)
+    """Return the numbers of each day, beside the plays of the day with the same place in the period before.
+
+    A period of more than a year begins with the first day that has plays, so that the page stays small.
+    """
+    rows = list(zip_longest(found.chart.points, found.before))
+    first = next((place for place, (point, before) in enumerate(rows) if point.plays or before), len(rows))
+    first = max(0, min(first, len(rows) - A_YEAR))
     return [
         {
             "date": to_date(day).isoformat(),
@@ -103,7 +109,7 @@ def _days(found: Dashboard, today: int) -> list[JSON]:
             "before": before,
             "open": day == today,
         }
-        for day, (point, before) in enumerate(points, found.chart.window.first)
+        for day, (point, before) in enumerate(rows[first:], found.chart.window.first + first)
     ]
 
 

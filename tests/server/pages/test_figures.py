@@ -280,6 +280,18 @@ async def test_all_time_begins_with_the_first_play_and_has_no_growth(world: Worl
     assert all(len(row) == 3 for row in page.table("Day"))
 
 
+async def test_a_period_of_decades_begins_with_the_first_play(world: World) -> None:
+    track, silent = world.made.tracks[0], world.made.tracks[4]
+    every = await world.page(f"/insights/track/{track}?from=1930-01-01&to=2026-03-01")
+    assert every.table("Day")[0][1] != "0"
+    whole = await world.page(f"/insights/track/{track}?period=all")
+    assert [row[:3] for row in every.table("Day") if row[1] != "0"] == [
+        row[:3] for row in whole.table("Day") if row[1] != "0"
+    ]
+    quiet = await world.page(f"/insights/track/{silent}?from=1930-01-01&to=2026-03-01")
+    assert (len(quiet.table("Day")), quiet.table("Day")[-1][0]) == (366, "1 Mar 2026, not over")
+
+
 async def test_the_list_has_the_artists_of_the_account(world: World) -> None:
     page = await world.page("/insights?period=90-days")
     figures = {each: await world.api(f"artists/{each}?period=90-days") for each in world.made.artists}

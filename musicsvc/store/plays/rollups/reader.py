@@ -146,7 +146,7 @@ class Reader:
             condition, values = dialect.in_range_or_list(others)
             queries = [(MONTHS, self._months), (DAYS, self._days)]
             parts = [query.format(sets=SETS, subjects=condition, numbers=days) for query, days in queries if days]
-            rows = sql.stream_rows(" UNION ALL ".join(parts), *[kind, *values] * len(parts))
+            rows = sql.stream_rows(" UNION ALL ".join(parts), *[kind, *values] * len(parts)) if parts else ()
             found |= self._add_up(kind, others, rows, LARGEST_IN_STREAM)
         return {each: found[each] for each in ids}
 
