@@ -54,6 +54,7 @@ def page_data(report: Report, paper: str = A4) -> JSON:
         "earlier": earlier,
         "earlier_days": earlier and _with_article(earlier),
         "unfinished": report.unfinished,
+        "partial": before is not None and before.partial,
         "cards": _cards(report, earlier),
         "facts": _facts(report),
         "graphs": _graphs(report),
@@ -67,8 +68,10 @@ def page_data(report: Report, paper: str = A4) -> JSON:
 
 
 def _graphs(report: Report) -> list[JSON]:
-    """Return the graphs of plays and of listeners, or none if there is nothing to draw."""
+    """Return the graphs of plays and of listeners, or none if there is nothing to draw, or one day only."""
     before = report.before
+    if len(report.days) == 1:
+        return []
     if not report.plays and not (before and any(before.plays)):
         return []
     plays, listeners = zip(*((day.plays, day.listeners) for day in report.days), strict=True)

@@ -22,13 +22,17 @@ class ReportDay:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The earlier days that growth compares with, with the plays and listeners of each, and their name (`label`)."""
+    """The earlier days that growth compares with, with the plays and listeners of each, and their name (`label`).
+
+    `partial`: the last of them ends at the time of day at which the report was made.
+    """
 
     label: str
     first: date
     last: date
     plays: Sequence[int]
     listeners: Sequence[int]
+    partial: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -199,6 +199,20 @@ def test_an_unfinished_day_is_named_below_the_graphs() -> None:
     assert "the last day was not over" not in pages(pdf.render(content()))[0]
 
 
+def test_a_report_on_one_day_has_no_graphs() -> None:
+    assert "by day" not in pages(pdf.render(content(1)))[0]
+    assert "Plays by day" in pages(pdf.render(content(2)))[0]
+
+
+def test_the_days_compared_with_end_at_the_same_time_if_the_last_day_is_not_over() -> None:
+    before = Comparison("previous 30 days", date(2026, 1, 1), date(2026, 1, 30), [5] * 30, [3] * 30, partial=True)
+    for partial in (True, False):
+        report = replace(content(), before=replace(before, partial=partial), unfinished=True)
+        text = pages(pdf.render(report))[1]
+        assert "The last day was not over when this was made" in text
+        assert ("the days compared with end at the same time of day" in text) == partial
+
+
 def test_an_empty_report_says_what_to_do() -> None:
     empty = replace(content(plays=0), plays_total=7)
     (text,) = pages(pdf.render(replace(empty, last_played=date(2014, 3, 9))))

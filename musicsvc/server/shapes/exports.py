@@ -110,7 +110,9 @@ def _comparison(found: Overview) -> Comparison | None:
     before = found.figures.window.before
     if not found.before:
         return None
-    return Comparison(before.label, to_date(before.first), to_date(before.last), *zip(*found.before, strict=True))
+    plays, listeners = zip(*found.before, strict=True)
+    first, last = to_date(before.first), to_date(before.last)
+    return Comparison(before.label, first, last, plays, listeners, partial=before.seconds > 0)
 
 
 def _printed(rows: Sequence[TopRow]) -> list[ReportRow]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from musicsvc.clock import DAY, SECOND
+from musicsvc.clock import DAY, MINUTE, SECOND
 from musicsvc.server.shapes import insights
 from musicsvc.store.insights import overview
 from musicsvc.store.insights.scopes import Scope
@@ -122,3 +122,20 @@ def test_a_printed_overview_has_the_days_before_and_the_newest_day_with_plays(
     for days in (week, empty):
         late = store.read(partial(overview.build, scope, days, for_print=True)).result()
         assert late.last_played == week.end - 8
+
+
+def test_a_day_is_compared_with_the_same_hours_of_the_day_before(store: Store, clock: MovableClock) -> None:
+    now = clock.now()
+
+    def fill() -> Catalog:
+        made = catalog(now)
+        hours = [(now - hour * 60 * MINUTE, f"{hour} {who}") for hour in range(-8, 80, 3) for who in range(4)]
+        made.add_plays((made.tracks[0], at, who) for at, who in hours)
+        return made
+
+    made = store.write(fill).result()
+    today = window("today", now)
+    for scope in (Scope(artist=made.artists[0]), Scope(made.manager.user_id)):
+        found = store.read(partial(overview.build, scope, today, for_print=True)).result()
+        expected = len([play for play in made.past.plays if today.before.starts <= play.at < today.before.ends])
+        assert [each.plays for each in found.before] == [expected]
