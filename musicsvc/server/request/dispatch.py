@@ -23,7 +23,7 @@ from musicsvc.server.request.immediate import ImmediateAnswers
 from musicsvc.server.request.pages import Pages, error_page, wants_page
 from musicsvc.server.request.passwords import PasswordVerifier
 from musicsvc.server.request.reads import Reads
-from musicsvc.server.request.units import build_unit, page_size_name
+from musicsvc.server.request.units import build_unit, page_size_name, read_query
 from musicsvc.server.responses import errors
 from musicsvc.server.responses.answer_cache import AnswerCache, Slot, represent_json
 from musicsvc.server.responses.large import AnswerBuilder, LargeAnswerError, uncached
@@ -32,7 +32,6 @@ from musicsvc.server.responses.responses import REQUEST_ID_HEADER, Reply, build_
 from musicsvc.server.routes.paths import INSIGHTS
 from musicsvc.server.routes.route import SAFE, Family, Route, Router
 from musicsvc.server.routes.table import ROUTES
-from musicsvc.server.schemas.reading import check_query
 from musicsvc.server.shapes.envelope import Download
 from musicsvc.server.shapes.representation import Representation
 
@@ -239,8 +238,7 @@ class Dispatcher:
     ) -> Any:
         """Run the handler in a transaction and return its result. `given`: handler arguments by parameter name."""
         now, body = self._clock.now(), parsed and parsed.model
-        pairs = request.query.items()
-        query, query_errors = check_query(route.query, pairs, now=now) if route.query is not None else (None, {})
+        query, query_errors = read_query(route, request, now)
         sources = {**self._sources, **given, "body": body, "query": query, "now": now}
         run = partial(self._executors.run, token_holder=call.token_holder)
         if route.password is not None and body is not None:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from musicsvc.errors import Invalid
 from musicsvc.server.responses.large import encoded
+from musicsvc.server.routes.route import Family, RateLimit
+from musicsvc.server.schemas.reading import check_query
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -13,7 +15,24 @@ if TYPE_CHECKING:
     from aiohttp.web import BaseRequest
 
     from musicsvc.server.routes.route import Route
+    from musicsvc.server.schemas.fields import Query
     from musicsvc.server.schemas.parsed_body import ParsedBody
+
+
+MISPLACED = "Must be a field of the body."
+
+
+def read_query(route: Route, request: BaseRequest, now: int) -> tuple[Query | None, dict[str, str]]:
+    """Validate the query string. Return (query, no errors), or None and a message for each wrong parameter.
+
+    An export takes its period from the body: a parameter with the name of a field would silently do nothing.
+    """
+    if route.query is not None:
+        return check_query(route.query, request.query.items(), now=now)
+    if route.body is None or route.limit is not RateLimit.EXPORTS or route.family is not Family.INSIGHTS:
+        return None, {}
+    fields = {field.alias or name for name, field in route.body.model_fields.items()}
+    return None, {name: MISPLACED for name in request.query if name in fields}
 
 
 def build_unit(

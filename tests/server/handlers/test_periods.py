@@ -104,3 +104,18 @@ async def test_null_is_no_date(shared: Shared) -> None:
     sent: dict[str, Any] = {"from": None, "to": None, "period": "7-days"}
     answer = await client.post(f"{INSIGHTS}/export/json", sent)
     assert answer.json["data"]["period"]["name"] == "7-days"
+
+
+@on_shared_loop
+async def test_a_field_of_an_export_is_no_query_parameter(shared: Shared) -> None:
+    client, _ = artist_of(shared)
+    for form, names in (
+        ("csv", ("type", "period", "from", "to")),
+        ("report", ("period", "include_charts")),
+        ("pdf", ("to",)),
+    ):
+        query = urlencode(dict.fromkeys(names, "30-days") | {"other": "1"})
+        answer = await client.post(f"{INSIGHTS}/export/{form}?{query}", {})
+        assert (answer.status, answer.json["errors"]) == (422, dict.fromkeys(names, "Must be a field of the body."))
+    answer = await client.post(f"{INSIGHTS}/export/json?other=1", {})
+    assert answer.status == 200
