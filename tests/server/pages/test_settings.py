@@ -9,7 +9,7 @@ import pytest_asyncio
 
 from musicsvc.clock import DAY
 from musicsvc.config import Registration, Settings
-from musicsvc.store.accounts import password_links, users
+from musicsvc.store.accounts import password_links, sessions, users
 from tests.support.page_client import PASSWORD, PageClient, add_account, add_session, page_client, text
 from tests.support.shared_server import Shared, on_shared_loop, shared_server
 
@@ -153,6 +153,9 @@ async def test_a_suspended_account_is_out_at_once_and_stays_out(shared: Shared, 
     assert await reads_settings(browser)
     shared.store.write(lambda: users.suspend(users.get(user_id), now=now)).result()
     assert not await reads_settings(browser)
+    browser.cookies = {"musicsvc": add_session(shared, user_id)}  # by a sign-in that began before
+    assert not await reads_settings(browser)
+    shared.store.write(lambda: sessions.end_all(user_id)).result()
     shared.store.write(lambda: users.reinstate(users.get(user_id), now=now)).result()
     assert not await reads_settings(browser)
 

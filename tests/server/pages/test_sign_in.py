@@ -70,6 +70,11 @@ async def test_sign_in_starts_a_new_session_and_sign_out_ends_it(limited: Shared
         "Tests/1.0"
     ]
 
+    refused = await browser.sign_in("clara@way.test", "not this one")
+    assert refused.status == 422
+    assert WRONG in text(refused)
+    assert await is_signed_in(browser)
+
     kept = dict(browser.cookies)
     assert (await browser.post("/sign-out")).headers["Location"] == "/"
     assert "musicsvc" not in browser.cookies

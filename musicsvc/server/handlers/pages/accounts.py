@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from musicsvc.errors import Invalid
-from musicsvc.server.shapes.pages import Redirect, SignedIn, View
+from musicsvc.server.shapes.pages import FormState, Redirect, SignedIn, View
 from musicsvc.store.accounts import password_links, passwords, sessions, users
 
 if TYPE_CHECKING:
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from musicsvc.store.accounts.sessions import SessionIdentity
 
 
-def show_registration(caller: SessionIdentity | None) -> View | Redirect:
+def show_registration(caller: SessionIdentity | None, form: FormState) -> View | Redirect:
     """Show the form to create an account."""
-    return View("register.html") if caller is None else Redirect("/")
+    return Redirect("/") if caller is not None and form.action is None else View("register.html")
 
 
 def hash_password(body: RegisterForm) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from musicsvc.errors import Invalid
-from musicsvc.server.shapes.pages import Redirect, SignedIn, SignedOut, View
+from musicsvc.server.shapes.pages import FormState, Redirect, SignedIn, SignedOut, View
 from musicsvc.store.accounts import sessions
 from musicsvc.store.accounts import sign_in as credentials
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from musicsvc.store.accounts.sign_in import Credentials
 
 
-def show(query: SignInQuery, caller: SessionIdentity | None, settings: Settings) -> View | Redirect:
+def show(query: SignInQuery, caller: SessionIdentity | None, form: FormState, settings: Settings) -> View | Redirect:
     """Show the form to sign in."""
-    if caller is not None:
+    if caller is not None and form.action is None:
         return Redirect(query.next)
     contact = settings.access.contact_email
     return View("sign_in.html", {"next": query.next, "registration": settings.registration.open, "contact": contact})
