@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 from musicsvc.clock import DAY
 from musicsvc.errors import Conflict, Forbidden, Invalid, NotFound
 from musicsvc.store.accounts import security_events
-from musicsvc.store.accounts.user_search import newest
+from musicsvc.store.accounts.user_search import newest_models
 from musicsvc.store.engine.dialect import lock_rows
 from musicsvc.store.engine.list_blocks import LongList
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, paginate
@@ -183,12 +183,12 @@ def list(  # noqa: A001 - the module is the namespace
     `text` keeps only tokens with this text in their name or their account's e-mail, `limit` only the newest ones,
     `before` only those with a smaller id.
     """
-    query = _with_accounts().order_by(Token.id.desc()).limit(None if text else limit)
+    query = _with_accounts()
     if user is not None:
         query = query.where(Token.user == user.id)
     if before is not None:
         query = query.where(Token.id < before)
-    return newest(query.iterator(), limit, text, lambda token: (token.name, token.user.email))
+    return newest_models(query, (Token.id, Token.name, User.email), limit, text)
 
 
 def list_own(page: Page, *, actor: Identity) -> Listing[Token]:

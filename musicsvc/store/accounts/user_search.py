@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from musicsvc.store.accounts.user_summary import COLUMNS, UserSummary
 from musicsvc.store.engine.binding import current
 from musicsvc.store.engine.compiled import compiled
-from musicsvc.store.engine.dialect import is_sqlite
+from musicsvc.store.engine.dialect import batches, is_sqlite
 from musicsvc.store.engine.sql import fetch, run
 from musicsvc.store.models import User
 
@@ -167,3 +167,17 @@ def newest(
         wanted = fold(text)
         rows = (row for row in rows if any(wanted in fold(part) for part in texts(row) if part))
     return tuple(islice(rows, limit))[::-1]
+
+
+def newest_models(query: Any, columns: Sequence[Any], limit: int | None, text: str | None) -> Sequence[Any]:
+    """Return the newest `limit` models of a query that contain `text` in one of `columns`, oldest first.
+
+    The first of the columns is the id. Only matches become models, which takes a third of the time.
+    """
+    key = columns[0]
+    newest_first = query.order_by(key.desc())
+    if not text:
+        return tuple(newest_first.limit(limit))[::-1]
+    rows = newest_first.select(*columns).tuples().iterator()
+    ids = [row[0] for row in newest(rows, limit, text, lambda row: row[1:])]
+    return tuple(model for some in batches(ids) for model in query.where(key.in_(some)).order_by(key))

@@ -9,7 +9,6 @@ from peewee import IntegrityError
 from musicsvc.errors import Conflict, Invalid, NotFound
 from musicsvc.store.accounts import email_addresses, security_events, sessions, user_search
 from musicsvc.store.accounts.security_events import Administrator
-from musicsvc.store.accounts.user_search import newest
 from musicsvc.store.engine import bulk
 from musicsvc.store.engine.binding import savepoint
 from musicsvc.store.engine.dialect import lock_rows
@@ -131,10 +130,8 @@ def list(  # noqa: A001 - the module is the namespace
 
     `before`: only those with a smaller id.
     """
-    query: Any = User.select().order_by(User.id.desc()).limit(None if text else limit)
-    if before is not None:
-        query = query.where(User.id < before)
-    return newest(query.iterator(), limit, text, lambda user: (user.email, user.display_name))
+    query = User.select() if before is None else User.select().where(User.id < before)
+    return user_search.newest_models(query, (User.id, User.email, User.display_name), limit, text)
 
 
 def missing(ids: Collection[int]) -> set[int]:
