@@ -55,7 +55,7 @@ ROUTES: tuple[Route, ...] = (
     page("GET", TOKEN, developers.show_token, SESSION, find=tokens.get_own),
     page("POST", f"{TOKEN}/regenerate", developers.regenerate_token, SESSION, find=tokens.get_own, body=PasswordForm,
          form=TOKEN, password=PasswordOf.CALLER),
-    page("POST", f"{TOKEN}/delete", developers.delete_token, SESSION, find=tokens.get_own),
+    page("POST", f"{TOKEN}/delete", developers.delete_token, SESSION, find=tokens.get_own, urgent=True),
     Route("GET", "/static/{name}", static.send, OPEN, family=Family.PLAIN, no_store=True, undocumented=True),
 )
 # fmt: on

@@ -18,6 +18,7 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", ALL, tokens.index, query=Pages, answer=Paged[TokenListed], extension=True),
     Route("POST", ALL, tokens.create, status=201, body=TokenIn, answer=NewToken, extension=True,
           password=PasswordOf.CALLER),
-    Route("DELETE", f"{ALL}/{{id}}", tokens.delete, find=get_own, private=True, answer=Success, extension=True),
+    Route("DELETE", f"{ALL}/{{id}}", tokens.delete, find=get_own, private=True, answer=Success, extension=True,
+          urgent=True),
 )
 # fmt: on

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -9,8 +11,10 @@ import pytest
 from musicsvc.clock import DAY, isoformat
 from musicsvc.config import Access, Limits, Settings
 from musicsvc.store import opening
-from musicsvc.store.accounts import security_events, tokens, users
+from musicsvc.store.accounts import passwords, security_events, tokens, users
+from tests.faults import system
 from tests.rights.world import OWNER, PASSWORD, World
+from tests.store.engine.test_disk_full import FullDisk
 from tests.support.serving import Client, person, running
 from tests.support.shared_server import Shared, on_shared_loop
 
@@ -171,6 +175,7 @@ async def test_tokens_are_listed_newest_first_with_their_states(shared: Shared) 
     world.do(lambda: tokens.create(user, "expired", days=1, now=world.now - DAY))
     lost = world.do(lambda: tokens.create(user, "lost", now=world.now))[0]
     world.do(lambda: tokens.revoke(lost.id, "<b>lost</b>", now=world.now))
+    world.do(lambda: tokens.create(users.get(world.ids["stranger"]), "another's", now=world.now))
     client = owner(shared, world)
 
     page = (await client.get("access-tokens?per_page=2")).json["pagination"]
@@ -204,3 +209,36 @@ async def test_a_deleted_token_is_refused_by_every_process_on_the_next_request(
     assert [(each["name"], each["state"]) for each in rows] == [("laptop", "revoked"), ("test", "valid")]
     event = store.read(lambda: security_events.find(limit=1)).result()[0]
     assert (event.kind, event.reason, event.actor) == ("token.revoked", "deleted by its owner", "api")
+
+
+@pytest.mark.only_on("sqlite")
+async def test_a_token_can_be_deleted_on_a_full_disk(store: Store, clock: MovableClock) -> None:
+    world = World(store, clock, [])
+    file = Path(store.url.removeprefix("sqlite:///"))
+    async with running(store, clock) as anonymous:
+        client = anonymous.holding(world.tokens[OWNER])
+        (listed,) = (await client.get("access-tokens")).json["pagination"]["data"]
+        store.reserve_space()
+        with system.calls(file.parent) as disk:
+            disk.fault = FullDisk(file)
+            assert (await create(client)).status == 503
+            assert (await client.delete(f"access-tokens/{listed['id']}")).status == 200
+        assert (await client.get("users/me")).status == 401
+
+
+async def test_a_sign_in_that_fails_takes_equally_long_for_every_reason(store: Store, clock: MovableClock) -> None:
+    world = World(store, clock, ["suspended"])
+    hashed = passwords.hash_password(PASSWORD)
+    for who in (OWNER, "suspended"):
+        world.do(lambda who=who: users.set_password(users.get(world.ids[who]), hashed, now=1))  # type: ignore[misc]  # bound in the loop
+    world.do(lambda: users.create(f"unset@{world.domain}", now=world.now))
+    emails = [world.email(OWNER), world.email("suspended"), f"unset@{world.domain}", f"nobody@{world.domain}"]
+    durations: dict[str, list[float]] = {email: [] for email in emails}
+    async with running(store, clock) as client:
+        for email in emails * 3:
+            began = time.perf_counter()
+            answer = await client.post("auth/login", sign_in(world, email=email, password="wrong words"))
+            durations[email].append(time.perf_counter() - began)
+            assert answer.status == 422
+    fastest = [min(found) for found in durations.values()]
+    assert max(fastest) < 2 * min(fastest), durations  # verifying a password takes ten times as long as the rest

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,11 +15,13 @@ from musicsvc.store.activity import calls
 from musicsvc.store.activity import log as activity_log
 from tests.support.page_client import PASSWORD, PageClient, add_account, add_session, page_client, text
 from tests.support.shared_server import on_shared_loop
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from musicsvc.store.accounts.security_events import Event
+    from musicsvc.store.activity.calls import Entry
     from musicsvc.store.models import Token, User
     from tests.support.serving import Answer
     from tests.support.shared_server import Shared
@@ -29,7 +30,6 @@ HOME = "/settings/developers"
 NUMBERS = count()
 SCRIPT = "<script>alert(1)</script>"
 VALUE = re.compile(r"msvc_[0-9A-Za-z]{46}")
-PATIENCE = 10.0
 REQUEST = {"use_case": "A page of figures", "volume": "5,000 a day", "organization": "Label"}
 
 
@@ -82,17 +82,16 @@ async def page(person: Person, path: str = HOME) -> str:
     return answer.body.decode()
 
 
-async def logged_calls(person: Person, route: str) -> str:
-    """Return the account's calls in the activity log, once it has one of this route."""
-    deadline = asyncio.get_running_loop().time() + PATIENCE
+async def logged_calls(person: Person, route: str, number: int = 1) -> list[Entry]:
+    """Return the account's calls in the activity log, once it has this number of calls of the route."""
     with activity_log.build(person.shared.store.url) as log:
         assert log.open_existing()
-        while asyncio.get_running_loop().time() < deadline:
-            found = log.read(lambda: calls.find(calls.Filter(account_id=person.id), limit=10_000)).result()
-            if any(entry.route == route for entry in found):
-                return str(found)
-            await asyncio.sleep(0.05)
-    raise AssertionError(f"no call of {route} was logged in time")
+
+        def found() -> list[Entry]:
+            return log.read(lambda: calls.find(calls.Filter(account_id=person.id), limit=10_000)).result()
+
+        await until(lambda: [entry.route for entry in found()].count(route) == number)
+        return found()
 
 
 async def create(person: Person, **changes: Any) -> Answer:
@@ -167,7 +166,7 @@ async def test_the_value_of_a_token_is_shown_once_and_works(developer: Person) -
     ]
     event = developer.events()[-1]
     assert (event.kind, event.actor, event.token_id) == ("token.created", "page", token.id)
-    logged = await logged_calls(developer, "/settings/developers/tokens")
+    logged = str(await logged_calls(developer, "/settings/developers/tokens"))
     assert not [found for found in (listed, detail, logged, str(developer.events())) if value in found]
 
 
@@ -176,16 +175,17 @@ async def test_the_requests_of_the_last_7_days_are_shown(developer: Person) -> N
     token, value = developer.token()
     developer.token("unused")
     assert [await developer.status(value) for _ in range(5)] == [200] * 5
-    deadline = asyncio.get_running_loop().time() + PATIENCE
-    expected = [("unused", "0"), ("laptop", "5")]
-    found: list[tuple[str, str]] = []
-    while found != expected:
-        assert asyncio.get_running_loop().time() < deadline, found
-        found = re.findall(
-            r'(?s)<th scope="row"><a [^>]*>(\w+)</a>.*?data-label="Requests[^>]*>([\w,]+)<', await page(developer)
-        )
+    logged = await logged_calls(developer, "/api/v1/users/me", 5)
+    entry = next(entry for entry in logged if entry.token_id == token.id)
+    since = developer.shared.clock.now() - 7 * DAY
+    earlier = [entry._replace(at=at, request_id="earlier") for at in (since - 2, since - 1, since, since + 1)]
+    with activity_log.build(developer.shared.store.url) as log:
+        assert log.open_existing()
+        log.write(lambda: calls.add(earlier)).result()
+    rows = r'(?s)<th scope="row"><a [^>]*>(\w+)</a>.*?data-label="Requests[^>]*>([\w,]+)<'
+    assert re.findall(rows, await page(developer)) == [("unused", "0"), ("laptop", "7")]
     detail = await page(developer, f"{HOME}/tokens/{token.id}")
-    assert re.search(r"last 7 days</dt><dd>5<", detail)
+    assert re.search(r"last 7 days</dt><dd>7<", detail)
 
 
 @pytest.mark.parametrize(
