@@ -4,10 +4,11 @@
 
 Creates a database for each number of plays (plays_world.py; ten million take some minutes and 2 GB) and measures them
 in turn, so that other work on the machine affects all alike. With `--folder` the databases are kept and used again.
-Times are CPU time of a store thread: *figures* are the four blocks with the window before; *answer* is the whole
-endpoint without HTTP: rights, figures, rankings, JSON; *report*, *pdf* and *csv* are the report of the artist as JSON,
-the content of the PDF file before it is drawn, and the export of the artist's tracks. *Raw* counts the same plays and
-listeners of both windows in the table of plays, with a covering index that the program itself does not have.
+Times are CPU time of a store thread: *figures* are the four blocks with the window before; *answer*, *listening*,
+*hours*, *milestones* and *release* are whole endpoints without HTTP (*answer* with rights); *report*, *pdf* and *csv*
+are the report of the artist as JSON, the content of the PDF file before it is drawn, and the export of the artist's
+tracks. *Raw* counts the same plays and listeners of both windows in the table of plays, with a covering index that the
+program itself does not have.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from spread import spread
 
 from musicsvc.reports import pdf, tables
 from musicsvc.server.handlers import insights as handlers
+from musicsvc.server.handlers import listening
+from musicsvc.server.schemas.listening import ReleaseQuery
 from musicsvc.server.schemas.periods import PeriodQuery, TimeframeQuery
 from musicsvc.server.shapes import exports as shapes
 from musicsvc.store import opening
@@ -37,7 +40,7 @@ from musicsvc.store.insights import charts, export_rows, overview
 from musicsvc.store.insights import figures as insight_figures
 from musicsvc.store.insights.scopes import Scope
 from musicsvc.store.plays.periods import SLOT, TIMEFRAMES, window
-from musicsvc.store.plays.subjects import ARTIST, TRACK, Subject
+from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
 
 if TYPE_CHECKING:
     from musicsvc.store.accounts.tokens import Identity
@@ -154,8 +157,35 @@ def _csv(_world: World, _subject: Subject, period: str) -> object:
         return b"".join(tables.csv(tables.Table(export_rows.COLUMNS["tracks"], rows, {})))
 
 
-ANSWERS: dict[str, Measured] = {"figures": _figures, "answer": _answer, "chart": _chart}
-REPORTS: dict[str, Measured] = {"report": _report, "pdf": _pdf, "csv": _csv}  # of artists only
+def _listening(_world: World, subject: Subject, period: str) -> object:
+    query = PeriodQuery.model_validate({"period": period})
+    return orjson.dumps(listening.listening_track(subject, query, plays_world.NOW))
+
+
+def _hours(_world: World, subject: Subject, period: str) -> object:
+    query = PeriodQuery.model_validate({"period": period})
+    return orjson.dumps(listening.hours_track(subject, query, plays_world.NOW))
+
+
+def _milestones(_world: World, subject: Subject, _period: str) -> object:
+    return orjson.dumps(listening.milestones_track(subject))
+
+
+def _release(world: World, _subject: Subject, _period: str) -> object:
+    query = ReleaseQuery.model_validate({"against": "2"})
+    return orjson.dumps(listening.compare_releases(Subject(ALBUM, 1), query, world.manager, plays_world.NOW))
+
+
+ANSWERS: dict[str, Measured] = {
+    "figures": _figures,
+    "answer": _answer,
+    "chart": _chart,
+    "listening": _listening,
+    "hours": _hours,
+    "milestones": _milestones,
+}
+# Of artists only; releases are those of the artist's two first albums.
+REPORTS: dict[str, Measured] = {"report": _report, "pdf": _pdf, "csv": _csv, "release": _release}
 
 
 def _tell(worlds: dict[int, World], found: dict[Case, dict[int, list[float]]]) -> None:

@@ -36,7 +36,7 @@ from musicsvc.store.models import (
 )
 from musicsvc.store.plays.ingest import WITHOUT_ID
 from musicsvc.store.plays.periods import SLOT, SLOTS_PER_DAY, day_of
-from musicsvc.store.plays.rollups import listeners, monthly
+from musicsvc.store.plays.rollups import histograms, listeners, monthly
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
 from musicsvc.store.schema import schema
 
@@ -47,9 +47,11 @@ if TYPE_CHECKING:
     from musicsvc.store.engine.store import Store
 
 NOW = parse("2026-03-01T23:59:00Z")  # at the end of a day, so that every day is whole
+RELEASED = "2026-01-15"  # all albums
 MANAGER = "manager@label.test"
 PEOPLE = 2_000  # accounts that like, repost and follow
 ARTISTS_IN_TURN, TRACKS_AN_ARTIST, TRACKS_AN_ALBUM = 4, 50, 10
+LENGTH = 200_000  # milliseconds, of every track
 ROWS_A_UNIT = 50_000
 SUBJECTS_A_UNIT = 5_000
 SUBJECTS_A_FOLD = 20_000
@@ -124,10 +126,10 @@ def _catalog(size: Size, people: list[int]) -> Iterator[tuple[Any, tuple[str, ..
     artists = {artist_of(track): None for track in tracks}
     albums = {album_of(track): artist_of(track) for track in tracks}
     yield Artist, ("id", "name", "manager", "created_at"), ((n, f"Artist {n}", manager, NOW) for n in artists)
-    yield Album, ("id", "name", "created_at"), ((n, f"Album {n}", NOW) for n in albums)
+    yield Album, ("id", "name", "release_date", "created_at"), ((n, f"Album {n}", RELEASED, NOW) for n in albums)
     yield AlbumArtist, ("album", "artist", "position"), ((*pair, 0) for pair in albums.items())
     columns = ("id", "name", "duration", "album", "created_at")
-    yield Track, columns, ((n, f"Track {n}", 200_000, album_of(n), NOW) for n in tracks)
+    yield Track, columns, ((n, f"Track {n}", LENGTH, album_of(n), NOW) for n in tracks)
     yield TrackArtist, ("track", "artist", "position"), ((n, artist_of(n), 0) for n in tracks)
     names = ((n, listeners.opaque_key(f"l{n}")) for n in range(1, size.listeners + 1))
     yield Listener, ("id", "key"), names
@@ -160,23 +162,30 @@ class _Stream:
     def write_day(self, day: int) -> None:
         """Write the plays of a day and their rollups."""
         drawn = self._draw(day)
-        by_subject: dict[tuple[int, int], list[int]] = defaultdict(list)
-        for _, track, listener in drawn:
+        by_subject: dict[tuple[int, int], list[tuple[int, bytes]]] = defaultdict(list)
+        for slot, track, listener in drawn:
+            play = listener, histograms.pack(day * SLOTS_PER_DAY + slot, _duration(slot, listener), LENGTH)
             for subject in ((TRACK, track), (ALBUM, album_of(track)), (ARTIST, artist_of(track))):
-                by_subject[subject].append(listener)
+                by_subject[subject].append(play)
         self.totals.update(track for _, track, _ in drawn)
         start = day * SLOTS_PER_DAY
         columns = ("slot", "track", "listener", "client_key", "played_at", "duration_ms", "reporter")
         plays: Rows = [
-            (start + slot, track, listener, WITHOUT_ID, (start + slot) * SLOT, None, 0)
+            (start + slot, track, listener, WITHOUT_ID, (start + slot) * SLOT, _duration(slot, listener), 0)
             for slot, track, listener in drawn
         ]
         days: Rows = [
-            (day, *subject, len(some), listeners.merge([listeners.pack(some)]))
+            (
+                day,
+                *subject,
+                len(some),
+                listeners.merge([listeners.pack(listener for listener, _ in some)]),
+                histograms.merge([b"".join(packed for _, packed in some)]),
+            )
             for subject, some in sorted(by_subject.items())
         ]
         bulk.insert(Play, columns, plays)
-        bulk.insert(PlayDay, ("day", "kind", "subject", "plays", "listeners"), days)
+        bulk.insert(PlayDay, ("day", "kind", "subject", "plays", "listeners", "histogram"), days)
 
     def _draw(self, day: int) -> list[tuple[int, int, int]]:
         """(slot of the day, track, listener) of the day's plays, in the order of the key; none twice."""
@@ -191,6 +200,11 @@ class _Stream:
     def write_totals(self) -> None:
         """Write the number of plays of each track."""
         bulk.insert(TrackPlays, ("track", "plays"), sorted(self.totals.items()))
+
+
+def _duration(slot: int, listener: int) -> int:
+    """Return how long a play lasted: anything up to a tenth more than its track."""
+    return (slot * 7_919 + listener * 104_729) % (LENGTH * 11 // 10)
 
 
 def _units(rows: Iterable[tuple[Any, ...]]) -> Iterator[Rows]:

@@ -108,11 +108,12 @@ class TimedWorld:
         """Compare the figures of all subjects with the oracle."""
         for subject, plays in self.subjects().items():
             found = shapes.milestones(self.store.read(partial(milestones.build, subject)).result())
-            assert found == oracle.milestones(plays)
+            assert found == oracle.milestones(plays), (found, oracle.milestones(plays), subject)
             for window in windows:
-                self._check(subject, plays, window)
+                self.check_window(subject, plays, window)
 
-    def _check(self, subject: Subject, plays: list[TimedPlay], window: Window) -> None:
+    def check_window(self, subject: Subject, plays: list[TimedPlay], window: Window) -> None:
+        """Compare listening and hours in a window with the oracle; `plays` are those of the subject."""
         days = to_date(window.first), to_date(window.end - 1)
         of_week = self.store.read(partial(listening.hours, subject, window)).result()
         assert of_week.plays == oracle.hours(plays, *days)

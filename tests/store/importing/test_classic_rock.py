@@ -11,16 +11,20 @@ from functools import partial
 from pathlib import Path
 
 from musicsvc.clock import DAY, SECOND
+from musicsvc.server.shapes import listening as shapes
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import histories
 from musicsvc.store.importing import plays as importing
 from musicsvc.store.insights import figures
+from musicsvc.store.insights.listening import listening, milestones
 from musicsvc.store.models import Artist, Track, TrackArtist
 from musicsvc.store.plays import periods, verify
 from musicsvc.store.plays.rollups.reader import PlayStats
 from musicsvc.store.plays.subjects import ARTIST, TRACK, Subject
 from tests.conftest import NOW
+from tests.support import listening_oracle as oracle
 from tests.support import play_counts
+from tests.support.listening_oracle import TimedPlay
 
 PAIRS = ("song=track", "callsign=listener", "time=played_at", "unique_id=client_id")
 AGREEING = 2220
@@ -78,6 +82,7 @@ def test_plays_and_listeners_are_those_that_were_published(store: Store, shared_
         assert sum(found[song].plays for song in spelled[row["COMBINED"]]) == int(row["PlayCount"])
     _artists_are_unions(store, rows)
     _growth_compares_like_with_like(store, rows)
+    _listening_hours_and_milestones_are_counted(store, rows)
     assert verify.run(store, check=True, on_progress=lambda _done, _total: None).differing == 0
 
 
@@ -125,3 +130,24 @@ def _growth_compares_like_with_like(store: Store, rows: list[dict[str, str]]) ->
             assert [found.plays_change, found.listeners_change] == (changes or [None, None])
             seen.add(found.plays_change)
     assert len(seen) > 20
+
+
+def _listening_hours_and_milestones_are_counted(store: Store, rows: list[dict[str, str]]) -> None:
+    """Count hours, new stations and milestones of the most played artists in the file."""
+    of: dict[str, list[TimedPlay]] = defaultdict(list)
+    for row in rows:
+        of[row["artist"].strip()].append(TimedPlay(0, int(row["time"]) * SECOND, row["callsign"], None))
+    ids = store.read(lambda: dict(Artist.select(Artist.name, Artist.id).tuples().iterator())).result()
+    first = min(play.at for plays in of.values() for play in plays) // DAY
+    reached = set()
+    for name, plays in sorted(of.items(), key=lambda each: -len(each[1]))[:20]:
+        subject = Subject(ARTIST, ids[name])
+        found = shapes.milestones(store.read(partial(milestones.build, subject)).result())
+        assert found == oracle.milestones(plays)
+        reached |= {each["count"] for each in found["plays"]}
+        for window in (periods.Window("", first, first + 8), periods.Window("", first + 3, first + 5)):
+            days = periods.to_date(window.first), periods.to_date(window.end - 1)
+            assert store.read(partial(listening.hours, subject, window)).result().plays == oracle.hours(plays, *days)
+            heard = shapes.listening(store.read(partial(listening.build, subject, window)).result())
+            assert {"period": heard["period"]} | oracle.listening(plays, {0: 0}, *days) == heard
+    assert reached == {100, 1_000}

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
-from musicsvc.clock import DAY
-from musicsvc.store.plays import verify
-from musicsvc.store.plays.periods import Window
+from musicsvc.clock import DAY, HOUR, isoformat
+from musicsvc.server.shapes import listening as shapes
+from musicsvc.store.insights.listening import listening, milestones
+from musicsvc.store.models import Play
+from musicsvc.store.plays import retention, verify
+from musicsvc.store.plays.periods import SLOTS_PER_DAY, Window
+from musicsvc.store.plays.rollups import histograms
+from musicsvc.store.plays.subjects import TRACK, Subject
 from tests.conftest import NOW
+from tests.support import listening_oracle as oracle
 from tests.support.listening_oracle import TimedPlay
 from tests.support.listening_world import TRACKS
 from tests.support.timed_world import TimedWorld
@@ -65,3 +73,92 @@ def test_every_figure_equals_a_count_of_single_plays(store: Store, drawn: list[A
             world.measure({world.made.tracks[step[1]]: step[2]})
     world.check(*windows, WINDOWS[1])
     assert verify.run(store, check=True, on_progress=lambda *_: None).differing == 0
+
+
+@pytest.fixture
+def world(store: Store) -> TimedWorld:
+    """Plays of track 0, 130 on each of eighty days, and of track 1, in every hour of some days; partly rolled up."""
+    world = TimedWorld.create(store, NOW)
+    tracks = world.made.tracks
+    for some_days in (range(80, 20, -1), range(21)):
+        for back in some_days:
+            start = (TODAY - back) * DAY
+            world.play(
+                TimedPlay(tracks[0], start + n * 277 * 10**6, f"l{n % (91 - back)}", n * 2_000)
+                for n in range(130)
+                if start + n * 277 * 10**6 <= NOW
+            )
+        world.roll_up()
+    world.play(TimedPlay(tracks[1], (TODAY - 5) * DAY + n * 10**9, "only", 10_000) for n in range(86))
+    return world
+
+
+def test_milestones_are_those_of_the_play_at_the_place(world: TimedWorld) -> None:
+    (_, plays), *_ = world.subjects().items()
+    found = world.store.read(partial(milestones.build, Subject(TRACK, world.made.tracks[0]))).result()
+    assert [each.number for each in found.plays] == [100, 1_000, 10_000]
+    assert [each.at for each in found.plays] == [sorted(play.at for play in plays)[n - 1] for n in (100, 1_000, 10_000)]
+    world.check(*WINDOWS)
+
+
+def test_figures_stay_when_old_plays_are_deleted(world: TimedWorld) -> None:
+    kept = TODAY - 10
+    retention.prune(world.store, 10, now=NOW, on_progress=lambda *_: None)
+    assert world.store.read(lambda: Play.select().where(Play.slot < kept * SLOTS_PER_DAY).count()).result() == 0
+    for subject, plays in world.subjects().items():
+        world.check_window(subject, plays, WINDOWS[1])
+        world.check_window(subject, plays, WINDOWS[3])
+        found = world.store.read(partial(milestones.build, subject)).result()
+        expected = oracle.milestones(plays)
+        times = [each.at // HOUR * HOUR if each.at < kept * DAY else each.at for each in found.plays]
+        assert [each.at for each in found.plays] == times
+        assert [isoformat(each.at)[:13] for each in found.plays] == [each["at"][:13] for each in expected["plays"]]
+        assert shapes.milestones(found)["best_day"] == expected["best_day"]
+
+
+def test_a_recount_follows_deleted_plays(world: TimedWorld) -> None:
+    gone = [key for key in world.plays if key[0] % 7 == 0]
+    world.store.write(lambda: Play.delete().where(Play.slot.in_([key[0] for key in gone])).execute()).result()
+    for key in gone:
+        del world.plays[key]
+    verify.run(world.store, check=False, on_progress=lambda *_: None)
+    world.check(WINDOWS[1], WINDOWS[4])
+
+
+def test_a_play_that_is_late_moves_the_milestones_after_it(world: TimedWorld) -> None:
+    track = world.made.tracks[0]
+    before = world.store.read(partial(milestones.build, Subject(TRACK, track))).result()
+    world.play([TimedPlay(track, (TODAY - 79) * DAY + 7, "late", None)])
+    after = world.store.read(partial(milestones.build, Subject(TRACK, track))).result()
+    assert after.plays[0] == before.plays[0]
+    assert after.plays[1].at < before.plays[1].at
+    world.check(WINDOWS[4])
+
+
+@pytest.mark.parametrize(("plays", "doubled"), [(1, 0), (2, 0), (160, 0), (161, 0), (300, 0), (70_000, 0), (3, 31)])
+def test_histograms_of_any_size_can_be_added(plays: int, doubled: int) -> None:
+    packed = histograms.pack(121, 10_000, 200_000)
+    many = histograms.merge([packed] * plays)
+    for _ in range(doubled):
+        many = histograms.merge([many, many])
+    plays <<= doubled
+    found = histograms.unpack([many + histograms.pack(0, None, 1), histograms.pack(120, 5, 0)])
+    assert (found.hours[73], found.skipped[5], found.hours[72]) == (plays + 1, plays, 1)
+    assert (sum(found.hours), found.timed, found.without_length) == (plays + 2, plays + 1, 1)
+    assert sum(found.completions) == found.completions[5] == plays
+
+
+@pytest.mark.parametrize(
+    ("plays", "mean", "median"),
+    [
+        ([], None, None),
+        ([0], 0.0, 0.0),
+        ([3, 4], 3.5, 3.5),
+        ([0, 0, 100], 33.3, 0.0),
+        ([1, 2, 4, 100], 26.8, 3.0),
+        ([50] * 9, 50.0, 50.0),
+    ],
+)
+def test_completion_is_the_mean_and_the_median(plays: list[int], mean: float | None, median: float | None) -> None:
+    counts = [plays.count(percent) for percent in range(101)]
+    assert listening.summarize(counts) == (mean, median)

@@ -45,7 +45,7 @@ def played(store: Store) -> Store:
         for _ in range(count):
             at = NOW - int(chance.random() * DAYS * DAY)
             track = chance.choice([1, 1, 1, 1, 2, 3])
-            rows.append(PlayRow(at // SLOT, track, chance.choice(people), WITHOUT_ID, at, None, 0))
+            rows.append(PlayRow(at // SLOT, track, chance.choice(people), WITHOUT_ID, at, chance.randrange(9), 0))
         ingest.record(rows)
 
     store.write(world).result()
@@ -80,6 +80,9 @@ DAMAGES: dict[str, Callable[[], Any]] = {
     "a day's listeners": lambda: PlayDay.update(listeners=listeners.pack([1, 2])).where(PlayDay.kind == 3).execute(),
     "a day is gone": lambda: PlayDay.delete().where(PlayDay.day == TODAY - 3).execute(),
     "a day too much": lambda: PlayDay.create(day=TODAY - 3, kind=1, subject=9, plays=1, listeners=b"\1\0\0\0"),
+    "a day's hours": lambda: PlayDay.update(histogram=b"").where(PlayDay.kind == 2).execute(),
+    "a month's completion": lambda: PlayBlock.update(histogram=bytes(2)).execute(),
+    "a week's hours": lambda: PlayStretch.update(histogram=b"").execute(),
     "a month's plays": lambda: PlayBlock.update(plays=PlayBlock.plays + 1).execute(),
     "a month is gone": lambda: PlayBlock.delete().where(PlayBlock.kind == 1).execute(),
     "a week": lambda: PlayStretch.update(plays=0).execute(),
