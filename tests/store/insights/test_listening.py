@@ -162,3 +162,23 @@ def test_histograms_of_any_size_can_be_added(plays: int, doubled: int) -> None:
 def test_completion_is_the_mean_and_the_median(plays: list[int], mean: float | None, median: float | None) -> None:
     counts = [plays.count(percent) for percent in range(101)]
     assert listening.summarize(counts) == (mean, median)
+
+
+@pytest.mark.parametrize(
+    ("duration", "length", "percent", "skipped"),
+    [
+        (9_999, 20_000, 49, True),
+        (10_000, 20_000, 50, False),
+        (29_999, 200_000, 14, True),
+        (30_000, 200_000, 15, False),
+        (199_999, 200_000, 99, False),
+        (10**9, 200_000, 100, False),
+        (0, 1, 0, True),
+    ],
+)
+def test_a_skip_ends_before_half_a_minute_and_half_of_the_track(
+    duration: int, length: int, percent: int, *, skipped: bool
+) -> None:
+    found = histograms.unpack([histograms.pack(0, duration, length)])
+    assert [each for each, plays in enumerate(found.completions) if plays] == [percent]
+    assert sum(found.skipped) == skipped

@@ -18,6 +18,7 @@ from musicsvc.store.insights import engagement
 from musicsvc.store.models import Album, Artist, Track
 from musicsvc.store.plays import ingest, periods, verify
 from musicsvc.store.plays.rollups import listeners, monthly
+from musicsvc.store.plays.rollups.reader import Reader
 from musicsvc.store.plays.subjects import ALBUM, ARTIST
 from tests.conftest import NOW
 from tests.store.plays.test_ingest import account
@@ -172,3 +173,39 @@ def test_a_second_import_leaves_every_row_alone(store: Store, imported: Callable
     before = figures(store)
     imported(ROWS)
     assert figures(store) == before
+
+
+def test_a_length_that_is_imported_later_counts_for_past_plays(
+    store: Store, imported: Callable[[list[dict[str, str]]], None]
+) -> None:
+    imported(ROWS)
+
+    def listen_for_a_while() -> None:
+        (listener,) = listeners.ensure(["opaque:x"]).values()
+        tracks = [row.id for row in Track.select().order_by(Track.external_id)]
+        ingest.record(
+            ingest.PlayRow((NOW - back * DAY) // periods.SLOT, track, listener, b"", NOW - back * DAY, heard, 0)
+            for back in DAYS_AGO
+            for track, heard in zip(tracks, (10_000, 90_000, None), strict=True)
+        )
+
+    def completions() -> dict[str, list[int]]:
+        window = periods.Window("", NOW // DAY - 80, NOW // DAY + 1)
+        read = {
+            row.name: Reader(window, all_time=False).histogram(kind, row.id)
+            for kind, table in ((ALBUM, Album), (ARTIST, Artist))
+            for row in table.select()
+        }
+        return {
+            name: [percent for percent, plays in enumerate(found.completions) if plays] for name, found in read.items()
+        }
+
+    store.write(listen_for_a_while).result()
+    while store.write(partial(monthly.roll_up, 100)).result():
+        pass
+    assert set(map(tuple, store.read(completions).result().values())) == {()}
+
+    imported([row | {"duration_ms": str(100_000 * at)} for at, row in enumerate(ROWS, 1)])
+
+    assert store.read(completions).result() == {"One": [10, 45], "Two": [], "Ann": [10, 45], "Bea": [45]}
+    assert verify.run(store, check=True, on_progress=lambda *_: None).differences == []
