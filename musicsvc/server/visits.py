@@ -106,5 +106,5 @@ def _notice(text: str | None) -> str | None:
         return None
     with suppress(ValueError):
         found = json.loads(urlsafe_b64decode(text))
-        return found if isinstance(found, str) else None
+        return found if isinstance(found, str) and found.encode() else None  # raises for half of a surrogate pair
     return None

@@ -118,11 +118,13 @@ class Pages:
         return await self._finish(request, result, given, route.status)
 
     def _open(self, request: BaseRequest, peer: Peer) -> Visit:
-        scheme = "https" if peer.encrypted else "http"
-        public = urlsplit(self._settings.server.public_url or f"{scheme}://{request.host}")
+        origin = f"{'https' if peer.encrypted else 'http'}://{request.headers.get(hdrs.HOST, '')}"
+        if self._settings.server.public_url is not None:
+            public = urlsplit(self._settings.server.public_url)
+            origin = f"{public.scheme}://{public.netloc}"
         value, notice = visits.read(request.cookies, secure=peer.encrypted)
-        agent = request.headers.get(hdrs.USER_AGENT, "")
-        return Visit(peer.encrypted, f"{public.scheme}://{public.netloc}", peer.address, agent, value, notice)
+        agent = request.headers.get(hdrs.USER_AGENT, "").encode(errors="replace").decode()
+        return Visit(peer.encrypted, origin, peer.address, agent, value, notice)
 
     async def _find_session(self, visit: Visit, call: Call) -> SessionIdentity | None:
         """Return the session of the browser's cookie, or None. Stores, once a minute, that it is used."""

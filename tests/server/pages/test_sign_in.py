@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from typing import TYPE_CHECKING
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import pytest
 import pytest_asyncio
@@ -16,6 +16,7 @@ from musicsvc.store import opening
 from musicsvc.store.accounts import sessions, users
 from musicsvc.store.accounts import sign_in as credentials
 from tests.support.page_client import PASSWORD, PageClient, add_account, add_session, page_client, text
+from tests.support.raw_connection import connected, request
 from tests.support.serving import running
 from tests.support.shared_server import Shared, on_shared_loop, shared_server
 
@@ -268,3 +269,36 @@ async def test_parallel_guesses_do_not_pass_the_limit(limited: Shared, browser: 
     fields = {"email": "parallel@way.test", "password": "wrong", "form_token": token}
     answers = await asyncio.gather(*(browser.post("/sign-in", fields) for _ in range(30)))
     assert sorted(answer.status for answer in answers) == [422] * 10 + [429] * 20
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "Host: [",
+        "Cookie: musicsvc=\udcff\udc80;;;=;",
+        f"Cookie: musicsvc={'a' * 43}; musicsvc_notice=e30=",
+        "Cookie: musicsvc_notice=Ilx1ZDgwMCI=",  # half of a surrogate pair
+        "Cookie: musicsvc_notice=/w==",
+        "Accept: \udcff",
+    ],
+)
+@on_shared_loop
+async def test_malformed_headers_do_no_harm(limited: Shared, header: str) -> None:
+    async with connected(limited.client.root) as wire:
+        host = [] if header.startswith("Host") else ["Host: music.test"]
+        lines = ["GET / HTTP/1.1", *host, header, "", ""]
+        await wire.send("\r\n".join(lines).encode("utf-8", "surrogateescape"))
+        assert (await wire.answer()).status == 200
+
+
+@on_shared_loop
+async def test_a_browser_with_an_unreadable_name_can_sign_in(limited: Shared, browser: PageClient) -> None:
+    user_id = add_account(limited, "unnamed@way.test")
+    form = {"email": "unnamed@way.test", "password": PASSWORD, "form_token": await browser.form_token()}
+    headers = [f"Cookie: musicsvc={browser.cookies['musicsvc']}", "Origin: http://music.test", "User-Agent: \udcff"]
+    headers.append("Content-Type: application/x-www-form-urlencoded")
+    async with connected(limited.client.root) as wire:
+        await wire.send(request("POST", "/sign-in", *headers, body=urlencode(form).encode()))
+        assert (await wire.answer()).status == 303
+    now = limited.clock.now()
+    assert [found.agent for found in limited.store.read(lambda: sessions.list(user_id, now=now)).result()] == ["?"]
