@@ -15,7 +15,7 @@ from musicsvc.store import models
 from musicsvc.store.accounts import users
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import likes
-from musicsvc.store.engine.sql import fetch
+from musicsvc.store.engine import sql
 from musicsvc.store.importing import batches, catalog, follows, histories, playlists, plays, readers
 from musicsvc.store.importing.undoing import made_rows, restoring, runs, undo
 from musicsvc.store.models import (
@@ -84,6 +84,7 @@ def world(store: Store, imported: Import, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(withdrawal, "TAKEN_AT_ONCE", 3)
     monkeypatch.setattr(made_rows, "AT_ONCE", 2)
     monkeypatch.setattr(restoring, "AT_ONCE", 2)
+    monkeypatch.setattr(batches, "ROWS_A_UNIT", 4)
     store.write(lambda: users.create(LABEL, now=NOW).id).result()
     rag = {"external_id": "1", "track": "Rag", "artist": "Ann", "album": "One", "genre": "jazz", "tags": "old"}
     imported("catalog", [rag, {"external_id": "2", "track": "Waltz", "artist": "Ann;Bea"}])
@@ -236,7 +237,7 @@ def test_an_account_that_somebody_uses_is_kept_and_others_leave_the_search(store
     summary = undone(store, run)
     assert [reason for _, reason in summary.kept] == ["its owner"]
     assert (summary.counts["follow"], summary.counts["account"]) == (1, 1)
-    assert store.read(lambda: fetch("SELECT count(*) FROM account_search")).result()[0][0] == 2
+    assert store.read(lambda: sql.fetch("SELECT count(*) FROM account_search")).result()[0][0] == 2
 
 
 @pytest.mark.usefixtures("world")
@@ -302,4 +303,54 @@ def test_a_day_that_is_taken_back_in_several_parts_is_counted_whole(store: Store
     run = imported("plays", rows).run
     assert undone(store, run).plays == 11
     assert dump(store) == before
+    require_sound(store)
+
+
+@pytest.mark.usefixtures("world")
+def test_a_track_that_the_same_import_made_and_changed_is_deleted(store: Store, imported: Import) -> None:
+    before = dump(store)
+    filler = [song(f"F{at}") for at in range(4)]
+    rows = [{"track": "Two", "artist": "Ann", "external_id": "two"}, *filler]
+    rows.append({"track": "Two", "artist": "Ann", "external_id": "two", "bpm": 99, "genre": "pop"})
+    number = imported("catalog", rows).run
+    assert undone(store, number).run.state == "undone"
+    assert dump(store) == before
+
+
+@pytest.mark.usefixtures("world")
+def test_an_artist_and_an_album_to_which_an_undo_would_return_are_kept_for_it(store: Store, imported: Import) -> None:
+    before = dump(store)
+    waltz = {"track": "Waltz", "external_id": "2"}
+    first = imported("catalog", [waltz | {"artist": "Zoe", "album": "Lp"}]).run
+    second = imported("catalog", [waltz | {"artist": "Yan", "album": "Ep"}]).run
+    summary = undone(store, first)
+    assert summary.run.state == "partly"
+    assert {table: reason for table, reason in summary.kept if table != "track"} == {
+        "album": f"import {second}",
+        "artist": f"albums, import {second}",
+    }
+    assert undone(store, second).run.state == "undone"
+    assert undone(store, first).run.state == "undone"
+    assert dump(store) == before
+    require_sound(store)
+
+
+@pytest.mark.only_on("sqlite")
+@pytest.mark.usefixtures("world")
+def test_ranks_and_weeks_follow_plays_that_are_taken_back(
+    store: Store, imported: Import, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(withdrawal, "TAKEN_AT_ONCE", 500)
+    many = [{"external_id": "1", "played_at": AT - 600 * at, "listener": f"l{at % 9}"} for at in range(2_600)]
+    store.write(lambda: sql.run("UPDATE play_mark SET stretch = 0")).result()
+    imported("plays", many)
+    assert store.read(lambda: sql.fetch("SELECT count(*) FROM play_stretch")).result()[0][0] > 0
+    # The list of an artist's tracks has blocks, and the tracks have ranks, from this row on.
+    store.write(lambda: sql.run("INSERT INTO list_block VALUES (7, 1, 0, 0, 0, 2)")).result()
+    ranks = "SELECT plays, track_id FROM track_rank ORDER BY plays"
+    before = store.read(lambda: sql.fetch(ranks)).result()
+    number = imported("plays", [row | {"listener": "wrong"} for row in many[::3]]).run
+    assert store.read(lambda: sql.fetch(ranks)).result() != before
+    undone(store, number)
+    assert store.read(lambda: sql.fetch(ranks)).result() == before
     require_sound(store)
