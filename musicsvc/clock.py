@@ -64,7 +64,7 @@ def parse(text: str) -> int:
 
 
 def parse_time_or_age(text: str, now: int) -> int:
-    """Parse an ISO 8601 time as `parse` does, or an age such as `24h` before `now`."""
+    """Parse an ISO 8601 time as `parse` does, or an age such as `24h` before `now`, at most until 1970."""
     if ago := re.fullmatch("([0-9]{1,9})([smhd])", text):
-        return now - int(ago[1]) * UNITS[ago[2]]
+        return max(0, now - int(ago[1]) * UNITS[ago[2]])
     return parse(text)

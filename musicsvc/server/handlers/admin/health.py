@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from musicsvc.errors import Failure
 from musicsvc.server.shapes.pages import View
 from musicsvc.store.backups import folder
 from musicsvc.store.engine.url import path_of, without_password
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
     from musicsvc.config import Settings
     from musicsvc.server.schemas.pages.admin import HealthQuery
+    from musicsvc.store.backups.folder import BackupFile
     from musicsvc.store.doctor.finding import Finding
     from musicsvc.store.engine.store import Store
 
@@ -30,11 +32,21 @@ def show(
 ) -> View:
     """Show the last backup, and on request the results of all checks of the installation."""
     findings = sorted(check_installation(now=now), key=lambda each: LEVELS.index(each.level)) if query.checks else None
+    backup, fault = _last_backup(backup_folder, now)
     values = {
         "findings": findings,
         "database": without_password(store.url),
         "makes_backups": path_of(store.url) is not None,
-        "backup": folder.newest(backup_folder, now),
+        "backup": backup,
+        "fault": fault,
         "every_hours": settings.backups.every_hours,
     }
     return View("admin/health.html", values, part="checks")
+
+
+def _last_backup(place: Path, now: int) -> tuple[BackupFile | None, str | None]:
+    """Return the newest backup, if there is one, and the reason why the folder cannot be read, if it cannot."""
+    try:
+        return folder.newest(place, now), None
+    except Failure as failure:
+        return None, failure.message
