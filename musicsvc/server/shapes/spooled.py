@@ -29,19 +29,15 @@ def spool(pieces: Iterable[bytes], content_type: str, headers: Mapping[str, str]
     """Write the pieces to a file, so that a slow client keeps no transaction open. Raises Unavailable on OSError."""
     file: IO[bytes] = SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115 - the sender closes it
     try:
-        for piece in pieces:
-            _write(file, piece)
+        for piece in pieces:  # may also write temporary files
+            file.write(piece)
         length = file.tell()
         file.seek(os.SEEK_SET)
+    except OSError as error:
+        file.close()
+        here = f"The temporary file of an export cannot be written in {gettempdir()}: {error.strerror}."
+        raise Unavailable("There is not enough disk space for the export. Try again later.", here) from None
     except BaseException:
         file.close()
         raise
     return Spooled(file, length, content_type, headers or {})
-
-
-def _write(file: IO[bytes], piece: bytes) -> None:
-    try:
-        file.write(piece)
-    except OSError as error:
-        here = f"The temporary file of an export cannot be written in {gettempdir()}: {error.strerror}."
-        raise Unavailable("There is not enough disk space for the export. Try again later.", here) from None

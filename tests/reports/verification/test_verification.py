@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+import zipfile
 from typing import TYPE_CHECKING, Any
 
 import openpyxl  # type: ignore[import-untyped]
 import pytest
+import xlsxwriter  # type: ignore[import-untyped]
 from hypothesis import given
 from hypothesis import strategies as st
 
 from musicsvc.errors import Failure
-from musicsvc.reports import tables
+from musicsvc.reports import tables, xlsx
 from musicsvc.reports.formats import FORMATS
 from musicsvc.reports.tables import Table
 from musicsvc.reports.verification import checksums, comparison, reading
@@ -55,6 +57,14 @@ def test_a_workbook_that_another_program_saved_is_read_alike(tmp_path: Path) -> 
     book.save(file)
     expected = [("2026-02-28", 7, "Étude", 41, -3.5), *ROWS[1:]]
     assert list(reading.rows(file, "xlsx", COLUMNS)) == named(expected)
+
+
+def test_a_workbook_with_a_table_of_texts_is_read_alike(tmp_path: Path) -> None:
+    file = tmp_path / "a.xlsx"
+    with xlsxwriter.Workbook(file) as book:  # spreadsheet programs share texts between cells, too
+        xlsx.write_rows(book, Table(COLUMNS, ROWS, HEAD), 2)
+    assert "xl/sharedStrings.xml" in zipfile.ZipFile(file).namelist()
+    assert list(reading.rows(file, "xlsx", COLUMNS)) == named(ROWS)
 
 
 @pytest.mark.parametrize("form", READABLE)
@@ -109,5 +119,7 @@ def test_differences_name_the_row_the_column_and_both_values() -> None:
 
 
 def test_a_file_in_another_order_is_a_failure() -> None:
+    with pytest.raises(Failure, match=r"2026-03-01 6 comes too late"):
+        list(comparison.differences(named([*ROWS[:2], *ROWS[1:]]), named(ROWS), ("date", "track_id")))
     with pytest.raises(Failure, match=r"not in the order of the export: 2026-02-28 7 comes too late"):
         list(comparison.differences(named(ROWS[1:] + ROWS[:1]), named(ROWS), ("date", "track_id")))

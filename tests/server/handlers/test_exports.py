@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import random
 from datetime import datetime
@@ -13,8 +14,10 @@ import openpyxl  # type: ignore[import-untyped]
 import pytest
 
 from musicsvc.clock import DAY, MovableClock, isoformat
+from musicsvc.errors import Unavailable
 from musicsvc.reports.verification import checksums
 from musicsvc.server.routes.paths import INSIGHTS
+from musicsvc.server.shapes.spooled import spool
 from musicsvc.store.engine import bulk
 from musicsvc.store.models import Artist, Track, TrackArtist
 from tests.support.listening_world import ALBUMS, SLOT, TRACKS, Catalog, catalog
@@ -22,7 +25,7 @@ from tests.support.playlist_world import CheckedClient
 from tests.support.serving import Answer, Client, person, running
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
 
     from musicsvc.store.engine.store import Store
 
@@ -258,3 +261,13 @@ async def test_a_long_export_is_whole(ask: Client, store: Store, made: Catalog) 
     lines = await rows(ask)
     assert len(lines) == 1 + 5 + 30_000
     assert len({line[0] for line in lines}) == len(lines)
+
+
+def test_an_export_whose_writer_finds_no_disk_space_is_unavailable() -> None:
+    def pieces() -> Iterator[bytes]:
+        yield b"PK"
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(Unavailable, match="not enough disk space") as failure:
+        spool(pieces(), "application/zip")
+    assert "No space left on device" in failure.value.here
