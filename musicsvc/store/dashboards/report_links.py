@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from musicsvc.store.accounts.sessions import SessionIdentity
 
 LIFETIME = 30 * DAY
-LONGEST_LIFETIME = 365 * DAY
 MOST = 100  # links of an account that have not expired
 GONE = "This link does not work. It may have expired, or its owner has ended it. Ask the person who sent it."
 OPEN = """
@@ -35,11 +34,10 @@ OPEN = """
 
 
 class SharedReport(NamedTuple):
-    """A link's report: the track, album or artist, the days, and the account that made the link."""
+    """A link's report: the track, album or artist, the days, and when the link ends."""
 
     subject: Subject
     window: Window
-    user_id: int
     expires_at: int
 
 
@@ -86,7 +84,7 @@ def open(link_id: int, created_at: int, *, now: int) -> SharedReport:  # noqa: A
             figures.check_manager(subject, user_id)
         except (Forbidden, NotFound):
             break
-        return SharedReport(subject, _between(first, end, now), user_id, expires_at)
+        return SharedReport(subject, _between(first, end, now), expires_at)
     raise NotFound(GONE)
 
 

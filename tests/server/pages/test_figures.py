@@ -73,6 +73,8 @@ def _fill(now: int) -> Catalog:
     )
     made.add_plays((made.tracks[0], now - minute * 60_000_000, f"now {minute}") for minute in range(30))
     _add_durations(made, now, chance)
+    for name in ("Album 2", "Album 3"):  # without tracks
+        AlbumArtist.create(album=Album.create(name=name, created_at=now).id, artist=made.artists[0], position=0)
     given = [(made.tracks[chance.randrange(4)], now - chance.randrange(300) * DAY) for _ in range(50)]
     made.give(given[:29], given[29:])
     return made
@@ -165,6 +167,14 @@ async def test_every_number_on_the_page_is_that_of_the_api(world: World, kind: s
         for name, heading in (("top_tracks", "Track"), ("top_albums", "Album"), ("tracks", "Track")):
             if data.get(name):
                 assert page.table(heading) == ranked(data[name])
+
+
+async def test_no_two_figures_of_this_world_are_equal(world: World) -> None:
+    """So that none can stand for another in the tests here."""
+    for kind in ("artist", "album", "track"):
+        page = await world.page(f"/insights/{kind}/{getattr(world.made, f'{kind}s')[0]}?period=90-days")
+        numbers = [*page.figures.values(), *page.growth]
+        assert sorted(numbers) == sorted(set(numbers))
 
 
 async def test_realtime_is_that_of_the_api_on_the_page_and_when_it_is_refreshed(world: World) -> None:
