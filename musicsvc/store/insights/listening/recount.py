@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import calendar
 import statistics
-from collections import defaultdict
+from collections import Counter, defaultdict
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -39,9 +39,7 @@ FIRST_PLAYED = f"""
         SELECT p.listener_id {PLAYS} GROUP BY p.listener_id HAVING MIN(p.played_at) >= ? AND MIN(p.played_at) < ?
     ) AS firsts
 """  # noqa: S608 - constants
-BY_HOUR = f"""
-    SELECT (p.played_at / {HOUR} + {histograms.FIRST_HOUR}) % {histograms.HOURS}, COUNT(*) {WITHIN} GROUP BY 1
-"""
+BY_HOUR = f"SELECT p.played_at / {HOUR}, COUNT(*) {WITHIN} GROUP BY 1"
 NUMBERED = f"SELECT p.played_at {PLAYS} ORDER BY p.played_at LIMIT 1 OFFSET ?"
 BEST_DAY = f"SELECT p.played_at / {DAY}, COUNT(*) {PLAYS} GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 1"
 BY_DAY = f"SELECT p.played_at / {DAY}, p.listener_id {WITHIN}"
@@ -116,10 +114,12 @@ def build(subject: Subject, window: Window, now: int) -> Recounted:
     found = _Plays(subject)
     ((plays, people, without_duration, without_length),) = found.within(COUNTED, window)
     released = releases.build([subject.id], DEFAULT_DAYS, now)[0] if subject.kind == ALBUM else None
-    hours = dict(found.within(BY_HOUR, window))
+    hours = Counter[int]()
+    for hour, count in found.within(BY_HOUR, window):
+        hours[(hour + histograms.FIRST_HOUR) % histograms.HOURS] += count
     counted = Recount(
         found.listening(window, plays, people),
-        Hours(window, listening.by_day([hours.get(hour, 0) for hour in range(histograms.HOURS)])),
+        Hours(window, listening.by_day([hours[hour] for hour in range(histograms.HOURS)])),
         found.milestones(),
         released and found.release(released),
     )
