@@ -10,7 +10,7 @@ from musicsvc.store.engine import dialect
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.plays.periods import SLOTS_PER_DAY
 from musicsvc.store.plays.rollups import histograms, monthly
-from musicsvc.store.plays.subjects import OF_TRACKS
+from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +21,17 @@ FIRST, FACTOR = 100, 10
 MONTHS = "SELECT block FROM play_block WHERE kind = ? AND subject = ? AND block < ?"
 DAYS = "SELECT day, plays FROM play_day WHERE day {days} AND kind = ? AND subject = ? ORDER BY day"
 HISTOGRAM = "SELECT histogram FROM play_day WHERE day = ? AND kind = ? AND subject = ?"
-PLAY = "SELECT played_at FROM play WHERE slot >= ? AND slot < ? AND {tracks} ORDER BY played_at LIMIT 1 OFFSET ?"
+# CROSS JOIN: SQLite reads the tables in this order, so only the plays of these tracks, by their index of days.
+PLAYS = {
+    TRACK: "SELECT p.played_at FROM play p WHERE p.track_id = ?",
+    ALBUM: "SELECT p.played_at FROM track t CROSS JOIN play p WHERE t.album_id = ? AND p.track_id = t.id",
+    ARTIST: """
+        SELECT p.played_at FROM track_artist l CROSS JOIN play p WHERE l.artist_id = ? AND p.track_id = l.track_id
+    """,
+}
+PLAY = f"""
+    {{plays}} AND p.slot / {SLOTS_PER_DAY} = ? AND p.slot >= ? AND p.slot < ? ORDER BY p.played_at LIMIT 1 OFFSET ?
+"""
 
 
 class Milestone(NamedTuple):
@@ -82,7 +92,7 @@ def _time(subject: Subject, day: int, place: int, kept_from: int) -> int:
         first = day * SLOTS_PER_DAY + hour * histograms.SLOTS_PER_HOUR
         slots = first, first + histograms.SLOTS_PER_HOUR
         earlier = hours[hour - 1] if hour else 0
-        for (at,) in fetch(PLAY.format(tracks=OF_TRACKS[subject.kind]), *slots, subject.id, place - earlier):
+        for (at,) in fetch(PLAY.format(plays=PLAYS[subject.kind]), subject.id, day, *slots, place - earlier):
             return int(at)
     return day * DAY + hour * HOUR
 
