@@ -73,7 +73,7 @@ def _fill(now: int) -> Catalog:
     )
     made.add_plays((made.tracks[0], now - minute * 60_000_000, f"now {minute}") for minute in range(30))
     _add_durations(made, now, chance)
-    for name in ("Album 2", "Album 3"):  # without tracks
+    for name in ("Album 2", "Album 3", "Album 4"):  # without tracks
         AlbumArtist.create(album=Album.create(name=name, created_at=now).id, artist=made.artists[0], position=0)
     given = [(made.tracks[chance.randrange(4)], now - chance.randrange(300) * DAY) for _ in range(50)]
     made.give(given[:29], given[29:])
