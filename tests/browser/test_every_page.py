@@ -17,6 +17,7 @@ from musicsvc.store.models import User
 from musicsvc.store.plays.periods import window
 from musicsvc.store.plays.subjects import ARTIST, Subject
 from musicsvc.store.seeding import fixtures, plays
+from tests.support.program import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.only_on("sqlite")
 
 WINDOWS: tuple[tuple[int, Literal["light", "dark"]], ...] = ((1280, "light"), (390, "dark"))
-FITS = "() => document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+FITS = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
 PARTS = {"/insights/track/{id}/realtime"}  # of other pages
 PAGES = [each for each in ROUTES if each.family is Family.PAGE and each.method == "GET" and each.path not in PARTS]
 
@@ -77,7 +78,7 @@ def check(window: Visit, path: str, axe: str, *, errors: Sequence[str] = ()) -> 
     for width, theme in WINDOWS:
         window.page.set_viewport_size({"width": width, "height": 900})
         window.page.emulate_media(color_scheme=theme, reduced_motion="reduce")
-        window.page.wait_for_function(FITS)  # charts follow the width of the window
+        until(lambda: window.page.evaluate(FITS), 10)  # charts follow the width of the window
         assert (path, width, window.violations(axe)) == (path, width, [])
     assert (path, window.errors, window.foreign) == (path, [*errors], [])
 

@@ -47,7 +47,7 @@ async def test_a_file_of_the_page_is_kept_until_it_changes(anonymous: Client) ->
 
 
 @pytest.mark.parametrize(
-    "name", ["nothing.js", "VENDORED.toml", "..", "%2e%2e%2finit.js", "%00.js", "ä.js", "a" * 300 + ".js", "init.js/"]
+    "name", ["nothing.js", "VENDORED.toml", "%2e%2e%2finit.js", "%00.js", "ä.js", "a" * 300 + ".js", "init.js/"]
 )
 async def test_what_is_no_file_of_the_page_is_not_found(anonymous: Client, name: str) -> None:
     assert (await anonymous.get(f"/docs/{name}")).status == 404

@@ -220,7 +220,7 @@ def test_absolute_urls_begin_where_the_server_listens_or_as_set() -> None:
     with serving.listen("127.0.0.1", 0) as listener:
         port = listener.getsockname()[1]
         assert Configuration(Settings(), tls=None).root(listener) == f"http://127.0.0.1:{port}"
-        six = Configuration(Settings(server=Server(host="::1")), ssl.create_default_context())
+        six = Configuration(Settings(server=Server(host="::1", tls_cert="a.pem", tls_key="b.pem")), tls=None)
         assert six.root(listener) == f"https://[::1]:{port}"
         assert Configuration(Settings(server=HOSTED), tls=None).root(listener) == "https://music.example.test"
 

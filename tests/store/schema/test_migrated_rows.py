@@ -100,7 +100,7 @@ def test_collaborators_of_playlists_that_are_not_collaborative_do_not_return(old
 
 def test_tracks_and_albums_of_earlier_versions_have_no_identifiers(old: Old) -> None:
     url = old("0019_plays_of_days", LIKES)
-    assert schema.upgrade(url) == ["0020_identifiers"]
+    assert "0020_identifiers" in schema.upgrade(url)
 
     def rows() -> list[tuple[object, ...]]:
         query = "SELECT id, isrc, track_number, disc_number, explicit FROM track ORDER BY id"
@@ -203,8 +203,8 @@ def test_security_events_of_before_have_no_administrator_and_accounts_get_links(
 
 
 def test_accounts_of_before_can_sign_in_and_are_signed_out_with_a_new_password(old: Old) -> None:
-    url = old("0016_password_links", EVENTS)
-    assert "0017_sessions" in schema.upgrade(url)
+    url = old("0020_identifiers", EVENTS)
+    assert "0021_sessions" in schema.upgrade(url)
 
     with opening.connect(url) as store:
         value = store.write(lambda: sessions.create(users.get(2), address="::1", agent="x" * 999, now=3)).result()
@@ -260,7 +260,7 @@ def plays_before_histograms(*, postgres: bool) -> str:
 
 def test_hours_and_completion_are_counted_from_the_plays_that_exist(old: Old, request: pytest.FixtureRequest) -> None:
     postgres = request.config.getoption("--store") == "postgres"
-    url = old("0017_sessions", plays_before_histograms(postgres=postgres))
+    url = old("0017_imports", plays_before_histograms(postgres=postgres))
     assert "0018_histograms" in schema.upgrade(url)
 
     def packed(table: str, where: str) -> histograms.Histogram:
